@@ -1,0 +1,79 @@
+import { findNodeAtLocation, type ParseError, parseTree, printParseErrorCode } from "jsonc-parser";
+import type { DocumentPath, Locate, Problem } from "./problem.ts";
+import { placeOfOffset, withoutByteOrderMark } from "./source-text.ts";
+
+/** A JSON text with its value and a way back from a value to its line. `value` is undefined only when `problem` is set. */
+export interface JsonDocument {
+  readonly value: unknown;
+  readonly problem?: Problem;
+  readonly locate: Locate;
+}
+
+/** Parses strict JSON. Never throws: what is broken becomes one problem with the place where it breaks. */
+export function parseJsonDocument(text: string, file?: string): JsonDocument {
+  const source = withoutByteOrderMark(text);
+  const shift = text.length - source.length;
+  try {
+    return { value: JSON.parse(source), locate: createLocate(source) };
+  } catch (error) {
+    return { value: undefined, problem: syntaxProblem(source, file, shift, error), locate: () => undefined };
+  }
+}
+
+function syntaxProblem(source: string, file: string | undefined, shift: number, error: unknown): Problem {
+  const errors: ParseError[] = [];
+  parseTree(source, errors, { disallowComments: true, allowTrailingComma: false });
+  const first = errors[0];
+  const place =
+    first === undefined ? { line: 1, column: 1 } : placeOfOffset(source, first.offset, first.length);
+  const code = first === undefined ? "InvalidJson" : printParseErrorCode(first.error);
+  return {
+    severity: "error",
+    code: "invalid-json",
+    message: `This is not valid JSON: ${explanations[code] ?? (error instanceof Error ? error.message : String(error))} (${code}).`,
+    advice:
+      code === "InvalidCommentToken"
+        ? "Remove the comment: JSON has none."
+        : "Mend the JSON at this place; nothing of the file was used.",
+    ...(file === undefined ? {} : { file }),
+    ...place,
+    column: place.line === 1 ? place.column + shift : place.column,
+  };
+}
+
+const explanations: Readonly<Record<string, string>> = {
+  InvalidSymbol:
+    "a word or symbol stands where a value or punctuation was expected; often a quote inside a string needs a backslash",
+  InvalidNumberFormat: "a number is malformed",
+  PropertyNameExpected: "a property name in double quotes was expected; often a comma too many",
+  ValueExpected: "a value was expected; often a comma too many",
+  ColonExpected: "a colon was expected after the property name",
+  CommaExpected: "a comma was expected between two entries",
+  CloseBraceExpected: "a closing brace is missing",
+  CloseBracketExpected: "a closing bracket is missing",
+  EndOfFileExpected: "there is text after the end of the value",
+  InvalidCommentToken: "comments are not allowed in JSON",
+  UnexpectedEndOfComment: "a comment is not closed",
+  UnexpectedEndOfString: "a string is not closed",
+  UnexpectedEndOfNumber: "a number is not complete",
+  InvalidUnicode: "a \\u escape is malformed",
+  InvalidEscapeCharacter: "a backslash escape is unknown; a backslash itself is written \\\\",
+  InvalidCharacter: "a control character stands in a string; a line break is written \\n",
+};
+
+/** The tree with offsets is built only when somebody asks for a place. */
+function createLocate(source: string): Locate {
+  let tree: ReturnType<typeof parseTree> | undefined;
+  return (path: DocumentPath) => {
+    tree ??= parseTree(source, [], { disallowComments: true });
+    if (tree === undefined) return undefined;
+    for (let depth = path.length; depth >= 0; depth -= 1) {
+      const node = findNodeAtLocation(tree, path.slice(0, depth));
+      if (node === undefined) continue;
+      const named = node.parent?.type === "property" ? node.parent.children?.[0] : node;
+      const target = named ?? node;
+      return placeOfOffset(source, target.offset, Math.min(target.length, 80));
+    }
+    return undefined;
+  };
+}

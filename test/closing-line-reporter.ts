@@ -1,0 +1,19 @@
+import type { Reporter, TestModule } from "vitest/node";
+
+/** Ends every run with one plain line that any log reader can count. */
+export default class ClosingLineReporter implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
+    const counts = { passed: 0, failed: errors.length, skipped: 0 };
+    for (const module of modules) {
+      const broken = module.errors().length;
+      counts.failed += broken;
+      for (const test of module.children.allTests()) {
+        const { state } = test.result();
+        if (state === "passed") counts.passed += 1;
+        else if (state === "failed") counts.failed += 1;
+        else counts.skipped += 1;
+      }
+    }
+    console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
+  }
+}
