@@ -1,0 +1,58 @@
+import type { Place } from "../foundation/problem.ts";
+import type { HookRule } from "../hooks/hook-config.ts";
+import type { PermissionMode } from "../permissions/permission-mode.ts";
+
+/** Where definitions come from, highest rank first. */
+export const agentScopes = ["managed", "session", "project", "user", "plugin", "builtin"] as const;
+export type AgentScope = (typeof agentScopes)[number];
+
+export type MemoryScope = "user" | "project" | "local";
+
+/** An MCP server of a definition: one that is configured elsewhere, or one of its own. */
+export type AgentMcpServer =
+  | { readonly type: "reference"; readonly name: string; readonly tools?: readonly string[] }
+  | { readonly type: "inline"; readonly name: string; readonly config: Readonly<Record<string, unknown>> };
+
+/** What stood in the file for one field, before it was understood. */
+export interface WrittenField {
+  readonly key: string;
+  readonly value: unknown;
+  readonly place?: Place;
+}
+
+export interface AgentSource {
+  readonly scope: AgentScope;
+  readonly file?: string;
+  readonly plugin?: string;
+}
+
+/** One agent type: what it is for, what it may do, how it is told to behave. Plain data. */
+export interface AgentDefinition {
+  readonly name: string;
+  /** The delegation signal. Empty only in plugin files that have none. */
+  readonly description: string;
+  readonly prompt: string;
+  /** Entries as written; absent means all of the parent's tools, empty means none. */
+  readonly tools?: readonly string[];
+  readonly disallowedTools?: readonly string[];
+  /** As written: an alias, a full id, `provider/model` or `inherit`. */
+  readonly model?: string;
+  readonly permissionMode?: PermissionMode;
+  readonly maxTurns?: number;
+  readonly skills?: readonly string[];
+  readonly mcpServers?: readonly AgentMcpServer[];
+  readonly hooks?: readonly HookRule[];
+  readonly memory?: MemoryScope;
+  readonly color?: string;
+  readonly background?: boolean;
+  readonly effort?: string | number;
+  /** `worktree`, or another word that a spawn must refuse rather than ignore. */
+  readonly isolation?: string;
+  readonly initialPrompt?: string;
+  readonly omitClaudeMd?: boolean;
+  readonly criticalSystemReminder_EXPERIMENTAL?: string;
+  readonly forkContext?: boolean;
+  readonly source: AgentSource;
+  /** Every field of the file by its canonical name, so that tools can say where a value came from. */
+  readonly written: Readonly<Record<string, WrittenField>>;
+}
