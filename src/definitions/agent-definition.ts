@@ -24,9 +24,32 @@ export interface AgentSource {
   readonly scope: AgentScope;
   readonly file?: string;
   readonly plugin?: string;
+  /** The id under which a plugin's agent is known: `plugin:name`. */
+  readonly id?: string;
 }
 
-/** One agent type: what it is for, what it may do, how it is told to behave. Plain data. */
+/** What a program's definition may compute when the agent is started. */
+export interface PromptContext {
+  readonly agent: string;
+  readonly task: string;
+  readonly directory: string;
+}
+
+/** How an agent's run ended, as told to its definition. */
+export interface AgentEnding {
+  readonly agent: string;
+  readonly agentId: string;
+  readonly status: string;
+  readonly text: string;
+}
+
+/** The parts of a program's definition that are code; files never have them. */
+export interface AgentBehaviour {
+  readonly computePrompt?: (context: PromptContext) => string | Promise<string>;
+  readonly onEnd?: (ending: AgentEnding) => void | Promise<void>;
+}
+
+/** One agent type: what it is for, what it may do, how it is told to behave. Plain data but for `behaviour`. */
 export interface AgentDefinition {
   readonly name: string;
   /** The delegation signal. Empty only in plugin files that have none. */
@@ -53,6 +76,7 @@ export interface AgentDefinition {
   readonly criticalSystemReminder_EXPERIMENTAL?: string;
   readonly forkContext?: boolean;
   readonly source: AgentSource;
+  readonly behaviour?: AgentBehaviour;
   /** Every field of the file by its canonical name, so that tools can say where a value came from. */
   readonly written: Readonly<Record<string, WrittenField>>;
 }

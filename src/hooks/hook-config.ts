@@ -1,37 +1,12 @@
+import { isRecord, type JsonRecord, kindOf, shown } from "../foundation/json-value.ts";
+import { nearestName } from "../foundation/nearest-name.ts";
 import type { DocumentPath, Finding } from "../foundation/problem.ts";
+import { hookEventNames, isHookEventName } from "./hook-events.ts";
+import { readHookHandler } from "./hook-handler.ts";
+import { readHookMatcher } from "./hook-matcher.ts";
+import type { HookRule } from "./hook-rule.ts";
 
-export type HookHandlerType = "command" | "http" | "prompt" | "agent" | "mcp_tool";
-
-/** One thing to run when an event fires. Fields that the type does not use are absent. */
-export interface HookHandler {
-  readonly type: HookHandlerType;
-  readonly command?: string;
-  readonly args?: readonly string[];
-  readonly url?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly allowedEnvVars?: readonly string[];
-  readonly prompt?: string;
-  readonly model?: string;
-  readonly server?: string;
-  readonly tool?: string;
-  readonly input?: Readonly<Record<string, unknown>>;
-  /** A permission rule that narrows a tool event further. */
-  readonly if?: string;
-  /** Seconds, as written. */
-  readonly timeout?: number;
-  readonly async?: boolean;
-  readonly shell?: "bash" | "powershell";
-  readonly onFailure?: "continue" | "block";
-  readonly statusMessage?: string;
-  readonly once?: boolean;
-}
-
-/** One handler with the event and matcher it stands under; an absent matcher means everything. */
-export interface HookRule {
-  readonly event: string;
-  readonly matcher?: string;
-  readonly handler: HookHandler;
-}
+export type { HookHandler, HookHandlerType, HookRule } from "./hook-rule.ts";
 
 export interface HooksReading {
   readonly hooks: readonly HookRule[];
@@ -39,6 +14,185 @@ export interface HooksReading {
 }
 
 /** Reads the value of a `hooks` key, from JSON or YAML, into a flat list in the order written. Never throws. */
-export function readHooks(_value: unknown, _path: DocumentPath = ["hooks"]): HooksReading {
-  return { hooks: [], findings: [] };
+export function readHooks(value: unknown, path: DocumentPath = ["hooks"]): HooksReading {
+  const reading = createReading();
+  if (Array.isArray(value)) readList(value, path, reading);
+  else if (isRecord(value)) readEvents(value, path, reading);
+  else if (value !== undefined && value !== null) {
+    reading.report("error", "hooks-not-an-object", path, {
+      message: `"hooks" must be an object of events, but here it is ${kindOf(value)}; no hook was taken from it.`,
+      advice: shapeAdvice,
+    });
+  }
+  return { hooks: reading.hooks, findings: reading.findings };
+}
+
+/** Reads a whole `hooks.json`: the events under a `hooks` key, or directly at the top. */
+export function readHooksFile(value: unknown): HooksReading {
+  if (!isRecord(value)) return readHooks(value, []);
+  if (Object.hasOwn(value, "hooks")) return readHooks(value["hooks"], ["hooks"]);
+  const events = Object.entries(value).filter(([key]) => !fileKeys.has(key));
+  return readHooks(Object.fromEntries(events), []);
+}
+
+/** Keys beside the events that describe the file itself. */
+const fileKeys: ReadonlySet<string> = new Set(["$schema", "description", "name", "version"]);
+
+const shapeAdvice =
+  'Write {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "…"}]}]}.';
+
+/** More handlers than this come from a mistake or from repeated YAML aliases, never from a person. */
+const handlerLimit = 1000;
+
+interface Reading {
+  readonly hooks: HookRule[];
+  readonly findings: Finding[];
+  readonly report: (
+    severity: Finding["severity"],
+    code: string,
+    path: DocumentPath,
+    texts: { readonly message: string; readonly advice?: string },
+  ) => void;
+  /** False once the limit is reached; then the reader stops. */
+  readonly hasRoom: (path: DocumentPath) => boolean;
+}
+
+function createReading(): Reading {
+  const hooks: HookRule[] = [];
+  const findings: Finding[] = [];
+  let handlersSeen = 0;
+  return {
+    hooks,
+    findings,
+    report: (severity, code, path, texts) => findings.push({ severity, code, path, ...texts }),
+    hasRoom: (path) => {
+      handlersSeen += 1;
+      if (handlersSeen === handlerLimit + 1) {
+        const message = `There are more than ${handlerLimit} hooks here; the rest was not read.`;
+        findings.push({
+          severity: "error",
+          code: "too-many-hooks",
+          path,
+          message,
+          advice: "Remove repeated entries.",
+        });
+      }
+      return handlersSeen <= handlerLimit;
+    },
+  };
+}
+
+function readEvents(events: JsonRecord, path: DocumentPath, reading: Reading): void {
+  for (const [name, groups] of Object.entries(events)) {
+    const eventPath = [...path, name];
+    if (!isHookEventName(name)) {
+      if (!reading.hasRoom(eventPath)) return;
+      reportUnknownEvent(name, eventPath, reading);
+    } else if (Array.isArray(groups)) {
+      for (const [index, group] of groups.entries()) {
+        if (!readGroup(name, group, [...eventPath, index], reading)) return;
+      }
+    } else if (groups !== null && !readGroup(name, groups, eventPath, reading)) return;
+  }
+}
+
+function reportUnknownEvent(name: string, path: DocumentPath, reading: Reading): void {
+  const nearest = nearestName(name, hookEventNames);
+  reading.report("warning", "unknown-hook-event", path, {
+    message: `There is no hook event ${shown(name)}; what stands under it never runs.`,
+    advice:
+      nearest === undefined
+        ? "Use one of the known events, such as PreToolUse, PostToolUse, UserPromptSubmit, Stop or SubagentStop."
+        : `Did you mean ${nearest}?`,
+  });
+}
+
+/** A group is a matcher with its handlers, or one handler that stands where a group was expected. False: stop reading. */
+function readGroup(event: string, group: unknown, path: DocumentPath, reading: Reading): boolean {
+  if (!reading.hasRoom(path)) return false;
+  if (!isRecord(group)) {
+    reading.report("warning", "hook-group-invalid", path, {
+      message: `An entry of ${event} must be an object with "hooks", but here it is ${kindOf(group)}; it was left out.`,
+      advice: shapeAdvice,
+    });
+    return true;
+  }
+  const matcher = readHookMatcher(group["matcher"], [...path, "matcher"]);
+  reading.findings.push(...matcher.findings);
+  if (matcher.type === "invalid") return true;
+  const place = { event, ...(matcher.matcher === undefined ? {} : { matcher: matcher.matcher }) };
+  if (!Object.hasOwn(group, "hooks")) {
+    addHandler(place, group, path, reading);
+    return true;
+  }
+  if (Object.hasOwn(group, "command") || Object.hasOwn(group, "url")) {
+    reading.report("warning", "hook-group-invalid", path, {
+      message: `This entry of ${event} has "hooks" and a command or url of its own; only its "hooks" run.`,
+      advice: 'Move the command into the list "hooks".',
+    });
+  }
+  return readHandlers(place, group["hooks"], [...path, "hooks"], reading);
+}
+
+function readHandlers(
+  place: Omit<HookRule, "handler">,
+  value: unknown,
+  path: DocumentPath,
+  reading: Reading,
+): boolean {
+  if (value === null || value === undefined) return true;
+  if (!Array.isArray(value)) {
+    addHandler(place, value, path, reading);
+    return true;
+  }
+  for (const [index, handler] of value.entries()) {
+    if (!reading.hasRoom(path)) return false;
+    addHandler(place, handler, [...path, index], reading);
+  }
+  return true;
+}
+
+function addHandler(
+  place: Omit<HookRule, "handler">,
+  value: unknown,
+  path: DocumentPath,
+  reading: Reading,
+): void {
+  const { handler, findings } = readHookHandler(value, path);
+  reading.findings.push(...findings);
+  if (handler !== undefined) reading.hooks.push({ ...place, handler });
+}
+
+function readList(entries: readonly unknown[], path: DocumentPath, reading: Reading): void {
+  for (const [index, entry] of entries.entries()) {
+    const entryPath = [...path, index];
+    if (!reading.hasRoom(entryPath)) return;
+    reading.report("warning", "list-shaped-hooks", entryPath, {
+      message: "Hooks are written here as a list; the usual form is an object keyed by event.",
+      advice: shapeAdvice,
+    });
+    if (isRecord(entry)) readListEntry(entry, entryPath, reading);
+  }
+}
+
+/** The event of a list entry stands in `event`, in `type`, or is the entry's only kind of key. */
+function readListEntry(entry: JsonRecord, path: DocumentPath, reading: Reading): void {
+  const { event, ...afterEvent } = entry;
+  if (isHookEventName(event)) {
+    readGroup(event, afterEvent, path, reading);
+    return;
+  }
+  const { type, ...afterType } = entry;
+  if (isHookEventName(type)) {
+    readGroup(type, afterType, path, reading);
+  } else if (typeof event === "string") {
+    reportUnknownEvent(event, [...path, "event"], reading);
+  } else if (Object.keys(entry).some(isHookEventName)) {
+    readEvents(entry, path, reading);
+  } else {
+    reading.report("warning", "hook-group-invalid", path, {
+      message: "This entry names no event that is known; it was left out.",
+      advice: shapeAdvice,
+    });
+  }
 }

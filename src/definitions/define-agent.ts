@@ -1,0 +1,58 @@
+import { Fault } from "../foundation/fault.ts";
+import type { HookRule } from "../hooks/hook-config.ts";
+import type { AgentDefinition, AgentEnding, PromptContext } from "./agent-definition.ts";
+import { readDefinitionObject } from "./definition-object.ts";
+
+/** A definition made by a program. Lists may be arrays or comma-separated texts, as in files. */
+export interface AgentInput
+  extends Omit<
+    Partial<AgentDefinition>,
+    | "prompt"
+    | "source"
+    | "written"
+    | "behaviour"
+    | "tools"
+    | "disallowedTools"
+    | "skills"
+    | "hooks"
+    | "mcpServers"
+  > {
+  readonly name: string;
+  readonly description: string;
+  /** A text, or a function that makes it when the agent is started. */
+  readonly prompt: string | ((context: PromptContext) => string | Promise<string>);
+  readonly tools?: readonly string[] | string;
+  readonly disallowedTools?: readonly string[] | string;
+  readonly skills?: readonly string[] | string;
+  readonly mcpServers?: readonly (string | Readonly<Record<string, unknown>>)[];
+  /** As in settings.json. */
+  readonly hooks?: Readonly<Record<string, unknown>> | readonly HookRule[];
+  /** Called once when a run of this agent has ended, however it ended. */
+  readonly onEnd?: (ending: AgentEnding) => void | Promise<void>;
+}
+
+/** Checks a program's definition like a file's; a bad one is a mistake in the program and throws a Fault. */
+export function defineAgent(input: AgentInput): AgentDefinition {
+  const { name, prompt, onEnd, ...fields } = input;
+  const text = typeof prompt === "string" ? prompt : "";
+  const { definition, problems } = readDefinitionObject(
+    String(name),
+    { ...fields, prompt: text },
+    { scope: "session" },
+  );
+  const error = problems.find((problem) => problem.severity === "error");
+  if (definition === undefined || error !== undefined) {
+    const message = error?.message ?? problems[0]?.message ?? "It cannot be read.";
+    const advice = error?.advice ?? problems[0]?.advice;
+    throw new Fault(
+      "invalid-definition",
+      `The agent ${JSON.stringify(name)} is not usable: ${message}`,
+      advice === undefined ? {} : { advice },
+    );
+  }
+  const behaviour = {
+    ...(typeof prompt === "function" ? { computePrompt: prompt } : {}),
+    ...(onEnd === undefined ? {} : { onEnd }),
+  };
+  return Object.keys(behaviour).length === 0 ? definition : { ...definition, behaviour };
+}

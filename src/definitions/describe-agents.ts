@@ -1,0 +1,107 @@
+import type { AgentDefinition } from "./agent-definition.ts";
+
+export interface DescribeAgentsOptions {
+  /** For the whole text. Names and tools are never cut, so many agents can still pass it. */
+  readonly maxCharacters?: number;
+}
+
+export interface AgentsDescription {
+  /** One line per agent, in the order given. */
+  readonly text: string;
+  /** The agents whose description was cut to keep to `maxCharacters`. */
+  readonly shortened: readonly string[];
+}
+
+interface Line {
+  readonly name: string;
+  readonly description: string;
+  readonly ending: string;
+}
+
+const note = "(Long descriptions are shortened here; a shortened one ends in …)";
+
+/** The text that tells a model which agents there are and when to use which. */
+export function describeAgents(
+  agents: readonly AgentDefinition[],
+  options: DescribeAgentsOptions = {},
+): AgentsDescription {
+  const lines = agents.map(lineOf);
+  const text = lines.map(printLine).join("\n");
+  const { maxCharacters = Number.POSITIVE_INFINITY } = options;
+  if (text.length <= maxCharacters) return { text, shortened: [] };
+
+  const bare = lines.map((line) => printLine({ ...line, description: "" })).join("\n");
+  const limit = commonLimit(
+    lines.map((line) => line.description.length),
+    maxCharacters - bare.length - note.length - 1,
+  );
+  const cut = lines.map((line) => ({ ...line, description: shorten(line.description, limit) }));
+  const shortened = lines.filter((line) => line.description.length > limit).map((line) => line.name);
+  if (shortened.length === 0) return { text, shortened };
+  return { text: [...cut.map(printLine), note].join("\n"), shortened };
+}
+
+/** `All tools`, `All tools except …`, the list, or `None`. */
+export function toolsPhrase(definition: Pick<AgentDefinition, "tools" | "disallowedTools">): string {
+  const denied = (definition.disallowedTools ?? []).map(oneLine).filter((entry) => entry !== "");
+  if (denied.includes("*")) return "None";
+  const listed = definition.tools?.map(oneLine).filter((entry) => entry !== "");
+  if (listed === undefined || listed.includes("*")) {
+    return denied.length === 0 ? "All tools" : `All tools except ${denied.join(", ")}`;
+  }
+  const kept = listed.filter((entry) => !denied.includes(toolName(entry)) && !denied.includes(entry));
+  if (kept.length === 0) return "None";
+  const names = kept.map(toolName);
+  const narrowed = denied.filter((entry) => entry.includes("(") && names.includes(toolName(entry)));
+  return `${kept.join(", ")}${narrowed.length === 0 ? "" : ` except ${narrowed.join(", ")}`}`;
+}
+
+/** One line of plain text: no control, direction or invisible tag characters that could hide or forge text. */
+export function oneLine(text: string): string {
+  return text
+    .toWellFormed()
+    .replace(/\s+/gu, " ")
+    .replace(/[\p{Cc}\u200B\u200E\u200F\u202A-\u202E\u2060-\u2069\uFEFF\u{E0000}-\u{E007F}]/gu, "")
+    .replace(/ {2,}/g, " ")
+    .trim();
+}
+
+/** At most `limit` characters, cut between words where one is near, never inside a character. */
+export function shorten(text: string, limit: number): string {
+  if (text.length <= limit) return text;
+  if (limit < 1) return "";
+  const head = text.slice(0, limit - 1).replace(/[\uD800-\uDBFF]$/, "");
+  const space = head.lastIndexOf(" ");
+  const words = space > head.length * 0.7 ? head.slice(0, space) : head;
+  return `${words.trimEnd()}…`;
+}
+
+function lineOf(definition: AgentDefinition): Line {
+  const sees = definition.forkContext === true ? "; sees the conversation so far" : "";
+  return {
+    name: oneLine(definition.source.id ?? definition.name),
+    description: oneLine(definition.description),
+    ending: `(Tools: ${toolsPhrase(definition)}${sees})`,
+  };
+}
+
+function printLine({ name, description, ending }: Line): string {
+  return description === "" ? `- ${name}: ${ending}` : `- ${name}: ${description} ${ending}`;
+}
+
+function toolName(entry: string): string {
+  const open = entry.indexOf("(");
+  return open === -1 ? entry : entry.slice(0, open).trim();
+}
+
+/** The length to which the longest texts are cut, all to the same, so that the sum fits. */
+function commonLimit(lengths: readonly number[], budget: number): number {
+  const ascending = [...lengths].sort((a, b) => a - b);
+  let left = budget;
+  for (const [index, length] of ascending.entries()) {
+    const share = Math.floor(left / (ascending.length - index)) - 1;
+    if (length > share) return Math.max(0, share);
+    left -= length + 1;
+  }
+  return Number.POSITIVE_INFINITY;
+}

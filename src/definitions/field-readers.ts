@@ -1,0 +1,251 @@
+import type { Finding } from "../foundation/problem.ts";
+import { readHooks } from "../hooks/hook-config.ts";
+import { parsePermissionMode, permissionModes } from "../permissions/permission-mode.ts";
+import { rejoinEntries, splitEntries } from "../tools/list-field.ts";
+import type { AgentMcpServer, MemoryScope } from "./agent-definition.ts";
+import type { DefinitionKey } from "./definition-keys.ts";
+import { readMcpServersField } from "./mcp-servers-field.ts";
+import { type FrontmatterField, isMapping } from "./read-frontmatter.ts";
+
+export interface FieldReport {
+  readonly report: (severity: "warning" | "note", code: string, message: string, advice?: string) => void;
+  readonly unreadable: (because: string) => undefined;
+  readonly findings: Finding[];
+}
+
+export interface FieldReader {
+  /** What to write, as one sentence for the person. */
+  readonly expected: string;
+  readonly read: (field: FrontmatterField, to: FieldReport) => unknown;
+}
+
+/** One reader for each field; each takes every shape real files use and reports the ones it cannot. */
+export const fieldReaders: Readonly<Record<DefinitionKey, FieldReader>> = {
+  name: { expected: "Write `name: my-agent`.", read: readName },
+  description: { expected: "Write `description: …` as one text.", read: readDescription },
+  tools: { expected: "Write a list, such as `tools: Read, Grep, Glob`.", read: readTools },
+  disallowedTools: {
+    expected: "Write a list, such as `disallowedTools: Write, Edit`.",
+    read: readDisallowedTools,
+  },
+  model: {
+    expected: "Write an alias (sonnet, opus, haiku, inherit), a model id, or `provider/model`.",
+    read: readWord,
+  },
+  permissionMode: { expected: `Write one of ${permissionModes.join(", ")}.`, read: readMode },
+  maxTurns: { expected: "Write a whole number from 1, such as `maxTurns: 30`.", read: readTurns },
+  skills: { expected: "Write a list of skill names.", read: readNames },
+  mcpServers: {
+    expected: "Write a list of server names or `name: {command: …}` entries.",
+    read: readServers,
+  },
+  hooks: { expected: "Write `hooks:` with events below it, as in settings.json.", read: readHooksField },
+  memory: { expected: "Write user, project or local.", read: readMemory },
+  color: { expected: "Write a colour name.", read: readWord },
+  background: { expected: "Write true or false.", read: readBoolean },
+  effort: { expected: "Write low, medium, high, xhigh, max or a number.", read: readEffort },
+  isolation: { expected: "Write `isolation: worktree`, or leave it out.", read: readIsolation },
+  initialPrompt: { expected: "Write one text.", read: readText },
+  omitClaudeMd: { expected: "Write true or false.", read: readBoolean },
+  criticalSystemReminder_EXPERIMENTAL: { expected: "Write one text.", read: readText },
+  forkContext: { expected: "Write true or false.", read: readBoolean },
+};
+
+/** Of a limit that stands twice, the narrower meaning holds; elsewhere the later one. */
+export function combineRepeated(key: DefinitionKey, earlier: unknown, later: unknown): unknown {
+  if (key === "tools" && isList(earlier))
+    return isList(later) ? later.filter((entry) => earlier.includes(entry)) : earlier;
+  if (key === "disallowedTools" && isList(earlier))
+    return isList(later) ? [...new Set([...earlier, ...later])] : earlier;
+  if (key === "isolation") return later ?? earlier;
+  return later ?? earlier;
+}
+
+function isList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value);
+}
+
+function readName(field: FrontmatterField, to: FieldReport): string | undefined {
+  if (field.value === null) return undefined;
+  if (typeof field.value === "string") return field.value.trim();
+  if (typeof field.value === "object") return to.unreadable("it is not a text");
+  return field.text
+    .split("\n")[0]
+    ?.replace(/\s+#.*$/, "")
+    .trim();
+}
+
+function readDescription(field: FrontmatterField, to: FieldReport): string | undefined {
+  const text = typeof field.value === "string" ? field.value : proseOf(field);
+  const value = text.replaceAll("\\n", "\n").trim();
+  if (value !== text.trim()) {
+    to.report(
+      "note",
+      "literal-backslash-n",
+      "The description holds the two characters `\\n`; they were read as line breaks.",
+    );
+  }
+  return value === "" ? undefined : value;
+}
+
+/** A colon made YAML see a mapping or list where a person wrote prose. */
+function proseOf(field: FrontmatterField): string {
+  return field.value === null || field.value === undefined ? "" : field.text;
+}
+
+function readTools(field: FrontmatterField, to: FieldReport): readonly string[] | undefined {
+  if (field.value === null) {
+    to.report(
+      "warning",
+      "empty-tools",
+      "`tools` is empty, so the agent gets all tools.",
+      "Name the tools, write `[]` for none, or remove the key.",
+    );
+    return undefined;
+  }
+  const word = typeof field.value === "string" ? field.value.trim().toLowerCase() : "";
+  if (word === "all" || word === "all tools" || word === "none") {
+    const clear = word === "none" ? "[]" : '"*"';
+    to.report(
+      "warning",
+      "tools-word",
+      `\`tools: ${word}\` was read as \`${clear}\`.`,
+      `Write \`tools: ${clear}\`.`,
+    );
+    return word === "none" ? [] : undefined;
+  }
+  const entries = readToolList(field, to);
+  return entries?.includes("*") ? undefined : entries;
+}
+
+function readDisallowedTools(field: FrontmatterField, to: FieldReport): readonly string[] | undefined {
+  return field.value === null ? undefined : readToolList(field, to);
+}
+
+function readToolList(field: FrontmatterField, to: FieldReport): readonly string[] | undefined {
+  const { value } = field;
+  if (typeof value === "string") {
+    return /^\[[^\]]*$/.test(value) ? to.unreadable("a bracket is never closed") : splitEntries(value);
+  }
+  if (!Array.isArray(value))
+    return to.unreadable(isMapping(value) ? "it is a mapping, not a list" : "it is not a list");
+  const flat: unknown[] = value.flat(3);
+  if (!flat.every((entry) => typeof entry === "string"))
+    return to.unreadable("an entry of the list is not a text");
+  return rejoinEntries(flat).flatMap((entry) => (entry.includes(",") ? splitEntries(entry) : [entry]));
+}
+
+function readNames(field: FrontmatterField, to: FieldReport): readonly string[] | undefined {
+  const { value } = field;
+  if (value === null) return undefined;
+  if (typeof value === "string") return splitNames(value);
+  if (!Array.isArray(value)) return to.unreadable("it is not a list");
+  return value
+    .flat(3)
+    .filter((entry) => typeof entry === "string")
+    .flatMap(splitNames);
+}
+
+function splitNames(text: string): string[] {
+  const names = text.split(/[,\n]/).map((name) => name.trim().replace(/^(["'`])(.*)\1$/, "$2"));
+  return names.filter((name) => name !== "");
+}
+
+function readWord(field: FrontmatterField, to: FieldReport): string | undefined {
+  const { value } = field;
+  if (value === null) return undefined;
+  if (typeof value === "string") return value.trim() === "" ? undefined : value.trim();
+  if (typeof value === "object") return to.unreadable("it is not one word");
+  return String(value);
+}
+
+function readText(field: FrontmatterField, to: FieldReport): string | undefined {
+  if (typeof field.value === "string") return field.value.trim() === "" ? undefined : field.value.trim();
+  const prose = proseOf(field);
+  return prose === "" ? to.unreadable("it is not a text") : prose;
+}
+
+function readMode(field: FrontmatterField, to: FieldReport): string | undefined {
+  if (field.value === null) return undefined;
+  if (typeof field.value !== "string") return to.unreadable("it is not one word");
+  const mode = parsePermissionMode(field.value.trim());
+  if (mode === undefined) {
+    to.report(
+      "warning",
+      "unknown-permission-mode",
+      `There is no permission mode ${JSON.stringify(field.value)}; the agent keeps its parent's mode.`,
+      fieldReaders.permissionMode.expected,
+    );
+  }
+  return mode;
+}
+
+function readTurns(field: FrontmatterField, to: FieldReport): number | undefined {
+  if (field.value === null) return undefined;
+  const turns = typeof field.value === "string" ? Number(field.value.trim() || "x") : field.value;
+  if (typeof turns === "number" && Number.isSafeInteger(turns) && turns > 0) return turns;
+  return to.unreadable("it is not a whole number from 1");
+}
+
+function readServers(field: FrontmatterField, to: FieldReport): readonly AgentMcpServer[] | undefined {
+  return readMcpServersField(field.value, { ...to, path: [field.key] });
+}
+
+function readHooksField(field: FrontmatterField, to: FieldReport): unknown {
+  if (field.value === null) return undefined;
+  if (typeof field.value !== "object") return to.unreadable("it is not a mapping of events");
+  const { hooks, findings } = readHooks(field.value, [field.key]);
+  to.findings.push(...findings);
+  return hooks;
+}
+
+const memoryScopes: readonly MemoryScope[] = ["user", "project", "local"];
+
+function readMemory(field: FrontmatterField, to: FieldReport): MemoryScope | undefined {
+  if (field.value === null) return undefined;
+  const scope = memoryScopes.find((known) => known === field.value);
+  return scope ?? to.unreadable(`${JSON.stringify(field.value)?.slice(0, 40)} is not a scope`);
+}
+
+const booleanWords = new Map<unknown, boolean>([
+  ...["true", "yes", "on", "1", "y"].map((word): [string, boolean] => [word, true]),
+  ...["false", "no", "off", "0", "n"].map((word): [string, boolean] => [word, false]),
+]);
+
+function readBoolean(field: FrontmatterField, to: FieldReport): boolean | undefined {
+  if (field.value === null) return undefined;
+  if (typeof field.value === "boolean") return field.value;
+  const value = booleanWords.get(String(field.value).trim().toLowerCase());
+  return value ?? to.unreadable("it is neither true nor false");
+}
+
+const effortLevels: readonly string[] = ["low", "medium", "high", "xhigh", "max"];
+
+function readEffort(field: FrontmatterField, to: FieldReport): string | number | undefined {
+  if (typeof field.value === "number") return field.value;
+  const word = readWord(field, to);
+  if (word === undefined || effortLevels.includes(word)) return word;
+  to.report(
+    "warning",
+    "unknown-effort",
+    `There is no effort ${JSON.stringify(word)}; the session's effort is used.`,
+    fieldReaders.effort.expected,
+  );
+  return word;
+}
+
+function readIsolation(field: FrontmatterField, to: FieldReport): string | undefined {
+  if (field.value === null || field.value === false || field.value === "none") return undefined;
+  if (typeof field.value !== "string") return to.unreadable("it is not one word");
+  const word = field.value.trim();
+  if (word === "") return undefined;
+  if (word !== "worktree") {
+    to.report(
+      "warning",
+      "unknown-isolation",
+      `There is no isolation ${JSON.stringify(word)}; the agent is listed, but starting it is refused.`,
+      fieldReaders.isolation.expected,
+    );
+  }
+  return word;
+}

@@ -1,0 +1,72 @@
+import type { Place } from "../foundation/problem.ts";
+import { meaningOfKey, proseKeys } from "./definition-keys.ts";
+
+/** One top-level key of a frontmatter with all lines that belong to it. */
+export interface FrontmatterEntry {
+  readonly key: string;
+  /** The text behind the colon on the key's own line. */
+  readonly head: string;
+  /** The lines below, as they stand. */
+  readonly below: readonly string[];
+  /** Index of the key's line within the frontmatter, from 0. */
+  readonly index: number;
+}
+
+export interface EntriesReading {
+  readonly entries: readonly FrontmatterEntry[];
+  /** Indexes of lines that belong to no key. */
+  readonly stray: readonly number[];
+}
+
+const keyLine = /^(["']?)([A-Za-z_][\w.-]*(?: [A-Za-z][\w-]*)?)\1[ \t]*:(?:[ \t]+(.*)|)$/;
+/** `name:value` without the blank; only believed for known keys. */
+const tightKeyLine = /^([A-Za-z_][\w-]*):(\S.*)$/;
+/** Speakers and headings of example dialogues that people paste below a description. */
+const dialogueWord =
+  /^(?:user|assistant|human|context|examples?|commentary|system|note|input|output|response|reasoning|scenario|task)$/i;
+
+/** Cuts frontmatter lines into entries without a YAML parser, the way a person would read them. */
+export function splitEntriesByKey(lines: readonly string[]): EntriesReading {
+  const entries: { key: string; head: string; below: string[]; index: number }[] = [];
+  const stray: number[] = [];
+  for (const [index, line] of lines.entries()) {
+    const current = entries.at(-1);
+    const start = startOfEntry(line, current?.key);
+    if (start !== undefined) entries.push({ ...start, below: [], index });
+    else if (current !== undefined) current.below.push(line);
+    else if (line.trim() !== "" && !line.startsWith("#")) stray.push(index);
+  }
+  return { entries, stray };
+}
+
+function startOfEntry(
+  line: string,
+  currentKey: string | undefined,
+): { key: string; head: string } | undefined {
+  const match = keyLine.exec(line);
+  if (match === null) {
+    const tight = tightKeyLine.exec(line);
+    if (tight === null || meaningOfKey(tight[1] ?? "").type !== "known") return undefined;
+    return { key: tight[1] ?? "", head: (tight[2] ?? "").trim() };
+  }
+  const key = match[2] ?? "";
+  const start = { key, head: (match[3] ?? "").trim() };
+  if (meaningOfKey(key).type !== "unknown") return start;
+  if (currentKey === undefined || !isProse(currentKey)) return start;
+  return looksLikeField(key) ? start : undefined;
+}
+
+function isProse(key: string): boolean {
+  const meaning = meaningOfKey(key);
+  return meaning.type !== "unknown" && proseKeys.has(meaning.key);
+}
+
+/** Inside prose only a plain lower-case word that is no speaker starts a new field. */
+function looksLikeField(key: string): boolean {
+  return /^[a-z][\w.-]*$/.test(key) && !dialogueWord.test(key);
+}
+
+/** The place of an entry's key in the file. */
+export function placeOfEntry(entry: FrontmatterEntry, firstLine: number, indent: number): Place {
+  return { line: firstLine + entry.index, column: indent + 1, length: entry.key.length };
+}

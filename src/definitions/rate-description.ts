@@ -1,0 +1,122 @@
+import { isJudgeable } from "./description-language.ts";
+import { isPlatitude, namesAction, namesLimits, namesTrigger } from "./description-patterns.ts";
+
+interface DescriptionParts {
+  /** It says what the agent does. */
+  readonly action: boolean;
+  /** It says when to use it. */
+  readonly trigger: boolean;
+  /** It says what the agent is not for or does not do. */
+  readonly limits: boolean;
+}
+
+export interface DescriptionRating extends DescriptionParts {
+  /** How many of the three parts are there. */
+  readonly score: 0 | 1 | 2 | 3;
+  /** False where the patterns do not know the language; score and parts then mean nothing. */
+  readonly judged: boolean;
+  /** A model would have to guess when to delegate: worth a warning. */
+  readonly vague: boolean;
+  /** Empty unless the description is vague or too long. */
+  readonly advice: readonly string[];
+}
+
+const proseAtMost = 1024;
+const charactersAtMost = 4000;
+const charactersAtLeast = 20;
+
+/** Rates a description by the formula action, when to use, limits. */
+export function rateDescription(description: string): DescriptionRating {
+  const text = description.slice(0, 2 * charactersAtMost).trim();
+  const prose = withoutExamples(text);
+  if (!isJudgeable(prose)) return { ...unjudged, advice: lengthAdvice(description, "") };
+
+  const parts: DescriptionParts = {
+    action: namesAction(prose),
+    trigger: hasExample.test(text) || namesTrigger(prose),
+    limits: namesLimits(prose),
+  };
+  const score = scoreOf(parts);
+  const vague = score < 2 || prose.length < charactersAtLeast;
+  const advice = [...(vague ? vagueAdvice(prose, parts) : []), ...lengthAdvice(description, prose)];
+  return { ...parts, score, judged: true, vague, advice };
+}
+
+const unjudged = {
+  action: false,
+  trigger: false,
+  limits: false,
+  score: 0,
+  judged: false,
+  vague: false,
+} as const;
+
+function scoreOf({ action, trigger, limits }: DescriptionParts): DescriptionRating["score"] {
+  const scores = [0, 1, 2, 3] as const;
+  return scores[[action, trigger, limits].filter(Boolean).length] ?? 0;
+}
+
+const hasExample = /<example>\s*\S|^[-* \t]*user:/im;
+
+function withoutExamples(text: string): string {
+  return text
+    .replace(/<(example|commentary)>[\s\S]*?(?:<\/\1>|$)/gi, " ")
+    .replace(/^[-* \t]*(?:context|user|assistant):.*$/gim, " ")
+    .replace(/\s+/g, " ")
+    .trim();
+}
+
+function vagueAdvice(prose: string, parts: DescriptionParts): string[] {
+  return [
+    ...summary(prose, parts),
+    ...(parts.action
+      ? []
+      : ['Say what it does with a verb and an object, such as "Reviews SQL migrations for locks".']),
+    ...(parts.trigger
+      ? []
+      : ['Say when to use it: "Use when …", "Use after …", or words the user would say, in quotes.']),
+    ...(parts.limits
+      ? []
+      : ['Say what it is not for or does not do: "Not for …", "Does not …", "Read-only".']),
+    `For example: ${skeleton(prose, parts)}`,
+  ];
+}
+
+function summary(prose: string, parts: DescriptionParts): string[] {
+  if (prose.length < charactersAtLeast) {
+    return [
+      `${prose.length} characters (examples aside) cannot tell a model when to delegate: write one to three sentences.`,
+    ];
+  }
+  if (isPlatitude(prose)) {
+    return ["It would fit any agent: name the kind of work, files or problems that only this one is for."];
+  }
+  if (!parts.action && prose.split(" ").length <= 8) return ["It is a title: add what the agent does."];
+  return [];
+}
+
+/** Keeps a first sentence that already names an action, and shows the places to fill in. */
+function skeleton(prose: string, parts: DescriptionParts): string {
+  const [first = ""] = prose.split(/(?<=[.!?])\s/);
+  const opening = first.replace(/[\s.!?:;,]+$/, "");
+  const kept =
+    parts.action && !isPlatitude(opening) && opening.length >= charactersAtLeast && opening.length <= 160;
+  return [
+    kept ? `${opening}.` : "<Verb>s <what> and returns <result>.",
+    "Use when <situation>, or when the user asks to <words they would use>.",
+    "Not for <neighbouring work>: use <other agent>.",
+  ].join(" ");
+}
+
+function lengthAdvice(description: string, prose: string): string[] {
+  const why = "The parent carries every description in every turn: move how the agent works into its prompt";
+  if (description.length > charactersAtMost) {
+    return [
+      `${description.length} characters are too many (at most ${charactersAtMost} with examples). ${why} and keep two short examples.`,
+    ];
+  }
+  if (prose.length > proseAtMost) {
+    return [`${prose.length} characters without examples are too many (at most ${proseAtMost}). ${why}.`];
+  }
+  return [];
+}

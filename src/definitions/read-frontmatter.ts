@@ -1,0 +1,239 @@
+import { load, YAMLException } from "js-yaml";
+import type { Locate, Place, Problem } from "../foundation/problem.ts";
+import { meaningOfKey } from "./definition-keys.ts";
+import { type FrontmatterBlock, splitFrontmatter } from "./frontmatter-block.ts";
+import { type FrontmatterEntry, placeOfEntry, splitEntriesByKey } from "./frontmatter-entries.ts";
+import { type RepairedValue, repairEntry } from "./repair-entry.ts";
+
+/** One field as written; `unreadable` when even the repair step could not tell what it says. */
+export interface FrontmatterField {
+  readonly key: string;
+  readonly value: unknown;
+  readonly place: Place;
+  /** The text behind the key as it stands, for fields that turn out to be prose. */
+  readonly text: string;
+  readonly unreadable?: string;
+}
+
+export interface Frontmatter {
+  readonly type: "none" | "unclosed" | "too-large" | "read";
+  /** By key as written, in file order; the last of several equal keys wins and `repeated` keeps the earlier ones. */
+  readonly fields: ReadonlyMap<string, FrontmatterField>;
+  readonly repeated: readonly FrontmatterField[];
+  readonly body: string;
+  readonly problems: readonly Omit<Problem, "file">[];
+  readonly locate: Locate;
+}
+
+/** No person writes a frontmatter this long; beyond it, reading would only serve an attack. */
+const largestFrontmatter = 256 * 1024;
+const fewAliases = 20;
+
+/** Reads a file's frontmatter: strict YAML first, and where that fails entry by entry. Never throws. */
+export function readFrontmatter(text: string): Frontmatter {
+  const block = splitFrontmatter(text);
+  if (block.type === "none") return emptyFrontmatter("none");
+  if (block.type === "unclosed")
+    return emptyFrontmatter("unclosed", { line: block.line, column: 1, length: 3 });
+  const source = block.lines.join("\n");
+  if (source.length > largestFrontmatter) {
+    return emptyFrontmatter("too-large", { line: block.firstLine, column: 1 });
+  }
+  const { entries } = splitEntriesByKey(block.lines);
+  const strict = loadStrictly(source);
+  return strict.type === "mapping"
+    ? fromStrictYaml(strict.value, entries, block)
+    : fromRepairedEntries(entries, block, strict);
+}
+
+type StrictReading =
+  | { readonly type: "mapping"; readonly value: Readonly<Record<string, unknown>> }
+  | { readonly type: "other" }
+  | { readonly type: "failed"; readonly reason: string; readonly line: number; readonly column: number };
+
+function loadStrictly(source: string): StrictReading {
+  if (source.trim() === "") return { type: "mapping", value: {} };
+  try {
+    const value = load(source, { maxAliases: fewAliases });
+    return isMapping(value) ? { type: "mapping", value } : { type: "other" };
+  } catch (error) {
+    const mark = error instanceof YAMLException ? error.mark : undefined;
+    const reason = error instanceof YAMLException ? error.reason : String(error);
+    return { type: "failed", reason, line: mark?.line ?? 0, column: mark?.column ?? 0 };
+  }
+}
+
+type Block = Extract<FrontmatterBlock, { type: "block" }>;
+
+function fromStrictYaml(
+  value: Readonly<Record<string, unknown>>,
+  entries: readonly FrontmatterEntry[],
+  block: Block,
+): Frontmatter {
+  const byKey = new Map(entries.map((entry) => [entry.key, entry]));
+  const fields = new Map<string, FrontmatterField>();
+  for (const [key, fieldValue] of Object.entries(value)) {
+    const entry = byKey.get(key);
+    const place = entry
+      ? placeOfEntry(entry, block.firstLine, block.indent)
+      : { line: block.firstLine, column: 1 };
+    fields.set(key, { key, value: fieldValue, place, text: entry ? textOfEntry(entry) : "" });
+  }
+  return finish(fields, [], entries, block, hashProblems(fields, block));
+}
+
+function fromRepairedEntries(
+  entries: readonly FrontmatterEntry[],
+  block: Block,
+  strict: Exclude<StrictReading, { type: "mapping" }>,
+): Frontmatter {
+  const fields = new Map<string, FrontmatterField>();
+  const repeated: FrontmatterField[] = [];
+  const problems: Omit<Problem, "file">[] = [];
+  for (const entry of entries) {
+    const place = placeOfEntry(entry, block.firstLine, block.indent);
+    const reading = repairEntry(entry);
+    const earlier = fields.get(entry.key);
+    if (earlier !== undefined) {
+      repeated.push(earlier);
+      problems.push(repeatedKeyProblem(entry, place, earlier.place.line));
+    }
+    if (reading.type === "repaired") problems.push(repairProblem(entry, reading, place, block, strict));
+    fields.set(entry.key, {
+      key: entry.key,
+      value: reading.type === "unreadable" ? undefined : reading.value,
+      place,
+      text: textOfEntry(entry),
+      ...(reading.type === "unreadable" ? { unreadable: reading.because } : {}),
+    });
+  }
+  if (problems.length === 0 && strict.type === "failed") {
+    const place = {
+      line: block.firstLine + Math.min(strict.line, block.lines.length),
+      column: strict.column + 1,
+    };
+    const message = `The frontmatter is not valid YAML (${strict.reason}); it was read line by line.`;
+    problems.push({ severity: "warning", code: "yaml-repaired", message, ...place });
+  }
+  return finish(fields, repeated, entries, block, problems);
+}
+
+function repairProblem(
+  entry: FrontmatterEntry,
+  reading: Extract<RepairedValue, { type: "repaired" }>,
+  place: Place,
+  block: Block,
+  strict: Exclude<StrictReading, { type: "mapping" }>,
+): Omit<Problem, "file"> {
+  const brokeHere =
+    strict.type === "failed" && strict.line >= entry.index && strict.line <= entry.index + entry.below.length;
+  const exact = brokeHere
+    ? { line: block.firstLine + strict.line, column: block.indent + strict.column + 1 }
+    : place;
+  return {
+    severity: "warning",
+    code: "yaml-repaired",
+    message: `\`${entry.key}\`: ${reading.because}`,
+    advice: reading.advice,
+    ...exact,
+  };
+}
+
+function repeatedKeyProblem(
+  entry: FrontmatterEntry,
+  place: Place,
+  earlierLine: number,
+): Omit<Problem, "file"> {
+  return {
+    severity: "warning",
+    code: "duplicate-key",
+    message: `\`${entry.key}\` stands here a second time (first on line ${earlierLine}).`,
+    advice: "Keep one of the two.",
+    ...place,
+  };
+}
+
+/** A ` #` in an unquoted value starts a YAML comment, which surprises people who meant "issue #12". */
+function hashProblems(fields: ReadonlyMap<string, FrontmatterField>, block: Block): Omit<Problem, "file">[] {
+  const field = fields.get("description");
+  if (field === undefined || typeof field.value !== "string") return [];
+  const line = block.lines[field.place.line - block.firstLine] ?? "";
+  const plain = /^description[ \t]*:[ \t]*[^"'|>\s[{&*!]/.test(line);
+  const hash = line.search(/[ \t]#/);
+  if (!plain || hash === -1) return [];
+  return [
+    {
+      severity: "warning",
+      code: "hash-in-plain-text",
+      message: "The text after ` #` is a YAML comment and is not part of the description.",
+      advice: "Put the description in double quotes.",
+      line: field.place.line,
+      column: hash + 2 + block.indent,
+      length: 1,
+    },
+  ];
+}
+
+function finish(
+  fields: ReadonlyMap<string, FrontmatterField>,
+  repeated: readonly FrontmatterField[],
+  entries: readonly FrontmatterEntry[],
+  block: Block,
+  problems: readonly Omit<Problem, "file">[],
+): Frontmatter {
+  const layout = block.findings.map(({ line, ...finding }) => ({ ...finding, line, column: 1 }));
+  const locate = createLocate(fields, entries, block);
+  return { type: "read", fields, repeated, body: block.body, problems: [...layout, ...problems], locate };
+}
+
+/** Goes from a path such as ["hooks", "Stop", 0] to the line of the deepest key that can be found below the field. */
+function createLocate(
+  fields: ReadonlyMap<string, FrontmatterField>,
+  entries: readonly FrontmatterEntry[],
+  block: Block,
+): Locate {
+  return ([first, ...deeper]) => {
+    const field = fields.get(String(first));
+    if (field === undefined) return { line: Math.max(1, block.firstLine - 1), column: 1, length: 3 };
+    const entry = entries.find((candidate) => candidate.key === field.key);
+    let place = field.place;
+    let from = 0;
+    for (const segment of deeper) {
+      if (typeof segment !== "string" || entry === undefined) continue;
+      const at = entry.below.findIndex(
+        (line, index) => index >= from && line.trimStart().replace(/^- /, "").startsWith(`${segment}:`),
+      );
+      if (at === -1) break;
+      from = at + 1;
+      const column = (entry.below[at] ?? "").indexOf(segment) + 1 + block.indent;
+      place = { line: block.firstLine + entry.index + 1 + at, column, length: segment.length };
+    }
+    return place;
+  };
+}
+
+function textOfEntry(entry: FrontmatterEntry): string {
+  if (entry.below.length === 0) return entry.head;
+  return [entry.head, ...entry.below.map((line) => line.trim())].join("\n").trim();
+}
+
+function emptyFrontmatter(type: "none" | "unclosed" | "too-large", place?: Place): Frontmatter {
+  return {
+    type,
+    fields: new Map(),
+    repeated: [],
+    body: "",
+    problems: [],
+    locate: () => place ?? { line: 1, column: 1 },
+  };
+}
+
+export function isMapping(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Whether a key as written stands for the canonical one. */
+export function keyMeans(written: string, key: string): boolean {
+  const meaning = meaningOfKey(written);
+  return meaning.type !== "unknown" && meaning.key === key;
+}

@@ -1,0 +1,134 @@
+import { load } from "js-yaml";
+import { meaningOfKey, proseKeys } from "./definition-keys.ts";
+import type { FrontmatterEntry } from "./frontmatter-entries.ts";
+
+/** What one entry says, read on its own. */
+export type RepairedValue =
+  | { readonly type: "clean"; readonly value: unknown }
+  | { readonly type: "repaired"; readonly value: unknown; readonly because: string; readonly advice: string }
+  | { readonly type: "unreadable"; readonly because: string };
+
+/** Reads an entry as YAML, then with tabs expanded, then as the plain text or list it evidently is. */
+export function repairEntry(entry: FrontmatterEntry): RepairedValue {
+  const lines = [`${entry.key}: ${entry.head}`, ...entry.below];
+  const clean = loadEntry(lines.join("\n"));
+  if (clean !== undefined) return { type: "clean", value: clean.value };
+  if (lines.some((line) => /^[ \t]*\t/.test(line))) {
+    const expanded = loadEntry(lines.map(expandTabs).join("\n"));
+    if (expanded !== undefined) {
+      const because = "tabs are not allowed as YAML indentation; they were read as two blanks each.";
+      return { type: "repaired", value: expanded.value, because, advice: "Indent with blanks." };
+    }
+  }
+  if (isProse(entry.key)) return asText(entry);
+  return withoutStrayLines(entry) ?? asList(entry) ?? asText(entry);
+}
+
+function isProse(key: string): boolean {
+  const meaning = meaningOfKey(key);
+  return meaning.type === "unknown" || proseKeys.has(meaning.key);
+}
+
+/** Text at the left margin below a one-word field belongs to nothing; the field itself is still clear. */
+function withoutStrayLines(entry: FrontmatterEntry): RepairedValue | undefined {
+  const own = entry.below.filter((line) => /^(?:\s|- |#|$)/.test(line));
+  if (own.length === entry.below.length) return undefined;
+  const reading = loadEntry([`${entry.key}: ${entry.head}`, ...own].join("\n"));
+  if (reading === undefined) return undefined;
+  const because = "text that belongs to no key stands below it; that text was ignored.";
+  return {
+    type: "repaired",
+    value: reading.value,
+    because,
+    advice: "Remove the text, or indent it below the key it belongs to.",
+  };
+}
+
+function loadEntry(source: string): { readonly value: unknown } | undefined {
+  try {
+    const mapping = load(source, { maxAliases: 0 });
+    if (typeof mapping !== "object" || mapping === null) return undefined;
+    const values = Object.values(mapping);
+    return values.length === 1 ? { value: values[0] } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function expandTabs(line: string): string {
+  return line.replace(/^[ \t]+/, (blanks) => blanks.replaceAll("\t", "  "));
+}
+
+/** `- one` lines whose indentation went wrong. */
+function asList(entry: FrontmatterEntry): RepairedValue | undefined {
+  const lines = entry.below.filter((line) => line.trim() !== "" && !line.trimStart().startsWith("#"));
+  if (entry.head !== "" || lines.length === 0 || !lines.every((line) => /^\s*-\s+\S/.test(line)))
+    return undefined;
+  const value = lines.map((line) => unquote(line.replace(/^\s*-\s+/, "").trim()));
+  const because = "the list is not valid YAML; its lines were read as they stand.";
+  return {
+    type: "repaired",
+    value,
+    because,
+    advice: "Indent every `- entry` by the same number of blanks and quote entries with special characters.",
+  };
+}
+
+function asText(entry: FrontmatterEntry): RepairedValue {
+  const isBlockScalar = /^[|>][-+0-9]*$/.test(entry.head);
+  const parts = [isBlockScalar ? "" : entry.head, ...entry.below.map((line) => line.trim())];
+  const text = unquote(parts.join("\n").trim());
+  if (isStructure(entry)) {
+    return { type: "unreadable", because: "it holds nested keys that are not valid YAML" };
+  }
+  return { type: "repaired", value: text, ...explain(entry, text) };
+}
+
+/** Nested `key:` lines under an empty head are structure, and structure is never guessed from text. */
+function isStructure(entry: FrontmatterEntry): boolean {
+  if (isProse(entry.key)) return false;
+  const meaning = meaningOfKey(entry.key);
+  if (meaning.type !== "unknown" && (meaning.key === "hooks" || meaning.key === "mcpServers")) return true;
+  if (entry.head !== "") return entry.head.startsWith("{") || isOpenList(entry.head);
+  return entry.below.some((line) => /^\s+(?:- )?["']?[\w.-]+["']?:(?:\s|$)/.test(line));
+}
+
+/** `[Beta] Handles refunds` is text; `["Read", "Grep"` is a list that was never closed. */
+function isOpenList(head: string): boolean {
+  return head.startsWith("[") && !head.includes("]");
+}
+
+function explain(entry: FrontmatterEntry, text: string): { because: string; advice: string } {
+  const first = entry.head[0] ?? "";
+  const quoted = "Put the value in double quotes, or write `>-` after the colon and indent the text below.";
+  if (/^[[{*&!@`%|>]/.test(first)) {
+    return {
+      because: `a value that starts with \`${first}\` means something else in YAML; it was read as plain text.`,
+      advice: quoted,
+    };
+  }
+  if (first === '"' || first === "'") {
+    return {
+      because: "the quotes do not enclose the whole value; it was read as plain text.",
+      advice: `Use one pair of quotes around everything and write \\${first} inside.`,
+    };
+  }
+  if (entry.below.some((line) => line !== "" && !/^\s/.test(line))) {
+    return {
+      because: "the text goes on in lines that are not indented; they were taken as part of it.",
+      advice: "Write `|` after the colon and indent every line of the text by two blanks.",
+    };
+  }
+  if (/:(?:\s|$)/.test(text)) {
+    return { because: "an unquoted value may not hold `: `; it was read as plain text.", advice: quoted };
+  }
+  return { because: "the value is not valid YAML; it was read as plain text.", advice: quoted };
+}
+
+/** Takes off one pair of quotes around the whole text. */
+function unquote(text: string): string {
+  const quote = text[0];
+  if (text.length < 2 || (quote !== '"' && quote !== "'") || !text.endsWith(quote)) return text;
+  const inner = text.slice(1, -1);
+  return quote === '"' ? inner.replaceAll('\\"', '"') : inner.replaceAll("''", "'");
+}

@@ -1,0 +1,119 @@
+import type { DocumentPath, Finding } from "../foundation/problem.ts";
+import type { ToolMatch } from "./match-tools.ts";
+
+type NoteCode =
+  | "malformed-entry"
+  | "malformed-denial"
+  | "tool-is-disallowed"
+  | "subagent-cannot-spawn"
+  | "memory-tool-disallowed";
+
+/** A finding about one entry, in words that name it. */
+export function finding(code: NoteCode, entry: string, path: DocumentPath): Finding {
+  return { code, path, ...notes[code](shorten(entry)) };
+}
+
+/** What a person should know about how an entry was understood; nothing when it was taken as written. */
+export function describeMatch(entry: string, { meaning, tools }: ToolMatch, path: DocumentPath): Finding[] {
+  const shown = shorten(entry);
+  switch (meaning.type) {
+    case "known":
+      return tools.length > 0 ? [] : [unavailable(shown, path)];
+    case "mcp":
+      return tools.length > 0 ? [] : [noSuchMcpTool(shown, path)];
+    case "renamed":
+      return [renamed(shown, meaning, path), ...(tools.length > 0 ? [] : [unavailable(shown, path)])];
+    case "absent":
+      return [
+        {
+          severity: "note",
+          code: "absent-tool",
+          path,
+          message: `There is no tool here that does what \`${shown}\` does; the entry has no effect.`,
+        },
+      ];
+    case "unknown":
+      return [unknown(shown, meaning.nearest, path)];
+  }
+}
+
+export function listNames(entries: readonly string[]): string {
+  const shown = entries.slice(0, 12).map((entry) => `\`${shorten(entry)}\``);
+  return entries.length > 12 ? `${shown.join(", ")} and ${entries.length - 12} more` : shown.join(", ");
+}
+
+function renamed(
+  entry: string,
+  meaning: Extract<ToolMatch["meaning"], { type: "renamed" }>,
+  path: DocumentPath,
+): Finding {
+  const isOldName = meaning.because === "old-name";
+  return {
+    severity: "note",
+    code: isOldName ? "old-tool-name" : "tool-letter-case",
+    path,
+    message: isOldName
+      ? `\`${entry}\` is an old name; it was taken as \`${meaning.name}\`.`
+      : `Tool names heed upper and lower case; \`${entry}\` was taken as \`${meaning.name}\`.`,
+    advice: `Write \`${meaning.name}\`.`,
+  };
+}
+
+function unavailable(entry: string, path: DocumentPath): Finding {
+  return {
+    severity: "note",
+    code: "unavailable-tool",
+    path,
+    message: `\`${entry}\` names a tool that is not available in this run; the entry has no effect.`,
+  };
+}
+
+function noSuchMcpTool(entry: string, path: DocumentPath): Finding {
+  return {
+    severity: "note",
+    code: "unavailable-mcp-tool",
+    path,
+    message: `No connected MCP server has a tool that \`${entry}\` names; the entry has no effect.`,
+    advice: "Check that the server is configured under this name and is running.",
+  };
+}
+
+function unknown(entry: string, nearest: string | undefined, path: DocumentPath): Finding {
+  return {
+    severity: "warning",
+    code: "unknown-tool",
+    path,
+    message: `\`${entry}\` is not a known tool; the entry has no effect.`,
+    ...(nearest === undefined ? {} : { advice: `Did you mean \`${nearest}\`?` }),
+  };
+}
+
+function shorten(entry: string): string {
+  return entry.length > 120 ? `${entry.slice(0, 117)}...` : entry;
+}
+
+const notes: Record<NoteCode, (entry: string) => Pick<Finding, "severity" | "message" | "advice">> = {
+  "malformed-entry": (entry) => ({
+    severity: "warning",
+    message: `\`${entry}\` is not of the form \`Tool\` or \`Tool(specifier)\`, so it grants nothing.`,
+    advice: "Close the parenthesis at the end of the entry, or write the tool's name alone.",
+  }),
+  "malformed-denial": (entry) => ({
+    severity: "warning",
+    message: `\`${entry}\` is not of the form \`Tool\` or \`Tool(specifier)\`, so the whole tool is taken away.`,
+    advice: "Close the parenthesis at the end of the entry, or write the tool's name alone.",
+  }),
+  "tool-is-disallowed": (entry) => ({
+    severity: "note",
+    message: `\`${entry}\` is also in \`disallowedTools\`, which wins.`,
+  }),
+  "subagent-cannot-spawn": (entry) => ({
+    severity: "note",
+    message: `\`${entry}\` has no effect in a subagent: a subagent never starts agents.`,
+  }),
+  "memory-tool-disallowed": (entry) => ({
+    severity: "note",
+    message: `\`memory\` would add \`${entry}\`, but \`disallowedTools\` takes it away.`,
+    advice: `Remove \`${entry}\` from \`disallowedTools\` if the agent should keep its memory with it.`,
+  }),
+};

@@ -1,0 +1,171 @@
+import { posix } from "node:path";
+import { describe, expect, test } from "vitest";
+import { findCycles } from "./find-cycles.ts";
+import { folderOf, forbiddenImports, ownImports } from "./import-rules.ts";
+import { importTable, readTable } from "./import-table.ts";
+import { actingFiles, findImpureCode, mayAct } from "./impure-code.ts";
+import {
+  isTest,
+  isTypeScript,
+  type ProjectFile,
+  readProjectFile,
+  readProjectFiles,
+} from "./project-files.ts";
+import { readTestMarks } from "./read-citations.ts";
+import { readCode, readTokens } from "./source-tokens.ts";
+
+const everything = readProjectFiles();
+const programs = everything.filter(isTypeScript);
+const source = programs.filter(({ path }) => path.startsWith("src/"));
+const product = source.filter((file) => !isTest(file));
+
+describe("folders import only what stands below them", () => {
+  test("every folder of src is in the import table", () => {
+    const unknown = new Set(
+      source.map(({ path }) => folderOf(path)).filter((name) => !importTable.has(name)),
+    );
+    expect([...unknown], "Add each folder to test/import-table.ts and to ARCHITECTURE.md.").toEqual([]);
+  });
+
+  test("no file imports a folder that its own may not", () => {
+    expect(
+      product.flatMap((file) => forbiddenImports(file)),
+      "Move the shared part down, pass it in, or change test/import-table.ts and ARCHITECTURE.md together.",
+    ).toEqual([]);
+  });
+
+  test("a test beside its source keeps to the same table, and may use testing as well", () => {
+    expect(source.filter(isTest).flatMap((file) => forbiddenImports(file, ["testing"]))).toEqual([]);
+  });
+
+  test("ARCHITECTURE.md shows the table that is tested", () => {
+    const section = readProjectFile("ARCHITECTURE.md").split("## Which folder may import which")[1] ?? "";
+    const rows = section.split("\n## ")[0]?.match(/^\| `\w+` \|.*$/gm) ?? [];
+    const shown = readTable(
+      rows.map((row) => row.replace(/^\| |`| \|$/g, "").replace("nothing", "")).join("\n"),
+    );
+    expect([...shown]).toEqual([...importTable]);
+  });
+});
+
+test("no file imports itself by way of others, types aside", () => {
+  const graph = new Map(
+    product.map((file) => [
+      file.path,
+      ownImports(file)
+        .filter(({ kind }) => kind !== "types")
+        .map(({ target }) => target),
+    ]),
+  );
+  expect(
+    findCycles(graph).map((cycle) => cycle.join(" → ")),
+    "Break each cycle: move what both ends need into a file of its own.",
+  ).toEqual([]);
+});
+
+test("every relative import of src names a file that is there", () => {
+  const known = new Set(everything.map(({ path }) => path));
+  const missing = source.flatMap((file) =>
+    ownImports(file)
+      .filter(({ target }) => !known.has(target))
+      .map(({ line, specifier }) => `${file.path}:${line} ${specifier}`),
+  );
+  expect(missing).toEqual([]);
+});
+
+test("only files whose name says so touch files, processes, the network, the clock or chance", () => {
+  const impure = product
+    .filter(({ path }) => !mayAct(path))
+    .flatMap(({ path, text }) => findImpureCode(text).map((found) => `${path}:${found}`));
+  expect(
+    impure,
+    "Pass the value in, or move the deed to a file whose verb says so (test/impure-code.ts).",
+  ).toEqual([]);
+});
+
+test("every file that may act by exception is there and does act", () => {
+  const acting = product.filter(({ text }) => findImpureCode(text).length > 0).map(({ path }) => path);
+  expect([...actingFiles.keys()].filter((path) => !acting.includes(path))).toEqual([]);
+});
+
+describe("files stay small and well named", () => {
+  test("no file outside the tests has more than 300 lines", () => {
+    const shipped = everything.filter(
+      (file) => /^(src|scripts|bench|bin|examples)\//.test(file.path) && !isTest(file),
+    );
+    const long = shipped
+      .filter(({ path }) => /\.(ts|tsx|js)$/.test(path))
+      .map((file) => ({ path: file.path, lines: lineCount(file) }))
+      .filter(({ lines }) => lines > 300);
+    expect(long, "Split each at the idea it holds too many of.").toEqual([]);
+  });
+
+  test("half of the source files have at most 110 lines", () => {
+    const counts = product.map(lineCount).sort((a, b) => a - b);
+    expect(counts[Math.floor(counts.length / 2)]).toBeLessThanOrEqual(110);
+  });
+
+  test("file names are kebab-case", () => {
+    const odd = programs.filter(
+      ({ path }) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.config|\.d)?\.tsx?$/.test(posix.basename(path)),
+    );
+    expect(odd.map(({ path }) => path)).toEqual([]);
+  });
+
+  test("no file is named after a heap of things", () => {
+    const heaps = ["util", "utils", "helper", "helpers", "types", "common", "misc", "index"];
+    const found = programs
+      .map(({ path }) => path)
+      .filter((path) => path !== "src/index.ts" && heaps.includes(posix.basename(path).split(".")[0] ?? ""));
+    expect(found, "Name each file after the one idea it holds.").toEqual([]);
+  });
+});
+
+describe("no check is switched off", () => {
+  const checked = programs.filter(({ path }) => /^(src|test)\//.test(path));
+
+  test("nothing is cast to any", () => {
+    const casts = checked.flatMap(({ path, text }) =>
+      readCode(text).flatMap((token, at, all) =>
+        token.text === "any" && ["as", "<"].includes(all[at - 1]?.text ?? "") && token.type === "word"
+          ? [`${path}:${token.line}`]
+          : [],
+      ),
+    );
+    expect(casts, "Take unknown and read it.").toEqual([]);
+  });
+
+  test("no comment silences the compiler", () => {
+    const silenced = checked.flatMap(({ path, text }) =>
+      readTokens(text)
+        .filter(({ type, text: comment }) => type === "comment" && /@ts-(ignore|nocheck)/.test(comment))
+        .map(({ line }) => `${path}:${line}`),
+    );
+    expect(silenced).toEqual([]);
+  });
+
+  test("no test is singled out or left out", () => {
+    const marked = checked.filter(isTest).flatMap(({ path, text }) =>
+      readTestMarks(text)
+        .filter(({ text: mark }) => ["only", "skip", "todo"].includes(mark))
+        .map(({ line, text: mark }) => `${path}:${line} .${mark}`),
+    );
+    expect(marked).toEqual([]);
+  });
+});
+
+test("no file names a folder of one particular machine", () => {
+  const absolute = ["work", "root"].map((folder) => `(?<![\\w.~-])/${folder}/`);
+  const outside = ["shared"].map((folder) => `(?<![\\w-])${folder}/`);
+  const pattern = new RegExp([...absolute, ...outside].join("|"));
+  const found = everything.flatMap(({ path, text }) =>
+    text
+      .split("\n")
+      .flatMap((line, index) => (pattern.test(line) ? [`${path}:${index + 1} ${line.trim()}`] : [])),
+  );
+  expect(found, "Use a path inside the repository, a temporary directory, or an invented one.").toEqual([]);
+});
+
+function lineCount({ text }: ProjectFile): number {
+  return text.trimEnd().split("\n").length;
+}

@@ -1,0 +1,80 @@
+import type { AgentDefinition, AgentScope } from "../../src/definitions/agent-definition.ts";
+import { readAgentFile } from "../../src/definitions/parse-definition.ts";
+import type { HookRule } from "../../src/hooks/hook-config.ts";
+import { type CorpusEntry, compareFields, type Expectation, type Mismatch } from "./corpus-manifest.ts";
+
+const softNames = {
+  descriptionHead: "description",
+  bodyHead: "body",
+  initialPromptHead: "initialPrompt",
+  // Whether a file loads decides what else there is to compare.
+  reason: "loads",
+};
+
+/** Reads an agent file the way discovery does and compares it with its expectation. */
+export function compareAgent(entry: CorpusEntry, text: string): Mismatch[] {
+  const scope: AgentScope = entry.scope ?? "project";
+  const { definition, problems } = readAgentFile(text, { file: entry.file, scope });
+  const { expect } = entry;
+  if (definition === undefined) {
+    const error =
+      problems.find((problem) => problem.severity === "error") ??
+      problems.find((problem) => problem.code === "no-frontmatter" || problem.code === "no-name");
+    const { loads, reason, diagnosticLine, soft } = expect;
+    const narrowed = withoutUndefined({ loads, reason, diagnosticLine, soft });
+    const actual = { loads: false, reason: error?.code, diagnosticLine: error?.line };
+    return compareFields(narrowed, actual, softNames);
+  }
+  if (expect["loads"] === false && expect.soft?.includes("loads")) return [];
+  return compareFields(expect, { ...describe(definition), reason: reasonOf(problems, expect) }, softNames);
+}
+
+/** A file that loads in spite of a lack carries the lack as its reason. */
+function reasonOf(problems: readonly { code: string }[], expect: Expectation): string | null {
+  const reason = expect["reason"];
+  const lacks = problems.filter((problem) => problem.code === "no-name" || problem.code === "no-description");
+  if (lacks.length === 0) return null;
+  return lacks.some((problem) => problem.code === reason) ? String(reason) : (lacks[0]?.code ?? null);
+}
+
+function describe(definition: AgentDefinition): Record<string, unknown> {
+  const written = (key: string): unknown => definition.written[key]?.value;
+  return {
+    ...definition,
+    loads: true,
+    tools: definition.tools ?? null,
+    model: definition.model ?? null,
+    permissionMode: definition.permissionMode ?? null,
+    memory: definition.memory ?? written("memory"),
+    descriptionHead: head(definition.description),
+    bodyHead: head(definition.prompt),
+    initialPromptHead: head(definition.initialPrompt ?? ""),
+    hooks: summariseHooks(definition.hooks ?? []),
+    mcpServers: definition.mcpServers?.map((server) => ({
+      name: server.name,
+      inline: server.type === "inline",
+      transport: server.type === "inline" ? transportOf(server.config) : undefined,
+    })),
+  };
+}
+
+function transportOf(config: Readonly<Record<string, unknown>>): unknown {
+  return config["type"] ?? (config["command"] === undefined ? "http" : "stdio");
+}
+
+/** The first 60 UTF-16 units of a trimmed text; null stands for no text. */
+function head(text: string): string | null {
+  return text === "" ? null : text.trim().slice(0, 60);
+}
+
+export function summariseHooks(hooks: readonly HookRule[]): unknown[] {
+  return hooks.map(({ event, matcher, handler }) => ({
+    event,
+    matcher: matcher ?? null,
+    type: handler.type,
+  }));
+}
+
+function withoutUndefined(record: Record<string, unknown>): Expectation {
+  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,44 @@
+/**
+ * Each folder of src with the folders it may import besides itself; `entry` stands for the files directly in src.
+ * ARCHITECTURE.md shows the same table, and a test compares the two.
+ */
+export const importTable = readTable(`
+  foundation   |
+  storage      | foundation
+  conversation | foundation
+  permissions  | foundation
+  hooks        | foundation
+  model        | foundation, storage, conversation, permissions, hooks
+  tools        | all of model, model
+  mcp          | all of tools, tools
+  settings     | all of mcp, mcp
+  plugins      | all of settings, settings
+  definitions  | all of plugins, plugins
+  context      | all of definitions, definitions
+  planning     | all of context, context
+  journal      | all of planning, planning
+  loop         | foundation, conversation, permissions, hooks, model, tools
+  tasks        | all of journal, journal, loop
+  teams        | all of tasks, tasks
+  runtime      | all of teams, teams
+  apps         | all of runtime, runtime
+  testing      | all of runtime, runtime
+  entry        | all of runtime, runtime
+`);
+
+/** Reads lines of `folder | folder, all of folder`; `all of x` is what the earlier line for x allows. */
+export function readTable(text: string): ReadonlyMap<string, readonly string[]> {
+  const table = new Map<string, readonly string[]>();
+  for (const line of text.split("\n").filter((candidate) => candidate.includes("|"))) {
+    const [folder = "", allowed = ""] = line.split("|").map((cell) => cell.trim());
+    const names = allowed.split(",").map((name) => name.trim());
+    table.set(
+      folder,
+      names.flatMap((name) => {
+        if (name === "") return [];
+        return name.startsWith("all of ") ? (table.get(name.slice(7)) ?? []) : [name];
+      }),
+    );
+  }
+  return table;
+}

@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+import { findImpureCode, mayAct } from "./impure-code.ts";
+
+test.each([
+  ['import { readFile } from "node:fs/promises";', ["1: imports node:fs/promises"]],
+  ['import fs from "fs";', ["1: imports fs"]],
+  ['\nconst os = await import("node:os");', ["2: imports node:os"]],
+  ["const home = process.env.HOME;", ["1: process.env"]],
+  ["const here = process\n  .cwd();", ["1: process.cwd"]],
+  ["const now = Date.now() + Math.random();", ["1: Date.now", "1: Math.random"]],
+  ["const now = new Date();", ["1: new Date()"]],
+  ["await fetch(url);", ["1: fetch()"]],
+])("%j touches the world", (source, expected) => {
+  expect(findImpureCode(source)).toEqual(expected);
+});
+
+test.each([
+  ['import type { Stats } from "node:fs";'],
+  ['import { join } from "node:path";'],
+  ["// reads process.env"],
+  ['const advice = "Set process.env.HOME";'],
+  ["const day = new Date(written);"],
+  ["const answer = host.fetch(url); child.process.env;"],
+])("%j only computes", (source) => {
+  expect(findImpureCode(source)).toEqual([]);
+});
+
+test.each([
+  ["src/definitions/discover.ts", true],
+  ["src/definitions/discover-agents.ts", true],
+  ["src/apps/cli/main.ts", true],
+  ["src/definitions/discovery.ts", false],
+  ["src/planning/plan-run.ts", false],
+  ["src/settings/read-settings.ts", false],
+])("whether %s may act: %s", (path, expected) => {
+  expect(mayAct(path)).toBe(expected);
+});

@@ -1,0 +1,93 @@
+import { execFileSync } from "node:child_process";
+import { cpSync, existsSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import packageJson from "../package.json" with { type: "json" };
+import * as surface from "../src/index.ts";
+import { ownImports } from "./import-rules.ts";
+import { projectRoot, readProjectFile } from "./project-files.ts";
+import { packageOf, readImports } from "./read-imports.ts";
+
+/** A name added here is a promise to users: it stays until a major version. */
+const exportedNames = ["Fault", "isFault"];
+
+const exportMap = {
+  ".": { types: "./dist/types/index.d.ts", default: "./dist/lib/index.js" },
+  "./package.json": "./package.json",
+};
+
+/** What a program loads with `import "retinue"`, before it calls anything. */
+const packagesOfRootEntry: string[] = [];
+
+describe("the public surface is what is pinned here", () => {
+  test("package.json exports exactly the pinned map", () => {
+    expect(packageJson.exports).toEqual(exportMap);
+  });
+
+  test("the root entry exports exactly the pinned names", () => {
+    expect(Object.keys(surface).sort()).toEqual([...exportedNames].sort());
+  });
+
+  test("every file of the export map and of the types is there after a build", () => {
+    const files = Object.values(exportMap).flatMap((entry) =>
+      typeof entry === "string" ? [entry] : Object.values(entry),
+    );
+    const missing = files.filter((file) => !existsSync(join(projectRoot, file)));
+    expect(missing, "npm ci builds dist; after that, npm run build does.").toEqual([]);
+  });
+});
+
+describe("loading stays light", () => {
+  test("the root entry pulls in exactly the pinned packages", () => {
+    expect(packagesLoadedBy("src/index.ts")).toEqual(packagesOfRootEntry);
+  });
+
+  test("the root entry never pulls in the command line or a terminal", () => {
+    const heavy = ["commander", "ink", "react"];
+    expect(packagesLoadedBy("src/index.ts").filter((name) => heavy.includes(name))).toEqual([]);
+  });
+
+  test("the walk sees packages behind own files", () => {
+    expect(packagesLoadedBy("src/foundation/json-document.ts")).toEqual(["jsonc-parser"]);
+  });
+
+  test("the command's own file imports nothing but what Node brings", () => {
+    const imports = readImports(readProjectFile("bin/retinue.js")).filter(({ kind }) => kind === "static");
+    expect(imports.map(({ specifier }) => specifier).filter((name) => !name.startsWith("node:"))).toEqual([]);
+    expect(imports).not.toEqual([]);
+  });
+
+  test("retinue --version answers without the built program, without packages and without another process", () => {
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), "retinue-version-")));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    cpSync(join(projectRoot, "bin"), join(folder, "bin"), { recursive: true });
+    cpSync(join(projectRoot, "package.json"), join(folder, "package.json"));
+    const onlyReadsHere = ["--permission", `--allow-fs-read=${folder}`];
+    const output = execFileSync(
+      process.execPath,
+      [...onlyReadsHere, join(folder, "bin/retinue.js"), "--version"],
+      {
+        encoding: "utf8",
+      },
+    );
+    expect(output).toBe(`${packageJson.version}\n`);
+  });
+});
+
+function packagesLoadedBy(entry: string): string[] {
+  const visited = new Set<string>();
+  const packages = new Set<string>();
+  const visit = (path: string): void => {
+    if (visited.has(path)) return;
+    visited.add(path);
+    const file = { path, text: readProjectFile(path) };
+    for (const { specifier, kind } of readImports(file.text)) {
+      const name = packageOf(specifier);
+      if (kind === "static" && name !== undefined) packages.add(name);
+    }
+    for (const { target, kind } of ownImports(file)) if (kind === "static") visit(target);
+  };
+  visit(entry);
+  return [...packages].sort();
+}

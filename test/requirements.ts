@@ -1,0 +1,238 @@
+/** A promise of the specification. Tests cite its id in brackets in their titles. */
+export interface Requirement {
+  readonly id: string;
+  readonly title: string;
+  /** `partly` is cited like `built`; its note says what is still missing. */
+  readonly state: "built" | "partly" | "not-yet";
+  readonly note?: string;
+}
+
+export const requirements: readonly Requirement[] = [
+  built("DEF-1", "A definition is a Markdown file with YAML frontmatter whose body is the system prompt."),
+  partly(
+    "DEF-2",
+    "All nineteen fields are known and each takes effect.",
+    "Fields are read and checked; running comes later.",
+  ),
+  built("DEF-3", "List fields take lists or comma strings, and commas inside parentheses do not split."),
+  built(
+    "DEF-4",
+    "The name identifies the agent, falls back to the file's name, and may not escape a directory.",
+  ),
+  built("DEF-5", "A file without a description does not load and says so."),
+  built("DEF-6", "The reader repairs what real files get wrong and warns of each repair."),
+  built("DEF-7", "An unreadable file is a problem with a place and a way out, and hides no good file."),
+  built("DEF-8", "Unknown keys are warned of, and near misses name the key that was meant."),
+  built("DEF-9", "`--agents` takes a JSON object or a path to one, and bad JSON ends the process clearly."),
+  partly(
+    "DEF-10",
+    "Programs register definitions at any time.",
+    "Computed prompts and end callbacks wait for spawning.",
+  ),
+  partly(
+    "DEF-11",
+    "A changed file is seen without a restart.",
+    "The next load sees it; there is no spawn yet.",
+  ),
+  built("DEF-12", "`model` is an alias, a full id, or a provider with its model."),
+
+  built("SCP-1", "Scopes are ranked from managed to built-in, and the higher definition wins by name."),
+  built(
+    "SCP-2",
+    "Definitions are found in project, user, plugin and managed places, and the nearer folder wins.",
+  ),
+  built("SCP-3", "The registry tells which definition won, from where, and whom it shadows."),
+  built("SCP-4", "Plugin agents carry their plugin's name and may not bring hooks, servers or a mode."),
+  partly(
+    "SCP-5",
+    "A deny rule hides an agent and refuses its spawn.",
+    "Hiding is built; the refusal waits for spawning.",
+  ),
+  partly("SCP-6", "Listing never puts bodies into a prompt.", "Using the body waits for spawning."),
+
+  partly("BLT-1", "`general-purpose` has all tools and is the default.", "Defined, not run yet."),
+  partly("BLT-2", "`Explore` reads on a small model and changes nothing.", "Defined, not run yet."),
+  partly("BLT-3", "`Plan` designs with the tools of Explore.", "Defined, not run yet."),
+  partly("BLT-4", "`Bash` has the Bash tool alone.", "Defined, not run yet."),
+  partly("BLT-5", "`statusline-setup` turns a shell prompt into a setting.", "Defined, not run yet."),
+  partly(
+    "BLT-6",
+    "`claude-code-guide` answers questions and is absent under SDK entry points.",
+    "Defined, not run yet.",
+  ),
+  partly("BLT-7", "A higher scope replaces a built-in by name.", "Replaced in the registry, not run yet."),
+
+  notYet("TLS-1", "Without `tools` a child has its parent's tools, with it only those."),
+  partly(
+    "TLS-2",
+    "`disallowedTools` is applied first and wins.",
+    "Decided from the definition, not yet for a run.",
+  ),
+  partly(
+    "TLS-3",
+    "A specifier narrows a grant or a denial to matching calls.",
+    "Entries are read; calls are not matched yet.",
+  ),
+  partly(
+    "TLS-4",
+    "MCP patterns and old tool names resolve, with a note.",
+    "Resolved from the definition, without live servers.",
+  ),
+  partly(
+    "TLS-5",
+    "A `tools` list that resolves to nothing refuses the spawn.",
+    "Found by the check; there is no spawn yet.",
+  ),
+  partly(
+    "TLS-6",
+    "`Task` in the main agent's tools says whom it may spawn.",
+    "Decided from the definition, not yet for a run.",
+  ),
+  notYet("TLS-7", "A subagent can never spawn."),
+  partly(
+    "TLS-8",
+    "`memory` adds file tools, confined to its directory where not granted.",
+    "Granted, not enforced yet.",
+  ),
+  notYet("TLS-9", "A background agent has no MCP tools and cannot ask the user."),
+  notYet("TLS-10", "The model sees only its tools, and a call to another is answered with what there is."),
+
+  notYet(
+    "MDL-1",
+    "The model comes from the call, the definition, the environment or the parent, in that order.",
+  ),
+  notYet("MDL-2", "Aliases are a configured table that environment and settings override."),
+  notYet("MDL-3", "Anthropic and any AI SDK provider work, also mixed in one tree."),
+  notYet("MDL-4", "Without a key an openly labelled offline model serves."),
+  notYet("MDL-5", "The scripted model for tests is public and injects faults."),
+  notYet("MDL-6", "Retries obey the server, never repeat acted-on output, and share one cool-down."),
+  notYet("MDL-7", "Prompts are cached and their order stays stable."),
+
+  notYet(
+    "PRM-1",
+    "A call passes grant, hooks, deny, ask, mode and allow in that order, and deny always wins.",
+  ),
+  notYet("PRM-2", "Each of the six modes allows, asks or refuses as described."),
+  notYet("PRM-3", "A child's mode never widens what its parent may do."),
+  notYet("PRM-4", "A parent's deny and ask rules hold in the child."),
+  notYet("PRM-5", "In the background nobody is asked, and what is not allowed is refused clearly."),
+  notYet("PRM-6", "Before a background start the caller can be asked once for the tools."),
+  notYet("PRM-7", "An agent that lacked permission in the background can be resumed in front."),
+  partly(
+    "PRM-8",
+    "Rules have a grammar per tool, and scopes merge.",
+    "Rules are parsed and merged; calls are not matched yet.",
+  ),
+  notYet("PRM-9", "Every command of a shell line must be allowed on its own."),
+  notYet("PRM-10", "Paths are made canonical before they are matched."),
+  partly(
+    "PRM-11",
+    "Project files run nothing until the folder is trusted.",
+    "The trust store and its question; nothing runs yet.",
+  ),
+  notYet("PRM-12", "A program can decide calls itself."),
+
+  notYet("HKS-1", "All sixteen hook events fire."),
+  notYet("HKS-2", "Hooks of every source fire inside subagents, an agent's own only for itself."),
+  notYet("HKS-3", "Frontmatter hooks live as long as their agent, and the flat form is accepted."),
+  notYet("HKS-4", "Matchers are names, alternatives, expressions or everything."),
+  notYet("HKS-5", "A command hook reads the event as JSON."),
+  notYet("HKS-6", "Exit codes decide, and a broken guard lets nothing through."),
+  notYet("HKS-7", "Hooks are commands, requests, prompts, agents or functions."),
+  notYet("HKS-8", "Every start has exactly one stop, and a stop hook can send the agent on."),
+  notYet("HKS-9", "Hooks of one event run together under a time limit."),
+
+  notYet("SKL-1", "Named skills stand in full in the child's prompt."),
+  notYet("SKL-2", "Skills are not inherited, and an unknown one is a warning."),
+  notYet("SKL-3", "The Skill tool loads on demand, and a skill may fork into a subagent."),
+
+  notYet("MEM-1", "`memory` gives an agent a directory of its scope."),
+  notYet("MEM-2", "The start of the memory file is in the prompt once, and cuts are said."),
+
+  notYet("SPN-1", "A spawn goes through its steps in order, each visible."),
+  notYet("SPN-2", "An unknown type is answered with the known ones and the nearest."),
+  notYet("SPN-3", "The child starts with its own context and not its parent's conversation."),
+  notYet("SPN-4", "A run is decided completely beforehand, as data that can be shown."),
+  notYet("SPN-5", "Agent calls of one message run together."),
+  notYet("SPN-6", "Whatever the end, everything held is released."),
+  notYet("SPN-7", "A worktree isolates, is kept when changed, and is never faked."),
+
+  notYet("AGT-1", "The Agent tool takes its input under both names and explains bad values."),
+  notYet("AGT-2", "Its description lists the available agents with their tools."),
+  notYet("AGT-3", "Its output is completed, launched or entered."),
+  notYet("AGT-4", "The parent gets bounded text, the id and the totals."),
+  notYet("AGT-5", "Every ending has one shape, and no success is empty."),
+  notYet("AGT-6", "A child's text cannot pose as control text."),
+
+  notYet("TSK-1", "TaskOutput reads what there is, or waits up to its limit."),
+  notYet("TSK-2", "TaskStop ends an agent with all its processes and keeps its work."),
+  notYet("TSK-3", "An unknown id is answered with the known ones, and stopping twice is fine."),
+  notYet("TSK-4", "A program lists all tasks with their state and last sign of life."),
+
+  notYet("BGR-1", "A background start returns at once with an id and a growing file."),
+  notYet("BGR-2", "The parent is told of the end in its next turn."),
+  notYet("BGR-3", "A running agent can be moved to the background."),
+  notYet("BGR-4", "One environment variable switches the background off."),
+  notYet("BGR-5", "A printing run waits for its background agents."),
+
+  notYet("TRN-1", "Transcripts stand where existing viewers look for them."),
+  notYet("TRN-2", "Each message is on disk before the next step, and a torn line is survived."),
+  notYet("TRN-3", "Resuming continues the same agent and repeats no call in silence."),
+  notYet("TRN-4", "After a crash, running children are found and can be resumed."),
+  notYet("TRN-5", "Compacting the main conversation leaves children alone."),
+  notYet("TRN-6", "Old transcripts are removed, running ones never."),
+  notYet("TRN-7", "What is not an id is refused."),
+
+  notYet("CMP-1", "A child compacts itself near the end of its window."),
+  notYet("CMP-2", "Compaction leaves a boundary line."),
+  notYet("CMP-3", "Compaction parts no call from its result and keeps the task."),
+  notYet("CMP-4", "A conversation the provider finds too long is compacted and tried once more."),
+
+  notYet("LIM-1", "The number of agents at once is limited."),
+  notYet("LIM-2", "At the turn limit an agent hands in what it has."),
+  notYet("LIM-3", "Time, tokens and money are limited per agent and tree, reserved beforehand."),
+  notYet("LIM-4", "Every task counts its tokens, tools, time and cost."),
+  notYet("LIM-5", "A silent agent is reported, then stopped."),
+
+  notYet("MCP-1", "Servers come from every usual place over every transport."),
+  notYet("MCP-2", "An agent's own server lives as long as the agent, and a dead one is restarted."),
+  notYet("MCP-3", "Retinue itself serves its agents over MCP."),
+
+  notYet("TEA-1", "A team is a lead with lasting teammates."),
+  notYet("TEA-2", "Teams keep their state in the known files."),
+  notYet("TEA-3", "Seven tools run a team."),
+  notYet("TEA-4", "Two members never hold the same task."),
+  notYet("TEA-5", "Mail arrives once and in order and wakes the idle."),
+  notYet("TEA-6", "Team hooks can send a teammate back to work."),
+  notYet("TEA-7", "A teammate honours its definition and cannot spawn."),
+  notYet("TEA-8", "Teammates run here, as processes or as panes."),
+  notYet("TEA-9", "Work is handed in by text, file or message, and failure as failure."),
+
+  notYet("CLI-1", "The command line is interactive or prints, with the flags people know."),
+  built("CLI-2", "`retinue agents` lists, shows, makes and checks definitions, and rates descriptions."),
+  notYet("CLI-3", "Plans and tasks can be seen and steered from any terminal."),
+  notYet("CLI-4", "The terminal shows the tree of agents live."),
+  partly(
+    "CLI-5",
+    "`retinue doctor` checks the set-up and says what to do.",
+    "Models and sandbox are checked only as configured.",
+  ),
+  built("CLI-6", "Errors are one sentence and an exit code, without stack traces."),
+
+  notYet("SDK-1", "Two lines spawn an agent, and its handle streams, stops and takes messages."),
+  notYet("SDK-2", "The tools can be handed to a program's own loop."),
+  notYet("SDK-3", "Everything ends by signal or disposal."),
+  notYet("SDK-4", "An agent's output can be checked against a schema."),
+];
+
+function built(id: string, title: string): Requirement {
+  return { id, title, state: "built" };
+}
+
+function partly(id: string, title: string, note: string): Requirement {
+  return { id, title, state: "partly", note };
+}
+
+function notYet(id: string, title: string): Requirement {
+  return { id, title, state: "not-yet" };
+}
