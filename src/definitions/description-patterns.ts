@@ -37,7 +37,7 @@ const actionVerb = new RegExp(
 
 const triggers: readonly RegExp[] = [
   /\bproactive(?:ly)?\b/i,
-  /\buse(?: (?:this|it|the|me|agent|skill|subagent|[\w-]+ agent))*(?: \w+ly)? (?:when|whenever|if|after|before|for|to|at|during|once|while|where|as soon as)\b/i,
+  /\buse(?: (?:this|it|the|me|agent|skill|subagent|[\w-]+ agent)){0,3}(?: \w+ly)? (?:when|whenever|if|after|before|for|to|at|during|once|while|where|as soon as)\b/i,
   /\buse(?::| for:)/i,
   /\b(?:must|should|has to) be (?:used|invoked|called|run|consulted)\b/i,
   /\b(?:invoke|call|delegate|spawn|launch|dispatch|consult|activate)\b[^.]{0,40}\b(?:when|whenever|if|after|before)\b/i,

@@ -49,6 +49,7 @@ describe("a description is rated by action, trigger and limits [CLI-2]", () => {
 
   it.each([
     ["Helps with code. Use when needed.", "---"],
+    [`Builds charts. Use ${"the agent ".repeat(300)}`, "A--"],
     ["Builds charts. Use it if appropriate.", "A--"],
     ["Builds charts whenever necessary", "A--"],
     ["Checks if the types are right", "A--"],

@@ -25,7 +25,8 @@ export function parseModelReference(text: string, aliases: AliasTable = shippedA
   const why = whyUnclear(written);
   if (why !== undefined) return { type: "unclear", why, ...nearestFamily(written, aliases) };
   const slash = written.indexOf("/");
-  if (slash === -1 || written.startsWith("arn:")) return { type: "id", id: written, ...nearMiss(written, aliases) };
+  if (slash === -1 || written.startsWith("arn:"))
+    return { type: "id", id: written, ...nearMiss(written, aliases) };
   const provider = written.slice(0, slash);
   const model = written.slice(slash + 1);
   if (model === "" || !/^[A-Za-z][\w.-]*$/.test(provider)) {
@@ -41,7 +42,10 @@ export interface ResolveOptions {
 }
 
 /** Follows aliases until a model is reached. A full id passes through unchanged. */
-export function resolveModelReference(reference: ModelReference, options: ResolveOptions = {}): ResolvedModel {
+export function resolveModelReference(
+  reference: ModelReference,
+  options: ResolveOptions = {},
+): ResolvedModel {
   const aliases = options.aliases ?? shippedAliases;
   const seen = new Set<string>();
   let current = reference;
@@ -81,7 +85,12 @@ function whyUnclear(written: string): string | undefined {
 
 /** "Claude Sonnet 4" surely means one family; a text with two of them means nothing for sure. */
 function nearestFamily(written: string, aliases: AliasTable): { nearest?: string } {
-  const words = new Set(written.slice(0, 500).toLowerCase().split(/[^a-z0-9]+/));
+  const words = new Set(
+    written
+      .slice(0, 500)
+      .toLowerCase()
+      .split(/[^a-z0-9]+/),
+  );
   const named = [...aliases.keys()].filter((alias) => words.has(alias));
   return named.length === 1 && named[0] !== undefined ? { nearest: named[0] } : {};
 }

@@ -7,7 +7,7 @@ export type RuleSpecifier =
   | { readonly type: "whole" }
   /** `prefix` ends at a word; `wildcard` keeps its stars, and a last ` *` also matches nothing at all. */
   | { readonly type: "command"; readonly match: "exact" | "prefix" | "wildcard"; readonly text: string }
-  /** Gitignore style, without the sign of the anchor. */
+  /** Gitignore style, without the sign of the anchor; a leading `./` stays. */
   | { readonly type: "path"; readonly anchor: PathAnchor; readonly pattern: string }
   /** Lower case; `*` may stand in it. */
   | { readonly type: "domain"; readonly domain: string }

@@ -16,12 +16,20 @@ export type SpecifierReading =
 
 /** Reads what a rule says about the calls of its tool. */
 export function readSpecifier(input: SpecifierInput): SpecifierReading {
-  const text = input.text?.trim();
+  const text = input.text === undefined ? undefined : trimmed(input.text);
   const everything = text === undefined || isEverything(input, text);
   if (specifierKind(input.canonicalTool) === "mcp") return readMcp(input, everything ? undefined : text);
   if (input.tool.includes("*")) return readToolGlob(input, everything);
   if (everything) return accepted({ type: "whole" });
   return readParameter(input, text) ?? readByKind(input, text);
+}
+
+/** A blank after a backslash is escaped and stays. */
+function trimmed(text: string): string {
+  const bare = text.trim();
+  let backslashes = 0;
+  while (bare[bare.length - 1 - backslashes] === "\\") backslashes += 1;
+  return backslashes % 2 === 1 ? `${bare} ` : bare;
 }
 
 /** A star alone is every call; for paths it is every file of the folder, unless it restricts: then all files. */
@@ -55,7 +63,7 @@ function readCommand(tool: string, written: string): SpecifierReading {
   if (before !== undefined && before !== "" && !before.includes("*")) {
     return accepted({ type: "command", match: "prefix", text: before });
   }
-  return accepted({ type: "command", match: text.includes("*") ? "wildcard" : "exact", text: text.trim() });
+  return accepted({ type: "command", match: text.includes("*") ? "wildcard" : "exact", text });
 }
 
 function readPath(text: string): SpecifierReading {
@@ -77,24 +85,27 @@ function readDomain(text: string): SpecifierReading {
 }
 
 function readAgents(tool: string, text: string): SpecifierReading {
-  const names = text
-    .split(",")
-    .map((name) => name.trim())
-    .filter((name) => name !== "");
-  if (names.length > 0) return accepted({ type: "agent", names });
-  return rejected(`${shown(text)} names no agent`, `Write ${tool}(name), or ${tool} for every agent.`);
+  const names = text.split(",").map((name) => name.trim());
+  if (!names.includes("") && !/[\\()"']/.test(text)) return accepted({ type: "agent", names });
+  return rejected(
+    `${shown(text)} does not name an agent`,
+    `Write ${tool}(name), or ${tool} for every agent.`,
+  );
 }
 
 function readSkill(text: string): SpecifierReading {
-  const [, name] = /^(\S.*?)(?::|\s+)\*$/s.exec(text) ?? [];
-  return accepted({ type: "skill", name: name ?? text, anyArguments: name !== undefined });
+  const anyArguments = /[:\s]\*$/.test(text.slice(-2));
+  const name = anyArguments ? text.slice(0, -2).trim() : text;
+  if (name !== "") return accepted({ type: "skill", name, anyArguments });
+  return rejected(`${shown(text)} names no skill`, "Write Skill(name), or Skill for every skill.");
 }
 
 function readParameter({ canonicalTool, list }: SpecifierInput, text: string): SpecifierReading | undefined {
   const colon = text.indexOf(":");
-  if (colon < 1) return undefined;
+  // `Bash(timeout:*)` is the command of that name with any arguments.
+  if (colon < 1 || (specifierKind(canonicalTool) === "command" && text.endsWith(":*"))) return undefined;
   const name = text.slice(0, colon).trim();
-  const value = text.slice(colon + 1).trim();
+  const value = text.slice(colon + 1).trimStart();
   if (name === mainField(canonicalTool)) {
     return rejected(
       `"${name}" is what a ${canonicalTool} rule speaks of anyway`,
@@ -123,7 +134,10 @@ function readToolGlob({ tool, list }: SpecifierInput, everything: boolean): Spec
 }
 
 function readMcp(input: SpecifierInput, text: string | undefined): SpecifierReading {
-  const [, server = "", tool] = /^mcp__(.+?)(?:__(.*))?$/s.exec(input.tool) ?? [];
+  const name = input.tool.slice("mcp__".length);
+  const end = name.indexOf("__");
+  const server = end === -1 ? name : name.slice(0, end);
+  const tool = end === -1 ? undefined : name.slice(end + 2);
   if (server.includes("*")) return readToolGlob(input, text === undefined);
   if (server === "" || tool === "") {
     return rejected(

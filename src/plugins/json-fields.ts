@@ -17,11 +17,7 @@ export interface FieldReader {
 }
 
 /** Reads fields of one object; a value of another type is left out and reported. */
-export function createFieldReader(
-  object: JsonObject,
-  path: DocumentPath,
-  findings: Finding[],
-): FieldReader {
+export function createFieldReader(object: JsonObject, path: DocumentPath, findings: Finding[]): FieldReader {
   const wrongType = (key: string, expected: string) => {
     findings.push(wrongTypeFinding([...path, key], expected));
     return undefined;

@@ -1,5 +1,11 @@
 import type { DocumentPath, Finding } from "../foundation/problem.ts";
-import { createFieldReader, isJsonObject, type JsonObject, ownValue, wrongTypeFinding } from "./json-fields.ts";
+import {
+  createFieldReader,
+  isJsonObject,
+  type JsonObject,
+  ownValue,
+  wrongTypeFinding,
+} from "./json-fields.ts";
 import { type PluginManifest, readPluginManifest } from "./plugin-manifest.ts";
 import { readInnerPath } from "./plugin-path.ts";
 
@@ -32,7 +38,10 @@ export interface MarketplaceReading {
 export function readMarketplace(value: unknown): MarketplaceReading {
   if (!isJsonObject(value)) {
     const message = "A marketplace must be a JSON object; nothing of it was used.";
-    return { marketplace: undefined, findings: [{ severity: "error", code: "wrong-type", path: [], message }] };
+    return {
+      marketplace: undefined,
+      findings: [{ severity: "error", code: "wrong-type", path: [], message }],
+    };
   }
   const findings: Finding[] = [];
   const name = createFieldReader(value, [], findings).string("name");

@@ -97,7 +97,9 @@ function addPath(paths: string[], written: string, path: DocumentPath, findings:
 type Member = readonly [value: unknown, path: DocumentPath];
 
 function listMembers(value: unknown, path: DocumentPath): readonly Member[] {
-  return Array.isArray(value) ? value.map((member, index): Member => [member, [...path, index]]) : [[value, path]];
+  return Array.isArray(value)
+    ? value.map((member, index): Member => [member, [...path, index]])
+    : [[value, path]];
 }
 
 function members(value: unknown, path: DocumentPath): readonly Member[] {

@@ -1,5 +1,11 @@
 import type { DocumentPath, Finding } from "../foundation/problem.ts";
-import { createFieldReader, isJsonObject, type JsonObject, ownValue, wrongTypeFinding } from "./json-fields.ts";
+import {
+  createFieldReader,
+  isJsonObject,
+  type JsonObject,
+  ownValue,
+  wrongTypeFinding,
+} from "./json-fields.ts";
 import {
   type ComponentPaths,
   type PluginHooks,

@@ -26,4 +26,5 @@ export function isSafeName(name: string): boolean {
   return /^[^\s/\\:\0-\x1f.-][^/\\:\0-\x1f]*$/.test(name) && name.length <= 256;
 }
 
+// biome-ignore lint/suspicious/noTemplateCurlyInString: manifests spell the variable like this
 const rootVariable = "${CLAUDE_PLUGIN_ROOT}";

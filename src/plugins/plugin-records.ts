@@ -30,7 +30,10 @@ export function readInstalledPlugins(value: unknown): {
 } {
   const plugins = isJsonObject(value) ? ownValue(value, "plugins") : undefined;
   if (!isJsonObject(plugins)) {
-    return { installed: [], findings: [wrongTypeFinding(["plugins"], "an object keyed by `name@marketplace`")] };
+    return {
+      installed: [],
+      findings: [wrongTypeFinding(["plugins"], "an object keyed by `name@marketplace`")],
+    };
   }
   const findings: Finding[] = [];
   const installed = Object.entries(plugins).flatMap(([key, records]) => {
@@ -52,17 +55,16 @@ export function readInstalledPlugins(value: unknown): {
 /** Reads `known_marketplaces.json`: where each marketplace lies on this machine, by its name. */
 export function readKnownMarketplaces(value: unknown): ReadonlyMap<string, readonly string[]> {
   if (!isJsonObject(value)) return new Map();
-  return new Map(
-    Object.entries(value).map(([name, record]) => {
-      if (!isJsonObject(record)) return [name, []];
-      const source = ownValue(record, "source");
-      const candidates = [
-        ownValue(record, "installLocation"),
-        isJsonObject(source) ? ownValue(source, "path") : undefined,
-      ];
-      return [name, candidates.filter((place) => typeof place === "string" && place !== "")];
-    }),
-  ) as ReadonlyMap<string, readonly string[]>; // the filter above leaves only strings
+  return new Map(Object.entries(value).map(([name, record]) => [name, readLocations(record)]));
+}
+
+function readLocations(record: unknown): readonly string[] {
+  if (!isJsonObject(record)) return [];
+  const source = ownValue(record, "source");
+  const path = isJsonObject(source) ? ownValue(source, "path") : undefined;
+  return [ownValue(record, "installLocation"), path].filter(
+    (place): place is string => typeof place === "string" && place !== "",
+  );
 }
 
 function readRecord(id: PluginId, record: Readonly<Record<string, unknown>>): InstalledPlugin {

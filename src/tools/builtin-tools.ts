@@ -14,7 +14,11 @@ export const builtinTools: readonly ToolSummary[] = [
   { name: "Bash", effect: "execute", description: "Runs a shell command." },
   { name: "Edit", effect: "edit", description: "Replaces a piece of text in a file." },
   { name: "EnterPlanMode", effect: "interact", description: "Asks the person to switch to planning." },
-  { name: "ExitPlanMode", effect: "interact", description: "Shows a finished plan and asks to carry it out." },
+  {
+    name: "ExitPlanMode",
+    effect: "interact",
+    description: "Shows a finished plan and asks to carry it out.",
+  },
   { name: "Glob", effect: "read", description: "Finds files by name pattern." },
   { name: "Grep", effect: "read", description: "Searches file contents." },
   { name: "NotebookEdit", effect: "edit", description: "Changes a cell of a notebook." },

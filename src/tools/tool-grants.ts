@@ -1,7 +1,7 @@
 import type { Finding } from "../foundation/problem.ts";
+import { describeMatch, finding, listNames } from "./grant-notes.ts";
 import { splitEntries } from "./list-field.ts";
 import { type AvailableTool, matchTools } from "./match-tools.ts";
-import { describeMatch, finding, listNames } from "./grant-notes.ts";
 import { parseToolEntry } from "./tool-entry.ts";
 
 export interface GrantRequest {
@@ -49,9 +49,7 @@ export type ToolGrant =
 export function grantTools({ definition, available, role }: GrantRequest): ToolGrant {
   const notes: Finding[] = [];
   const denied = readDenials(definition.disallowedTools ?? [], available, notes);
-  const reachable = new Set(
-    available.filter((tool) => !denied.whole.has(tool.name) && mayHave(tool, role)),
-  );
+  const reachable = new Set(available.filter((tool) => !denied.whole.has(tool.name) && mayHave(tool, role)));
   const wanted = readWishes(definition.tools, { available, reachable, role, notes });
   const granted = [...reachable].flatMap((tool) => grantOne(tool, wanted.get(tool.name), denied) ?? []);
   const entries = definition.tools ?? [];
@@ -114,7 +112,10 @@ function readWishes(entries: readonly string[] | undefined, context: WishContext
       continue;
     }
     const match = matchTools(entry.name, context.available);
-    context.notes.push(...describeMatch(text, match, path), ...describeLoss(text, match.tools, context, path));
+    context.notes.push(
+      ...describeMatch(text, match, path),
+      ...describeLoss(text, match.tools, context, path),
+    );
     for (const tool of match.tools.filter((candidate) => context.reachable.has(candidate))) {
       const limits = entry.type === "scoped" ? specifiers(tool, entry.specifier) : "whole";
       const sum = addLimits(wanted.get(tool.name), limits);
@@ -153,11 +154,7 @@ function specifiers(tool: AvailableTool, specifier: string): readonly string[] {
   return patterns.every((pattern) => pattern.endsWith(":*")) ? patterns : [specifier];
 }
 
-function grantOne(
-  tool: AvailableTool,
-  limits: Limits | undefined,
-  denied: Denials,
-): GrantedTool | undefined {
+function grantOne(tool: AvailableTool, limits: Limits | undefined, denied: Denials): GrantedTool | undefined {
   if (limits === undefined) return undefined;
   const deny = denied.scoped.get(tool.name);
   const allowOnly = limits === "whole" ? undefined : withoutDeniedAgents(tool, limits, deny ?? []);
@@ -203,13 +200,21 @@ function addMemoryTools(
     if (denied.whole.has(tool.name)) notes.push(finding("memory-tool-disallowed", tool.name, ["memory"]));
     else if (present?.allowOnly !== undefined) byName.set(tool.name, { ...present, alsoIn: "memory" });
     else if (present === undefined) {
-      byName.set(tool.name, { name: tool.name, confinedTo: "memory", ...(deny === undefined ? {} : { deny }) });
+      byName.set(tool.name, {
+        name: tool.name,
+        confinedTo: "memory",
+        ...(deny === undefined ? {} : { deny }),
+      });
     }
   }
   return available.flatMap(({ name }) => byName.get(name) ?? []);
 }
 
-function refuse(entries: readonly string[], role: GrantRequest["role"], notes: readonly Finding[]): ToolGrant {
+function refuse(
+  entries: readonly string[],
+  role: GrantRequest["role"],
+  notes: readonly Finding[],
+): ToolGrant {
   const reasons = notes.filter(({ path }) => path[0] === "tools").map(({ message }) => message);
   const summary = `\`tools\` names ${listNames(entries)}, and none of it is a tool this ${role === "main" ? "agent" : "subagent"} can have.`;
   return { type: "refused", entries, because: [summary, ...new Set(reasons)].join(" "), notes };

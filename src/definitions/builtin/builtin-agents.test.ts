@@ -93,7 +93,7 @@ describe.each(everyAgent)("the built-in agent %s", (_name, definition) => {
   it("has a prompt of reasonable size that does not shout", () => {
     const lines = definition.prompt.split("\n");
     expect(lines.length).toBeGreaterThanOrEqual(25);
-    expect(lines.length).toBeLessThanOrEqual(75);
+    expect(lines.length).toBeLessThanOrEqual(70);
     expect(definition.prompt).not.toMatch(/\b(?:IMPORTANT|CRITICAL|NEVER|ALWAYS|MUST)\b|!!/);
     expect(definition.prompt).not.toMatch(/undefined|\[object/);
   });

@@ -1,0 +1,102 @@
+import { readFile, realpath, stat } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { parseJsonDocument } from "../foundation/json-document.ts";
+import { type Finding, type Problem, placeFindings } from "../foundation/problem.ts";
+import { type EnabledPlugins, type Plugin, type PluginOrigin, settingFor } from "./plugin.ts";
+import { type PluginManifest, readPluginManifest } from "./plugin-manifest.ts";
+import { isSafeName } from "./plugin-path.ts";
+
+export interface PluginCandidate {
+  /** Absolute. */
+  readonly root: string;
+  readonly origin: PluginOrigin;
+  /** Serves when the manifest gives no usable name; without it, the folder's name does. */
+  readonly name?: string;
+  readonly marketplace?: string;
+  /** What a marketplace entry says about the plugin's parts. */
+  readonly entry?: { readonly manifest: PluginManifest; readonly strict?: boolean };
+}
+
+/** Reads one plugin folder. A manifest that cannot be read is a problem; the plugin still has its default folders. */
+export async function loadPlugin(
+  candidate: PluginCandidate,
+  enabledPlugins: EnabledPlugins,
+): Promise<{ plugin: Plugin; problems: Problem[] }> {
+  const file = join(candidate.root, ".claude-plugin", "plugin.json");
+  const { value, problems } = await loadJson(file, (json) => readPluginManifest(json));
+  const manifest = mergeEntry(value?.manifest, candidate.entry);
+  const folder = basename((await realpath(candidate.root).catch(() => undefined)) ?? candidate.root);
+  const name = [manifest.name, candidate.name, folder].find((text) => text !== undefined && isSafeName(text));
+  const plugin = { name: name ?? "plugin", manifest };
+  return {
+    plugin: {
+      ...plugin,
+      root: candidate.root,
+      origin: candidate.origin,
+      ...(candidate.marketplace === undefined ? {} : { marketplace: candidate.marketplace }),
+      enabled: isEnabled(candidate, plugin, enabledPlugins),
+    },
+    problems,
+  };
+}
+
+/** Reads a JSON file with a tolerant reader. A file that is not there is neither a value nor a problem. */
+export async function loadJson<Reading extends { readonly findings: readonly Finding[] }>(
+  file: string,
+  read: (value: unknown) => Reading,
+): Promise<{ value: Reading | undefined; problems: Problem[] }> {
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (error) {
+    return { value: undefined, problems: isAbsent(error) ? [] : [unreadable(file, error)] };
+  }
+  const document = parseJsonDocument(text, file);
+  if (document.problem !== undefined) return { value: undefined, problems: [document.problem] };
+  const value = read(document.value);
+  return { value, problems: placeFindings(value.findings, file, document.locate) };
+}
+
+export async function isDirectory(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
+}
+
+export async function isFile(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined))?.isFile() ?? false;
+}
+
+/** An entry that is not strict speaks for the plugin; a strict one fills in what the manifest leaves open. */
+function mergeEntry(own: PluginManifest | undefined, entry: PluginCandidate["entry"]): PluginManifest {
+  if (entry === undefined) return own ?? {};
+  return entry.strict === false ? { ...own, ...entry.manifest } : { ...entry.manifest, ...own };
+}
+
+function isEnabled(
+  { origin, marketplace, name }: PluginCandidate,
+  plugin: Pick<Plugin, "name" | "manifest">,
+  enabledPlugins: EnabledPlugins,
+): boolean {
+  const names = name === undefined ? [plugin.name] : [plugin.name, name];
+  const place = marketplace ?? (origin === "directory" ? "inline" : origin);
+  const keys = names.flatMap((known) =>
+    marketplace === undefined ? [known, `${known}@${place}`] : [`${known}@${place}`],
+  );
+  return (
+    settingFor(keys, enabledPlugins) ?? (origin === "directory" || plugin.manifest.defaultEnabled !== false)
+  );
+}
+
+function isAbsent(error: unknown): boolean {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  return code === "ENOENT" || code === "ENOTDIR";
+}
+
+function unreadable(file: string, error: unknown): Problem {
+  return {
+    severity: "error",
+    code: "unreadable-file",
+    file,
+    message: `The file cannot be read: ${error instanceof Error ? error.message : String(error)}.`,
+    advice: "Check that it is a file and that you may read it.",
+  };
+}
