@@ -13,61 +13,94 @@ export type FrontmatterBlock =
       /** How many blanks were cut from the start of each line. */
       readonly indent: number;
       readonly body: string;
-      readonly findings: readonly (Omit<Finding, "path"> & { readonly line: number })[];
+      readonly findings: readonly LayoutFinding[];
     };
 
-const openingFence = /^([ \t]*)-{3,}[ \t]*$/;
-const closingFence = /^-{3,}[ \t]*$/;
+type LayoutFinding = Omit<Finding, "path"> & { readonly line: number };
+
+const openingFence = /^((?:[ \t]*\n)*)([ \t]*)-{3,}[ \t]*\n/;
 
 /** Finds the frontmatter, tolerating a byte order mark, any line ending, leading blank lines, indentation and long rules. */
 export function splitFrontmatter(text: string): FrontmatterBlock {
-  const source = withoutByteOrderMark(text);
-  const lines = (source.includes("\r") ? source.replace(/\r\n?/g, "\n") : source).split("\n");
-  const opening = lines.findIndex((line) => line.trim() !== "");
-  const fence = opening === -1 ? null : openingFence.exec(lines[opening] ?? "");
-  if (fence === null) return { type: "none" };
-  const indent = fence[1]?.length ?? 0;
-  const rest = lines.slice(opening + 1).map(indent === 0 ? keep : (line) => dedent(line, indent));
-  const closing = rest.findIndex((line) => closingFence.test(line));
-  if (closing === -1) return { type: "unclosed", line: opening + 1 };
+  const marked = withoutByteOrderMark(text);
+  const source = marked.includes("\r") ? marked.replace(/\r\n?/g, "\n") : marked;
+  const opening = openingFence.exec(source.includes("\n") ? source : `${source}\n`);
+  if (opening === null) return { type: "none" };
+  const blankLines = (opening[1] ?? "").split("\n").length - 1;
+  const indent = (opening[2] ?? "").length;
+  const rest =
+    indent === 0 ? source.slice(opening[0].length) : dedent(source.slice(opening[0].length), indent);
+  const closing = findClosingFence(rest);
+  if (closing === undefined) return { type: "unclosed", line: blankLines + 1 };
+  const lines = closing.start === 0 ? [] : rest.slice(0, closing.start - 1).split("\n");
+  const findings = judgeLayout({
+    blankLines,
+    indent,
+    fence: closing.dashes,
+    closingLine: blankLines + lines.length + 2,
+  });
+  return {
+    type: "block",
+    lines,
+    firstLine: blankLines + 2,
+    indent,
+    body: rest.slice(closing.end).trim(),
+    findings,
+  };
+}
 
-  const findings: (Omit<Finding, "path"> & { line: number })[] = [];
+/** The first line of three or more dashes and nothing else; the body behind it is never cut into lines. */
+function findClosingFence(text: string): { start: number; end: number; dashes: number } | undefined {
+  for (let start = 0; start !== -1; start = nextDashes(text, start)) {
+    if (!text.startsWith("---", start)) continue;
+    const lineEnd = text.indexOf("\n", start);
+    const end = lineEnd === -1 ? text.length : lineEnd;
+    const line = text.slice(start, end).trimEnd();
+    if (/^-+$/.test(line)) return { start, end, dashes: line.length };
+  }
+  return undefined;
+}
+
+function nextDashes(text: string, from: number): number {
+  const at = text.indexOf("\n---", from);
+  return at === -1 ? -1 : at + 1;
+}
+
+interface Layout {
+  readonly blankLines: number;
+  readonly indent: number;
+  readonly fence: number;
+  readonly closingLine: number;
+}
+
+function judgeLayout({ blankLines, indent, fence, closingLine }: Layout): LayoutFinding[] {
+  const findings: LayoutFinding[] = [];
   const warn = (code: string, line: number, message: string, advice: string): void => {
     findings.push({ severity: "warning", code, line, message, advice });
   };
-  if (opening > 0) {
+  if (blankLines > 0) {
     warn("leading-blank", 1, "Blank lines stand before the opening `---`.", "Start the file with `---`.");
   }
   if (indent > 0) {
     warn(
       "indented-frontmatter",
-      opening + 1,
+      blankLines + 1,
       "The whole file is indented.",
       "Remove the indentation of every line.",
     );
   }
-  if ((rest[closing] ?? "").trimEnd().length > 3) {
-    const line = opening + closing + 2;
-    warn("long-dash-fence", line, "The closing fence has more than three dashes.", "Write exactly `---`.");
+  if (fence > 3) {
+    warn(
+      "long-dash-fence",
+      closingLine,
+      "The closing fence has more than three dashes.",
+      "Write exactly `---`.",
+    );
   }
-  return {
-    type: "block",
-    lines: rest.slice(0, closing),
-    firstLine: opening + 2,
-    indent,
-    body: rest
-      .slice(closing + 1)
-      .join("\n")
-      .trim(),
-    findings,
-  };
+  return findings;
 }
 
-function keep(line: string): string {
-  return line;
-}
-
-function dedent(line: string, indent: number): string {
-  const blanks = line.length - line.trimStart().length;
-  return line.slice(Math.min(indent, blanks));
+/** Takes up to so many blanks from the start of every line. */
+function dedent(text: string, indent: number): string {
+  return text.replace(/^[ \t]+/gm, (blanks) => blanks.slice(Math.min(indent, blanks.length)));
 }

@@ -64,13 +64,18 @@ export function readPluginMcpServers(
   for (const [value, at] of listMembers(written, path)) {
     if (typeof value === "string") addPath(paths, value, at, findings);
     else if (isJsonObject(value)) {
-      const wrapped = ownValue(value, "mcpServers");
-      for (const [name, config] of Object.entries(isJsonObject(wrapped) ? wrapped : value)) {
-        inline.set(name, config);
-      }
+      for (const [name, config] of serversOf(value)) inline.set(name, config);
     } else findings.push(wrongTypeFinding(at, "a path inside the plugin or an object with servers"));
   }
   return { written, paths, inline };
+}
+
+/** Servers by name, a pasted MCP file with its outer key, or one server that carries its `name`. */
+function serversOf(value: JsonObject): readonly (readonly [string, unknown])[] {
+  const wrapped = ownValue(value, "mcpServers");
+  const name = ownValue(value, "name");
+  if (typeof name === "string") return [[name, value]];
+  return Object.entries(isJsonObject(wrapped) ? wrapped : value);
 }
 
 /** People paste a whole hooks file, with its outer `hooks` key, where only the inside belongs. */

@@ -72,6 +72,7 @@ export function summariseHooks(hooks: readonly HookRule[]): unknown[] {
     event,
     matcher: matcher ?? null,
     type: handler.type,
+    command: handler.command,
   }));
 }
 

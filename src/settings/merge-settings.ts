@@ -1,0 +1,191 @@
+import { formatRule } from "../permissions/parse-rule.ts";
+import type { PermissionMode } from "../permissions/permission-mode.ts";
+import { limitRepositoryLayer } from "./limit-repository-layer.ts";
+import { mergeValues, settingNames, withoutRepeats } from "./merge-values.ts";
+import type { InvalidRule, PermissionSwitches, WrittenRule } from "./permission-settings.ts";
+import type { PlainSettings } from "./plain-settings.ts";
+import { settingsScopes } from "./settings.ts";
+import {
+  type HeldBack,
+  isFromRepository,
+  type SettingsLayer,
+  type SettingsSource,
+  type SourcedHook,
+  type SourcedRule,
+} from "./settings-layer.ts";
+
+/** All settings as one, and where each came from. */
+export interface MergedSettings {
+  readonly permissions: MergedPermissions;
+  readonly hooks: readonly SourcedHook[];
+  readonly env: ReadonlyMap<string, string>;
+  readonly plain: PlainSettings;
+  readonly extra: ReadonlyMap<string, unknown>;
+  /** By dotted name, the source whose value counts: `model`, `env.CI`, `permissions.defaultMode`, `sandbox.enabled`. */
+  readonly sources: ReadonlyMap<string, SettingsSource>;
+  readonly heldBack: readonly HeldBack[];
+  /** With one entry or more, nothing may run unattended: something that should be restricted is not. */
+  readonly brokenRestrictions: readonly { readonly text: string; readonly source: SettingsSource }[];
+}
+
+export interface MergedPermissions {
+  readonly allow: readonly SourcedRule[];
+  readonly ask: readonly SourcedRule[];
+  readonly deny: readonly SourcedRule[];
+  readonly defaultMode?: PermissionMode;
+  readonly additionalDirectories: readonly { readonly directory: string; readonly source: SettingsSource }[];
+  readonly switches: PermissionSwitches;
+  readonly invalidRules: readonly (InvalidRule & { readonly source: SettingsSource })[];
+}
+
+/**
+ * Puts the layers together: user, project, local, flags, managed, the later over the earlier. Layers of one scope keep
+ * the order given. What the working folder's files may not say is left out and listed in `heldBack`.
+ */
+export function mergeSettings(
+  layers: readonly SettingsLayer[],
+  { trusted }: { readonly trusted: boolean },
+): MergedSettings {
+  const limited = limitLayers(inOrder(layers), trusted);
+  const { counting, heldBack } = obeyManagedOnly(limited.layers);
+  const values = mergeLayerValues(counting);
+  const rules = (list: "allow" | "ask" | "deny") =>
+    withoutRepeats(
+      counting.flatMap(({ settings, source }) =>
+        settings.permissions[list].map((rule) => ({ ...rule, source })),
+      ),
+      sameRule,
+    );
+  return {
+    permissions: {
+      allow: rules("allow"),
+      ask: rules("ask"),
+      deny: rules("deny"),
+      ...values.permissions,
+      additionalDirectories: withoutRepeats(
+        collect(counting, (settings) => settings.permissions.additionalDirectories).map(
+          ({ value, source }) => ({ directory: value, source }),
+        ),
+        ({ directory, source }) => JSON.stringify([directory, source.anchor]),
+      ),
+      invalidRules: counting.flatMap(({ settings, source }) =>
+        settings.permissions.invalidRules.map((rule) => ({ ...rule, source })),
+      ),
+    },
+    hooks: withoutRepeats(
+      collect(counting, (settings) => settings.hooks).map(({ value, source }) => ({ hook: value, source })),
+      ({ hook }) => JSON.stringify(hook),
+    ),
+    env: values.env,
+    plain: values.plain,
+    extra: values.extra,
+    sources: values.sources,
+    heldBack: [...limited.heldBack, ...heldBack],
+    brokenRestrictions: collect(counting, (settings) => settings.brokenRestrictions).map(
+      ({ value, source }) => ({ text: value, source }),
+    ),
+  };
+}
+
+function inOrder(layers: readonly SettingsLayer[]): readonly SettingsLayer[] {
+  return settingsScopes.flatMap((scope) => layers.filter((layer) => layer.source.scope === scope));
+}
+
+function limitLayers(layers: readonly SettingsLayer[], trusted: boolean) {
+  const heldBack: HeldBack[] = [];
+  let modeSoFar: PermissionMode = "default";
+  const limited = layers.map((layer) => {
+    if (!isFromRepository(layer.source.scope)) {
+      modeSoFar = layer.settings.permissions.defaultMode ?? modeSoFar;
+      return layer;
+    }
+    const result = limitRepositoryLayer(layer, { trusted, modeSoFar });
+    heldBack.push(...result.heldBack);
+    modeSoFar = result.settings.permissions.defaultMode ?? modeSoFar;
+    return { source: layer.source, settings: result.settings };
+  });
+  return { layers: limited, heldBack };
+}
+
+/** An organisation can say that only its own allow rules, or only its own hooks, count; restrictions of others stay. */
+function obeyManagedOnly(layers: readonly SettingsLayer[]) {
+  const managed = layers.filter((layer) => layer.source.scope === "managed");
+  const rulesOnly = managed.some((layer) => layer.settings.plain.allowManagedPermissionRulesOnly === true);
+  const hooksOnly = managed.some((layer) => layer.settings.plain.allowManagedHooksOnly === true);
+  const heldBack: HeldBack[] = [];
+  const counting = layers.map((layer) => {
+    if (layer.source.scope === "managed" || !(rulesOnly || hooksOnly)) return layer;
+    const { settings, source } = layer;
+    const because = "managed-settings-forbid";
+    if (hooksOnly)
+      for (const hook of settings.hooks) heldBack.push({ key: `hooks.${hook.event}`, because, source });
+    if (!rulesOnly) return { source, settings: { ...settings, hooks: [] } };
+    for (const rule of settings.permissions.allow)
+      heldBack.push({ key: "permissions.allow", detail: rule.text, because, source });
+    const permissions = { ...settings.permissions, allow: [] };
+    return { source, settings: { ...settings, permissions, hooks: hooksOnly ? [] : settings.hooks } };
+  });
+  return { counting, heldBack };
+}
+
+function mergeLayerValues(layers: readonly SettingsLayer[]) {
+  const sources = new Map<string, SettingsSource>();
+  const env = new Map<string, string>();
+  const plain = new Map<string, unknown>();
+  const extra = new Map<string, unknown>();
+  const switches = new Map<string, unknown>();
+  let defaultMode: PermissionMode | undefined;
+  for (const { settings, source } of layers) {
+    const lay = (target: Map<string, unknown>, key: string, value: unknown, name = key) => {
+      const whole = takenWhole.has(key) || (source.scope === "managed" && policyLists.has(key));
+      target.set(key, whole || !target.has(key) ? value : mergeValues(target.get(key), value));
+      for (const each of settingNames(name, value)) sources.set(each, source);
+    };
+    for (const [name, value] of settings.env) {
+      env.set(name, value);
+      sources.set(`env.${name}`, source);
+    }
+    for (const [key, value] of Object.entries(settings.plain)) lay(plain, key, value);
+    for (const [key, value] of settings.extra) lay(extra, key, value);
+    for (const [key, value] of Object.entries(settings.permissions.switches))
+      lay(switches, key, value, `permissions.${key}`);
+    if (settings.permissions.defaultMode === undefined) continue;
+    defaultMode = settings.permissions.defaultMode;
+    sources.set("permissions.defaultMode", source);
+  }
+  return {
+    env,
+    extra,
+    sources,
+    // Values of one key keep that key's type when they are merged.
+    plain: Object.fromEntries(plain) as PlainSettings,
+    permissions: {
+      switches: Object.fromEntries(switches) as PermissionSwitches,
+      ...(defaultMode === undefined ? {} : { defaultMode }),
+    },
+  };
+}
+
+/** A chain of fallbacks is one thought; two of them put together would be a third. */
+const takenWhole: ReadonlySet<string> = new Set(["fallbackModel"]);
+
+/** Lists of what is permitted: an organisation's list is not made longer by anybody else's. */
+const policyLists: ReadonlySet<string> = new Set([
+  "availableModels",
+  "allowedMcpServers",
+  "allowedHttpHookUrls",
+  "httpHookAllowedEnvVars",
+]);
+
+/** Rules that start at their file's own directory are the same only in the same directory. */
+function sameRule({ rule, source }: WrittenRule & { readonly source: SettingsSource }): string {
+  const isAnchored = rule.specifier.type === "path" && rule.specifier.anchor === "settings";
+  return isAnchored ? JSON.stringify([formatRule(rule), source.anchor]) : formatRule(rule);
+}
+
+function collect<T>(
+  layers: readonly SettingsLayer[],
+  take: (settings: SettingsLayer["settings"]) => readonly T[],
+) {
+  return layers.flatMap(({ settings, source }) => take(settings).map((value) => ({ value, source })));
+}

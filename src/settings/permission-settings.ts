@@ -1,0 +1,236 @@
+import { isRecord, kindOf, shown } from "../foundation/json-value.ts";
+import { nearestName } from "../foundation/nearest-name.ts";
+import type { DocumentPath, Finding } from "../foundation/problem.ts";
+import { formatRule, type PermissionRule, type RuleList, readRule } from "../permissions/parse-rule.ts";
+import { type PermissionMode, parsePermissionMode, permissionModes } from "../permissions/permission-mode.ts";
+import { wrongValue } from "./plain-settings.ts";
+import { choice, flag, textList, type ValueReader } from "./value-readers.ts";
+
+export interface WrittenRule {
+  readonly text: string;
+  readonly rule: PermissionRule;
+}
+
+export interface InvalidRule {
+  readonly list: RuleList;
+  readonly text: string;
+  readonly reason: string;
+}
+
+export interface PermissionSettings {
+  readonly allow: readonly WrittenRule[];
+  readonly ask: readonly WrittenRule[];
+  readonly deny: readonly WrittenRule[];
+  readonly defaultMode?: PermissionMode;
+  readonly additionalDirectories: readonly string[];
+  readonly switches: PermissionSwitches;
+  readonly invalidRules: readonly InvalidRule[];
+  readonly unknownKeys: readonly string[];
+}
+
+const switchReaders = {
+  blockReadsOutsideWorkingDirectories: flag,
+  blockWritesOutsideWorkingDirectories: flag,
+  blockReadsExemptPaths: textList,
+  workingDirectoriesAsGiven: flag,
+  denyInsteadOfPrompting: flag,
+  disableBypassPermissionsMode: choice("disable"),
+  disableAutoMode: choice("disable"),
+} as const satisfies Readonly<Record<string, ValueReader<unknown>>>;
+
+export type PermissionSwitches = {
+  readonly [Key in keyof typeof switchReaders]?: (typeof switchReaders)[Key] extends ValueReader<infer Value>
+    ? Value
+    : never;
+};
+
+export const noPermissions: PermissionSettings = {
+  allow: [],
+  ask: [],
+  deny: [],
+  additionalDirectories: [],
+  switches: {},
+  invalidRules: [],
+  unknownKeys: [],
+};
+
+export interface PermissionsReading {
+  readonly permissions: PermissionSettings;
+  readonly findings: readonly Finding[];
+  /** What was meant to restrict and could not be understood. */
+  readonly brokenRestrictions: readonly string[];
+}
+
+/** Reads the `permissions` object. A broken allow rule is dropped; a broken ask or deny rule is an error. */
+export function readPermissions(value: unknown): PermissionsReading {
+  if (value === undefined || value === null)
+    return { permissions: noPermissions, findings: [], brokenRestrictions: [] };
+  if (!isRecord(value)) return notAnObject(value);
+  const findings: Finding[] = [];
+  const broken: string[] = [];
+  const lists = (["allow", "ask", "deny"] as const).map((list) => readRules(list, value[list]));
+  const [allow, ask, deny] = lists;
+  for (const list of lists) {
+    findings.push(...list.findings);
+    broken.push(...list.broken);
+  }
+  const unknown = readUnknownKeys(Object.entries(value));
+  const details = readDetails(value);
+  findings.push(...details.findings, ...unknown.findings);
+  return {
+    permissions: {
+      ...details.details,
+      allow: allow?.rules ?? [],
+      ask: ask?.rules ?? [],
+      deny: deny?.rules ?? [],
+      invalidRules: lists.flatMap((list) => list.invalid),
+      unknownKeys: unknown.keys,
+    },
+    findings,
+    brokenRestrictions: [...broken, ...unknown.broken],
+  };
+}
+
+function notAnObject(value: unknown): PermissionsReading {
+  const isEmpty = Array.isArray(value) && value.length === 0;
+  const finding: Finding = {
+    severity: isEmpty ? "warning" : "error",
+    code: "wrong-setting-value",
+    message: `"permissions" must be an object with "allow", "ask" and "deny", but here it is ${kindOf(value)}.`,
+    advice: 'Write {"allow": […], "ask": […], "deny": […]}.',
+    path: ["permissions"],
+  };
+  return {
+    permissions: noPermissions,
+    findings: [finding],
+    brokenRestrictions: isEmpty ? [] : ["permissions"],
+  };
+}
+
+interface RulesReading {
+  readonly rules: readonly WrittenRule[];
+  readonly invalid: readonly InvalidRule[];
+  readonly findings: readonly Finding[];
+  readonly broken: readonly string[];
+}
+
+function readRules(list: RuleList, value: unknown): RulesReading {
+  if (value === undefined || value === null) return { rules: [], invalid: [], findings: [], broken: [] };
+  if (typeof value === "string") return readRules(list, [value]);
+  if (!Array.isArray(value)) {
+    const finding = wrongValue(list, "a list of rules", value, ["permissions", list]);
+    if (list === "allow") return { rules: [], invalid: [], findings: [finding], broken: [] };
+    return {
+      rules: [],
+      invalid: [],
+      findings: [{ ...finding, severity: "error" }],
+      broken: [`permissions.${list}`],
+    };
+  }
+  const rules: WrittenRule[] = [];
+  const invalid: InvalidRule[] = [];
+  const findings: Finding[] = [];
+  for (const [index, entry] of value.entries()) {
+    const path = ["permissions", list, index];
+    const reading = readRule(entry, { list });
+    const text = typeof entry === "string" ? entry : shown(entry);
+    if (reading.type === "rule") {
+      rules.push({ text: typeof entry === "string" ? entry : formatRule(reading.rule), rule: reading.rule });
+      if (reading.rule.specifier.type === "text") findings.push(notUnderstood(list, text, path));
+    } else {
+      invalid.push({ list, text, reason: reading.reason });
+      findings.push(invalidRule({ list, ...reading }, path));
+    }
+  }
+  return { rules, invalid, findings, broken: list === "allow" ? [] : invalid.map((rule) => rule.text) };
+}
+
+function invalidRule(
+  rule: { readonly list: RuleList; readonly reason: string; readonly advice: string },
+  path: DocumentPath,
+): Finding {
+  const restricts = rule.list !== "allow";
+  const effect = restricts ? "what it should restrict would stay open" : "it grants nothing";
+  return {
+    severity: restricts ? "error" : "warning",
+    code: "invalid-permission-rule",
+    message: `A rule under "${rule.list}" is not valid: ${rule.reason}; ${effect}.`,
+    advice: rule.advice,
+    path,
+  };
+}
+
+function notUnderstood(list: RuleList, text: string, path: DocumentPath): Finding {
+  return {
+    severity: "warning",
+    code: "rule-not-understood",
+    message: `The text in parentheses of ${shown(text)} means nothing for this tool; ${list === "allow" ? "the rule grants nothing" : "the rule is taken for the whole tool"}.`,
+    advice: text.startsWith("WebFetch(")
+      ? "Write WebFetch(domain:example.com)."
+      : "Remove the parentheses, or name a field as in Tool(field:value).",
+    path,
+  };
+}
+
+function readDetails(value: Readonly<Record<string, unknown>>) {
+  const findings: Finding[] = [];
+  const switches: [string, unknown][] = [];
+  const readOne = <T>(key: string, reader: ValueReader<T>): T | undefined => {
+    if (!Object.hasOwn(value, key) || value[key] === null) return undefined;
+    const read = reader.read(value[key]);
+    if (read === undefined) findings.push(wrongValue(key, reader.expected, value[key], ["permissions", key]));
+    return read;
+  };
+  const defaultMode = readOne("defaultMode", modeReader);
+  const additionalDirectories = readOne("additionalDirectories", textList) ?? [];
+  for (const [key, reader] of Object.entries<ValueReader<unknown>>(switchReaders)) {
+    const read = readOne(key, reader);
+    if (read !== undefined) switches.push([key, read]);
+  }
+  const details = {
+    // Each value comes from the reader that gives PermissionSwitches the type of its key.
+    switches: Object.fromEntries(switches) as PermissionSwitches,
+    additionalDirectories,
+    ...(defaultMode === undefined ? {} : { defaultMode }),
+  };
+  return { details, findings };
+}
+
+const modeReader: ValueReader<PermissionMode> = {
+  expected: `one of ${permissionModes.join(", ")}`,
+  read: (value) => (typeof value === "string" ? parsePermissionMode(value) : undefined),
+};
+
+const knownKeys: readonly string[] = [
+  "allow",
+  "ask",
+  "deny",
+  "defaultMode",
+  "additionalDirectories",
+  ...Object.keys(switchReaders),
+];
+
+function readUnknownKeys(entries: readonly (readonly [string, unknown])[]) {
+  const keys: string[] = [];
+  const findings: Finding[] = [];
+  const broken: string[] = [];
+  for (const [key, value] of entries) {
+    if (knownKeys.includes(key)) continue;
+    const nearest = nearestName(key, knownKeys);
+    const meantToRestrict =
+      (nearest === "deny" || nearest === "ask") && (Array.isArray(value) || typeof value === "string");
+    keys.push(key);
+    if (meantToRestrict) broken.push(`permissions.${key}`);
+    findings.push({
+      severity: meantToRestrict ? "error" : "warning",
+      code: "unknown-permission-key",
+      message: `There is no permission setting ${shown(key)}; it has no effect.`,
+      advice:
+        nearest === undefined
+          ? 'Rules stand in the lists "allow", "ask" and "deny".'
+          : `Did you mean "${nearest}"?`,
+      path: ["permissions", key],
+    });
+  }
+  return { keys, findings, broken };
+}

@@ -1,0 +1,132 @@
+import { type JsonRecord, shown } from "../foundation/json-value.ts";
+import type { Finding } from "../foundation/problem.ts";
+import {
+  choice,
+  flag,
+  flagOrTextList,
+  integer,
+  numberBetween,
+  object,
+  objectList,
+  text,
+  textList,
+  textOrNumber,
+  type ValueReader,
+} from "./value-readers.ts";
+
+/** The settings that are read one by one; permissions, hooks and env have readers of their own. */
+export const plainReaders = {
+  agent: text,
+  allowManagedHooksOnly: flag,
+  allowManagedMcpServersOnly: flag,
+  allowManagedPermissionRulesOnly: flag,
+  allowedHttpHookUrls: textList,
+  allowedMcpServers: objectList,
+  alwaysThinkingEnabled: flag,
+  apiKeyHelper: text,
+  autoCompactEnabled: flag,
+  autoCompactWindow: integer(1),
+  autoMemoryDirectory: text,
+  autoMemoryEnabled: flag,
+  availableModels: textList,
+  availableModelsMatch: text,
+  bashOutputMaxChars: integer(1),
+  claudeMd: text,
+  claudeMdExcludes: textList,
+  cleanupPeriodDays: integer(0),
+  deniedMcpServers: objectList,
+  deniedModels: textList,
+  disableAllHooks: flag,
+  disableAutoMode: choice("disable"),
+  disableBundledSkills: flag,
+  disableSkillShellExecution: flag,
+  disabledMcpjsonServers: textList,
+  effortLevel: textOrNumber,
+  enableAllProjectMcpServers: flag,
+  enabledMcpjsonServers: textList,
+  enabledPlugins: object,
+  extraKnownMarketplaces: object,
+  fallbackModel: textList,
+  httpHookAllowedEnvVars: textList,
+  includeGitInstructions: flag,
+  language: text,
+  managedMcpServers: object,
+  maxEffortLevel: textOrNumber,
+  mcpServers: object,
+  model: text,
+  modelOverrides: object,
+  outputStyle: text,
+  pluginConfigs: object,
+  promptCacheTtl: choice("5m", "1h"),
+  sandbox: object,
+  skillListingBudgetFraction: numberBetween(0, 1),
+  skillListingMaxDescChars: integer(1),
+  skillOverrides: object,
+  statusLine: object,
+  strictPluginOnlyCustomization: flagOrTextList,
+  subagentPromptCacheTtl: choice("5m", "1h"),
+  subagentStatusLine: object,
+  teammateMode: choice("in-process", "auto", "tmux", "iterm2"),
+  worktree: object,
+} as const satisfies Readonly<Record<string, ValueReader<unknown>>>;
+
+export type PlainKey = keyof typeof plainReaders;
+
+export type PlainSettings = {
+  readonly [Key in PlainKey]?: (typeof plainReaders)[Key] extends ValueReader<infer Value> ? Value : never;
+};
+
+/** Keys that only an organisation's own file may set. */
+export const managedOnlyKeys: ReadonlySet<string> = new Set<PlainKey>([
+  "allowManagedHooksOnly",
+  "allowManagedMcpServersOnly",
+  "allowManagedPermissionRulesOnly",
+  "claudeMd",
+  "managedMcpServers",
+]);
+
+export function isPlainKey(key: string): key is PlainKey {
+  return Object.hasOwn(plainReaders, key);
+}
+
+export function readPlainSettings(
+  value: JsonRecord,
+  isManaged: boolean,
+): { readonly settings: PlainSettings; readonly findings: readonly Finding[] } {
+  const entries: [string, unknown][] = [];
+  const findings: Finding[] = [];
+  for (const [key, reader] of Object.entries<ValueReader<unknown>>(plainReaders)) {
+    if (!Object.hasOwn(value, key) || value[key] === null) continue;
+    const read = reader.read(value[key]);
+    if (read === undefined) findings.push(wrongValue(key, reader.expected, value[key]));
+    else if (managedOnlyKeys.has(key) && !isManaged) findings.push(managedOnly(key));
+    else entries.push([key, read]);
+  }
+  // Each value comes from the reader that gives PlainSettings the type of its key.
+  return { settings: Object.fromEntries(entries) as PlainSettings, findings };
+}
+
+export function wrongValue(
+  key: string,
+  expected: string,
+  value: unknown,
+  path: readonly string[] = [key],
+): Finding {
+  return {
+    severity: "warning",
+    code: "wrong-setting-value",
+    message: `The setting "${path.join(".")}" must be ${expected}, but here it is ${shown(value)}; it was not used.`,
+    advice: `Write ${expected}, or remove "${key}".`,
+    path,
+  };
+}
+
+function managedOnly(key: string): Finding {
+  return {
+    severity: "warning",
+    code: "managed-only-setting",
+    message: `The setting "${key}" counts only in an organisation's managed settings; it was not used.`,
+    advice: `Remove "${key}" from this file.`,
+    path: [key],
+  };
+}

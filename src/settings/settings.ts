@@ -1,0 +1,112 @@
+import { isRecord, isUnreasonablyLarge, kindOf, shown } from "../foundation/json-value.ts";
+import type { Finding } from "../foundation/problem.ts";
+import { type HookRule, readHooks } from "../hooks/hook-config.ts";
+import { noPermissions, type PermissionSettings, readPermissions } from "./permission-settings.ts";
+import { isPlainKey, type PlainSettings, readPlainSettings, wrongValue } from "./plain-settings.ts";
+
+/** Where settings come from, lowest rank first. */
+export const settingsScopes = ["user", "project", "local", "flags", "managed"] as const;
+export type SettingsScope = (typeof settingsScopes)[number];
+
+/** One settings file, understood. */
+export interface Settings {
+  readonly permissions: PermissionSettings;
+  readonly hooks: readonly HookRule[];
+  readonly env: ReadonlyMap<string, string>;
+  readonly plain: PlainSettings;
+  /** Keys that are not known here, untouched. */
+  readonly extra: ReadonlyMap<string, unknown>;
+  /** Deny and ask rules that could not be understood: as long as there is one, nothing may run unattended. */
+  readonly brokenRestrictions: readonly string[];
+}
+
+export interface SettingsReading {
+  readonly settings: Settings;
+  readonly findings: readonly Finding[];
+}
+
+/** Reads the value of a settings file. Never throws: what is wrong is left out and reported. */
+export function readSettings(value: unknown, options: { readonly scope: SettingsScope }): SettingsReading {
+  if (!isRecord(value)) {
+    return unusable(
+      "settings-not-an-object",
+      `A settings file must be an object, but here it is ${kindOf(value)}.`,
+    );
+  }
+  if (isUnreasonablyLarge(value)) {
+    return unusable(
+      "settings-too-large",
+      "This settings file is nested too deeply or has too many entries to be read.",
+    );
+  }
+  const permissions = readPermissions(value["permissions"]);
+  const hooks = readHooks(value["hooks"]);
+  const env = readEnv(value["env"]);
+  const plain = readPlainSettings(value, options.scope === "managed");
+  const extra = Object.entries(value).filter(([key]) => !ownReaders.has(key) && !isPlainKey(key));
+  return {
+    settings: {
+      permissions: permissions.permissions,
+      hooks: hooks.hooks,
+      env: env.env,
+      plain: plain.settings,
+      extra: new Map(extra),
+      brokenRestrictions: permissions.brokenRestrictions,
+    },
+    findings: [...permissions.findings, ...hooks.findings, ...env.findings, ...plain.findings],
+  };
+}
+
+export const emptySettings: Settings = {
+  permissions: noPermissions,
+  hooks: [],
+  env: new Map(),
+  plain: {},
+  extra: new Map(),
+  brokenRestrictions: [],
+};
+
+const ownReaders: ReadonlySet<string> = new Set(["permissions", "hooks", "env"]);
+
+function unusable(code: string, message: string): SettingsReading {
+  return {
+    settings: { ...emptySettings, brokenRestrictions: ["the whole file"] },
+    findings: [
+      {
+        severity: "error",
+        code,
+        message: `${message} Nothing of it was used.`,
+        advice: "Write one JSON object.",
+        path: [],
+      },
+    ],
+  };
+}
+
+function readEnv(value: unknown): {
+  readonly env: ReadonlyMap<string, string>;
+  readonly findings: readonly Finding[];
+} {
+  const env = new Map<string, string>();
+  if (value === undefined || value === null) return { env, findings: [] };
+  if (!isRecord(value)) return { env, findings: [wrongValue("env", "an object of texts", value)] };
+  const findings: Finding[] = [];
+  for (const [name, written] of Object.entries(value)) {
+    const text = typeof written === "number" || typeof written === "boolean" ? String(written) : written;
+    if (!/^[^=\0]+$/.test(name)) findings.push(badName(name));
+    else if (typeof text !== "string" || text.includes("\0")) {
+      findings.push(wrongValue(name, "a text", written, ["env", name]));
+    } else env.set(name, text);
+  }
+  return { env, findings };
+}
+
+function badName(name: string): Finding {
+  return {
+    severity: "warning",
+    code: "wrong-setting-value",
+    message: `${shown(name)} cannot be the name of an environment variable; it was not used.`,
+    advice: "Remove it, or write a name of letters, digits and underscores.",
+    path: ["env", name],
+  };
+}

@@ -1,0 +1,18 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { runCorpus } from "./corpus/run-corpus.ts";
+
+const report = runCorpus("test/fixtures/corpus/manifest.json", (file) => readFileSync(file, "utf8"));
+
+describe("[DEF-2, DEF-3, DEF-4, DEF-6] files that people really have are read as they were meant", () => {
+  test.each(
+    report.results.map((result) => [result.entry.file, result.mismatches] as const),
+  )("%s", (_file, mismatches) => {
+    expect(mismatches).toEqual([]);
+  });
+
+  test("every kind built so far is compared", () => {
+    expect([...report.kinds.keys()].sort()).toEqual(["agent", "hooks", "marketplace", "plugin", "settings"]);
+    expect([...report.skipped.keys()].sort()).toEqual(["mcp", "memory", "skill"]);
+  });
+});

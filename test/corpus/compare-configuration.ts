@@ -1,0 +1,107 @@
+import { parseJsonDocument } from "../../src/foundation/json-document.ts";
+import { readHooksFile } from "../../src/hooks/hook-config.ts";
+import { readMarketplace } from "../../src/plugins/marketplace.ts";
+import { type PluginManifest, readPluginManifest } from "../../src/plugins/plugin-manifest.ts";
+import { readSettings } from "../../src/settings/settings.ts";
+import { summariseHooks } from "./compare-agent.ts";
+import { type CorpusEntry, compareFields, type Mismatch } from "./corpus-manifest.ts";
+
+/** A file that is no JSON is compared by where and how it breaks. */
+function compareJson(
+  entry: CorpusEntry,
+  text: string,
+  describe: (value: unknown) => Readonly<Record<string, unknown>>,
+): Mismatch[] {
+  const { value, problem } = parseJsonDocument(text, entry.file);
+  if (problem === undefined) return compareFields(entry.expect, describe(value));
+  const kind = /\((\w+)\)\.$/.exec(problem.message)?.[1];
+  return compareFields(entry.expect, { loads: false, error: kind, line: problem.line });
+}
+
+export function compareHooks(entry: CorpusEntry, text: string): Mismatch[] {
+  return compareJson(entry, text, (value) => {
+    const { hooks, findings } = readHooksFile(value);
+    return { loads: true, hooks: summariseHooks(hooks), warnings: sameCount(entry, "warnings", findings) };
+  });
+}
+
+export function compareSettings(entry: CorpusEntry, text: string): Mismatch[] {
+  return compareJson(entry, text, (value) => {
+    const { settings, findings } = readSettings(value, { scope: "project" });
+    const permissions = isRecord(value) && isRecord(value["permissions"]) ? value["permissions"] : {};
+    const count = (list: string): number => (Array.isArray(permissions[list]) ? permissions[list].length : 0);
+    const hookFindings = findings.filter((finding) => finding.path[0] === "hooks");
+    return {
+      loads: true,
+      allow: count("allow"),
+      deny: count("deny"),
+      ask: count("ask"),
+      invalidRules: findings
+        .filter((finding) => finding.code === "invalid-rule")
+        .map((finding) => at(value, finding.path)),
+      defaultMode: settings.permissions?.defaultMode ?? permissions["defaultMode"] ?? null,
+      hooks: summariseHooks(settings.hooks ?? []),
+      hookWarnings: sameCount(entry, "hookWarnings", hookFindings),
+      unknownPermissionKeys: findings
+        .filter((finding) => finding.code === "unknown-permission-key")
+        .map((finding) => finding.path.at(-1)),
+    };
+  });
+}
+
+/** The words of a warning are each loader's own; whether there is one is not. */
+function sameCount(entry: CorpusEntry, field: string, findings: readonly { severity: string }[]): unknown {
+  const expected = entry.expect[field];
+  const warned = findings.some((finding) => finding.severity !== "note");
+  if (Array.isArray(expected) && expected.length > 0 === warned) return expected;
+  return findings;
+}
+
+export function comparePlugin(entry: CorpusEntry, text: string): Mismatch[] {
+  return compareJson(entry, text, (value) => {
+    const { manifest } = readPluginManifest(value);
+    return manifest === undefined ? { loads: false } : { loads: true, ...describeManifest(manifest) };
+  });
+}
+
+function describeManifest(manifest: PluginManifest): Record<string, unknown> {
+  const { hooks, mcpServers } = manifest;
+  return {
+    name: manifest.name ?? null,
+    version: manifest.version ?? null,
+    agents: manifest.agents?.written ?? null,
+    commands: manifest.commands?.written ?? null,
+    skills: manifest.skills?.written ?? null,
+    hooks: hooks?.inline.length ? summariseHooks(hooks.inline) : (hooks?.written ?? null),
+    mcpServers: mcpServers?.inline.size ? [...mcpServers.inline.keys()] : (mcpServers?.written ?? null),
+    userConfig: manifest.userConfig === undefined ? null : [...manifest.userConfig.keys()],
+  };
+}
+
+export function compareMarketplace(entry: CorpusEntry, text: string): Mismatch[] {
+  return compareJson(entry, text, (value) => {
+    const { marketplace } = readMarketplace(value);
+    if (marketplace === undefined) return { loads: false };
+    return {
+      loads: true,
+      name: marketplace.name ?? null,
+      pluginRoot: marketplace.pluginRoot ?? null,
+      plugins: marketplace.plugins.map(({ name, source, strict }) => ({
+        name: name ?? null,
+        source: source ?? null,
+        strict: strict ?? null,
+      })),
+    };
+  });
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function at(value: unknown, path: readonly (string | number)[]): unknown {
+  return path.reduce<unknown>(
+    (inner, key) => (typeof inner === "object" && inner !== null ? Reflect.get(inner, key) : undefined),
+    value,
+  );
+}
