@@ -1,3 +1,4 @@
+import { matchesPattern } from "../foundation/match-pattern.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
 import { type AgentDefinition, agentScopes } from "./agent-definition.ts";
 
@@ -112,21 +113,4 @@ function bare(name: string): string {
 /** A denial is matched as loosely as a call is, so that another spelling does not get around it. */
 function denies(pattern: string, id: string, definition: AgentDefinition): boolean {
   return [id, definition.name].some((name) => matchesPattern(bare(pattern), bare(name)));
-}
-
-/** `*` spans any text; walks both texts once, without a regular expression that could be made slow. */
-function matchesPattern(pattern: string, text: string): boolean {
-  const [first = "", ...rest] = pattern.split("*");
-  if (rest.length === 0) return pattern === text;
-  const last = rest.pop() ?? "";
-  if (!text.startsWith(first) || text.length < first.length + last.length || !text.endsWith(last))
-    return false;
-  let at = first.length;
-  const end = text.length - last.length;
-  for (const part of rest) {
-    const found = text.indexOf(part, at);
-    if (found === -1 || found + part.length > end) return false;
-    at = found + part.length;
-  }
-  return true;
 }

@@ -137,7 +137,8 @@ function mergeLayerValues(layers: readonly SettingsLayer[]) {
   let defaultMode: PermissionMode | undefined;
   for (const { settings, source } of layers) {
     const lay = (target: Map<string, unknown>, key: string, value: unknown, name = key) => {
-      const whole = takenWhole.has(key) || (source.scope === "managed" && policyLists.has(key));
+      const overOthers = source.scope === "managed" && sources.get(name)?.scope !== "managed";
+      const whole = takenWhole.has(key) || (overOthers && policyLists.has(key));
       target.set(key, whole || !target.has(key) ? value : mergeValues(target.get(key), value));
       for (const each of settingNames(name, value)) sources.set(each, source);
     };

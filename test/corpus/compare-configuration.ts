@@ -37,7 +37,7 @@ export function compareSettings(entry: CorpusEntry, text: string): Mismatch[] {
       deny: count("deny"),
       ask: count("ask"),
       invalidRules: findings
-        .filter((finding) => finding.code === "invalid-rule")
+        .filter((finding) => finding.code === "invalid-permission-rule")
         .map((finding) => at(value, finding.path)),
       defaultMode: settings.permissions?.defaultMode ?? permissions["defaultMode"] ?? null,
       hooks: summariseHooks(settings.hooks ?? []),

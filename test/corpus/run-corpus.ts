@@ -1,5 +1,6 @@
 import { dirname, join } from "node:path";
 import { compareAgent } from "./compare-agent.ts";
+import { compareHooks, compareMarketplace, comparePlugin, compareSettings } from "./compare-configuration.ts";
 import type { CorpusEntry, CorpusManifest, Mismatch } from "./corpus-manifest.ts";
 
 export interface CorpusResult {
@@ -17,7 +18,13 @@ export interface CorpusReport {
 
 type Comparer = (entry: CorpusEntry, text: string) => Mismatch[];
 
-const comparers: ReadonlyMap<string, Comparer> = new Map([["agent", compareAgent]]);
+const comparers: ReadonlyMap<string, Comparer> = new Map([
+  ["agent", compareAgent],
+  ["settings", compareSettings],
+  ["hooks", compareHooks],
+  ["plugin", comparePlugin],
+  ["marketplace", compareMarketplace],
+]);
 
 /** Reads every file of a manifest with the comparer of its kind. */
 export function runCorpus(manifestFile: string, read: (file: string) => string): CorpusReport {

@@ -1,0 +1,159 @@
+import { Command, CommanderError } from "commander";
+import type { Fault } from "../../foundation/fault.ts";
+import { nearestName } from "../../foundation/nearest-name.ts";
+import { splitEntries } from "../../tools/list-field.ts";
+import type { CliHost } from "./cli-host.ts";
+import { helpText } from "./help-text.ts";
+import { type CommandContext, misuse, parseSettingSources, type SessionOptions } from "./session-options.ts";
+
+/** Understands the arguments and runs what they ask for; each command is loaded only when it is used. */
+export async function runProgram(arguments_: readonly string[], host: CliHost): Promise<number> {
+  let exitCode = 0;
+  const program = createProgram(host, async (run) => {
+    exitCode = await run({ host, session: program.opts<SessionOptions>() });
+  });
+  if (arguments_.length === 0) {
+    host.stdout.write(helpText);
+    return 0;
+  }
+  try {
+    await program.parseAsync(arguments_, { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode !== 0) throw toFault(error);
+  }
+  return exitCode;
+}
+
+type Invoke = (run: (context: CommandContext) => Promise<number>) => Promise<void>;
+
+function createProgram(host: CliHost, invoke: Invoke): Command {
+  const program = new Command("retinue")
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => host.stdout.write(text),
+      outputError: () => {},
+      writeErr: (text) => host.stderr.write(text),
+      getOutHelpWidth: () => Math.min(host.stdout.columns ?? 80, 100),
+    })
+    .helpCommand(false)
+    .argument("[command]")
+    .allowExcessArguments()
+    .version(host.version(), "-v, --version");
+  program.helpInformation = () => helpText;
+  addSessionOptions(program);
+  addAgents(program, invoke);
+  addDoctor(program, invoke);
+  program.action((name?: string) => {
+    if (name !== undefined) throw unknownCommand(program, name);
+    host.stdout.write(helpText);
+  });
+  return program;
+}
+
+function addSessionOptions(program: Command): void {
+  const collect = (value: string, earlier: readonly string[] = []) => [...earlier, value];
+  const collectEntries = (value: string, earlier: readonly string[] = []) => [
+    ...earlier,
+    ...splitEntries(value),
+  ];
+  program
+    .option("--agents <json|file>", "agents for this run, keyed by name")
+    .option("--settings <file|json>", "more settings")
+    .option("--setting-sources <list>", "which settings to read", parseSettingSources)
+    .option("--plugin-dir <folder>", "use the plugin in this folder", collect)
+    .option("--add-dir <folder>", "also read .claude/agents of this folder", collect)
+    .option("--disallowed-tools, --disallowedTools <list>", "deny rules", collectEntries)
+    .option("--trust", "trust the working folder for this run")
+    .option("--verbose", "show stack traces of errors");
+}
+
+function addAgents(program: Command, invoke: Invoke): void {
+  const agents = describe(program.command("agents"), "Lists all agents, highest scope first.")
+    .argument("[command]")
+    .usage("[list|show|new|check] [options]")
+    .option("--all", "also what is shadowed or hidden by a deny rule")
+    .option("--json", "print JSON")
+    .allowExcessArguments();
+  agents.action((name: string | undefined, options: { all?: boolean; json?: boolean }) => {
+    if (name !== undefined) throw unknownCommand(agents, name);
+    return invoke(async (context) => (await import("./commands/agents-list.ts")).agentsList(context, options));
+  });
+  describe(agents.command("list"), "Lists all agents, highest scope first.")
+    .option("--all", "also what is shadowed or hidden by a deny rule")
+    .option("--json", "print JSON")
+    .action((_, command: Command) =>
+      invoke(async (context) =>
+        (await import("./commands/agents-list.ts")).agentsList(context, command.optsWithGlobals()),
+      ),
+    );
+  describe(agents.command("show <name>"), "Shows everything about one agent, and where each field came from.")
+    .option("--prompt", "the whole prompt instead of its first lines")
+    .option("--json", "print JSON")
+    .action((name: string, _, command: Command) =>
+      invoke(async (context) =>
+        (await import("./commands/agents-show.ts")).agentsShow(context, name, command.optsWithGlobals()),
+      ),
+    );
+  addAgentsNew(agents, invoke);
+  describe(agents.command("check [path...]"), "Finds mistakes in definitions, settings and plugins.")
+    .option("--json", "print JSON")
+    .option("--quiet", "only errors")
+    .option("--strict", "exit code 1 on warnings too")
+    .action((paths: string[], _, command: Command) =>
+      invoke(async (context) =>
+        (await import("./commands/agents-check.ts")).agentsCheck(context, paths, command.optsWithGlobals()),
+      ),
+    );
+}
+
+function addAgentsNew(agents: Command, invoke: Invoke): void {
+  describe(agents.command("new"), "Writes a new agent file. In a terminal it asks for what is not given.")
+    .option("--name <name>", "lower-case letters, digits and hyphens")
+    .option("--description <text>", "what it does, when to use it, what it is not for")
+    .option("--tools <list>", "such as Read,Grep,Glob; all tools when left out")
+    .option("--model <model>", "sonnet, opus, haiku, inherit, an id, or provider/model")
+    .option("--scope <scope>", "project (this folder, the default) or user (all your folders)")
+    .option("--prompt <text>", "the system prompt; a starter is written when left out")
+    .option("--force", "replace a file that is there")
+    .action((options) =>
+      invoke(async (context) => (await import("./commands/agents-new.ts")).agentsNew(context, options)),
+    );
+}
+
+function addDoctor(program: Command, invoke: Invoke): void {
+  describe(program.command("doctor"), "Checks the set-up and says what to do.")
+    .option("--json", "print JSON")
+    .action((options) =>
+      invoke(async (context) => (await import("./commands/doctor.ts")).doctor(context, options)),
+    );
+}
+
+function describe(command: Command, description: string): Command {
+  return command
+    .description(description)
+    .helpCommand(false)
+    .addHelpText("after", "\n`retinue --help` tells the options of every command.");
+}
+
+function unknownCommand(parent: Command, name: string): Fault {
+  const known = parent.commands.map((command) => command.name());
+  const nearest = nearestName(name, known);
+  const path = parent.parent === null ? "" : `${parent.name()} `;
+  const advice =
+    nearest === undefined
+      ? `The commands are ${known.map((command) => `${path}${command}`).join(", ")}.`
+      : `Did you mean \`retinue ${path}${nearest}\`?`;
+  return misuse(`There is no command \`${path}${name}\`.`, advice);
+}
+
+/** Turns "error: unknown option '--x'\n(Did you mean --y?)" into a sentence with advice. */
+function toFault(error: CommanderError): Fault {
+  const [first = "", ...more] = error.message.replace(/^error: /, "").split("\n");
+  const sentence = `${first.charAt(0).toUpperCase()}${first.slice(1)}`;
+  const advice = more.join(" ").replace(/^\((.*)\)$/, "$1");
+  return misuse(
+    /[.!?]$/.test(sentence) ? sentence : `${sentence}.`,
+    advice === "" ? "`retinue --help` shows how it is used." : advice,
+  );
+}

@@ -1,0 +1,75 @@
+import { readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import type { WriteStream } from "node:tty";
+import { Fault } from "../../foundation/fault.ts";
+import type { CliHost, CliOutput } from "./cli-host.ts";
+import { allowsColour } from "./views/colour.ts";
+
+/** The process as it is. */
+export function createRealHost(): CliHost {
+  const environment = process.env;
+  return {
+    stdout: outputOf(process.stdout, environment),
+    stderr: outputOf(process.stderr, environment),
+    canAsk: process.stdin.isTTY === true && process.stdout.isTTY === true,
+    ask,
+    environment,
+    cwd: process.cwd(),
+    home: environment["HOME"] || homedir(),
+    platform: process.platform,
+    nodeVersion: process.versions.node,
+    version: readVersion,
+  };
+}
+
+/** A reader that went away, as in `retinue agents | head -1`, is no error: the rest is written to nobody. */
+function outputOf(stream: WriteStream, environment: CliHost["environment"]): CliOutput {
+  let isOpen = true;
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+    isOpen = false;
+  });
+  const isTerminal = stream.isTTY === true;
+  const columns = isTerminal ? stream.columns : Number(environment["COLUMNS"]);
+  return {
+    write(text) {
+      if (isOpen) stream.write(text);
+    },
+    isTerminal,
+    isColourAllowed: allowsColour(isTerminal, environment),
+    ...(columns > 0 ? { columns } : {}),
+  };
+}
+
+async function ask(question: string): Promise<string> {
+  const { createInterface } = await import("node:readline");
+  const lines = createInterface({ input: process.stdin, output: process.stdout });
+  return new Promise((resolve, reject) => {
+    let isAnswered = false;
+    lines.once("SIGINT", () => lines.close());
+    lines.once("close", () => {
+      if (!isAnswered) reject(new Fault("interrupted", "You left before the last question."));
+    });
+    lines.question(question, (answer) => {
+      isAnswered = true;
+      lines.close();
+      resolve(answer);
+    });
+  });
+}
+
+/** The package file stands two folders up in the built program and three in the source. */
+function readVersion(): string {
+  for (const path of ["../../package.json", "../../../package.json"]) {
+    try {
+      const text = readFileSync(new URL(path, import.meta.url), "utf8");
+      const found: unknown = JSON.parse(text);
+      if (typeof found === "object" && found !== null && "name" in found && "version" in found) {
+        if (found.name === "retinue") return String(found.version);
+      }
+    } catch {
+      // The other place has it.
+    }
+  }
+  return "unknown";
+}

@@ -1,0 +1,176 @@
+import { join, resolve } from "node:path";
+import type { Problem } from "../foundation/problem.ts";
+import { type PermissionRule, parseRule } from "../permissions/parse-rule.ts";
+import { discoverPluginAgents } from "../plugins/discover-plugin-agents.ts";
+import { discoverPlugins } from "../plugins/discover-plugins.ts";
+import type { Plugin } from "../plugins/plugin.ts";
+import { pluginAgentId } from "../plugins/plugin-agents.ts";
+import { findRepositoryRoot, realFolder } from "../settings/find-repository-root.ts";
+import { type LoadedSettings, loadSettings } from "../settings/load-settings.ts";
+import { createPaths, type Paths } from "../settings/paths.ts";
+import type { AgentDefinition } from "./agent-definition.ts";
+import { denialsOf } from "./agent-denials.ts";
+import { builtinAgents } from "./builtin/builtin-agents.ts";
+import { type AgentPlace, createAgentFileLoader } from "./load-agent-files.ts";
+import { type AgentRegistry, createRegistry } from "./registry.ts";
+
+export interface DiscoverOptions {
+  readonly cwd: string;
+  readonly home: string;
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+  readonly platform?: NodeJS.Platform;
+  /** Definitions of this session, from `--agents` or from a program. */
+  readonly agents?: readonly AgentDefinition[];
+  readonly pluginDirectories?: readonly string[];
+  readonly additionalDirectories?: readonly string[];
+  /** Which of a person's files count; the organisation's always do. All, when absent. */
+  readonly settingSources?: readonly ("user" | "project" | "local")[];
+  /** JSON, or the path of a file, that counts like a settings file of this session. */
+  readonly settings?: string;
+  /** Rules such as `Task(Explore)` that hide agents from this session. */
+  readonly disallowedTools?: readonly string[];
+  readonly trusted?: boolean;
+  /** Where the organisation's files are, when not in the system's place. */
+  readonly managedDirectory?: string;
+}
+
+export interface DiscoveredAgents {
+  readonly registry: AgentRegistry;
+  readonly problems: readonly Problem[];
+  readonly files: readonly string[];
+  readonly settings: LoadedSettings;
+  readonly plugins: readonly Plugin[];
+  readonly places: readonly AgentPlace[];
+  readonly paths: Paths;
+}
+
+/** Agents that are looked up again at each use, so that a changed file or a new registration counts at once. */
+export interface AgentCatalog {
+  read(): Promise<DiscoveredAgents>;
+  /** Adds a session definition, or replaces the one of the same name. */
+  register(definition: AgentDefinition): void;
+  unregister(name: string): void;
+}
+
+/** Reads every place that can define agents, once. */
+export function discoverAgents(options: DiscoverOptions): Promise<DiscoveredAgents> {
+  return createAgentCatalog(options).read();
+}
+
+export function createAgentCatalog(options: DiscoverOptions): AgentCatalog {
+  const loader = createAgentFileLoader();
+  const session = new Map((options.agents ?? []).map((definition) => [definition.name, definition]));
+  return {
+    async read() {
+      const paths = await findPaths(options);
+      const settings = await readSettings(options, paths);
+      const { plugins, problems: pluginProblems } = await discoverPlugins({
+        configDirectory: paths.configDirectory,
+        projectDirectory: paths.projectRoot,
+        ...(options.pluginDirectories === undefined
+          ? {}
+          : { pluginDirectories: options.pluginDirectories.map((path) => resolve(options.cwd, path)) }),
+        enabledPlugins: settings.settings.plain.enabledPlugins ?? {},
+      });
+      const pluginPlaces = await Promise.all(plugins.filter(({ enabled }) => enabled).map(placesOfPlugin));
+      const places = [...ownPlaces(options, paths), ...pluginPlaces.flatMap((found) => found.places)];
+      const loaded = await loader.load(places);
+      const definitions = [...session.values(), ...loaded.definitions];
+      const flags = readFlagRules(options);
+      const registry = createRegistry({
+        definitions: [...definitions, ...builtins(definitions, options)],
+        denials: denialsOf([...settings.settings.permissions.deny.map(({ rule }) => rule), ...flags.rules]),
+      });
+      const problems = [
+        ...flags.problems,
+        ...settings.problems,
+        ...pluginProblems,
+        ...pluginPlaces.flatMap((found) => found.problems),
+        ...loaded.problems,
+      ];
+      return { registry, problems, files: loaded.files, settings, plugins, places, paths };
+    },
+    register: (definition) => void session.set(definition.name, definition),
+    unregister: (name) => void session.delete(name),
+  };
+}
+
+async function findPaths(options: DiscoverOptions): Promise<Paths> {
+  const { home, environment = {}, platform = process.platform, managedDirectory } = options;
+  const [cwd, repositoryRoot] = await Promise.all([realFolder(options.cwd), findRepositoryRoot(options.cwd)]);
+  return createPaths({
+    home,
+    cwd,
+    environment,
+    platform,
+    ...(repositoryRoot === undefined ? {} : { repositoryRoot }),
+    ...(managedDirectory === undefined ? {} : { managedDirectory }),
+  });
+}
+
+function readSettings(options: DiscoverOptions, paths: Paths): Promise<LoadedSettings> {
+  return loadSettings({
+    paths,
+    trusted: options.trusted ?? false,
+    ...(options.settingSources === undefined ? {} : { sources: options.settingSources }),
+    ...(options.settings === undefined ? {} : { flagSettings: options.settings }),
+  });
+}
+
+/** Managed, project (nearer first), added directories, user: the order of precedence within each scope. */
+function ownPlaces(options: DiscoverOptions, paths: Paths): AgentPlace[] {
+  const wants = (source: "user" | "project"): boolean => options.settingSources?.includes(source) ?? true;
+  const added = (options.additionalDirectories ?? []).map((folder) =>
+    join(resolve(options.cwd, folder), ".claude", "agents"),
+  );
+  const project = wants("project") ? [...paths.agents.project, ...added] : [];
+  return [
+    { scope: "managed", path: paths.agents.managed },
+    ...project.map((path): AgentPlace => ({ scope: "project", path })),
+    ...(wants("user") ? [{ scope: "user", path: paths.agents.user } as const] : []),
+  ];
+}
+
+async function placesOfPlugin(
+  plugin: Plugin,
+): Promise<{ places: AgentPlace[]; problems: readonly Problem[] }> {
+  const { files, problems } = await discoverPluginAgents(plugin);
+  const places = files.map(
+    ({ file, relativeFile }): AgentPlace => ({
+      scope: "plugin",
+      path: file,
+      plugin: plugin.name,
+      idOf: (_file, name) => pluginAgentId(plugin, relativeFile, name),
+    }),
+  );
+  return { places, problems };
+}
+
+function builtins(
+  definitions: readonly AgentDefinition[],
+  { environment = {} }: DiscoverOptions,
+): AgentDefinition[] {
+  const entrypoint = environment["CLAUDE_CODE_ENTRYPOINT"];
+  const isOn = (name: string): boolean => environment[name] === "1" || environment[name] === "true";
+  return builtinAgents({
+    ...(entrypoint === undefined ? {} : { entrypoint }),
+    disableBuiltins: isOn("CLAUDE_AGENT_SDK_DISABLE_BUILTIN_AGENTS"),
+    disableExplorePlan: isOn("CLAUDE_CODE_DISABLE_EXPLORE_PLAN_AGENTS"),
+    guide: { agents: definitions, skills: [], mcpServers: [] },
+  });
+}
+
+/** A deny rule that cannot be understood must not vanish: it is an error of the call. */
+function readFlagRules(options: DiscoverOptions): { rules: PermissionRule[]; problems: Problem[] } {
+  const rules: PermissionRule[] = [];
+  const problems: Problem[] = [];
+  for (const text of options.disallowedTools ?? []) {
+    const reading = parseRule(text, { list: "deny" });
+    if (reading.type === "rule") rules.push(reading.rule);
+    else {
+      const message = `--disallowedTools holds a rule that cannot be understood: ${reading.reason}.`;
+      problems.push({ severity: "error", code: "invalid-permission-rule", message, advice: reading.advice });
+    }
+  }
+  return { rules, problems };
+}

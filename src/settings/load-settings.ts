@@ -1,0 +1,221 @@
+import { constants } from "node:fs";
+import { open, readdir } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { type JsonDocument, parseJsonDocument } from "../foundation/json-document.ts";
+import { shown } from "../foundation/json-value.ts";
+import { type Problem, placeFindings } from "../foundation/problem.ts";
+import { type MergedSettings, mergeSettings } from "./merge-settings.ts";
+import type { Paths } from "./paths.ts";
+import { readSettings, type SettingsScope } from "./settings.ts";
+import type { SettingsLayer, SettingsSource } from "./settings-layer.ts";
+
+export interface LoadSettingsOptions {
+  readonly paths: Paths;
+  /** Which of a person's files count; the organisation's always do. All, when absent. */
+  readonly sources?: readonly ("user" | "project" | "local")[];
+  /** What `--settings` was given: JSON, or the path of a file. */
+  readonly flagSettings?: string;
+  readonly trusted: boolean;
+}
+
+export interface LoadedSettings {
+  readonly settings: MergedSettings;
+  readonly layers: readonly SettingsLayer[];
+  readonly problems: readonly Problem[];
+  /** A file that exists could not be read, so restrictions in it are not known: nothing may run unattended. */
+  readonly incomplete: boolean;
+  readonly incompleteScopes: readonly SettingsScope[];
+}
+
+/** Reads all settings files and puts them together. Never throws; a file that is not there is no problem. */
+export async function loadSettings(options: LoadSettingsOptions): Promise<LoadedSettings> {
+  const readings = await Promise.all((await listSources(options)).map((entry) => readSource(entry)));
+  const layers = readings.flatMap((reading) => reading.layer ?? []);
+  const incompleteScopes = [...new Set(readings.flatMap((reading) => reading.unusable ?? []))];
+  return {
+    settings: mergeSettings(layers, { trusted: options.trusted }),
+    layers,
+    problems: readings.flatMap((reading) => reading.problems),
+    incomplete: incompleteScopes.length > 0,
+    incompleteScopes,
+  };
+}
+
+const sizeLimit = 2 * 1024 * 1024;
+
+interface SourceEntry {
+  readonly source: SettingsSource;
+  /** The JSON itself, where it did not come from a file. */
+  readonly text?: string;
+  /** Somebody named this file, so it must be there. */
+  readonly mustExist?: boolean;
+  /** Why this source cannot be read at all. */
+  readonly failure?: Problem;
+}
+
+async function listSources({
+  paths,
+  sources,
+  flagSettings,
+}: LoadSettingsOptions): Promise<readonly SourceEntry[]> {
+  const wants = (scope: "user" | "project" | "local") => sources === undefined || sources.includes(scope);
+  const { settings } = paths;
+  const entries: SourceEntry[] = [];
+  if (wants("user"))
+    entries.push({ source: { scope: "user", file: settings.user, anchor: paths.configDirectory } });
+  for (const file of wants("project") ? settings.project : []) {
+    entries.push({ source: { scope: "project", file, anchor: dirname(dirname(file)) } });
+  }
+  for (const file of wants("local") ? settings.local : []) {
+    entries.push({ source: { scope: "local", file, anchor: paths.cwd } });
+  }
+  if (flagSettings !== undefined) entries.push(flagSource(flagSettings, paths.cwd));
+  const managed = { scope: "managed", anchor: paths.managedDirectory } as const;
+  entries.push({ source: { ...managed, file: settings.managed } });
+  return [...entries, ...(await listDropIns(settings.managedDropIns, managed))];
+}
+
+function flagSource(given: string, cwd: string): SourceEntry {
+  if (given.trimStart().startsWith("{")) return { source: { scope: "flags", anchor: cwd }, text: given };
+  const file = resolve(cwd, given);
+  return { source: { scope: "flags", file, anchor: dirname(file) }, mustExist: true };
+}
+
+async function listDropIns(
+  directory: string,
+  source: Omit<SettingsSource, "file">,
+): Promise<readonly SourceEntry[]> {
+  try {
+    const names = (await readdir(directory)).filter(
+      (name) => name.endsWith(".json") && !name.startsWith("."),
+    );
+    return names.sort().map((name) => ({ source: { ...source, file: join(directory, name) } }));
+  } catch (error) {
+    if (isMissing(error)) return [];
+    const failure = unreadable(directory, reasonOf(error));
+    return [{ source: { ...source, file: directory }, failure }];
+  }
+}
+
+interface SourceReading {
+  readonly layer?: SettingsLayer;
+  readonly problems: readonly Problem[];
+  readonly unusable?: SettingsScope;
+}
+
+async function readSource(entry: SourceEntry): Promise<SourceReading> {
+  const { source } = entry;
+  const failed = (problem: Problem): SourceReading => ({ problems: [problem], unusable: source.scope });
+  if (entry.failure !== undefined) return failed(entry.failure);
+  const content =
+    entry.text === undefined
+      ? await readBounded(source.file ?? "")
+      : { type: "text" as const, text: entry.text };
+  if (content.type === "missing") {
+    return entry.mustExist === true
+      ? failed(unreadable(source.file, "there is no such file"))
+      : { problems: [] };
+  }
+  if (content.type === "unreadable") return failed(unreadable(source.file, content.reason));
+  if (content.text.replace("\uFEFF", "").trim() === "") return { problems: [emptyFile(source.file)] };
+  return readText(content.text, source);
+}
+
+function readText(text: string, source: SettingsSource): SourceReading {
+  const document = parseSafely(text, source.file);
+  if (document.problem !== undefined) return { problems: [document.problem], unusable: source.scope };
+  const { settings, findings } = readSettings(document.value, { scope: source.scope });
+  const isUnusable = findings.some((finding) => finding.path.length === 0 && finding.severity === "error");
+  return {
+    layer: { source, settings },
+    problems: placeSafely(findings, source.file, document),
+    ...(isUnusable ? { unusable: source.scope } : {}),
+  };
+}
+
+/** Looking for the place of an error follows the nesting, so a file nested without end could overflow the stack. */
+function parseSafely(text: string, file: string | undefined): JsonDocument {
+  try {
+    return parseJsonDocument(text, file);
+  } catch (error) {
+    return { value: undefined, problem: unreadable(file, reasonOf(error)), locate: () => undefined };
+  }
+}
+
+function placeSafely(
+  findings: Parameters<typeof placeFindings>[0],
+  file: string | undefined,
+  document: JsonDocument,
+): readonly Problem[] {
+  try {
+    return placeFindings(findings, file, document.locate);
+  } catch {
+    return placeFindings(findings, file, () => undefined);
+  }
+}
+
+type Content =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "missing" }
+  | { readonly type: "unreadable"; readonly reason: string };
+
+/** Opens without waiting, so that a pipe in the place of the file cannot hold up the start. */
+async function readBounded(file: string): Promise<Content> {
+  try {
+    await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    const status = await handle.stat();
+    if (!status.isFile()) return { type: "unreadable", reason: "it is not a regular file" };
+    const buffer = Buffer.alloc(Math.min(status.size, sizeLimit) + 1);
+    let length = 0;
+    for (let count = -1; count !== 0 && length < buffer.length; length += count) {
+      count = (await handle.read(buffer, length, buffer.length - length)).bytesRead;
+    }
+    if (length > sizeLimit) return { type: "unreadable", reason: "it is larger than 2 MiB" };
+    if (length > status.size) return { type: "unreadable", reason: "it grew while it was read" };
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(
+      buffer.subarray(0, length),
+    );
+    return { type: "text", text };
+  } catch (error) {
+    if (isMissing(error)) return { type: "missing" };
+    return {
+      type: "unreadable",
+      reason: error instanceof TypeError ? "it is not UTF-8 text" : reasonOf(error),
+    };
+  }
+}
+
+function unreadable(file: string | undefined, reason: string): Problem {
+  return {
+    severity: "error",
+    code: "settings-unreadable",
+    message: `The settings ${file === undefined ? "given on the command line" : shown(file, 300)} cannot be read: ${reason}.`,
+    advice:
+      "Mend or remove it; until then nothing runs that nobody watches, since its restrictions are not known.",
+    ...(file === undefined ? {} : { file }),
+  };
+}
+
+function emptyFile(file: string | undefined): Problem {
+  return {
+    severity: "note",
+    code: "settings-empty",
+    message: "This settings file is empty.",
+    advice: "Write {} or remove the file.",
+    ...(file === undefined ? {} : { file }),
+  };
+}
+
+function isMissing(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === "ENOENT" || code === "ENOTDIR";
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof RangeError) return "it is nested too deeply";
+  return codeOf(error) ?? (error instanceof Error ? error.message : String(error));
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+}

@@ -1,0 +1,70 @@
+import { applyEdits, modify } from "jsonc-parser";
+import { parseJsonDocument } from "../foundation/json-document.ts";
+import { isRecord, kindOf } from "../foundation/json-value.ts";
+import type { Problem } from "../foundation/problem.ts";
+import { byteOrderMark, withoutByteOrderMark } from "../foundation/source-text.ts";
+
+/** The folders a state file says are trusted, as written there. A broken file trusts nothing and says why. */
+export function readTrustedFolders(
+  text: string,
+  file: string,
+): { readonly folders: ReadonlySet<string>; readonly problem?: Problem } {
+  const document = parseSafely(text, file);
+  if (document.problem !== undefined) return { folders: new Set(), problem: document.problem };
+  const state = document.value;
+  if (!isRecord(state)) return { folders: new Set(), problem: wrongShape(file, "the file", state) };
+  const projects = Object.hasOwn(state, "projects") ? state["projects"] : {};
+  if (!isRecord(projects)) return { folders: new Set(), problem: wrongShape(file, '"projects"', projects) };
+  const trusted = Object.entries(projects).filter(
+    ([, project]) => isRecord(project) && Object.hasOwn(project, trustKey) && project[trustKey] === true,
+  );
+  return { folders: new Set(trusted.map(([folder]) => folder)) };
+}
+
+/** The state with one more trusted folder; everything else stays as it was, character by character. */
+export function addTrustedFolder(
+  text: string | undefined,
+  folder: string,
+  file: string,
+): { readonly type: "text"; readonly text: string } | { readonly type: "broken"; readonly problem: Problem } {
+  const before = text === undefined || text.trim() === "" ? "{}\n" : withoutByteOrderMark(text);
+  const { problem } = readTrustedFolders(before, file);
+  if (problem !== undefined) return { type: "broken", problem };
+  // readTrustedFolders has found an object with an object under "projects", if anything.
+  const { projects } = JSON.parse(before) as { projects?: Record<string, unknown> };
+  const project = projects !== undefined && Object.hasOwn(projects, folder) ? projects[folder] : {};
+  if (!isRecord(project))
+    return { type: "broken", problem: wrongShape(file, "the entry of this folder", project) };
+  const formattingOptions = { insertSpaces: true, tabSize: 2, eol: before.includes("\r\n") ? "\r\n" : "\n" };
+  const after = applyEdits(
+    before,
+    modify(before, ["projects", folder, trustKey], true, { formattingOptions }),
+  );
+  // With a key written twice, the edit lands in the one that does not count.
+  if (!readTrustedFolders(after, file).folders.has(folder)) {
+    return { type: "broken", problem: wrongShape(file, "each key", "written twice") };
+  }
+  return { type: "text", text: text?.startsWith(byteOrderMark) === true ? byteOrderMark + after : after };
+}
+
+const trustKey = "hasTrustDialogAccepted";
+
+/** A file nested without end must not overflow the stack while its error is looked for. */
+function parseSafely(text: string, file: string) {
+  try {
+    return parseJsonDocument(text, file);
+  } catch {
+    return { value: undefined, problem: wrongShape(file, "the file", "too deeply nested") };
+  }
+}
+
+function wrongShape(file: string, part: string, value: unknown): Problem {
+  const found = typeof value === "string" ? value : kindOf(value);
+  return {
+    severity: "error",
+    code: "state-file-broken",
+    message: `In this state file ${part} must be an object, but it is ${found}; no folder counts as trusted.`,
+    advice: "Mend the file, or move it away to start with an empty one.",
+    file,
+  };
+}

@@ -1,0 +1,161 @@
+import { readFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Problem } from "../foundation/problem.ts";
+import {
+  findRepositoryRoot,
+  findWorktreeOwner,
+  isRepositoryRoot,
+  realFolder,
+} from "./find-repository-root.ts";
+import { addTrustedFolder, readTrustedFolders } from "./trust-record.ts";
+import { type UpdateFileOptions, updateFile } from "./update-file.ts";
+
+export type TrustAnswer =
+  | { readonly trusted: true; readonly folder: string; readonly why: string }
+  | {
+      readonly trusted: false;
+      /** The folder whose trust would have to be granted. */
+      readonly folder: string;
+      readonly why: string;
+      readonly problem?: Problem;
+    };
+
+export type TrustOutcome =
+  | { readonly type: "stored"; readonly folder: string }
+  | { readonly type: "refused"; readonly folder: string; readonly why: string; readonly problem?: Problem };
+
+/** Which folders a person has accepted as theirs to run things from. */
+export interface TrustStore {
+  readonly isTrusted: (folder: string) => Promise<TrustAnswer>;
+  readonly trust: (folder: string) => Promise<TrustOutcome>;
+}
+
+export interface TrustStoreOptions extends UpdateFileOptions {
+  readonly stateFile: string;
+  readonly home: string;
+}
+
+/**
+ * Trust stands in the state file under the real path of a repository's root, or of the folder where there is none. It
+ * covers the folders below, up to the next repository. Nothing here starts a program.
+ */
+export function createTrustStore({ stateFile, home, ...updating }: TrustStoreOptions): TrustStore {
+  return {
+    isTrusted: async (folder) => {
+      const root = await trustRoot(folder, home);
+      const state = await readState(stateFile);
+      if (state.problem !== undefined) {
+        return { trusted: false, folder: root, why: `${stateFile} cannot be read`, problem: state.problem };
+      }
+      const by = await coveringFolder(root, state.folders, await realFolder(home));
+      if (by === undefined)
+        return { trusted: false, folder: root, why: `${root} has not been accepted as trusted` };
+      return { trusted: true, folder: by, why: `${by} is accepted as trusted in ${stateFile}` };
+    },
+    trust: async (folder) => {
+      const root = await trustRoot(folder, home);
+      if (isTooWide(root, await realFolder(home))) {
+        const why = `${root} holds the whole home directory; trust for it is never stored, only given for one session`;
+        return { type: "refused", folder: root, why };
+      }
+      return storeTrust(stateFile, root, updating);
+    },
+  };
+}
+
+/** A home directory that is itself a repository does not make one project of all that lies in it. */
+async function trustRoot(folder: string, home: string): Promise<string> {
+  const real = await realFolder(folder);
+  const root = (await findRepositoryRoot(real)) ?? real;
+  return isTooWide(root, await realFolder(home)) ? real : root;
+}
+
+function isTooWide(folder: string, home: string): boolean {
+  return ancestors(home).includes(folder);
+}
+
+async function coveringFolder(
+  root: string,
+  trusted: ReadonlySet<string>,
+  home: string,
+): Promise<string | undefined> {
+  for (const folder of ancestors(root)) {
+    if (isTooWide(folder, home)) return undefined;
+    if (hasFolder(trusted, folder)) return folder;
+    if (!(await isRepositoryRoot(folder))) continue;
+    const owner = await findWorktreeOwner(folder);
+    return owner !== undefined && !isTooWide(owner, home) && hasFolder(trusted, owner) ? owner : undefined;
+  }
+  return undefined;
+}
+
+/** On Windows, paths stand in the file with either kind of slash. */
+function hasFolder(folders: ReadonlySet<string>, folder: string): boolean {
+  return folders.has(folder) || (/^[A-Za-z]:\\/.test(folder) && folders.has(folder.replaceAll("\\", "/")));
+}
+
+function ancestors(folder: string): readonly string[] {
+  const found = [folder];
+  for (let at = folder; dirname(at) !== at; ) {
+    at = dirname(at);
+    found.push(at);
+  }
+  return found;
+}
+
+async function readState(stateFile: string): ReturnType<typeof readKnown> {
+  return readKnown(stateFile).catch((error: unknown) => ({
+    folders: new Set<string>(),
+    problem: unreadable(stateFile, error),
+  }));
+}
+
+async function readKnown(
+  stateFile: string,
+): Promise<{ readonly folders: ReadonlySet<string>; readonly problem?: Problem }> {
+  const text = await readFile(stateFile, "utf8").catch((error: unknown) => {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return "";
+    throw error;
+  });
+  return text.trim() === "" ? { folders: new Set() } : readTrustedFolders(text, stateFile);
+}
+
+async function storeTrust(
+  stateFile: string,
+  folder: string,
+  updating: UpdateFileOptions,
+): Promise<TrustOutcome> {
+  let problem: Problem | undefined;
+  try {
+    const update = await updateFile(
+      stateFile,
+      (text) => {
+        const added = addTrustedFolder(text, folder, stateFile);
+        if (added.type === "text")
+          return added.text === text ? { type: "unchanged" } : { type: "write", text: added.text };
+        problem = added.problem;
+        return { type: "refused", why: `${stateFile} is broken and was not touched` };
+      },
+      updating,
+    );
+    if (update.type !== "refused") return { type: "stored", folder };
+    return { type: "refused", folder, why: update.why, ...(problem === undefined ? {} : { problem }) };
+  } catch (error) {
+    return {
+      type: "refused",
+      folder,
+      why: `${stateFile} cannot be written`,
+      problem: unreadable(stateFile, error),
+    };
+  }
+}
+
+function unreadable(file: string, error: unknown): Problem {
+  return {
+    severity: "error",
+    code: "state-file-unusable",
+    message: `The state file cannot be used: ${error instanceof Error ? error.message : String(error)}.`,
+    advice: "Make the file readable and writable for yourself.",
+    file,
+  };
+}
