@@ -79,6 +79,7 @@ describe("the shapes of a hooks value", () => {
     const { hooks, findings } = readHooks({ pre: "echo start", pretooluse: [command], __proto_: 1 });
     expect(hooks).toEqual([]);
     expect(findings.map((finding) => finding.code)).toEqual(Array(3).fill("unknown-hook-event"));
+    expect(findings[0]?.advice).toBe("Did you mean PreToolUse?");
     expect(findings[1]?.advice).toBe("Did you mean PreToolUse?");
     expect(findings[1]?.path).toEqual(["hooks", "pretooluse"]);
   });

@@ -97,7 +97,7 @@ function readEvents(events: JsonRecord, path: DocumentPath, reading: Reading): v
 }
 
 function reportUnknownEvent(name: string, path: DocumentPath, reading: Reading): void {
-  const nearest = nearestName(name, hookEventNames);
+  const nearest = nearestName(name, hookEventNames) ?? beginsLike(name);
   reading.report("warning", "unknown-hook-event", path, {
     message: `There is no hook event ${shown(name)}; what stands under it never runs.`,
     advice:
@@ -105,6 +105,12 @@ function reportUnknownEvent(name: string, path: DocumentPath, reading: Reading):
         ? "Use one of the known events, such as PreToolUse, PostToolUse, UserPromptSubmit, Stop or SubagentStop."
         : `Did you mean ${nearest}?`,
   });
+}
+
+/** `pre` and `post` are the names that other products have. */
+function beginsLike(name: string): string | undefined {
+  if (name.length < 3) return undefined;
+  return hookEventNames.find((event) => event.toLowerCase().startsWith(name.toLowerCase()));
 }
 
 /** A group is a matcher with its handlers, or one handler that stands where a group was expected. False: stop reading. */

@@ -9,13 +9,7 @@ export interface HandlerReading {
   readonly findings: readonly Finding[];
 }
 
-export const hookHandlerTypes: readonly HookHandlerType[] = [
-  "command",
-  "http",
-  "prompt",
-  "agent",
-  "mcp_tool",
-];
+const hookHandlerTypes: readonly HookHandlerType[] = ["command", "http", "prompt", "agent", "mcp_tool"];
 
 /** Reads one handler. What decides what runs, or when, must be right; a wrong detail is only left out. */
 export function readHookHandler(value: unknown, path: DocumentPath): HandlerReading {

@@ -15,7 +15,7 @@ import {
 } from "./value-readers.ts";
 
 /** The settings that are read one by one; permissions, hooks and env have readers of their own. */
-export const plainReaders = {
+const plainReaders = {
   agent: text,
   allowManagedHooksOnly: flag,
   allowManagedMcpServersOnly: flag,
@@ -77,7 +77,7 @@ export type PlainSettings = {
 };
 
 /** Keys that only an organisation's own file may set. */
-export const managedOnlyKeys: ReadonlySet<string> = new Set<PlainKey>([
+const managedOnlyKeys: ReadonlySet<string> = new Set<PlainKey>([
   "allowManagedHooksOnly",
   "allowManagedMcpServersOnly",
   "allowManagedPermissionRulesOnly",

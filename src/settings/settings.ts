@@ -57,7 +57,7 @@ export function readSettings(value: unknown, options: { readonly scope: Settings
   };
 }
 
-export const emptySettings: Settings = {
+const emptySettings: Settings = {
   permissions: noPermissions,
   hooks: [],
   env: new Map(),

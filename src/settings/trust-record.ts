@@ -21,7 +21,7 @@ export function readTrustedFolders(
   return { folders: new Set(trusted.map(([folder]) => folder)) };
 }
 
-/** The state with one more trusted folder; everything else stays as it was, character by character. */
+/** The state with one more trusted folder; every other value stays as it was written. */
 export function addTrustedFolder(
   text: string | undefined,
   folder: string,

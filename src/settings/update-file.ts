@@ -75,7 +75,7 @@ async function takeLock(
   { patienceMs, staleAfterMs }: Required<UpdateFileOptions>,
 ): Promise<boolean> {
   const end = Date.now() + patienceMs;
-  for (let pause = 5; ; pause = Math.min(pause * 2, 100)) {
+  for (let pause = 5; ; pause = Math.min(pause * 2, 25)) {
     try {
       await mkdir(lock);
       return true;

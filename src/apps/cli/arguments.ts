@@ -20,7 +20,7 @@ export async function runProgram(arguments_: readonly string[], host: CliHost): 
     await program.parseAsync(arguments_, { from: "user" });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode !== 0) throw toFault(error);
+    if (error.exitCode !== 0) throw asFault(error);
   }
   return exitCode;
 }
@@ -77,7 +77,9 @@ function addAgents(program: Command, invoke: Invoke): void {
     .allowExcessArguments();
   agents.action((name: string | undefined, options: { all?: boolean; json?: boolean }) => {
     if (name !== undefined) throw unknownCommand(agents, name);
-    return invoke(async (context) => (await import("./commands/agents-list.ts")).agentsList(context, options));
+    return invoke(async (context) =>
+      (await import("./commands/agents-list.ts")).agentsList(context, options),
+    );
   });
   describe(agents.command("list"), "Lists all agents, highest scope first.")
     .option("--all", "also what is shadowed or hidden by a deny rule")
@@ -148,7 +150,7 @@ function unknownCommand(parent: Command, name: string): Fault {
 }
 
 /** Turns "error: unknown option '--x'\n(Did you mean --y?)" into a sentence with advice. */
-function toFault(error: CommanderError): Fault {
+function asFault(error: CommanderError): Fault {
   const [first = "", ...more] = error.message.replace(/^error: /, "").split("\n");
   const sentence = `${first.charAt(0).toUpperCase()}${first.slice(1)}`;
   const advice = more.join(" ").replace(/^\((.*)\)$/, "$1");

@@ -1,9 +1,15 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { type DiscoveredAgents, discoverAgents } from "../../definitions/discover-agents.ts";
+import { shown } from "../../foundation/json-value.ts";
 import type { Problem } from "../../foundation/problem.ts";
+import { type AliasTable, aliasTable } from "../../model/model-aliases.ts";
+import { parseRule } from "../../permissions/parse-rule.ts";
+import { createPaths } from "../../settings/paths.ts";
+import { createTrustStore, type TrustAnswer } from "../../settings/trust.ts";
 import { displayPath } from "./display-path.ts";
 import { type AgentsOption, loadAgentsOption, refuseBrokenOption } from "./load-agents-option.ts";
-import type { CommandContext } from "./session-options.ts";
+import { type CommandContext, misuse, type SessionOptions } from "./session-options.ts";
 
 /** Everything a command can know about agents here, with the options of this run in force. */
 export interface GatheredSession {
@@ -11,43 +17,106 @@ export interface GatheredSession {
   /** Of definitions, settings, plugins and `--agents`. */
   readonly problems: readonly Problem[];
   readonly option?: AgentsOption;
+  readonly trust: TrustAnswer;
+  readonly aliases: AliasTable;
+  /** Tools that deny rules of settings and options take away altogether. */
+  readonly deniedTools: ReadonlySet<string>;
   nameOf(file: string): string;
   /** The text of a file, read at most once. */
   textOf(file: string): string | undefined;
 }
 
 export interface GatherOptions {
-  /** `--agents` that cannot be used is one problem among others instead of the end. */
-  readonly toleratesBrokenOption?: boolean;
+  /** What `--agents` and `--settings` hold and cannot be used is one problem among others instead of the end. */
+  readonly toleratesBrokenFiles?: boolean;
 }
 
 export async function gatherSession(
   { host, session }: CommandContext,
-  { toleratesBrokenOption = false }: GatherOptions = {},
+  { toleratesBrokenFiles = false }: GatherOptions = {},
 ): Promise<GatheredSession> {
   const { cwd, home, environment, platform } = host;
+  refuseBadOptions(session, cwd);
   const option = session.agents === undefined ? undefined : loadAgentsOption(session.agents, cwd);
-  if (option?.isBroken === true && !toleratesBrokenOption) throw refuseBrokenOption(option);
+  if (option?.isBroken === true && !toleratesBrokenFiles) throw refuseBrokenOption(option);
+  const trust = await findTrust({ host, session });
   const discovered = await discoverAgents({
     cwd,
     home,
     environment,
     platform,
+    trusted: trust.trusted,
     ...(option === undefined ? {} : { agents: option.definitions }),
     ...(session.pluginDir === undefined ? {} : { pluginDirectories: session.pluginDir }),
     ...(session.addDir === undefined ? {} : { additionalDirectories: session.addDir }),
     ...(session.settingSources === undefined ? {} : { settingSources: session.settingSources }),
     ...(session.settings === undefined ? {} : { settings: session.settings }),
     ...(session.disallowedTools === undefined ? {} : { disallowedTools: session.disallowedTools }),
-    ...(session.trust === undefined ? {} : { trusted: session.trust }),
   });
+  if (!toleratesBrokenFiles) refuseBrokenSettings(discovered, session);
+  const settingsEnvironment = Object.fromEntries(discovered.settings.settings.env);
   return {
     discovered,
     problems: [...(option?.problems ?? []), ...discovered.problems],
     ...(option === undefined ? {} : { option }),
+    trust,
+    aliases: aliasTable({ environment: { ...environment, ...settingsEnvironment } }),
+    deniedTools: deniedTools(discovered, session),
     nameOf: (file) => displayPath(file, { cwd, home, platform }),
     textOf: createTextReader(option),
   };
+}
+
+function deniedTools({ settings }: DiscoveredAgents, session: SessionOptions): ReadonlySet<string> {
+  const flags = (session.disallowedTools ?? []).map((text) => parseRule(text, { list: "deny" }));
+  const rules = [
+    ...settings.settings.permissions.deny.map(({ rule }) => rule),
+    ...flags.flatMap((reading) => (reading.type === "rule" ? [reading.rule] : [])),
+  ];
+  return new Set(
+    rules.filter(({ specifier }) => specifier.type === "whole").map(({ canonicalTool }) => canonicalTool),
+  );
+}
+
+async function findTrust({ host, session }: CommandContext): Promise<TrustAnswer> {
+  const { cwd, home } = host;
+  if (session.trust === true) return { trusted: true, folder: cwd, why: "--trust was given for this run" };
+  const { stateFile } = createPaths(host);
+  return createTrustStore({ stateFile, home }).isTrusted(cwd);
+}
+
+/** An option that could not take effect must not be passed over. */
+function refuseBadOptions(
+  { disallowedTools = [], addDir = [], pluginDir = [] }: SessionOptions,
+  cwd: string,
+): void {
+  for (const text of disallowedTools) {
+    const reading = parseRule(text, { list: "deny" });
+    if (reading.type === "invalid") {
+      throw misuse(
+        `--disallowedTools holds a rule that cannot be understood: ${reading.reason}.`,
+        reading.advice,
+      );
+    }
+  }
+  const folders = [
+    ...addDir.map((folder) => ["--add-dir", folder] as const),
+    ...pluginDir.map((folder) => ["--plugin-dir", folder] as const),
+  ];
+  for (const [option, folder] of folders) {
+    if (existsSync(resolve(cwd, folder))) continue;
+    throw misuse(`${option} names a folder that is not there: ${shown(folder, 300)}.`, "Check the path.");
+  }
+}
+
+function refuseBrokenSettings({ settings }: DiscoveredAgents, session: SessionOptions): void {
+  if (!settings.incompleteScopes.includes("flags")) return;
+  const given = session.settings ?? "";
+  const file = given.trimStart().startsWith("{") ? undefined : resolve(given);
+  const problem =
+    settings.problems.find((candidate) => candidate.severity === "error" && candidate.file === file) ??
+    settings.problems.find((candidate) => candidate.severity === "error");
+  throw misuse(`--settings cannot be used: ${problem?.message ?? "it is broken."}`, problem?.advice);
 }
 
 export function createTextReader(option?: AgentsOption): (file: string) => string | undefined {

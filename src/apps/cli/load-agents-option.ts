@@ -37,16 +37,23 @@ export function refuseBrokenOption({ problems, file }: AgentsOption) {
   const [problem] = problems;
   const place = problem?.line === undefined ? "" : ` at line ${problem.line}, column ${problem.column ?? 1}`;
   const whence = file === "--agents" ? "The JSON of --agents" : `The file of --agents, ${file},`;
-  return misuse(`${whence} cannot be used${place}: ${problem?.message ?? "it is not an object."}`, problem?.advice);
+  return misuse(
+    `${whence} cannot be used${place}: ${problem?.message ?? "it is not an object."}`,
+    problem?.advice,
+  );
 }
 
 function readText(value: string, file: string): string {
-  const advice = 'Give JSON such as {"my-agent": {"description": "…", "prompt": "…"}}, or the path of a file.';
+  const advice =
+    'Give JSON such as {"my-agent": {"description": "…", "prompt": "…"}}, or the path of a file.';
   if (value.trim() === "") throw misuse("--agents was given nothing.", advice);
   try {
     return readFileSync(file, "utf8");
   } catch (error) {
     const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
-    throw misuse(`--agents is neither JSON nor a file that can be read: ${shown(value)} (${reason}).`, advice);
+    throw misuse(
+      `--agents is neither JSON nor a file that can be read: ${shown(value)} (${reason}).`,
+      advice,
+    );
   }
 }

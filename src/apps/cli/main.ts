@@ -3,10 +3,7 @@ import { createRealHost } from "./real-host.ts";
 import { reportError } from "./report-error.ts";
 
 /** Runs the command line and returns the exit code: 0, 1 when something is wrong, 2 for misuse, 130 when interrupted. */
-export async function main(
-  arguments_: readonly string[],
-  host: CliHost = createRealHost(),
-): Promise<number> {
+export async function main(arguments_: readonly string[], host: CliHost = createRealHost()): Promise<number> {
   try {
     const { runProgram } = await import("./arguments.ts");
     return await runProgram(arguments_, host);

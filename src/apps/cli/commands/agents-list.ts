@@ -1,5 +1,6 @@
-import { toolsPhrase, oneLine } from "../../../definitions/describe-agents.ts";
 import type { AgentDefinition, AgentScope } from "../../../definitions/agent-definition.ts";
+import { oneLine, toolsPhrase } from "../../../definitions/describe-agents.ts";
+import { firstSentence } from "../../../definitions/first-sentence.ts";
 import type { RegisteredAgent } from "../../../definitions/registry.ts";
 import { type GatheredSession, gatherSession } from "../gather-session.ts";
 import type { CommandContext } from "../session-options.ts";
@@ -73,12 +74,6 @@ export const scopeWords: Readonly<Record<AgentScope, string>> = {
   builtin: "built-in",
 };
 
-/** Up to the first full stop that ends a sentence of some length, so that "e.g." does not. */
-export function firstSentence(text: string): string {
-  const prose = text.split(/\s*(?:<example>|Examples?:)/i)[0] ?? "";
-  return /^.{24,}?[.!?。](?=\s|$)/u.exec(prose)?.[0] ?? prose;
-}
-
 function remarksOf(session: GatheredSession, options: ListOptions): string[] {
   const { registry } = session.discovered;
   const all = registry.all();
@@ -94,7 +89,9 @@ function remarksOf(session: GatheredSession, options: ListOptions): string[] {
       : []),
     ...(broken.size === 0
       ? []
-      : [`${plural(broken.size, "file")} ${broken.size === 1 ? "has" : "have"} problems: run \`retinue agents check\`.`]),
+      : [
+          `${plural(broken.size, "file")} ${broken.size === 1 ? "has" : "have"} problems: run \`retinue agents check\`.`,
+        ]),
   ];
 }
 

@@ -25,7 +25,10 @@ export function groupByFile(problems: readonly Problem[]): FileProblems[] {
     ...(file === undefined ? {} : { file }),
     problems: [...members].sort((a, b) => (a.line ?? 0) - (b.line ?? 0)),
   }));
-  return [...files.filter(({ file }) => file !== undefined), ...files.filter(({ file }) => file === undefined)];
+  return [
+    ...files.filter(({ file }) => file !== undefined),
+    ...files.filter(({ file }) => file === undefined),
+  ];
 }
 
 export function renderProblems(groups: readonly FileProblems[], options: ProblemViewOptions): string {

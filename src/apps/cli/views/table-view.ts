@@ -1,5 +1,5 @@
 import type { Paint } from "./colour.ts";
-import { fit, pad, widthOf } from "./text-width.ts";
+import { cutTo, pad, widthOf } from "./text-width.ts";
 
 export interface Column {
   readonly heading: string;
@@ -30,7 +30,7 @@ export function renderTable({ columns, rows, width, paint }: TableOptions): stri
   const line = (cells: readonly string[], styled: boolean): string =>
     columns
       .map((column, index) => {
-        const cell = fit(cells[index] ?? "", widths[index] ?? 0);
+        const cell = cutTo(cells[index] ?? "", widths[index] ?? 0);
         const filled = index === columns.length - 1 ? cell : pad(cell, widths[index] ?? 0);
         return styled && column.style !== undefined ? paint[column.style](filled) : filled;
       })
@@ -76,7 +76,7 @@ function renderBlocks(
     row
       .map((cell, index) => {
         const style = columns[index]?.style;
-        const text = fit(index === 0 ? cell : `  ${cell}`, Math.max(width, 8));
+        const text = cutTo(index === 0 ? cell : `  ${cell}`, Math.max(width, 8));
         return style === undefined ? text : paint[style](text);
       })
       .filter((text) => text.trim() !== "")

@@ -4,12 +4,13 @@ import { stripVTControlCharacters } from "node:util";
 export function widthOf(text: string): number {
   if (isPlain(text)) return text.length;
   let width = 0;
-  for (const { segment } of graphemes.segment(stripVTControlCharacters(text))) width += widthOfGrapheme(segment);
+  for (const { segment } of graphemes.segment(stripVTControlCharacters(text)))
+    width += widthOfGrapheme(segment);
   return width;
 }
 
 /** The text in at most `width` cells, ending in … where it was cut. */
-export function fit(text: string, width: number): string {
+export function cutTo(text: string, width: number): string {
   if (widthOf(text) <= width) return text;
   return width < 1 ? "" : `${cutAt(text, width - 1).trimEnd()}…`;
 }

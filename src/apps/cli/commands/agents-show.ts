@@ -1,0 +1,144 @@
+import type { AgentDefinition } from "../../../definitions/agent-definition.ts";
+import type { RegisteredAgent } from "../../../definitions/registry.ts";
+import { Fault } from "../../../foundation/fault.ts";
+import type { Problem } from "../../../foundation/problem.ts";
+import { type GatheredSession, gatherSession } from "../gather-session.ts";
+import type { CommandContext } from "../session-options.ts";
+import { createPaint, type Paint } from "../views/colour.ts";
+import { groupByFile, renderProblems } from "../views/problem-view.ts";
+import { harmless, pad, widthOf, wrap } from "../views/text-width.ts";
+import { problemAsJson, sourceAsJson } from "./agent-json.ts";
+import { scopeWords } from "./agents-list.ts";
+import { describeFields, type ShownField } from "./describe-fields.ts";
+import { lintAll } from "./gather-checks.ts";
+
+export interface ShowOptions {
+  readonly prompt?: boolean;
+  readonly json?: boolean;
+}
+
+const promptLines = 20;
+
+/** `retinue agents show NAME`: everything resolved, and where each field came from. */
+export async function agentsShow(
+  context: CommandContext,
+  name: string,
+  options: ShowOptions,
+): Promise<number> {
+  const { stdout } = context.host;
+  const session = await gatherSession(context);
+  const agent = find(name, session);
+  const problems = problemsOf(agent.definition, session);
+  if (options.json === true) {
+    stdout.write(`${JSON.stringify(asJson(agent, problems, session), undefined, 2)}\n`);
+    return 0;
+  }
+  const paint = createPaint(stdout.isColourAllowed);
+  const width = Math.min(stdout.columns ?? 100, 120);
+  const { definition } = agent;
+  const parts = [
+    `${paint.bold(harmless(agent.id))}\n${wrap(prose(definition.description), width).join("\n")}\n`,
+    renderFields([...sourceFields(agent, session), ...describeFields(definition, session)], paint, width),
+    renderPrompt(definition.prompt, paint, options.prompt === true),
+    ...(problems.length === 0
+      ? []
+      : [
+          renderProblems(groupByFile(problems), {
+            paint,
+            width,
+            nameOf: session.nameOf,
+            textOf: session.textOf,
+          }),
+        ]),
+  ];
+  stdout.write(parts.join("\n"));
+  return 0;
+}
+
+function find(name: string, { discovered }: GatheredSession): RegisteredAgent {
+  const found = discovered.registry.find(name);
+  if (found.type !== "unknown") return found.agent;
+  const nearest = found.nearest === undefined ? "" : `Did you mean ${JSON.stringify(found.nearest)}? `;
+  throw new Fault("unknown-agent", `There is no agent ${JSON.stringify(name)}.`, {
+    advice: `${nearest}The agents here are: ${found.available.join(", ")}.`,
+  });
+}
+
+function problemsOf(definition: AgentDefinition, session: GatheredSession): Problem[] {
+  const { file, scope } = definition.source;
+  if (scope === "builtin") return [];
+  const ofFile = session.problems.filter((problem) => file !== undefined && problem.file === file);
+  return [...(scope === "session" ? [] : ofFile), ...lintAll([definition], session)];
+}
+
+function sourceFields(
+  { definition, shadowed, deniedBy }: RegisteredAgent,
+  { nameOf }: GatheredSession,
+): ShownField[] {
+  const whence = ({ source }: AgentDefinition): string => {
+    const plugin = source.plugin === undefined ? "" : ` ${source.plugin}`;
+    const file = source.file === undefined ? "" : `, ${nameOf(source.file)}`;
+    return `${scopeWords[source.scope]}${plugin}${file}`;
+  };
+  return [
+    { label: "from", value: whence(definition) },
+    ...(shadowed.length === 0 ? [] : [{ label: "shadows", value: shadowed.map(whence).join("\n") }]),
+    ...(deniedBy === undefined ? [] : [{ label: "hidden by", value: `the deny rule ${deniedBy}` }]),
+  ];
+}
+
+/** Label, value and, behind it or below it, where the value came from. */
+function renderFields(fields: readonly ShownField[], paint: Paint, width: number): string {
+  const labelWidth = Math.max(...fields.map(({ label }) => label.length)) + 2;
+  const indent = " ".repeat(labelWidth);
+  const lines = fields.flatMap(({ label, value, origin }) => {
+    const wrapped = wrap(value.split("\n").map(harmless).join("\n"), width - labelWidth);
+    const last = wrapped.at(-1) ?? "";
+    const tail = origin === undefined ? "" : `(${harmless(origin)})`;
+    const fits = widthOf(last) + widthOf(tail) + labelWidth + 1 <= width;
+    const withTail = tail === "" || !fits ? wrapped : [...wrapped.slice(0, -1), `${last} ${paint.dim(tail)}`];
+    const all = tail === "" || fits ? withTail : [...withTail, paint.dim(tail)];
+    return all.map((line, index) =>
+      index === 0 ? paint.name(pad(label, labelWidth)) + line : indent + line,
+    );
+  });
+  return `${lines.join("\n")}\n`;
+}
+
+function renderPrompt(prompt: string, paint: Paint, isWhole: boolean): string {
+  const lines = prompt.split(/\r?\n/).map(harmless);
+  if (prompt.trim() === "") return `${paint.bold("Prompt")}: none\n`;
+  const shown = isWhole ? lines : lines.slice(0, promptLines);
+  const left = lines.length - shown.length;
+  const more = left === 0 ? [] : [paint.dim(`… ${left} more lines: --prompt shows all.`)];
+  return [paint.bold("Prompt"), ...[...shown, ...more].map((line) => `  ${line}`.trimEnd()), ""].join("\n");
+}
+
+function prose(text: string): string {
+  return text.split("\n").map(harmless).join("\n");
+}
+
+function asJson(
+  { id, definition, shadowed, deniedBy }: RegisteredAgent,
+  problems: readonly Problem[],
+  session: GatheredSession,
+) {
+  const { written: _written, source: _source, behaviour: _behaviour, name: _name, ...fields } = definition;
+  return {
+    version: 1,
+    id,
+    ...sourceAsJson(definition),
+    fields,
+    origins: Object.fromEntries(
+      Object.entries(definition.written).map(([key, { place }]) => [key, place ?? null]),
+    ),
+    resolved: Object.fromEntries(
+      describeFields(definition, session)
+        .filter(({ label }) => label === "can use" || label === "model")
+        .map(({ label, value }) => [label === "model" ? "model" : "tools", value]),
+    ),
+    shadows: shadowed.map(sourceAsJson),
+    ...(deniedBy === undefined ? {} : { deniedBy }),
+    problems: problems.map(problemAsJson),
+  };
+}

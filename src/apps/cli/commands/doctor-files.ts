@@ -1,0 +1,121 @@
+import { existsSync } from "node:fs";
+import { agentScopes } from "../../../definitions/agent-definition.ts";
+import { hasErrors, type Problem } from "../../../foundation/problem.ts";
+import type { CliHost } from "../cli-host.ts";
+import type { GatheredSession } from "../gather-session.ts";
+import { countBySeverity, describeCounts, plural } from "../views/problem-view.ts";
+import { scopeWords } from "./agents-list.ts";
+import type { Checkup } from "./doctor.ts";
+
+const runCheck = "Run `retinue agents check` to see each with its place.";
+
+/** One line per settings file that is there, and one that says so when none is. */
+export function checkSettings({ discovered, nameOf }: GatheredSession): Checkup[] {
+  const { settings, paths } = discovered;
+  const { user, project, local, managed } = paths.settings;
+  const broken = settings.problems.flatMap(({ file }) => file ?? []);
+  const known = [user, ...project, ...local].filter((file) => existsSync(file));
+  const others = [...settings.layers.flatMap(({ source }) => source.file ?? []), ...broken];
+  const files = [...new Set([...known, ...others])];
+  const inline = settings.problems.filter(({ file }) => file === undefined);
+  const lines = files.map((file): Checkup => {
+    const problems = settings.problems.filter((problem) => problem.file === file);
+    return settingsLine(nameOf(file), problems);
+  });
+  return [
+    ...(lines.length === 0
+      ? [{ name: "settings", state: "ok" as const, text: "No settings files." }]
+      : lines),
+    ...(inline.length === 0 ? [] : [settingsLine("--settings", inline)]),
+    ...(files.some((file) => file === managed || file.startsWith(paths.settings.managedDropIns))
+      ? []
+      : [{ name: "managed", state: "ok" as const, text: "No settings of an organisation on this machine." }]),
+  ];
+}
+
+function settingsLine(name: string, problems: readonly Problem[]): Checkup {
+  const [first] = problems.filter(({ severity }) => severity !== "note");
+  if (first === undefined) return { name: "settings", state: "ok", text: `${name} is read.` };
+  const place = first.line === undefined ? "" : `:${first.line}:${first.column ?? 1}`;
+  const more = problems.length > 1 ? ` (and ${plural(problems.length - 1, "more problem")})` : "";
+  return {
+    name: "settings",
+    state: hasErrors(problems) ? "problem" : "warning",
+    text: `${name}${place}: ${first.message}${more}`,
+    advice: first.advice ?? runCheck,
+  };
+}
+
+/** Trust matters only where something waits for it. */
+export function checkTrust({ discovered, trust, nameOf }: GatheredSession, { home }: CliHost): Checkup {
+  const name = "trust";
+  if (trust.trusted) return { name, state: "ok", text: `This folder is trusted: ${trust.why}.` };
+  if (trust.problem !== undefined) {
+    const { message, advice } = trust.problem;
+    return { name, state: "problem", text: `${trust.why}: ${message}`, ...(advice ? { advice } : {}) };
+  }
+  const held = discovered.settings.settings.heldBack.filter(
+    ({ because }) => because === "folder-not-trusted",
+  );
+  const agents = discovered.registry
+    .all()
+    .filter(({ definition: { source, hooks, mcpServers, permissionMode } }) => {
+      const asks = hooks !== undefined || mcpServers !== undefined || permissionMode === "acceptEdits";
+      return source.scope === "project" && asks;
+    });
+  if (held.length + agents.length === 0) {
+    return { name, state: "ok", text: "This folder is not trusted, and nothing in it waits for that." };
+  }
+  const parts = [
+    ...(held.length === 0 ? [] : [plural(held.length, "setting")]),
+    ...(agents.length === 0 ? [] : [plural(agents.length, "agent")]),
+  ];
+  return {
+    name,
+    state: "warning",
+    text: `This folder is not trusted, so parts of ${parts.join(" and ")} are held back (hooks, servers, modes, allow rules).`,
+    advice: [
+      "Read them first. For one run: add --trust.",
+      `For good: set "hasTrustDialogAccepted": true under projects[${JSON.stringify(trust.folder)}] in ${nameOf(discovered.paths.stateFile.replace(/^~/, home))}.`,
+    ].join("\n"),
+  };
+}
+
+export function checkDefinitions({ discovered, problems }: GatheredSession): Checkup {
+  const agents = discovered.registry.all();
+  const counts = agentScopes
+    .map(
+      (scope) =>
+        [scope, agents.filter(({ definition }) => definition.source.scope === scope).length] as const,
+    )
+    .filter(([, count]) => count > 0)
+    .map(([scope, count]) => `${count} ${scopeWords[scope]}`);
+  const settingsFiles = new Set(discovered.settings.problems);
+  const own = problems.filter((problem) => !settingsFiles.has(problem));
+  const found = countBySeverity(own);
+  const text = `${plural(agents.length, "agent")}: ${counts.join(", ")}.`;
+  if (found.error + found.warning === 0) return { name: "definitions", state: "ok", text };
+  return {
+    name: "definitions",
+    state: found.error > 0 ? "problem" : "warning",
+    text: `${text} Their files have ${describeCounts(found)}.`,
+    advice: runCheck,
+  };
+}
+
+export function checkPlugins({ discovered }: GatheredSession): Checkup[] {
+  const { plugins } = discovered;
+  if (plugins.length === 0) return [{ name: "plugins", state: "ok", text: "No plugins." }];
+  const names = (isEnabled: boolean): string =>
+    plugins
+      .filter(({ enabled }) => enabled === isEnabled)
+      .map(({ name }) => name)
+      .join(", ");
+  const parts = [
+    ...(names(true) === "" ? [] : [`in use: ${names(true)}`]),
+    ...(names(false) === "" ? [] : [`switched off: ${names(false)}`]),
+  ];
+  return [
+    { name: "plugins", state: "ok", text: `${plural(plugins.length, "plugin")}; ${parts.join("; ")}.` },
+  ];
+}

@@ -1,0 +1,127 @@
+import { execFile } from "node:child_process";
+import { accessSync, constants, statSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { promisify } from "node:util";
+import { resolveModelReference } from "../../../model/model-reference.ts";
+import { readEnvironment } from "../../../settings/environment.ts";
+import type { CliHost } from "../cli-host.ts";
+import type { GatheredSession } from "../gather-session.ts";
+import type { Checkup } from "./doctor.ts";
+
+export function checkNode({ nodeVersion, platform, version }: CliHost): Checkup {
+  return { name: "program", state: "ok", text: `retinue ${version()} on Node ${nodeVersion}, ${platform}.` };
+}
+
+export function checkConfigDirectory({ discovered, nameOf }: GatheredSession): Checkup {
+  const folder = discovered.paths.configDirectory;
+  const name = "folder";
+  const shown = nameOf(folder);
+  const stats = statSync(folder, { throwIfNoEntry: false });
+  if (stats === undefined) {
+    return { name, state: "ok", text: `${shown} is not there yet; it is made when something is kept in it.` };
+  }
+  if (!stats.isDirectory()) {
+    const advice = "Move that file away, or set CLAUDE_CONFIG_DIR to another folder.";
+    return { name, state: "problem", text: `${shown} is not a folder.`, advice };
+  }
+  if (!may(folder, constants.R_OK | constants.X_OK)) {
+    const advice = `Give yourself the right to read it: chmod u+rwx ${shown}`;
+    return { name, state: "problem", text: `${shown} cannot be read.`, advice };
+  }
+  if (may(folder, constants.W_OK)) return { name, state: "ok", text: `${shown} can be read and written.` };
+  const advice = `Give yourself the right to write in it: chmod u+w ${shown}`;
+  return { name, state: "warning", text: `${shown} can be read, but not written.`, advice };
+}
+
+const keyNames = [
+  "ANTHROPIC_API_KEY",
+  "ANTHROPIC_AUTH_TOKEN",
+  "OPENAI_API_KEY",
+  "GOOGLE_GENERATIVE_AI_API_KEY",
+  "GEMINI_API_KEY",
+  "AWS_BEARER_TOKEN_BEDROCK",
+  "OPENROUTER_API_KEY",
+] as const;
+
+/** Whether keys are set; never what they are. */
+export function checkKeys({ discovered }: GatheredSession, { environment }: CliHost): Checkup {
+  const { env, plain } = discovered.settings.settings;
+  const found = [
+    ...keyNames.filter((name) => (environment[name] ?? "").trim() !== "" || (env.get(name) ?? "") !== ""),
+    ...(plain.apiKeyHelper === undefined ? [] : ["apiKeyHelper of the settings"]),
+  ];
+  const name = "keys";
+  if (found.length > 0) return { name, state: "ok", text: `Set: ${found.join(", ")}.` };
+  return {
+    name,
+    state: "warning",
+    text: "No key of a model provider is set.",
+    advice: "Set ANTHROPIC_API_KEY, or the key of the provider you use. Looking at agents needs none.",
+  };
+}
+
+export function checkModels({ aliases }: GatheredSession, { environment }: CliHost): Checkup {
+  const name = "models";
+  const { findings } = readEnvironment(environment);
+  const [finding] = findings;
+  if (finding !== undefined) {
+    const { message, advice } = finding;
+    return { name, state: "warning", text: message, ...(advice === undefined ? {} : { advice }) };
+  }
+  const resolved = ["sonnet", "opus", "haiku"].map((alias) => {
+    const model = resolveModelReference({ type: "alias", alias }, { aliases });
+    return { alias, model };
+  });
+  const unclear = resolved.find(({ model }) => model.type === "unclear");
+  if (unclear?.model.type === "unclear") {
+    const advice = `Mend ANTHROPIC_DEFAULT_${unclear.alias.toUpperCase()}_MODEL.`;
+    return { name, state: "problem", text: `${unclear.alias}: ${unclear.model.why}.`, advice };
+  }
+  const words = resolved.map(
+    ({ alias, model }) => `${alias} = ${model.type === "model" ? model.id : "inherit"}`,
+  );
+  return { name, state: "ok", text: `${words.join(", ")}.` };
+}
+
+export async function checkGit({ environment }: CliHost): Promise<Checkup> {
+  const name = "git";
+  try {
+    const { stdout } = await promisify(execFile)("git", ["--version"], {
+      timeout: 5_000,
+      env: { ...environment, GIT_OPTIONAL_LOCKS: "0" },
+    });
+    return { name, state: "ok", text: `${stdout.trim()}.` };
+  } catch {
+    const advice = "Install git, and see that it is on the PATH.";
+    return { name, state: "warning", text: "git does not run; `isolation: worktree` needs it.", advice };
+  }
+}
+
+/** Only tells: nothing runs in a sandbox yet. */
+export function checkSandbox({ platform, environment }: CliHost): Checkup {
+  const name = "sandbox";
+  const program = sandboxPrograms.get(platform);
+  if (program === undefined) return { name, state: "note", text: `There is no sandbox for ${platform}.` };
+  if (isOnPath(program, environment)) return { name, state: "ok", text: `${program} is there.` };
+  const text = `${program} is not on the PATH; agents cannot be run in a sandbox without it.`;
+  return { name, state: "note", text, ...(platform === "linux" ? { advice: "Install bubblewrap." } : {}) };
+}
+
+const sandboxPrograms: ReadonlyMap<string, string> = new Map([
+  ["linux", "bwrap"],
+  ["darwin", "sandbox-exec"],
+]);
+
+function isOnPath(program: string, environment: CliHost["environment"]): boolean {
+  const folders = (environment["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
+  return folders.some((folder) => may(join(folder, program), constants.X_OK));
+}
+
+function may(path: string, mode: number): boolean {
+  try {
+    accessSync(path, mode);
+    return true;
+  } catch {
+    return false;
+  }
+}

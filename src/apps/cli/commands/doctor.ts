@@ -1,0 +1,81 @@
+import { gatherSession } from "../gather-session.ts";
+import type { CommandContext } from "../session-options.ts";
+import { createPaint, type Paint } from "../views/colour.ts";
+import { plural } from "../views/problem-view.ts";
+import { harmless, pad, wrap } from "../views/text-width.ts";
+import { checkDefinitions, checkPlugins, checkSettings, checkTrust } from "./doctor-files.ts";
+import {
+  checkConfigDirectory,
+  checkGit,
+  checkKeys,
+  checkModels,
+  checkNode,
+  checkSandbox,
+} from "./doctor-machine.ts";
+
+/** One line of the doctor. A note tells something that is neither good nor bad. */
+export interface Checkup {
+  readonly name: string;
+  readonly state: "ok" | "note" | "warning" | "problem";
+  readonly text: string;
+  readonly advice?: string;
+}
+
+/** `retinue doctor`: looks at everything agents need, changes nothing, and says what to do. */
+export async function doctor(context: CommandContext, options: { readonly json?: boolean }): Promise<number> {
+  const { host } = context;
+  const session = await gatherSession(context, { toleratesBrokenFiles: true });
+  const checkups: Checkup[] = [
+    checkNode(host),
+    checkConfigDirectory(session),
+    ...checkSettings(session),
+    checkTrust(session, host),
+    checkDefinitions(session),
+    ...checkPlugins(session),
+    checkKeys(session, host),
+    checkModels(session, host),
+    await checkGit(host),
+    checkSandbox(host),
+  ];
+  const count = (state: Checkup["state"]): number => checkups.filter((one) => one.state === state).length;
+  const summary = { problems: count("problem"), warnings: count("warning") };
+  if (options.json === true) {
+    host.stdout.write(`${JSON.stringify({ version: 1, checks: checkups, summary }, undefined, 2)}\n`);
+  } else {
+    const paint = createPaint(host.stdout.isColourAllowed);
+    const width = Math.min(host.stdout.columns ?? 100, 100);
+    host.stdout.write(checkups.map((one) => render(one, paint, width)).join(""));
+    host.stdout.write(`\n${closingLine(summary, paint)}\n`);
+  }
+  return summary.problems > 0 ? 1 : 0;
+}
+
+function render({ name, state, text, advice }: Checkup, paint: Paint, width: number): string {
+  const styles = { ok: paint.good, note: paint.note, warning: paint.warning, problem: paint.error };
+  const indent = " ".repeat(stateWidth + nameWidth);
+  const [first = "", ...more] = wrap(harmless(text), width - indent.length);
+  const hints = (advice ?? "").split("\n").filter((line) => line !== "");
+  const lines = [
+    `${styles[state](pad(state, stateWidth))}${pad(name, nameWidth)}${first}`,
+    ...more.map((line) => indent + line),
+    ...hints.flatMap((hint) =>
+      wrap(harmless(hint), width - indent.length - 2).map(
+        (line, index) => `${indent}${index === 0 ? paint.good("→") : " "} ${line}`,
+      ),
+    ),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+const stateWidth = 9;
+const nameWidth = 13;
+
+function closingLine(
+  { problems, warnings }: { readonly problems: number; readonly warnings: number },
+  paint: Paint,
+): string {
+  if (problems > 0) return paint.error(`${plural(problems, "problem")} and ${plural(warnings, "warning")}.`);
+  return warnings > 0
+    ? paint.warning(`${plural(warnings, "warning")}, nothing broken.`)
+    : paint.good("All is well.");
+}

@@ -1,0 +1,83 @@
+import type { AssistantMessage, ToolUseBlock, UserMessage } from "./message.ts";
+import type { StopReason } from "./stop-reason.ts";
+import type { Usage } from "./usage.ts";
+
+/** Sums over a run. */
+export interface RunTotals {
+  readonly usage: Usage;
+  readonly turns: number;
+  readonly toolUses: number;
+  readonly durationMs: number;
+  readonly modelMs: number;
+  /** US dollars; absent when the price of a model is not known. */
+  readonly cost?: number;
+}
+
+/** A call that was not allowed to run. */
+export interface PermissionDenial {
+  readonly call: ToolUseBlock;
+  readonly because: string;
+}
+
+/** How a run ended. Every ending has the same shape. */
+export interface RunEnding {
+  readonly status: "completed" | "partial" | "failed" | "stopped";
+  /** The exact reason: a stop reason of the model, a limit, a fault code, or `aborted`. */
+  readonly reason: string;
+  /** The final text, or what there is of it. */
+  readonly text: string;
+  readonly totals: RunTotals;
+  readonly denials: readonly PermissionDenial[];
+  /** What went wrong, as one sentence, when the status is failed. */
+  readonly error?: string;
+  /** The checked value, where the run was asked for typed output. */
+  readonly output?: unknown;
+}
+
+/**
+ * Everything that happens in a run. The loop waits until the taker asks for the next event, so a taker that writes a
+ * message down before asking has it on disk before the next step begins.
+ */
+export type RunEvent =
+  | { readonly type: "turn-started"; readonly turn: number }
+  | { readonly type: "text-delta"; readonly text: string; readonly index: number }
+  | { readonly type: "thinking-delta"; readonly text: string; readonly index: number }
+  | { readonly type: "input-delta"; readonly json: string; readonly index: number }
+  | { readonly type: "model-event"; readonly event: unknown }
+  | {
+      readonly type: "model-retried";
+      readonly attempt: number;
+      readonly maxAttempts: number;
+      readonly delayMs: number;
+      readonly code: string;
+      readonly status?: number;
+      readonly message: string;
+    }
+  | {
+      readonly type: "assistant-answered";
+      readonly id: string;
+      readonly model: string;
+      readonly message: AssistantMessage;
+      readonly stopReason: StopReason;
+      readonly usage: Usage;
+      readonly cost?: number;
+      readonly requestId?: string;
+    }
+  | { readonly type: "call-started"; readonly call: ToolUseBlock; readonly effect: string }
+  | { readonly type: "call-progressed"; readonly callId: string; readonly text: string }
+  | {
+      readonly type: "call-finished";
+      readonly call: ToolUseBlock;
+      readonly isError: boolean;
+      readonly denied?: string;
+      readonly data?: unknown;
+      readonly durationMs: number;
+    }
+  | {
+      readonly type: "user-added";
+      readonly message: UserMessage;
+      /** By call id, what programs and transcripts keep of each result. */
+      readonly results?: Readonly<Record<string, unknown>>;
+      readonly origin: "prompt" | "tool-results" | "system" | "message";
+    }
+  | { readonly type: "run-ended"; readonly ending: RunEnding };

@@ -1,0 +1,40 @@
+import type { Message, ToolUseBlock, UserMessage } from "../conversation/message.ts";
+import type { Model, ServerTool } from "../model/model.ts";
+import type { Tool, ToolContext } from "../tools/tool.ts";
+
+export type Admission =
+  | { readonly type: "allowed"; readonly input: unknown }
+  | { readonly type: "denied"; readonly because: string };
+
+export interface CallRequest {
+  readonly call: ToolUseBlock;
+  readonly tool: Tool;
+  /** Checked by the tool's own schema. */
+  readonly input: unknown;
+}
+
+/** What the loop needs of the world around it; it knows no plans, tasks, journals or files. */
+export interface LoopPorts {
+  readonly model: Model;
+  readonly tools: readonly Tool[];
+  readonly serverTools?: readonly ServerTool[];
+  /** Decides whether a call may run: hooks, rules, a person. Called in the order of the calls. */
+  readonly admit: (request: CallRequest, options: { readonly signal: AbortSignal }) => Promise<Admission>;
+  readonly toolContext: (callId: string, options: { readonly signal: AbortSignal; readonly progress: (text: string) => void }) => ToolContext;
+  /** Messages that arrived from outside since the last turn. */
+  readonly takeMessages: () => readonly UserMessage[];
+  /** Milliseconds that only ever grow. */
+  readonly now: () => number;
+}
+
+export interface LoopInput {
+  readonly system: readonly string[];
+  /** The conversation so far; ends with a user message, or is empty and `prompt` begins it. */
+  readonly history: readonly Message[];
+  readonly prompt?: UserMessage;
+  readonly maxTurns: number;
+  /** Text repeated at the end of each turn's user message. */
+  readonly reminder?: string;
+  readonly effort?: string | number;
+  readonly maxTokens?: number;
+}

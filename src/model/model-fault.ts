@@ -1,0 +1,58 @@
+import { Fault } from "../foundation/fault.ts";
+
+/** Why a model call failed. The first group may succeed when tried again, the second will not. */
+export type ModelFaultCode =
+  | "rate-limited"
+  | "overloaded"
+  | "server-error"
+  | "connection-failed"
+  | "stream-cut"
+  | "stream-malformed"
+  | "stalled"
+  | "context-too-long"
+  | "invalid-request"
+  | "unauthorized"
+  | "not-found"
+  | "script-mismatch";
+
+const passing: ReadonlySet<ModelFaultCode> = new Set([
+  "rate-limited",
+  "overloaded",
+  "server-error",
+  "connection-failed",
+  "stream-cut",
+  "stream-malformed",
+  "stalled",
+]);
+
+export interface ModelFaultOptions {
+  readonly status?: number;
+  /** What the provider asked us to wait. */
+  readonly retryAfterMs?: number;
+  readonly requestId?: string;
+  readonly advice?: string;
+  readonly cause?: unknown;
+}
+
+/** The only error a Model's stream throws, besides the abort of its own signal. */
+export class ModelFault extends Fault {
+  override readonly code: ModelFaultCode;
+  readonly status: number | undefined;
+  readonly retryAfterMs: number | undefined;
+  readonly requestId: string | undefined;
+
+  constructor(code: ModelFaultCode, message: string, options: ModelFaultOptions = {}) {
+    super(code, message, {
+      ...(options.advice === undefined ? {} : { advice: options.advice }),
+      ...(options.cause === undefined ? {} : { cause: options.cause }),
+    });
+    this.code = code;
+    this.status = options.status;
+    this.retryAfterMs = options.retryAfterMs;
+    this.requestId = options.requestId;
+  }
+
+  get mayPass(): boolean {
+    return passing.has(this.code);
+  }
+}

@@ -1,0 +1,56 @@
+import type { z } from "zod";
+import type { DocumentBlock, ImageBlock, TextBlock } from "../conversation/message.ts";
+import type { ToolEffect } from "./builtin-tools.ts";
+import type { FileLedger } from "./file-ledger.ts";
+import type { ToolHost } from "./tool-host.ts";
+
+/** What a tool may use while it runs. Everything it needs of the world comes through here. */
+export interface ToolContext {
+  /** Aborted when the run is stopped; a tool that waits must end with it. */
+  readonly signal: AbortSignal;
+  /** The folder that relative paths and commands start in; absolute and real. */
+  readonly directory: string;
+  /** Folders that belong to the work, the first being the project. */
+  readonly workingDirectories: readonly string[];
+  /** Who calls: shown in messages about changed files and in questions. */
+  readonly agent: { readonly id: string; readonly name: string };
+  readonly callId: string;
+  /** Which file contents this agent has seen, and who changed what since. */
+  readonly files: FileLedger;
+  readonly host: ToolHost;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Where output too long for a model is kept in full. */
+  readonly outputDirectory: string;
+  /** Tells watchers what is going on; never waits. */
+  readonly progress: (text: string) => void;
+}
+
+/** What a tool gives back: the text or blocks for the model, and data for programs and transcripts. */
+export interface ToolOutcome {
+  readonly content: string | readonly (TextBlock | ImageBlock | DocumentBlock)[];
+  readonly isError?: boolean;
+  /** Structured result, kept in the transcript as `toolUseResult`. */
+  readonly data?: unknown;
+}
+
+/** One tool. `effect` and `origin` are what modes and background rules ask about, never its name. */
+export interface Tool<Input = unknown> {
+  readonly name: string;
+  readonly description: string;
+  readonly effect: ToolEffect;
+  readonly origin: "builtin" | "mcp" | "program";
+  /** Checks the input; its JSON Schema is what the model sees. Absent for tools that bring a JSON Schema of their own. */
+  readonly input?: z.ZodType<Input>;
+  readonly inputSchema?: Readonly<Record<string, unknown>>;
+  /** Whether this call may run beside others; absent means: when the effect is `read`. */
+  readonly runsBeside?: (input: Input) => boolean;
+  /** The paths a call touches, for permission rules; absent for tools that touch none. */
+  readonly pathsOf?: (input: Input, directory: string) => readonly string[];
+  call(input: Input, context: ToolContext): Promise<ToolOutcome>;
+}
+
+/** Takes a tool as it is and gives it back with its input type checked; for programs that bring their own. */
+export function defineTool<Input>(tool: Omit<Tool<Input>, "origin"> & { readonly origin?: "program" }): Tool {
+  // Input is checked by the schema before `call` sees it, so the wider type is safe to hand out.
+  return { ...tool, origin: "program" } as Tool;
+}
