@@ -1,4 +1,5 @@
 import type { AssistantMessage, ToolUseBlock, UserMessage } from "./message.ts";
+import type { ModelEvent } from "./model-event.ts";
 import type { StopReason } from "./stop-reason.ts";
 import type { Usage } from "./usage.ts";
 
@@ -40,10 +41,8 @@ export interface RunEnding {
  */
 export type RunEvent =
   | { readonly type: "turn-started"; readonly turn: number }
-  | { readonly type: "text-delta"; readonly text: string; readonly index: number }
-  | { readonly type: "thinking-delta"; readonly text: string; readonly index: number }
-  | { readonly type: "input-delta"; readonly json: string; readonly index: number }
-  | { readonly type: "model-event"; readonly event: unknown }
+  /** What the model says while it answers, for those who watch. */
+  | { readonly type: "model-streamed"; readonly event: ModelEvent }
   | {
       readonly type: "model-retried";
       readonly attempt: number;

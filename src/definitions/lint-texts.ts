@@ -29,11 +29,13 @@ export function lintDescription({ description }: AgentDefinition): Finding[] {
       message: vague
         ? `A model cannot tell from this description when to delegate: ${lack}.`
         : "The description is longer than it should be.",
-      advice: advice.join("\n"),
+      advice: vague ? (advice.find((line) => line.startsWith("For example")) ?? formula) : advice.join("\n"),
       path: ["description"],
     },
   ];
 }
+
+const formula = "Write: <what it does>. Use when <situation>. Not for <neighbouring work>.";
 
 export const lintModel: LintRule = ({ model }, { aliases }) => {
   if (model === undefined) return [];

@@ -22,7 +22,7 @@ export function parseJsonDocument(text: string, file?: string): JsonDocument {
 
 function syntaxProblem(source: string, file: string | undefined, shift: number, error: unknown): Problem {
   const errors: ParseError[] = [];
-  parseTree(source, errors, { disallowComments: true, allowTrailingComma: false });
+  parseTreeSafely(source, errors);
   const first = errors[0];
   const place =
     first === undefined ? { line: 1, column: 1 } : placeOfOffset(source, first.offset, first.length);
@@ -61,11 +61,20 @@ const explanations: Readonly<Record<string, string>> = {
   InvalidCharacter: "a control character stands in a string; a line break is written \\n",
 };
 
+/** The tree parser recurses; JSON nested beyond the stack has no places, but is no reason to fail. */
+function parseTreeSafely(source: string, errors: ParseError[]): ReturnType<typeof parseTree> {
+  try {
+    return parseTree(source, errors, { disallowComments: true, allowTrailingComma: false });
+  } catch {
+    return undefined;
+  }
+}
+
 /** The tree with offsets is built only when somebody asks for a place. */
 function createLocate(source: string): Locate {
   let tree: ReturnType<typeof parseTree> | undefined;
   return (path: DocumentPath) => {
-    tree ??= parseTree(source, [], { disallowComments: true });
+    tree ??= parseTreeSafely(source, []);
     if (tree === undefined) return undefined;
     for (let depth = path.length; depth >= 0; depth -= 1) {
       const node = findNodeAtLocation(tree, path.slice(0, depth));

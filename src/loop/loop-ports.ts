@@ -20,9 +20,14 @@ export interface LoopPorts {
   readonly serverTools?: readonly ServerTool[];
   /** Decides whether a call may run: hooks, rules, a person. Called in the order of the calls. */
   readonly admit: (request: CallRequest, options: { readonly signal: AbortSignal }) => Promise<Admission>;
-  readonly toolContext: (callId: string, options: { readonly signal: AbortSignal; readonly progress: (text: string) => void }) => ToolContext;
+  readonly toolContext: (
+    callId: string,
+    options: { readonly signal: AbortSignal; readonly progress: (text: string) => void },
+  ) => ToolContext;
   /** Messages that arrived from outside since the last turn. */
   readonly takeMessages: () => readonly UserMessage[];
+  /** Whether a tool has taken the final result, so that no further turn is needed. */
+  readonly isFinished?: () => boolean;
   /** Milliseconds that only ever grow. */
   readonly now: () => number;
 }
@@ -33,6 +38,10 @@ export interface LoopInput {
   readonly history: readonly Message[];
   readonly prompt?: UserMessage;
   readonly maxTurns: number;
+  /** At the turn limit, one last turn without tools to hand in what there is. */
+  readonly lastTurn?: boolean;
+  /** An agent that ends without a text is asked once for its result. */
+  readonly askWhenSilent?: boolean;
   /** Text repeated at the end of each turn's user message. */
   readonly reminder?: string;
   readonly effort?: string | number;

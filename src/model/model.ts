@@ -1,6 +1,8 @@
-import type { AssistantBlock, AssistantMessage, Message } from "../conversation/message.ts";
-import type { StopReason } from "../conversation/stop-reason.ts";
-import type { Price, Usage } from "../conversation/usage.ts";
+import type { Message } from "../conversation/message.ts";
+import type { ModelEvent } from "../conversation/model-event.ts";
+import type { Price } from "../conversation/usage.ts";
+
+export type { ModelEvent } from "../conversation/model-event.ts";
 
 /** A tool as a model sees it. */
 export interface ToolSpecification {
@@ -29,37 +31,6 @@ export interface ModelRequest {
   readonly toolChoice?: "auto" | "none" | { readonly tool: string };
   readonly effort?: string | number;
 }
-
-/**
- * What a model says while it answers. `block-ended` carries the whole block; deltas are only for those who watch.
- * The stream ends with exactly one `message-ended`, or it throws a ModelFault. `attempt-failed` says that what came
- * since the last `message-started` is void and the request is made again.
- */
-export type ModelEvent =
-  | { readonly type: "message-started"; readonly id: string; readonly model: string; readonly usage?: Usage }
-  | { readonly type: "block-started"; readonly index: number; readonly block: AssistantBlock }
-  | { readonly type: "text-delta"; readonly index: number; readonly text: string }
-  | { readonly type: "thinking-delta"; readonly index: number; readonly text: string }
-  | { readonly type: "input-delta"; readonly index: number; readonly json: string }
-  | { readonly type: "block-ended"; readonly index: number; readonly block: AssistantBlock }
-  | {
-      readonly type: "attempt-failed";
-      readonly attempt: number;
-      readonly maxAttempts: number;
-      readonly delayMs: number;
-      readonly code: string;
-      readonly status?: number;
-      readonly message: string;
-    }
-  | {
-      readonly type: "message-ended";
-      readonly id: string;
-      readonly model: string;
-      readonly message: AssistantMessage;
-      readonly stopReason: StopReason;
-      readonly usage: Usage;
-      readonly requestId?: string;
-    };
 
 /** What is known of a model before it is asked. */
 export interface ModelFacts {

@@ -1,5 +1,6 @@
 import { parseJsonDocument } from "../../src/foundation/json-document.ts";
 import { readHooksFile } from "../../src/hooks/hook-config.ts";
+import { readRule } from "../../src/permissions/parse-rule.ts";
 import { readMarketplace } from "../../src/plugins/marketplace.ts";
 import { type PluginManifest, readPluginManifest } from "../../src/plugins/plugin-manifest.ts";
 import { readSettings } from "../../src/settings/settings.ts";
@@ -36,9 +37,7 @@ export function compareSettings(entry: CorpusEntry, text: string): Mismatch[] {
       allow: count("allow"),
       deny: count("deny"),
       ask: count("ask"),
-      invalidRules: findings
-        .filter((finding) => finding.code === "invalid-permission-rule")
-        .map((finding) => at(value, finding.path)),
+      invalidRules: ["allow", "deny", "ask"].flatMap((list) => malformedRules(permissions[list])),
       defaultMode: settings.permissions?.defaultMode ?? permissions["defaultMode"] ?? null,
       hooks: summariseHooks(settings.hooks ?? []),
       hookWarnings: sameCount(entry, "hookWarnings", hookFindings),
@@ -47,6 +46,11 @@ export function compareSettings(entry: CorpusEntry, text: string): Mismatch[] {
         .map((finding) => finding.path.at(-1)),
     };
   });
+}
+
+/** Rules that no list could hold; one that merely stands in the wrong list is well-formed. */
+function malformedRules(list: unknown): unknown[] {
+  return Array.isArray(list) ? list.filter((rule: unknown) => readRule(rule).type === "invalid") : [];
 }
 
 /** The words of a warning are each loader's own; whether there is one is not. */
@@ -97,11 +101,4 @@ export function compareMarketplace(entry: CorpusEntry, text: string): Mismatch[]
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function at(value: unknown, path: readonly (string | number)[]): unknown {
-  return path.reduce<unknown>(
-    (inner, key) => (typeof inner === "object" && inner !== null ? Reflect.get(inner, key) : undefined),
-    value,
-  );
 }

@@ -12,10 +12,6 @@ export async function runProgram(arguments_: readonly string[], host: CliHost): 
   const program = createProgram(host, async (run) => {
     exitCode = await run({ host, session: program.opts<SessionOptions>() });
   });
-  if (arguments_.length === 0) {
-    host.stdout.write(helpText);
-    return 0;
-  }
   try {
     await program.parseAsync(arguments_, { from: "user" });
   } catch (error) {
@@ -135,6 +131,7 @@ function describe(command: Command, description: string): Command {
   return command
     .description(description)
     .helpCommand(false)
+    .allowExcessArguments(false)
     .addHelpText("after", "\n`retinue --help` tells the options of every command.");
 }
 

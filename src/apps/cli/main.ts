@@ -1,9 +1,14 @@
 import type { CliHost } from "./cli-host.ts";
+import { helpText } from "./help-text.ts";
 import { createRealHost } from "./real-host.ts";
 import { reportError } from "./report-error.ts";
 
 /** Runs the command line and returns the exit code: 0, 1 when something is wrong, 2 for misuse, 130 when interrupted. */
 export async function main(arguments_: readonly string[], host: CliHost = createRealHost()): Promise<number> {
+  if (arguments_.length === 0) {
+    host.stdout.write(helpText);
+    return 0;
+  }
   try {
     const { runProgram } = await import("./arguments.ts");
     return await runProgram(arguments_, host);

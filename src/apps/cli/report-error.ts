@@ -1,7 +1,7 @@
 import { isFault } from "../../foundation/fault.ts";
 import type { CliHost } from "./cli-host.ts";
 import { createPaint } from "./views/colour.ts";
-import { harmless } from "./views/text-width.ts";
+import { harmless, wrap } from "./views/text-width.ts";
 
 /** One sentence, its advice on the next line, and the exit code that goes with it. A stack trace only when asked for. */
 export function reportError(error: unknown, { stderr }: CliHost, isVerbose: boolean): number {
@@ -15,7 +15,7 @@ export function reportError(error: unknown, { stderr }: CliHost, isVerbose: bool
   const advice = isFault(error) ? error.advice : "Run it again with --verbose to see where this happened.";
   const sentence = isFault(error) ? message : `Something went wrong that should not: ${message}`;
   stderr.write(`${paint.error("retinue:")} ${onLines(sentence)}\n`);
-  if (advice !== undefined) stderr.write(`${onLines(advice)}\n`);
+  if (advice !== undefined) stderr.write(`${wrap(onLines(advice), stderr.columns ?? 100).join("\n")}\n`);
   if (isVerbose && error instanceof Error) stderr.write(`${onLines(error.stack ?? "")}\n`);
   return code === "misuse" ? 2 : 1;
 }

@@ -38,7 +38,7 @@ const columns: readonly Column[] = [
   { heading: "SCOPE", atLeast: 8, atMost: 22 },
   { heading: "MODEL", atLeast: 7, atMost: 16 },
   { heading: "TOOLS", atLeast: 10, atMost: 22 },
-  { heading: "DESCRIPTION", atLeast: 16, style: "dim" },
+  { heading: "DESCRIPTION", atLeast: 16, elseBelow: 44, style: "dim" },
 ];
 
 function rowsOf({ id, definition, shadowed, deniedBy }: RegisteredAgent, withShadowed: boolean): string[][] {
@@ -85,7 +85,7 @@ function remarksOf(session: GatheredSession, options: ListOptions): string[] {
   return [
     ...(own.length === 0 ? ["Only built-in agents yet. `retinue agents new` makes one of your own."] : []),
     ...(hidden > 0 && options.all !== true
-      ? [`${plural(hidden, "agent")} hidden by deny rules: \`retinue agents --all\` shows them.`]
+      ? [`${plural(hidden, "agent")} hidden by deny rules; \`retinue agents --all\` shows all.`]
       : []),
     ...(broken.size === 0
       ? []

@@ -87,23 +87,24 @@ function sourceFields(
   ];
 }
 
-/** Label, value and, behind it or below it, where the value came from. */
+/** Label, value and, behind it or below it, where the value came from. A long label has a line of its own. */
 function renderFields(fields: readonly ShownField[], paint: Paint, width: number): string {
-  const labelWidth = Math.max(...fields.map(({ label }) => label.length)) + 2;
-  const indent = " ".repeat(labelWidth);
   const lines = fields.flatMap(({ label, value, origin }) => {
     const wrapped = wrap(value.split("\n").map(harmless).join("\n"), width - labelWidth);
-    const last = wrapped.at(-1) ?? "";
     const tail = origin === undefined ? "" : `(${harmless(origin)})`;
+    const last = wrapped.at(-1) ?? "";
     const fits = widthOf(last) + widthOf(tail) + labelWidth + 1 <= width;
-    const withTail = tail === "" || !fits ? wrapped : [...wrapped.slice(0, -1), `${last} ${paint.dim(tail)}`];
-    const all = tail === "" || fits ? withTail : [...withTail, paint.dim(tail)];
-    return all.map((line, index) =>
-      index === 0 ? paint.name(pad(label, labelWidth)) + line : indent + line,
-    );
+    const values = fits
+      ? [...wrapped.slice(0, -1), `${last} ${paint.dim(tail)}`.trimEnd()]
+      : [...wrapped, paint.dim(tail)];
+    const indented = values.map((line) => " ".repeat(labelWidth) + line);
+    if (label.length + 1 >= labelWidth) return [paint.name(label), ...indented];
+    return [paint.name(pad(label, labelWidth)) + (values[0] ?? ""), ...indented.slice(1)];
   });
   return `${lines.join("\n")}\n`;
 }
+
+const labelWidth = 17;
 
 function renderPrompt(prompt: string, paint: Paint, isWhole: boolean): string {
   const lines = prompt.split(/\r?\n/).map(harmless);

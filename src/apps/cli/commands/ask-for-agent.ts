@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { knownToolNames } from "../../../tools/tool-names.ts";
+import { builtinTools } from "../../../tools/builtin-tools.ts";
 import type { CliHost } from "../cli-host.ts";
 import type { GatheredSession } from "../gather-session.ts";
 import { createPaint, type Paint } from "../views/colour.ts";
@@ -40,12 +40,17 @@ export async function askForAgent(
   const description = options.description ?? (await asker.askDescription());
   const tools =
     options.tools ??
-    (await asker.ask("Tools", `empty for all; ${knownToolNames().join(", ")}`, complaintAboutTools));
+    (await asker.ask("Tools", `empty for all; ${usualTools.join(", ")}`, complaintAboutTools));
   const model =
     options.model ??
     (await asker.ask("Model", "empty to inherit; sonnet, opus, haiku, …", complaintAboutModel));
   return { ...options, name, description, tools, model, scope: scope === "user" ? "user" : "project" };
 }
+
+/** Tools for the work itself; whoever needs those for coordination knows their names. */
+const usualTools = builtinTools
+  .filter(({ effect }) => ["read", "edit", "execute", "network"].includes(effect))
+  .map(({ name }) => name);
 
 function complaintAboutScope(text: string): Complaint | undefined {
   return ["", "project", "user"].includes(text) ? undefined : { message: "Write project or user." };

@@ -30,7 +30,7 @@ function starterPrompt({ description, tools }: Pick<NewAgent, "description" | "t
   const changes = tools === undefined || tools.some((entry) => /^(?:Edit|Write|NotebookEdit)\b/.test(entry));
   return `You are given one task by another agent and hand back one report. Nobody sees your work in between.
 
-# Your task
+# What you are for
 ${firstSentence(description)}
 
 # How to work

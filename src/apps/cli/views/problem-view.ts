@@ -1,7 +1,7 @@
 import type { Problem, Severity } from "../../../foundation/problem.ts";
 import type { Paint } from "./colour.ts";
 import { sourceExcerpt } from "./source-excerpt.ts";
-import { harmless, pad, wrap } from "./text-width.ts";
+import { harmless, wrap } from "./text-width.ts";
 
 export interface FileProblems {
   /** Absent for what belongs to no file. */
@@ -18,17 +18,23 @@ export interface ProblemViewOptions {
   readonly textOf: (file: string) => string | undefined;
 }
 
-/** Files in the order they were met, their problems from top to bottom; what belongs to no file comes last. */
+/** Files by name, their problems from top to bottom; what belongs to no file comes last. */
 export function groupByFile(problems: readonly Problem[]): FileProblems[] {
   const groups = Map.groupBy(problems, (problem) => problem.file);
-  const files = [...groups].map(([file, members]) => ({
-    ...(file === undefined ? {} : { file }),
-    problems: [...members].sort((a, b) => (a.line ?? 0) - (b.line ?? 0)),
-  }));
+  const files = [...groups]
+    .sort(([a = ""], [b = ""]) => (a < b ? -1 : 1))
+    .map(([file, members]) => ({
+      ...(file === undefined ? {} : { file }),
+      problems: [...members].sort(byPlace),
+    }));
   return [
     ...files.filter(({ file }) => file !== undefined),
     ...files.filter(({ file }) => file === undefined),
   ];
+}
+
+function byPlace(a: Problem, b: Problem): number {
+  return (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0);
 }
 
 export function renderProblems(groups: readonly FileProblems[], options: ProblemViewOptions): string {
@@ -66,36 +72,48 @@ function renderProblem(
   lines: readonly string[] | undefined,
   { paint, width }: ProblemViewOptions,
 ): string {
-  const place = problem.line === undefined ? "" : `${problem.line}:${problem.column ?? 1}`;
-  const label = pad(`  ${pad(place, 6)} ${problem.severity}`, labelWidth);
-  const styled = label.replace(problem.severity, paint[problem.severity](problem.severity));
-  const [first = "", ...more] = wrap(`${harmless(problem.message)} [${problem.code}]`, width - labelWidth);
-  const output = [`${styled}${first}`, ...more.map((line) => `${" ".repeat(labelWidth)}${line}`)];
-  output.push(...excerptOf(problem, lines, paint, width));
-  const advice = (problem.advice ?? "").split("\n").filter((line) => line !== "");
-  for (const sentence of advice) {
-    const [head = "", ...tail] = wrap(harmless(sentence), width - labelWidth - 2);
-    output.push(`${" ".repeat(labelWidth)}${paint.good("→")} ${head}`);
-    output.push(...tail.map((line) => `${" ".repeat(labelWidth + 2)}${line}`));
-  }
-  return `${output.join("\n").replace(/\[[\w-]+\](?=\n|$)/, paint.dim)}\n`;
+  const { severity, code, line, column = 1, advice = "" } = problem;
+  const place = line === undefined ? "" : ` ${line}:${column}`;
+  const label = `${severity}${place}`;
+  const sentence = wrap(`${label} ${harmless(problem.message)} [${code}]`, width - indent.length).join(
+    `\n${indent}`,
+  );
+  const heading = `  ${sentence}`
+    .replace(label, `${paint[severity](severity)}${place}`)
+    .replace(/\[[\w-]+\]$/, (text) => paint.dim(text));
+  const hints = advice.split("\n").filter((hint) => hint !== "");
+  const output = [
+    heading,
+    ...excerptOf(problem, lines, { paint, width }),
+    ...hints.flatMap((hint) => renderAdvice(hint, { paint, width })),
+  ];
+  return `${output.join("\n")}\n`;
+}
+
+function renderAdvice(
+  advice: string,
+  { paint, width }: Pick<ProblemViewOptions, "paint" | "width">,
+): string[] {
+  return wrap(harmless(advice), width - indent.length - 2).map(
+    (line, index) => `${indent}${index === 0 ? paint.good("→") : " "} ${line}`,
+  );
 }
 
 function excerptOf(
   { line, column, length }: Problem,
   lines: readonly string[] | undefined,
-  paint: Paint,
-  width: number,
+  { paint, width }: Pick<ProblemViewOptions, "paint" | "width">,
 ): string[] {
   const source = line === undefined ? undefined : lines?.[line - 1];
   if (line === undefined || source === undefined || source.trim() === "") return [];
-  const room = Math.max(20, width - labelWidth - 3);
+  const gutter = `${indent}${String(line).padStart(2)} | `;
+  const room = Math.max(20, width - gutter.length);
   const excerpt = sourceExcerpt(source, { column: column ?? 1, length: length ?? 1 }, room);
-  const gutter = " ".repeat(labelWidth - 2);
+  const empty = gutter.replace(/\d/g, " ");
   return [
-    `${gutter}${paint.dim("|")} ${excerpt.text}`,
-    `${gutter}${paint.dim("|")} ${excerpt.indent}${paint.error(excerpt.carets)}`,
+    `${paint.dim(gutter)}${excerpt.text}`,
+    `${paint.dim(empty)}${excerpt.indent}${paint.error(excerpt.carets)}`,
   ];
 }
 
-const labelWidth = 17;
+const indent = "    ";

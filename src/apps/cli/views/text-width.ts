@@ -3,10 +3,7 @@ import { stripVTControlCharacters } from "node:util";
 /** How many cells of a terminal a text takes: wide characters two, combining ones none. */
 export function widthOf(text: string): number {
   if (isPlain(text)) return text.length;
-  let width = 0;
-  for (const { segment } of graphemes.segment(stripVTControlCharacters(text)))
-    width += widthOfGrapheme(segment);
-  return width;
+  return sizesOf(stripVTControlCharacters(text)).reduce((sum, { size }) => sum + size, 0);
 }
 
 /** The text in at most `width` cells, ending in … where it was cut. */
@@ -59,23 +56,32 @@ export function cutAt(text: string, width: number): string {
   if (isPlain(text)) return text.slice(0, width);
   let taken = 0;
   let cut = "";
-  for (const { segment } of graphemes.segment(text)) {
-    taken += widthOfGrapheme(segment);
+  for (const { character, size } of sizesOf(text)) {
+    taken += size;
     if (taken > width) break;
-    cut += segment;
+    cut += character;
   }
   return cut;
 }
-
-const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
 function isPlain(text: string): boolean {
   return /^[\x20-\x7e]*$/.test(text);
 }
 
-function widthOfGrapheme(grapheme: string): number {
-  if (/^[\p{Mn}\p{Me}\p{Cf}\p{Cc}]+$/u.test(grapheme)) return 0;
-  return /^\p{Emoji_Presentation}|\ufe0f/u.test(grapheme) || wide.test(grapheme) ? 2 : 1;
+/** What a joiner ties to the character before it takes no cells of its own. */
+function sizesOf(text: string): { readonly character: string; readonly size: number }[] {
+  let isJoined = false;
+  return Array.from(text, (character) => {
+    const size = isJoined ? 0 : sizeOf(character);
+    isJoined = character === "\u200d";
+    return { character, size };
+  });
+}
+
+function sizeOf(character: string): number {
+  if (isPlain(character)) return 1;
+  if (/[\p{Mn}\p{Me}\p{Cf}\p{Cc}\p{Emoji_Modifier}]/u.test(character)) return 0;
+  return /\p{Emoji_Presentation}/u.test(character) || wide.test(character) ? 2 : 1;
 }
 
 /** East Asian wide and full-width blocks. */

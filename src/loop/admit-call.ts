@@ -1,0 +1,72 @@
+import type { ToolUseBlock } from "../conversation/message.ts";
+import type { Tool } from "../tools/tool.ts";
+import type { LoopPorts } from "./loop-ports.ts";
+
+export interface AdmittedCall {
+  readonly type: "admitted";
+  readonly call: ToolUseBlock;
+  readonly tool: Tool;
+  readonly input: unknown;
+}
+
+/** A call that is answered without being run. `denied` tells a refusal of permission from a mistake of the model. */
+export interface RefusedCall {
+  readonly type: "refused";
+  readonly call: ToolUseBlock;
+  readonly because: string;
+  readonly denied: boolean;
+}
+
+/** Finds the tool, checks the input against its schema, and asks whether the call may run. */
+export async function admitCall(
+  call: ToolUseBlock,
+  ports: LoopPorts,
+  signal: AbortSignal,
+): Promise<AdmittedCall | RefusedCall> {
+  const refuse = (because: string, denied = false): RefusedCall => ({
+    type: "refused",
+    call,
+    because,
+    denied,
+  });
+  const tool = ports.tools.find(({ name }) => name === call.name);
+  if (tool === undefined) {
+    const names = ports.tools.map(({ name }) => name).join(", ");
+    return refuse(
+      `There is no tool ${JSON.stringify(call.name)} here. Available: ${names === "" ? "none" : names}.`,
+    );
+  }
+  const checked = checkInput(tool, call.input);
+  if (checked.type === "invalid") return refuse(checked.because);
+  try {
+    const admission = await ports.admit({ call, tool, input: checked.input }, { signal });
+    if (admission.type === "denied") return refuse(admission.because, true);
+    if (admission.input === checked.input) return { type: "admitted", call, tool, input: checked.input };
+    // A hook or a person changed the input; it is checked like the model's own.
+    const again = checkInput(tool, admission.input);
+    return again.type === "invalid"
+      ? refuse(again.because)
+      : { type: "admitted", call, tool, input: again.input };
+  } catch (error) {
+    // A guard that fails does not let through.
+    const reason = signal.aborted
+      ? "the run was stopped"
+      : String(error instanceof Error ? error.message : error);
+    return refuse(`This call was not allowed, because deciding about it failed: ${reason}.`, !signal.aborted);
+  }
+}
+
+type InputCheck =
+  | { readonly type: "valid"; readonly input: unknown }
+  | { readonly type: "invalid"; readonly because: string };
+
+function checkInput(tool: Tool, input: unknown): InputCheck {
+  if (tool.input === undefined) return { type: "valid", input };
+  const result = tool.input.safeParse(input);
+  if (result.success) return { type: "valid", input: result.data };
+  const issues = result.error.issues.slice(0, 5).map((issue) => {
+    const where = issue.path.length === 0 ? "the input" : `\`${issue.path.join(".")}\``;
+    return `${where}: ${issue.message}`;
+  });
+  return { type: "invalid", because: `The input of ${tool.name} is not valid. ${issues.join("; ")}.` };
+}

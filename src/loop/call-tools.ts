@@ -1,0 +1,164 @@
+import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
+import type { PermissionDenial, RunEvent } from "../conversation/run-event.ts";
+import { sleep } from "../foundation/abort.ts";
+import { type AsyncQueue, createAsyncQueue } from "../foundation/async-queue.ts";
+import { isFault } from "../foundation/fault.ts";
+import type { ToolOutcome } from "../tools/tool.ts";
+import { type AdmittedCall, admitCall, type RefusedCall } from "./admit-call.ts";
+import type { LoopPorts } from "./loop-ports.ts";
+
+/** What became of the calls of one answer, in the order they were made. */
+export interface CallResults {
+  readonly blocks: readonly ToolResultBlock[];
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly denials: readonly PermissionDenial[];
+}
+
+/** A tool that does not end with its signal is left behind after this time. */
+const graceMs = 4000;
+const mostAtOnce = 10;
+
+/**
+ * Admits the calls in order, runs neighbours that may run together at the same time and the others one by one, and
+ * answers every call, also when the run is stopped in the middle.
+ */
+export async function* callTools(
+  calls: readonly ToolUseBlock[],
+  ports: LoopPorts,
+  signal: AbortSignal,
+): AsyncGenerator<RunEvent, CallResults> {
+  const queue = createAsyncQueue<RunEvent>();
+  const work = runAll(calls, { ports, signal, queue }).finally(() => queue.end());
+  // The queue is drained first; a rejection in the meantime must not count as unhandled.
+  work.catch(() => undefined);
+  yield* queue;
+  return await work;
+}
+
+interface Work {
+  readonly ports: LoopPorts;
+  readonly signal: AbortSignal;
+  readonly queue: AsyncQueue<RunEvent>;
+}
+
+interface Finished {
+  readonly call: ToolUseBlock;
+  readonly outcome: ToolOutcome;
+  readonly denied?: string;
+}
+
+async function runAll(calls: readonly ToolUseBlock[], work: Work): Promise<CallResults> {
+  const finished: Finished[] = [];
+  const admitted: (AdmittedCall | RefusedCall)[] = [];
+  for (const call of calls) admitted.push(await admitCall(call, work.ports, work.signal));
+  for (const group of groupsOf(admitted)) {
+    finished.push(...(await Promise.all(group.map((call) => runOne(call, work)))));
+  }
+  return collect(finished);
+}
+
+/** Neighbours that may run beside each other, at most ten; every other call is a group of its own. */
+function groupsOf(calls: readonly (AdmittedCall | RefusedCall)[]): (AdmittedCall | RefusedCall)[][] {
+  const groups: (AdmittedCall | RefusedCall)[][] = [];
+  for (const call of calls) {
+    const last = groups.at(-1);
+    const joins =
+      last !== undefined && last.length < mostAtOnce && last.every(mayRunBeside) && mayRunBeside(call);
+    if (joins) last.push(call);
+    else groups.push([call]);
+  }
+  return groups;
+}
+
+function mayRunBeside(call: AdmittedCall | RefusedCall): boolean {
+  if (call.type === "refused") return true;
+  return call.tool.runsBeside?.(call.input) ?? call.tool.effect === "read";
+}
+
+async function runOne(admitted: AdmittedCall | RefusedCall, work: Work): Promise<Finished> {
+  const { call } = admitted;
+  const { ports, signal, queue } = work;
+  if (admitted.type === "refused") {
+    const { because, denied } = admitted;
+    const denial = denied ? { denied: because } : {};
+    queue.push({ type: "call-finished", call, isError: true, durationMs: 0, ...denial });
+    return { call, outcome: { content: because, isError: true }, ...denial };
+  }
+  if (signal.aborted) return { call, outcome: interrupted() };
+  const start = ports.now();
+  queue.push({ type: "call-started", call, effect: admitted.tool.effect });
+  const outcome = await runTool(admitted, work);
+  const durationMs = ports.now() - start;
+  const data = outcome.data === undefined ? {} : { data: outcome.data };
+  queue.push({ type: "call-finished", call, isError: outcome.isError ?? false, durationMs, ...data });
+  return { call, outcome };
+}
+
+async function runTool({ call, tool, input }: AdmittedCall, work: Work): Promise<ToolOutcome> {
+  const { ports, signal, queue } = work;
+  const progress = (text: string): void => queue.push({ type: "call-progressed", callId: call.id, text });
+  try {
+    const running = tool.call(input, ports.toolContext(call.id, { signal, progress }));
+    return await settleWithin(running, signal);
+  } catch (error) {
+    return signal.aborted ? interrupted() : failed(error);
+  }
+}
+
+/** Waits for the tool; once the run is stopped, only a little longer. */
+async function settleWithin(running: Promise<ToolOutcome>, signal: AbortSignal): Promise<ToolOutcome> {
+  const end = new AbortController();
+  const abandoned = waitForAbort(signal, end.signal).then(() => interrupted());
+  try {
+    return await Promise.race([running, abandoned]);
+  } finally {
+    end.abort();
+    running.catch(() => undefined);
+  }
+}
+
+/** Resolves some time after the first signal is aborted; gives up quietly with the second. */
+async function waitForAbort(signal: AbortSignal, end: AbortSignal): Promise<void> {
+  const never = new Promise<void>(() => undefined);
+  const aborted = new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true, signal: end });
+  });
+  await aborted;
+  await sleep(graceMs, end).catch(() => never);
+}
+
+function interrupted(): ToolOutcome {
+  return {
+    content: "This call was interrupted before it finished; it may have had part of its effect.",
+    isError: true,
+  };
+}
+
+function failed(error: unknown): ToolOutcome {
+  const message = error instanceof Error ? error.message : String(error);
+  const advice = isFault(error) && error.advice !== undefined ? `\n${error.advice}` : "";
+  return { content: `${message}${advice}`, isError: true };
+}
+
+function collect(finished: readonly Finished[]): CallResults {
+  const blocks = finished.map(
+    ({ call, outcome }): ToolResultBlock => ({
+      type: "tool_result",
+      tool_use_id: call.id,
+      content: isEmpty(outcome.content) ? "(no output)" : outcome.content,
+      ...(outcome.isError ? { is_error: true } : {}),
+    }),
+  );
+  const data = finished.flatMap(({ call, outcome }) =>
+    outcome.data === undefined ? [] : [[call.id, outcome.data] as const],
+  );
+  const denials = finished.flatMap(({ call, denied }) =>
+    denied === undefined ? [] : [{ call, because: denied }],
+  );
+  return { blocks, data: Object.fromEntries(data), denials };
+}
+
+function isEmpty(content: ToolOutcome["content"]): boolean {
+  return content.length === 0;
+}
