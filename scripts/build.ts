@@ -29,6 +29,8 @@ await Promise.all([
     entryPoints: ["src/apps/cli/main.ts"],
     outdir: "dist/cli",
     minifySyntax: true,
+    // The CommonJS builds of some packages load their own parts in ways a bundler cannot follow.
+    mainFields: ["module", "main"],
     legalComments: "linked",
     banner: { js: 'import { createRequire as $r } from "node:module"; const require = $r(import.meta.url);' },
   }),

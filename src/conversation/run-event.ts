@@ -1,7 +1,7 @@
 import type { AssistantMessage, ToolUseBlock, UserMessage } from "./message.ts";
 import type { ModelEvent } from "./model-event.ts";
 import type { StopReason } from "./stop-reason.ts";
-import type { Usage } from "./usage.ts";
+import { addUsage, type Usage } from "./usage.ts";
 
 /** Sums over a run. */
 export interface RunTotals {
@@ -12,6 +12,18 @@ export interface RunTotals {
   readonly modelMs: number;
   /** US dollars; absent when the price of a model is not known. */
   readonly cost?: number;
+}
+
+export function addTotals(a: RunTotals, b: RunTotals): RunTotals {
+  const known = a.cost !== undefined && b.cost !== undefined ? { cost: a.cost + b.cost } : {};
+  return {
+    usage: addUsage(a.usage, b.usage),
+    turns: a.turns + b.turns,
+    toolUses: a.toolUses + b.toolUses,
+    durationMs: a.durationMs + b.durationMs,
+    modelMs: a.modelMs + b.modelMs,
+    ...known,
+  };
 }
 
 /** A call that was not allowed to run. */

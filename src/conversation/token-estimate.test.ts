@@ -30,7 +30,11 @@ describe("the token estimate needs no tokenizer", () => {
       source: { type: "base64" as const, media_type: "image/png", data },
     });
     expect(estimateBlockTokens(image("a".repeat(1_000_000)))).toBe(estimateBlockTokens(image("a")));
-    const result = { type: "tool_result" as const, tool_use_id: "x", content: [image("a".repeat(1_000_000))] };
+    const result = {
+      type: "tool_result" as const,
+      tool_use_id: "x",
+      content: [image("a".repeat(1_000_000))],
+    };
     expect(estimateBlockTokens(result)).toBeLessThan(2 * estimateBlockTokens(image("a")));
   });
 

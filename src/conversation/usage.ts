@@ -23,20 +23,28 @@ export function contextTokens(usage: Usage): number {
 }
 
 /** US dollars per million tokens. */
-export interface Price {
+export interface Rates {
   readonly input: number;
   readonly output: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
 }
 
+export interface Price extends Rates {
+  /** Some models charge other rates for the whole call when its prompt is longer than this many tokens. */
+  readonly longPrompt?: Rates & { readonly overTokens: number };
+}
+
+/** The cost of one model call. Costs add up; usages of several calls with a long-prompt price do not. */
 export function costOf(usage: Usage, price: Price): number {
   const million = 1_000_000;
+  const { longPrompt } = price;
+  const rates = longPrompt !== undefined && contextTokens(usage) > longPrompt.overTokens ? longPrompt : price;
   return (
-    (usage.inputTokens * price.input +
-      usage.outputTokens * price.output +
-      usage.cacheReadTokens * price.cacheRead +
-      usage.cacheWriteTokens * price.cacheWrite) /
+    (usage.inputTokens * rates.input +
+      usage.outputTokens * rates.output +
+      usage.cacheReadTokens * rates.cacheRead +
+      usage.cacheWriteTokens * rates.cacheWrite) /
     million
   );
 }

@@ -9,7 +9,7 @@ import { rateDescription } from "./rate-description.ts";
 /** About 10,000 tokens, which every turn of the agent carries. */
 const promptAtMost = 40_000;
 
-export const agentColors = ["red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan"] as const;
+const agentColors = ["red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan"] as const;
 
 /** A description must say what the agent does, when to use it, and what it is not for. */
 export function lintDescription({ description }: AgentDefinition): Finding[] {

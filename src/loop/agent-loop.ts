@@ -52,11 +52,13 @@ interface Conversation {
 
 async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, Ending> {
   const { input, ports, signal, tally } = conversation;
-  const asked = false;
+  let asked = false;
   if (input.prompt !== undefined) yield* add(conversation, withReminder(input.prompt, input), "prompt");
   while (true) {
     yield* takeMail(conversation);
     if (tally.turns() >= input.maxTurns) return yield* endAtTurnLimit(conversation);
+    if (input.maxCost !== undefined && (tally.cost() ?? 0) >= input.maxCost)
+      return endAtBudget(input.maxCost);
     const answer = yield* takeTurn(conversation, requestOf(conversation));
     const calls = toolCallsOf(answer.message);
     if (calls.length > 0) {
@@ -76,12 +78,8 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
       for (const message of mail) yield* add(conversation, message, "message");
       continue;
     }
-    if (
-      answer.stopReason === "end_turn" &&
-      input.askWhenSilent === true &&
-      textOf(answer.message).trim() === ""
-    ) {
-      if (messages.some((message) => message === silenceQuestion)) return endOf(answer);
+    if (!asked && input.askWhenSilent === true && isSilent(answer)) {
+      asked = true;
       yield* add(conversation, silenceQuestion, "system");
       continue;
     }
@@ -131,6 +129,14 @@ async function* takeTurn(
   const { type: _type, ...rest } = answer;
   yield { type: "assistant-answered", ...rest, ...(cost === undefined ? {} : { cost }) };
   return answer;
+}
+
+function endAtBudget(maxCost: number): Ending {
+  return {
+    status: "partial",
+    reason: "max_budget",
+    error: `The budget of ${maxCost} US dollars is used up.`,
+  };
 }
 
 /** At the limit the agent either stops, or gets one last turn without tools to hand in what it has. */

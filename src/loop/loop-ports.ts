@@ -38,6 +38,8 @@ export interface LoopInput {
   readonly history: readonly Message[];
   readonly prompt?: UserMessage;
   readonly maxTurns: number;
+  /** US dollars this run may cost; checked before each turn. */
+  readonly maxCost?: number;
   /** At the turn limit, one last turn without tools to hand in what there is. */
   readonly lastTurn?: boolean;
   /** An agent that ends without a text is asked once for its result. */

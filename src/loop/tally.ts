@@ -4,6 +4,8 @@ import { addUsage, noUsage, type Usage } from "../conversation/usage.ts";
 /** Sums of one run while it goes on. */
 export interface Tally {
   turns(): number;
+  /** So far, in US dollars; undefined when a price is not known. */
+  cost(): number | undefined;
   addTurn(usage: Usage, modelMs: number, cost: number | undefined): void;
   addCalls(count: number, denials: readonly PermissionDenial[]): void;
   result(): { readonly totals: RunTotals; readonly denials: readonly PermissionDenial[] };
@@ -19,6 +21,7 @@ export function createTally(now: () => number): Tally {
   let cost: number | undefined = 0;
   return {
     turns: () => turns,
+    cost: () => cost,
     addTurn(turnUsage, turnMs, turnCost) {
       turns += 1;
       usage = addUsage(usage, turnUsage);

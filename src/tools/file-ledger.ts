@@ -1,9 +1,13 @@
+import { createKeyedLock } from "../foundation/keyed-lock.ts";
+
 /** What one agent knows of a file: the content it saw last, by digest, so that an edit is never made on a stale base. */
 export interface SeenFile {
   readonly digest: string;
   readonly mtimeMs: number;
   /** The agent saw only a part of the file. */
   readonly partial: boolean;
+  /** Which lines were seen of a file that was read in pieces, first and last, in order and apart. */
+  readonly lines?: readonly (readonly [first: number, last: number])[];
 }
 
 export interface FileChange {
@@ -18,6 +22,8 @@ export interface FileLedger {
   /** Who of this session wrote the file last. */
   lastChange(path: string): FileChange | undefined;
   noteChange(path: string, change: FileChange): void;
+  /** Runs one change of a path at a time among all agents of the session. */
+  exclusively?<T>(path: string, signal: AbortSignal, change: () => Promise<T>): Promise<T>;
 }
 
 export interface SessionFiles {
@@ -27,6 +33,7 @@ export interface SessionFiles {
 
 export function createSessionFiles(): SessionFiles {
   const changes = new Map<string, FileChange>();
+  const lock = createKeyedLock();
   return {
     forAgent() {
       const seen = new Map<string, SeenFile>();
@@ -35,6 +42,7 @@ export function createSessionFiles(): SessionFiles {
         noteSeen: (path, file) => void seen.set(path, file),
         lastChange: (path) => changes.get(path),
         noteChange: (path, change) => void changes.set(path, change),
+        exclusively: lock.hold,
       };
     },
   };

@@ -6,7 +6,7 @@ import { knownToolNames, resolveToolName, type ToolNameMeaning } from "./tool-na
 export interface AvailableTool {
   readonly name: string;
   readonly effect: ToolEffect;
-  readonly origin: "builtin" | "mcp";
+  readonly origin: "builtin" | "mcp" | "program";
   readonly server?: string;
 }
 

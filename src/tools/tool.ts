@@ -23,6 +23,8 @@ export interface ToolContext {
   readonly outputDirectory: string;
   /** Tells watchers what is going on; never waits. */
   readonly progress: (text: string) => void;
+  /** Whether what a search finds may be shown, by real path; absent means everything may. */
+  readonly mayRead?: (path: string) => boolean;
 }
 
 /** What a tool gives back: the text or blocks for the model, and data for programs and transcripts. */
@@ -44,8 +46,8 @@ export interface Tool<Input = unknown> {
   readonly inputSchema?: Readonly<Record<string, unknown>>;
   /** Whether this call may run beside others; absent means: when the effect is `read`. */
   readonly runsBeside?: (input: Input) => boolean;
-  /** The paths a call touches, for permission rules; absent for tools that touch none. */
-  readonly pathsOf?: (input: Input, directory: string) => readonly string[];
+  /** The paths a call touches, for permission rules; absent for tools that touch none. `home` is what `~` stands for. */
+  readonly pathsOf?: (input: Input, directory: string, home?: string) => readonly string[];
   call(input: Input, context: ToolContext): Promise<ToolOutcome>;
 }
 

@@ -15,6 +15,8 @@ export interface CliHost {
   readonly canAsk: boolean;
   /** One line of an answer; a Fault `interrupted` when the person leaves instead. */
   ask(question: string): Promise<string>;
+  /** Gives the terminal back after the last question. */
+  endQuestions(): void;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly home: string;

@@ -119,7 +119,7 @@ function refuseBrokenSettings({ settings }: DiscoveredAgents, session: SessionOp
   throw misuse(`--settings cannot be used: ${problem?.message ?? "it is broken."}`, problem?.advice);
 }
 
-export function createTextReader(option?: AgentsOption): (file: string) => string | undefined {
+function createTextReader(option?: AgentsOption): (file: string) => string | undefined {
   const texts = new Map<string, string | undefined>();
   if (option !== undefined) texts.set(option.file, option.text);
   return (file) => {

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
+import type { Interface } from "node:readline";
 import type { WriteStream } from "node:tty";
 import { Fault } from "../../foundation/fault.ts";
 import type { CliHost, CliOutput } from "./cli-host.ts";
@@ -12,7 +13,7 @@ export function createRealHost(): CliHost {
     stdout: outputOf(process.stdout, environment),
     stderr: outputOf(process.stderr, environment),
     canAsk: process.stdin.isTTY === true && process.stdout.isTTY === true,
-    ask,
+    ...createQuestions(),
     environment,
     cwd: process.cwd(),
     home: environment["HOME"] || homedir(),
@@ -41,21 +42,46 @@ function outputOf(stream: WriteStream, environment: CliHost["environment"]): Cli
   };
 }
 
-async function ask(question: string): Promise<string> {
-  const { createInterface } = await import("node:readline");
-  const lines = createInterface({ input: process.stdin, output: process.stdout });
-  return new Promise((resolve, reject) => {
-    let isAnswered = false;
-    lines.once("SIGINT", () => lines.close());
-    lines.once("close", () => {
-      if (!isAnswered) reject(new Fault("interrupted", "You left before the last question."));
+/** One reader for all questions, so that lines typed ahead are answers to the questions that follow. */
+function createQuestions(): Pick<CliHost, "ask" | "endQuestions"> {
+  const typedAhead: string[] = [];
+  let lines: Interface | undefined;
+  let isLeft = false;
+  let settle: ((answer: string | undefined) => void) | undefined;
+  const open = async (): Promise<Interface> => {
+    const { createInterface } = await import("node:readline");
+    const opened = createInterface({ input: process.stdin, output: process.stdout });
+    opened.on("SIGINT", () => opened.close());
+    opened.on("line", (line) => {
+      if (settle === undefined) typedAhead.push(line);
+      else settle(line);
     });
-    lines.question(question, (answer) => {
-      isAnswered = true;
-      lines.close();
-      resolve(answer);
+    opened.on("close", () => {
+      isLeft = true;
+      settle?.(undefined);
     });
-  });
+    return opened;
+  };
+  return {
+    async ask(question) {
+      lines ??= await open();
+      lines.setPrompt(question);
+      if (!isLeft) lines.prompt();
+      const answer = typedAhead.shift() ?? (isLeft ? undefined : await nextLine());
+      if (answer === undefined) throw new Fault("interrupted", "You left before the last question.");
+      return answer;
+    },
+    endQuestions: () => lines?.close(),
+  };
+
+  function nextLine(): Promise<string | undefined> {
+    return new Promise((resolve) => {
+      settle = (answer) => {
+        settle = undefined;
+        resolve(answer);
+      };
+    });
+  }
 }
 
 /** The package file stands two folders up in the built program and three in the source. */

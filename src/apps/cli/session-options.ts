@@ -1,7 +1,7 @@
 import { Fault } from "../../foundation/fault.ts";
 import type { CliHost } from "./cli-host.ts";
 
-export const settingSources = ["user", "project", "local"] as const;
+const settingSources = ["user", "project", "local"] as const;
 export type SettingSource = (typeof settingSources)[number];
 
 /** The options that hold for every command. */

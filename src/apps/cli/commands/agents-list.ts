@@ -35,7 +35,7 @@ export async function agentsList(context: CommandContext, options: ListOptions):
 
 const columns: readonly Column[] = [
   { heading: "NAME", atLeast: 10, atMost: 30, style: "name" },
-  { heading: "SCOPE", atLeast: 8, atMost: 22 },
+  { heading: "SCOPE", atLeast: 8, atMost: 26 },
   { heading: "MODEL", atLeast: 7, atMost: 16 },
   { heading: "TOOLS", atLeast: 10, atMost: 22 },
   { heading: "DESCRIPTION", atLeast: 16, elseBelow: 44, style: "dim" },
@@ -44,7 +44,7 @@ const columns: readonly Column[] = [
 function rowsOf({ id, definition, shadowed, deniedBy }: RegisteredAgent, withShadowed: boolean): string[][] {
   const shadows = [...new Set(shadowed.map(({ source }) => scopeWords[source.scope]))].join(", ");
   const scope = scopeWords[definition.source.scope];
-  const mark = deniedBy === undefined ? "" : `hidden by ${deniedBy}`;
+  const mark = deniedBy === undefined ? "" : "hidden";
   const over = shadows === "" ? "" : `over ${shadows}`;
   const notes = [over, mark].filter((note) => note !== "").join("; ");
   const winner = [id, notes === "" ? scope : `${scope} (${notes})`, ...cellsOf(definition)];

@@ -18,7 +18,9 @@ export async function agentsNew(context: CommandContext, options: NewOptions): P
   const { host } = context;
   refuseBadAnswers(options);
   const session = await gatherSession(context);
-  const answers = host.canAsk ? await askForAgent(host, options, session) : options;
+  const answers = host.canAsk
+    ? await askForAgent(host, options, session).finally(host.endQuestions)
+    : options;
   const { name, description } = requireAnswers(answers);
   const scope: NewScope = answers.scope === "user" ? "user" : "project";
   const agent: NewAgent = {

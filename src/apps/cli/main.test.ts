@@ -1,0 +1,583 @@
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { Fault } from "../../foundation/fault.ts";
+import type { CliHost, CliOutput } from "./cli-host.ts";
+import { main } from "./main.ts";
+
+const good = "Reviews SQL migrations for locks. Use when a migration changes. Not for tuning queries.";
+
+interface World {
+  readonly cwd: string;
+  readonly home: string;
+  write(path: string, text: string): void;
+  run(arguments_: readonly string[], changes?: Partial<CliHost>): Promise<Result>;
+}
+
+interface Result {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+function createWorld(): World {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-cli-")));
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  const [cwd, home] = [join(root, "project"), join(root, "home")];
+  mkdirSync(cwd);
+  mkdirSync(home);
+  return {
+    cwd,
+    home,
+    write(path, text) {
+      mkdirSync(dirname(join(root, path)), { recursive: true });
+      writeFileSync(join(root, path), text);
+    },
+    async run(arguments_, changes = {}) {
+      const written = { out: "", err: "" };
+      const output = (key: "out" | "err"): CliOutput => ({
+        write: (text) => {
+          written[key] += text;
+        },
+        isTerminal: false,
+        isColourAllowed: false,
+        columns: 80,
+      });
+      const host: CliHost = {
+        stdout: output("out"),
+        stderr: output("err"),
+        canAsk: false,
+        ask: () => Promise.reject(new Fault("interrupted", "Nobody is there.")),
+        endQuestions: () => {},
+        environment: { PATH: process.env["PATH"] },
+        cwd,
+        home,
+        platform: "linux",
+        nodeVersion: "24.0.0",
+        version: () => "9.9.9",
+        ...changes,
+      };
+      return { code: await main(arguments_, host), ...written };
+    },
+  };
+}
+
+function agent(name: string, fields = "", description = good): string {
+  return `---\nname: ${name}\ndescription: ${description}\n${fields}---\nYou review.\n`;
+}
+
+describe("retinue agents", () => {
+  it("lists the built-in agents in an empty folder and says how to make one [CLI-2]", async () => {
+    const { code, out, err } = await createWorld().run(["agents"]);
+    expect(code).toBe(0);
+    expect(out).toContain("general-purpose");
+    expect(err).toContain("`retinue agents new` makes one of your own");
+  });
+
+  it("marks who shadows whom, and lists the losers with --all [CLI-2, SCP-3]", async () => {
+    const world = createWorld();
+    world.write("project/.claude/agents/a.md", agent("sql", "model: opus\n"));
+    world.write("home/.claude/agents/a.md", agent("sql", "model: haiku\n"));
+    expect((await world.run(["agents"])).out).toMatch(/^sql +project \(over user\) +opus/m);
+    expect((await world.run(["agents", "list"])).out).not.toMatch(/shadowed/);
+    expect((await world.run(["agents", "--all"])).out).toMatch(/^ {2}sql +user \(shadowed\) +haiku/m);
+  });
+
+  it("hides what a deny rule denies, until --all [SCP-5]", async () => {
+    const world = createWorld();
+    const flags = ["--disallowedTools", "Task(Explore)"];
+    const { out, err } = await world.run([...flags, "agents"]);
+    expect(out).not.toContain("Explore ");
+    expect(err).toContain("1 agent hidden by deny rules");
+    expect((await world.run(["agents", "--all", ...flags])).out).toMatch(/^Explore +built-in \(hidden\) /m);
+  });
+
+  it("tells in one line that files have problems, and keeps JSON alone on stdout [CLI-2]", async () => {
+    const world = createWorld();
+    world.write("project/.claude/agents/bad.md", "---\nname: bad\n---\n");
+    world.write("project/.claude/agents/sql.md", agent("sql"));
+    expect((await world.run(["agents"])).err).toContain("1 file has problems: run `retinue agents check`.");
+    const { out, err } = await world.run(["agents", "list", "--json"]);
+    expect(err).toBe("");
+    const json: unknown = JSON.parse(out);
+    expect(json).toMatchObject({
+      version: 1,
+      agents: [
+        {
+          id: "sql",
+          name: "sql",
+          scope: "project",
+          file: join(world.cwd, ".claude/agents/sql.md"),
+          model: "inherit",
+          tools: null,
+          disallowedTools: [],
+          description: good,
+          shadows: [],
+        },
+        ...Array.from({ length: 6 }, () => ({ scope: "builtin" })),
+      ],
+      problems: { errors: 1, warnings: 0, notes: 0 },
+    });
+  });
+
+  it("takes definitions from --agents as JSON or as a path [DEF-9]", async () => {
+    const world = createWorld();
+    const json = JSON.stringify({ quick: { description: good, prompt: "Go." } });
+    world.write("project/agents.json", json);
+    for (const value of [json, "agents.json", join(world.cwd, "agents.json")]) {
+      expect((await world.run(["--agents", value, "agents"])).out).toMatch(/^quick +session/m);
+    }
+  });
+
+  it.each([
+    ["{bad", /The JSON of --agents cannot be used at line 1, column 2: .*not valid JSON/],
+    ["[]", /must be a JSON object/],
+    ["", /--agents was given nothing/],
+    ["nowhere.json", /neither JSON nor a file that can be read: "nowhere.json" \(ENOENT\)/],
+  ])("ends with one clear error for --agents %j [DEF-9, CLI-6]", async (value, message) => {
+    const { code, out, err } = await createWorld().run(["--agents", value, "agents"]);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toMatch(message);
+    expect(err).not.toMatch(/^\s+at /m);
+  });
+
+  it("reads the folders and sources that options name", async () => {
+    const world = createWorld();
+    world.write("project/.claude/agents/own.md", agent("own"));
+    world.write("home/.claude/agents/mine.md", agent("mine"));
+    world.write("other/.claude/agents/more.md", agent("more"));
+    world.write("plug/.claude-plugin/plugin.json", '{"name": "plug"}');
+    world.write("plug/agents/tool.md", agent("tool"));
+    const names = async (...flags: string[]) => {
+      const { agents } = JSON.parse((await world.run([...flags, "agents", "--json"])).out);
+      return agents.map(({ id }: { id: string }) => id).slice(0, -6);
+    };
+    expect(await names()).toEqual(["own", "mine"]);
+    expect(await names("--setting-sources", "user")).toEqual(["mine"]);
+    expect(await names("--add-dir", "../other")).toEqual(["more", "own", "mine"]);
+    expect(await names("--plugin-dir", "../plug")).toEqual(["own", "mine", "plug:tool"]);
+    expect(await names("--settings", '{"permissions": {"deny": ["Task(own)"]}}')).toEqual(["mine"]);
+  });
+});
+
+describe("retinue agents show", () => {
+  it("names the deny rule that hides an agent [SCP-5]", async () => {
+    const { code, out } = await createWorld().run([
+      "agents",
+      "show",
+      "Explore",
+      "--disallowedTools",
+      "Task(Explore)",
+    ]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^hidden by +the deny rule Task\(Explore\)$/m);
+  });
+
+  it("shows each field with its line, the defaults, the tools and the model [CLI-2]", async () => {
+    const world = createWorld();
+    world.write(
+      "project/.claude/agents/sql.md",
+      agent("sql", "tools: Read, Bash(git diff *)\nmodel: sonnet\n"),
+    );
+    world.write("home/.claude/agents/sql.md", agent("sql"));
+    const { code, out } = await world.run(["agents", "show", "SQL"]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^shadows +user, ~\/.claude\/agents\/sql.md$/m);
+    expect(out).toMatch(/^tools +Read, Bash\(git diff \*\) \(.claude\/agents\/sql.md:4\)$/m);
+    expect(out).toMatch(/^can use +Bash \[only git diff \*\], Read/m);
+    expect(out).toMatch(/^model +sonnet = claude-sonnet-5 \(.claude\/agents\/sql.md:5\)$/m);
+    expect(out).toMatch(/^maxTurns +50 \(default\)$/m);
+    expect(out).toContain("  You review.");
+  });
+
+  it("takes whole tools away that deny rules take away", async () => {
+    const world = createWorld();
+    world.write("project/.claude/agents/sql.md", agent("sql", "tools: Read, Bash\n"));
+    const { out } = await world.run(["agents", "show", "sql", "--disallowedTools", "Bash"]);
+    expect(out).toMatch(/^can use +Read/m);
+  });
+
+  it("shows twenty lines of the prompt, and all with --prompt", async () => {
+    const world = createWorld();
+    const lines = Array.from({ length: 30 }, (_, index) => `line ${index + 1}`).join("\n");
+    world.write("project/.claude/agents/sql.md", agent("sql").replace("You review.", lines));
+    const { out } = await world.run(["agents", "show", "sql"]);
+    expect(out).toContain("… 10 more lines: --prompt shows all.");
+    expect((await world.run(["agents", "show", "sql", "--prompt"])).out).toContain("line 30");
+  });
+
+  it("answers an unknown name with the nearest and the known ones [CLI-6]", async () => {
+    const { code, err } = await createWorld().run(["agents", "show", "explroe"]);
+    expect(code).toBe(1);
+    expect(err).toContain('There is no agent "explroe".');
+    expect(err).toContain('Did you mean "Explore"?');
+    expect(err).toContain("general-purpose");
+  });
+
+  it("prints the same as JSON, with places and problems", async () => {
+    const world = createWorld();
+    world.write("project/.claude/agents/sql.md", agent("sql", "tools: Read, Grpe\n"));
+    const json: unknown = JSON.parse((await world.run(["agents", "show", "sql", "--json"])).out);
+    expect(json).toMatchObject({
+      version: 1,
+      id: "sql",
+      scope: "project",
+      fields: { tools: ["Read", "Grpe"], prompt: "You review." },
+      origins: { tools: { line: 4, column: 1 } },
+      resolved: { tools: "Read" },
+      problems: [{ code: "unknown-tool", line: 4, column: 14 }],
+    });
+  });
+});
+
+describe("retinue agents check", () => {
+  it("finds nothing wrong in good files [CLI-2]", async () => {
+    const world = createWorld();
+    world.write("project/.claude/agents/sql.md", agent("sql", "tools: Read\n"));
+    expect(await world.run(["agents", "check", "--strict"])).toEqual({
+      code: 0,
+      out: "1 file checked: no problems.\n",
+      err: "",
+    });
+  });
+
+  it("exits with 1 on errors, with --strict on warnings, never on notes [CLI-2]", async () => {
+    const world = createWorld();
+    const file = "project/.claude/agents/sql.md";
+    const codes = async () => [
+      (await world.run(["agents", "check"])).code,
+      (await world.run(["agents", "check", "--strict"])).code,
+    ];
+    world.write(file, agent("sql", "color: teal\n"));
+    expect(await codes()).toEqual([0, 0]);
+    world.write(file, agent("sql", "tools: Read, Grpe\n"));
+    expect(await codes()).toEqual([0, 1]);
+    world.write(file, agent("sql", "tools: Grpe\n"));
+    expect(await codes()).toEqual([1, 1]);
+  });
+
+  it("shows the line with a caret under the place [CLI-2, DEF-7]", async () => {
+    const world = createWorld();
+    world.write("project/.claude/agents/sql.md", agent("sql", "tools: Read, Grpe\n"));
+    expect((await world.run(["agents", "check"])).out).toBe(`.claude/agents/sql.md
+  warning 4:14 \`Grpe\` is not a known tool; the entry has no effect.
+    [unknown-tool]
+     4 | tools: Read, Grpe
+       |              ^^^^
+    → Did you mean \`Grep\`?
+
+1 file checked: 1 warning.
+`);
+  });
+
+  it("checks settings, plugins and --agents as well", async () => {
+    const world = createWorld();
+    world.write("project/.claude/settings.json", '{"permissions": {"deny": [1]}');
+    const { code, out } = await world.run(["agents", "check", "--agents", '{"x": {"prompt": "Go."}}']);
+    expect(code).toBe(1);
+    expect(out).toContain(".claude/settings.json\n  error 1:");
+    expect(out).toContain("--agents\n  error 1:");
+  });
+
+  it("shows broken JSON of --agents as a problem with its place [DEF-9]", async () => {
+    const { code, out } = await createWorld().run(["agents", "check", "--agents", '{"a" {}}']);
+    expect(code).toBe(1);
+    expect(out).toMatch(/^ {5}1 \| \{"a" \{\}\}$/m);
+  });
+
+  it("takes files, folders, projects and plugins as paths", async () => {
+    const world = createWorld();
+    world.write("project/one.md", agent("one", "color: teal\n"));
+    world.write("project/folder/two.md", agent("two", "color: teal\n"));
+    world.write("project/inner/.claude/agents/three.md", agent("three", "color: teal\n"));
+    world.write("project/inner/README.md", "# Notes");
+    world.write("project/plug/.claude-plugin/plugin.json", "{}");
+    world.write("project/plug/agents/four.md", agent("four", "permissionMode: plan\n"));
+    const { out } = await world.run(["agents", "check", "one.md", "folder", "inner", "plug", "one.md"]);
+    expect(out.match(/^\S+\.md$/gm)).toEqual([
+      "folder/two.md",
+      "inner/.claude/agents/three.md",
+      "one.md",
+      "plug/agents/four.md",
+    ]);
+    expect(out).toContain("ignored-in-plugin");
+    expect(out).toContain("4 files checked: 1 warning, 3 notes.");
+  });
+
+  it.each([
+    ["nowhere", /There is no file or folder "nowhere"/],
+    ["data.json", /not a Markdown file/],
+  ])("refuses the path %s with a sentence and exit code 2 [CLI-6]", async (path, message) => {
+    const world = createWorld();
+    world.write("project/data.json", "{}");
+    const { code, out, err } = await world.run(["agents", "check", path]);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toMatch(message);
+  });
+
+  it("prints only errors with --quiet, and nothing when there are none", async () => {
+    const world = createWorld();
+    world.write("project/.claude/agents/a.md", agent("a", "tools: Read, Grpe\n"));
+    expect((await world.run(["agents", "check", "--quiet"])).out).toBe("");
+    world.write("project/.claude/agents/b.md", "---\nname: b\n---\nGo.\n");
+    const { out } = await world.run(["agents", "check", "--quiet"]);
+    expect(out).toContain("no-description");
+    expect(out).not.toContain("Grpe");
+  });
+
+  it("prints JSON for programs [CLI-2]", async () => {
+    const world = createWorld();
+    world.write("project/.claude/agents/a.md", agent("a", "tools: Read, Grpe\n"));
+    expect(JSON.parse((await world.run(["agents", "check", "--json"])).out)).toEqual({
+      version: 1,
+      files: [
+        {
+          file: join(world.cwd, ".claude/agents/a.md"),
+          problems: [
+            {
+              severity: "warning",
+              code: "unknown-tool",
+              message: "`Grpe` is not a known tool; the entry has no effect.",
+              advice: "Did you mean `Grep`?",
+              line: 4,
+              column: 14,
+              length: 4,
+            },
+          ],
+        },
+      ],
+      summary: { files: 1, errors: 0, warnings: 1, notes: 0 },
+    });
+  });
+});
+
+describe("retinue agents new", () => {
+  const flags = ["agents", "new", "--name", "sql", "--description", good];
+
+  it("writes a file from flags that passes the strict check [CLI-2]", async () => {
+    const world = createWorld();
+    const made = await world.run([...flags, "--tools", "Read, Bash(git diff *)", "--model", "haiku"]);
+    expect(made).toMatchObject({ code: 0, err: "" });
+    expect(made.out).toContain("Written: .claude/agents/sql.md");
+    const text = readFileSync(join(world.cwd, ".claude/agents/sql.md"), "utf8");
+    expect(text).toContain("tools: Read, Bash(git diff *)\nmodel: haiku\n---\n");
+    expect((await world.run(["agents", "check", "--strict"])).code).toBe(0);
+  });
+
+  it.each([
+    "a: b # c",
+    '"quoted" \\ back',
+    "- dash",
+    "日本語のレビュー: 変更",
+    "line\nbreak {x} [y]",
+  ])("keeps a description with YAML's own signs as it is: %j", async (odd) => {
+    const world = createWorld();
+    const description = `${good} ${odd}`;
+    await world.run(["agents", "new", "--name", "odd", "--description", description]);
+    const { fields } = JSON.parse((await world.run(["agents", "show", "odd", "--json"])).out);
+    expect(fields.description).toBe(description.replace(/\s+/g, " "));
+  });
+
+  it("never overwrites without --force", async () => {
+    const world = createWorld();
+    world.write("project/.claude/agents/sql.md", "mine");
+    const { code, err } = await world.run(flags);
+    expect(code).toBe(1);
+    expect(err).toContain(".claude/agents/sql.md is there already and was not touched.");
+    expect(readFileSync(join(world.cwd, ".claude/agents/sql.md"), "utf8")).toBe("mine");
+    expect((await world.run([...flags, "--force"])).code).toBe(0);
+    expect(readFileSync(join(world.cwd, ".claude/agents/sql.md"), "utf8")).toContain("name: sql");
+  });
+
+  it("writes to the user's folder with --scope user, and to the nearest project folder otherwise", async () => {
+    const world = createWorld();
+    await world.run([...flags, "--scope", "user"]);
+    expect(existsSync(join(world.home, ".claude/agents/sql.md"))).toBe(true);
+    mkdirSync(join(world.cwd, ".git"));
+    world.write("project/.claude/agents/x.md", agent("x"));
+    mkdirSync(join(world.cwd, "deep"));
+    await world.run(flags, { cwd: join(world.cwd, "deep") });
+    expect(existsSync(join(world.cwd, ".claude/agents/sql.md"))).toBe(true);
+  });
+
+  it.each([
+    [["--name", "../evil"], /could lead out of a directory/],
+    [["--name", "Bad Name"], /hard to type/],
+    [["--tools", "Read, Grpe"], /`Grpe` is not a known tool/],
+    [["--model", "opsu"], /Did you mean `opus`/],
+    [["--scope", "world"], /--scope must be project or user/],
+  ])("refuses %j and writes nothing [CLI-6]", async (bad, message) => {
+    const world = createWorld();
+    const { code, err } = await world.run([...flags, ...bad]);
+    expect(code).toBe(2);
+    expect(err).toMatch(message);
+    expect(existsSync(join(world.cwd, ".claude"))).toBe(false);
+  });
+
+  it("needs name and description where nobody can be asked", async () => {
+    const { code, err } = await createWorld().run(["agents", "new"]);
+    expect(code).toBe(2);
+    expect(err).toContain("needs --name and --description");
+  });
+
+  it("asks in a terminal, with advice on a weak description, until the answers can be used", async () => {
+    const world = createWorld();
+    const answers = ["", "Bad Name", "sql", "Helps with code", good, "Grpe", "Read", ""];
+    const { code, out } = await world.run(["agents", "new"], {
+      canAsk: true,
+      ask: async () => answers.shift() ?? "too many questions",
+    });
+    expect(code).toBe(0);
+    expect(out).toContain("Say when to use it");
+    expect(readFileSync(join(world.cwd, ".claude/agents/sql.md"), "utf8")).toContain("tools: Read\n---");
+    expect(answers).toEqual([]);
+  });
+
+  it("leaves nothing behind when the person leaves [CLI-6]", async () => {
+    const world = createWorld();
+    const { code } = await world.run(["agents", "new"], { canAsk: true });
+    expect(code).toBe(130);
+    expect(existsSync(join(world.cwd, ".claude"))).toBe(false);
+  });
+});
+
+describe("retinue doctor", () => {
+  it("says for each part whether it is well, and never shows a key [CLI-5]", async () => {
+    const world = createWorld();
+    const environment = { PATH: process.env["PATH"], ANTHROPIC_API_KEY: "sk-secret" };
+    const { code, out } = await world.run(["doctor"], { environment });
+    expect(code).toBe(0);
+    for (const name of [
+      "program",
+      "folder",
+      "settings",
+      "managed",
+      "trust",
+      "definitions",
+      "plugins",
+      "keys",
+      "models",
+      "git",
+      "sandbox",
+    ])
+      expect(out).toMatch(new RegExp(`^(?:ok|note|warning) +${name} `, "m"));
+    expect(out).toContain("ANTHROPIC_API_KEY");
+    expect(out).not.toContain("sk-secret");
+  });
+
+  it("exits with 1 when a settings file or a definition is broken, and says where [CLI-5]", async () => {
+    const world = createWorld();
+    world.write("project/.claude/settings.json", "{");
+    world.write("project/.claude/agents/bad.md", "---\nname: bad\n---\n");
+    const { code, out } = await world.run(["doctor", "--json"]);
+    expect(code).toBe(1);
+    const { checks, summary } = JSON.parse(out);
+    expect(summary.problems).toBe(2);
+    expect(checks).toContainEqual(expect.objectContaining({ name: "definitions", state: "problem" }));
+    expect(checks).toContainEqual(
+      expect.objectContaining({
+        state: "problem",
+        text: expect.stringContaining(".claude/settings.json:1:"),
+      }),
+    );
+  });
+
+  it("tells how to trust a folder in which something waits for it [CLI-5, PRM-11]", async () => {
+    const world = createWorld();
+    world.write("project/.claude/agents/a.md", agent("a", "permissionMode: acceptEdits\n"));
+    expect((await world.run(["doctor"])).out).toMatch(/^warning +trust +This folder is not trusted/m);
+    expect((await world.run(["doctor", "--trust"])).out).toMatch(
+      /^ok +trust +This folder is trusted: --trust/m,
+    );
+    world.write(
+      "home/.claude.json",
+      JSON.stringify({ projects: { [world.cwd]: { hasTrustDialogAccepted: true } } }),
+    );
+    expect((await world.run(["doctor"])).out).toMatch(/^ok +trust/m);
+  });
+});
+
+describe("the command line itself", () => {
+  it("shows help that fits a screen, with every option of the program [CLI-6]", async () => {
+    const world = createWorld();
+    const { code, out } = await world.run(["--help"]);
+    expect(code).toBe(0);
+    expect((await world.run([])).out).toBe(out);
+    const lines = out.trimEnd().split("\n");
+    expect(lines.length).toBeLessThanOrEqual(23);
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
+    const options = [
+      "agents",
+      "settings",
+      "setting-sources",
+      "plugin-dir",
+      "add-dir",
+      "disallowedTools",
+      "trust",
+      "verbose",
+    ];
+    for (const option of options) expect(out).toContain(`--${option} `);
+  });
+
+  it.each([
+    ["agents"],
+    ["agents", "check"],
+    ["agents", "new"],
+    ["agents", "show"],
+    ["doctor"],
+  ])("has help for %s %s", async (...command) => {
+    const { code, out } = await createWorld().run([...command, "--help"]);
+    expect(code).toBe(0);
+    expect(out).toContain(`Usage: retinue ${command.join(" ")}`);
+    expect(out.split("\n").length).toBeLessThanOrEqual(24);
+  });
+
+  it("prints its version", async () => {
+    expect(await createWorld().run(["--verbose", "--version"])).toEqual({ code: 0, out: "9.9.9\n", err: "" });
+  });
+
+  it.each([
+    [["agnets"], "There is no command `agnets`.\nDid you mean `retinue agents`?"],
+    [["agents", "chekc"], "There is no command `agents chekc`.\nDid you mean `retinue agents check`?"],
+    [["agents", "--jsn"], "Unknown option '--jsn'.\nDid you mean --json?"],
+    [["doctor", "now"], "Too many arguments for 'doctor'."],
+    [["agents", "show"], "Missing required argument 'name'."],
+    [["--add-dir", "nope", "agents"], '--add-dir names a folder that is not there: "nope".'],
+    [["--plugin-dir", "nope", "agents"], '--plugin-dir names a folder that is not there: "nope".'],
+    [["--setting-sources", "users", "agents"], '--setting-sources does not know "users".'],
+    [["--settings", "nope.json", "agents"], "--settings cannot be used:"],
+    [["--settings", "{", "agents"], "--settings cannot be used:"],
+    [["--disallowedTools", "Task(", "agents"], "--disallowedTools holds a rule that cannot be understood"],
+  ])("answers %j with a sentence, advice and exit code 2 [CLI-6]", async (arguments_, expected) => {
+    const { code, out, err } = await createWorld().run(arguments_);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err.startsWith(`retinue: ${expected}`), err).toBe(true);
+    expect(err).not.toMatch(/^\s+at /m);
+  });
+
+  it("shows a stack trace only with --verbose [CLI-6]", async () => {
+    const world = createWorld();
+    expect((await world.run(["agents", "show", "nobody"])).err).not.toMatch(/^\s+at /m);
+    expect((await world.run(["--verbose", "agents", "show", "nobody"])).err).toMatch(/^\s+at /m);
+  });
+
+  it("makes a sentence even of an error nobody expected [CLI-6]", async () => {
+    const broken = () => {
+      throw new TypeError("x is not a function");
+    };
+    const { code, err } = await createWorld().run(["doctor"], { version: broken });
+    expect(code).toBe(1);
+    expect(err).toMatch(
+      /^retinue: Something went wrong that should not: x is not a function\nRun it again with --verbose/,
+    );
+  });
+});

@@ -1,0 +1,41 @@
+/** What an agent should know of the machine it works on. Gathered once per session, so that prompts stay the same. */
+export interface EnvironmentFacts {
+  readonly directory: string;
+  readonly additionalDirectories: readonly string[];
+  readonly isRepository: boolean;
+  readonly platform: string;
+  readonly systemVersion: string;
+  readonly shell?: string;
+  /** Year, month and day where the person is. */
+  readonly date: string;
+  readonly model?: string;
+}
+
+/** The facts as lines for a prompt. */
+export function environmentText(facts: EnvironmentFacts): string {
+  const lines = [
+    ["Working directory", facts.directory],
+    ["Further directories", facts.additionalDirectories.join(", ")],
+    ["Git repository", facts.isRepository ? "yes" : "no"],
+    ["Platform", facts.platform],
+    ["System", facts.systemVersion],
+    ["Shell", facts.shell ?? ""],
+    ["Date at the start of the session", facts.date],
+    ["Model", facts.model ?? ""],
+  ] as const;
+  const shown = lines
+    .filter(([, value]) => value !== "")
+    .map(([name, value]) => `${name}: ${onOneLine(value)}`);
+  return ["# Environment", ...shown].join("\n");
+}
+
+/** A folder may have any name, also one with line breaks; it must not look like a fact of its own. */
+function onOneLine(value: string): string {
+  return value.replace(/\p{Cc}/gu, "\uFFFD");
+}
+
+/** The day by the clock on the wall, as year-month-day. */
+export function localDate(now: Date): string {
+  const two = (value: number) => String(value).padStart(2, "0");
+  return `${now.getFullYear()}-${two(now.getMonth() + 1)}-${two(now.getDate())}`;
+}

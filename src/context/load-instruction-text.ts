@@ -1,0 +1,68 @@
+import type { Stats } from "node:fs";
+import { realpath } from "node:fs/promises";
+import type { Problem } from "../foundation/problem.ts";
+import { withoutByteOrderMark } from "../foundation/source-text.ts";
+import { largeFileProblem, largestInstructionFile, unusableFileProblem } from "./instruction-problems.ts";
+import { loadBeginning } from "./load-beginning.ts";
+
+export type InstructionText =
+  | { readonly type: "missing" }
+  | { readonly type: "unusable"; readonly problem: Problem }
+  | { readonly type: "text"; readonly text: string; readonly problems: readonly Problem[] };
+
+/** The real path of a file, or why there is none. A folder counts as missing: people mention folders with `@` too. */
+export async function loadRealPath(
+  file: string,
+): Promise<{ readonly type: "real"; readonly path: string } | Exclude<InstructionText, { type: "text" }>> {
+  try {
+    return { type: "real", path: await realpath(file) };
+  } catch (error) {
+    return failure(file, error);
+  }
+}
+
+/** Reads the beginning of a file, at most as much as instructions may have. */
+export async function loadInstructionText(
+  file: string,
+  accept: (stats: Stats) => Problem | undefined = () => undefined,
+): Promise<InstructionText> {
+  try {
+    const { stats, content } = await loadBeginning(file, largestInstructionFile + 1);
+    if (stats.isDirectory()) return { type: "missing" };
+    if (content === undefined)
+      return { type: "unusable", problem: unusableFileProblem(file, "no regular file") };
+    const refusal = accept(stats);
+    return refusal === undefined ? decode(file, content) : { type: "unusable", problem: refusal };
+  } catch (error) {
+    return failure(file, error);
+  }
+}
+
+function decode(file: string, bytes: Buffer): InstructionText {
+  if (bytes.includes(0)) return { type: "unusable", problem: unusableFileProblem(file, "not a text") };
+  if (bytes.length <= largestInstructionFile) {
+    return { type: "text", text: withoutByteOrderMark(bytes.toString("utf8")), problems: [] };
+  }
+  const beginning = cutText(
+    withoutByteOrderMark(bytes.toString("utf8")),
+    largestInstructionFile,
+    `[The rest of ${file} is left out: it is too large.]`,
+  );
+  return { type: "text", text: beginning, problems: [largeFileProblem(file)] };
+}
+
+/** Cuts at the last line break that fits into so many bytes and says so. */
+export function cutText(text: string, bytes: number, note: string): string {
+  const head = Buffer.from(text, "utf8")
+    .subarray(0, bytes)
+    .toString("utf8")
+    .replace(/\uFFFD+$/, "");
+  const lineEnd = head.lastIndexOf("\n");
+  return `${lineEnd > 0 ? head.slice(0, lineEnd) : head}\n\n${note}`;
+}
+
+function failure(file: string, error: unknown): Exclude<InstructionText, { type: "text" }> {
+  const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
+  if (["ENOENT", "ENOTDIR", "EISDIR"].includes(code)) return { type: "missing" };
+  return { type: "unusable", problem: unusableFileProblem(file, code) };
+}

@@ -1,0 +1,208 @@
+import { dirname, isAbsolute, join, resolve } from "node:path";
+import type { Problem } from "../foundation/problem.ts";
+import {
+  findInstructionFiles,
+  type InstructionCandidate,
+  type InstructionPlaces,
+  isInside,
+} from "./find-instruction-files.ts";
+import { matchesGlob } from "./glob-pattern.ts";
+import { findImports, type ImportReference } from "./import-references.ts";
+import {
+  deepestImport,
+  foreignOwnerProblem,
+  heldBackProblem,
+  type ImportSpot,
+  largestInstructions,
+  missingImportProblem,
+  tooDeepProblem,
+  totalSizeProblem,
+} from "./instruction-problems.ts";
+import { readInstructionRule } from "./instruction-rule.ts";
+import {
+  type ConditionalRule,
+  type InstructionFile,
+  type Instructions,
+  noInstructions,
+} from "./instructions.ts";
+import { cutText, loadInstructionText, loadRealPath } from "./load-instruction-text.ts";
+import { readMarkdownLines } from "./markdown-lines.ts";
+
+export interface InstructionOptions extends InstructionPlaces {
+  /** As CLAUDE_CODE_DISABLE_CLAUDE_MDS sets it. */
+  readonly disabled?: boolean;
+  /** Globs over absolute paths, as the setting `claudeMdExcludes` has them; the organisation's file is never skipped. */
+  readonly excludes?: readonly string[];
+  /** Whether a file outside of the project may be read because a file of the project points to it. */
+  readonly allowOutside?: (file: string) => boolean;
+  /** Who runs this program; files above the project that belong to others are not used. */
+  readonly userId?: number;
+}
+
+/** Reads all instruction files with their imports. Never throws: what cannot be used becomes a problem. */
+export async function loadInstructions(options: InstructionOptions): Promise<Instructions> {
+  if (options.disabled === true) return noInstructions;
+  const { candidates, problems } = await findInstructionFiles(options);
+  const reading = await createReading(options, problems);
+  for (const candidate of candidates) await reading.take(candidate, { depth: 0 });
+  return reading.instructions();
+}
+
+/** How a file came to be read. */
+interface Origin {
+  readonly depth: number;
+  readonly importedBy?: string;
+  readonly spot?: ImportSpot;
+  readonly reference?: ImportReference;
+}
+
+async function createReading(options: InstructionOptions, found: readonly Problem[]) {
+  const files: InstructionFile[] = [];
+  const conditional: ConditionalRule[] = [];
+  const heldBack = new Set<string>();
+  const problems: Problem[] = [...found];
+  const seen = new Set<string>();
+  const isExcluded = createExclusion(options);
+  const ownConfiguration = await loadRealPath(options.configDirectory);
+  const userId = options.userId ?? process.getuid?.();
+  let bytesLeft = largestInstructions;
+  let isFull = false;
+  return {
+    take,
+    instructions: (): Instructions => ({ files, conditional, heldBack: [...heldBack], problems }),
+  };
+
+  async function take(candidate: InstructionCandidate, origin: Origin): Promise<void> {
+    const real = await loadRealPath(candidate.file);
+    if (real.type !== "real") return reportFailure(real, origin);
+    if (seen.has(real.path) || isExcluded(candidate.kind, [candidate.file, real.path])) return;
+    if (origin.depth > deepestImport && origin.spot !== undefined) {
+      problems.push(tooDeepProblem(origin.reference?.path ?? candidate.file, origin.spot));
+      return;
+    }
+    if (leadsOutside(candidate, real.path)) {
+      heldBack.add(real.path);
+      problems.push(heldBackProblem(real.path, origin.spot, candidate.file));
+      return;
+    }
+    const loaded = await loadInstructionText(real.path, ({ uid }) =>
+      candidate.isAboveProject && userId !== undefined && uid !== userId && uid !== 0
+        ? foreignOwnerProblem(candidate.file)
+        : undefined,
+    );
+    if (loaded.type !== "text") return reportFailure(loaded, origin);
+    seen.add(real.path);
+    problems.push(...loaded.problems);
+    await keep(candidate, loaded.text, { ...origin, realPath: real.path });
+  }
+
+  async function keep(
+    candidate: InstructionCandidate,
+    source: string,
+    origin: Origin & { readonly realPath: string },
+  ): Promise<void> {
+    const rule = candidate.isRule
+      ? readInstructionRule(source, candidate.file)
+      : { text: source, problems: [] };
+    problems.push(...rule.problems);
+    const lines = readMarkdownLines(rule.text);
+    const text = withinTotal(
+      lines
+        .map((line) => line.text)
+        .join("\n")
+        .trim(),
+      candidate.file,
+    );
+    if (text === undefined) return;
+    const { file, kind, folder } = candidate;
+    const entry = {
+      file,
+      kind,
+      text,
+      ...(origin.importedBy === undefined ? {} : { importedBy: origin.importedBy }),
+    };
+    const paths = "paths" in rule ? rule.paths : undefined;
+    if (paths !== undefined) conditional.push({ ...entry, paths, folder });
+    else files.push(entry);
+    // A rule that does not count yet must not bring in what it imports.
+    if (paths !== undefined) return;
+    for (const reference of findImports(lines)) await takeImport(candidate, reference, origin);
+  }
+
+  async function takeImport(
+    importer: InstructionCandidate,
+    reference: ImportReference,
+    origin: Origin & { readonly realPath: string },
+  ): Promise<void> {
+    const file = importedPath(reference.path, importer.file, options.home);
+    const within = importer.within ?? projectBoundary(origin.realPath);
+    const { line, column } = reference;
+    await take(
+      {
+        file,
+        kind: importer.kind,
+        isRule: false,
+        isAboveProject: importer.isAboveProject,
+        folder: importer.folder,
+        ...(within === undefined ? {} : { within }),
+      },
+      {
+        depth: origin.depth + 1,
+        importedBy: importer.file,
+        reference,
+        spot: { file: importer.file, line, column, length: reference.path.length + 1 },
+      },
+    );
+  }
+
+  /** What a person's own file imports from the project is the project's word, and is bound like it. */
+  function projectBoundary(realPath: string): string | undefined {
+    const { projectRoot } = options;
+    const holdsConfiguration =
+      ownConfiguration.type === "real" && isInside(ownConfiguration.path, projectRoot);
+    return !holdsConfiguration && isInside(realPath, projectRoot) ? projectRoot : undefined;
+  }
+
+  function leadsOutside({ within }: InstructionCandidate, realPath: string): boolean {
+    if (within === undefined || isInside(realPath, within)) return false;
+    return options.allowOutside?.(realPath) !== true;
+  }
+
+  function reportFailure(
+    failure: { readonly type: "missing" } | { readonly type: "unusable"; readonly problem: Problem },
+    { reference, spot }: Origin,
+  ): void {
+    if (failure.type === "unusable") problems.push(failure.problem);
+    else if (reference?.isSurelyFile === true && spot !== undefined)
+      problems.push(missingImportProblem(reference.path, spot));
+  }
+
+  function withinTotal(text: string, file: string): string | undefined {
+    if (isFull) return undefined;
+    const size = Buffer.byteLength(text, "utf8");
+    if (size <= bytesLeft) {
+      bytesLeft -= size;
+      return text;
+    }
+    isFull = true;
+    problems.push(totalSizeProblem(file));
+    const note = `[The rest of ${file} and all later files are left out: together they are too large.]`;
+    return cutText(text, bytesLeft, note);
+  }
+}
+
+function importedPath(path: string, importer: string, home: string): string {
+  if (path.startsWith("~/")) return join(home, path.slice(2));
+  return isAbsolute(path) ? path : resolve(dirname(importer), path);
+}
+
+function createExclusion({ excludes = [], home }: InstructionOptions) {
+  const patterns = excludes.map((pattern) => {
+    const slashed = pattern.replaceAll("\\", "/");
+    if (slashed.startsWith("~/")) return join(home, slashed.slice(2)).replaceAll("\\", "/");
+    return /^(?:\/|\*\*|[A-Za-z]:)/.test(slashed) ? slashed : `**/${slashed}`;
+  });
+  return (kind: string, paths: readonly string[]): boolean =>
+    kind !== "managed" &&
+    patterns.some((pattern) => paths.some((path) => matchesGlob(pattern, path.replaceAll("\\", "/"))));
+}

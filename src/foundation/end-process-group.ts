@@ -1,0 +1,52 @@
+import { spawn } from "node:child_process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { findGroupMembers, groupAnswers } from "./find-group-members.ts";
+
+const pollMs = 20;
+const killRounds = 25;
+
+/**
+ * Ends everything a leader has started: asks politely, and kills what is left when the grace is over. Whether something
+ * is left is seen at the processes themselves. Resolves when nothing lives, or when even killing did not help.
+ */
+export async function endProcessGroup(leader: number, options: { readonly graceMs: number }): Promise<void> {
+  if (process.platform === "win32") return endTree(leader);
+  signalGroup(leader, "SIGTERM");
+  for (let waited = 0; waited < options.graceMs; waited += pollMs) {
+    if (!isAlive(leader)) return;
+    await sleep(Math.min(pollMs, options.graceMs - waited));
+  }
+  for (let round = 0; round < killRounds && isAlive(leader); round += 1) {
+    signalGroup(leader, "SIGKILL");
+    await sleep(pollMs);
+  }
+}
+
+/** Sends a signal to the group and to those of the session that left it, as `timeout` and job control do. */
+export function signalGroup(leader: number, signal: NodeJS.Signals): void {
+  sendSignal(-leader, signal);
+  for (const pid of findGroupMembers(leader)) if (pid !== leader) sendSignal(pid, signal);
+}
+
+function isAlive(leader: number): boolean {
+  return process.platform === "linux" ? findGroupMembers(leader).length > 0 : groupAnswers(leader);
+}
+
+function sendSignal(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It ended in between, or belongs to somebody else: nothing more can be done here.
+  }
+}
+
+function endTree(leader: number): Promise<void> {
+  return new Promise((resolve) => {
+    const killer = spawn("taskkill", ["/pid", String(leader), "/T", "/F"], {
+      stdio: "ignore",
+      windowsHide: true,
+    });
+    killer.once("error", () => resolve());
+    killer.once("exit", () => resolve());
+  });
+}

@@ -1,0 +1,35 @@
+import { createAsyncQueue } from "./async-queue.ts";
+
+/** Tells many listeners what happens, live. A listener that comes late hears what follows. */
+export interface Feed<T> {
+  publish(value: T): void;
+  end(): void;
+  /** Ends with the feed; leaving the loop early drops the subscription. */
+  subscribe(): AsyncIterableIterator<T>;
+}
+
+export function createFeed<T>(): Feed<T> {
+  const queues = new Set<ReturnType<typeof createAsyncQueue<T>>>();
+  let ended = false;
+  return {
+    publish(value) {
+      for (const queue of queues) queue.push(value);
+    },
+    end() {
+      ended = true;
+      for (const queue of queues) queue.end();
+    },
+    subscribe() {
+      const queue = createAsyncQueue<T>();
+      if (ended) queue.end();
+      else queues.add(queue);
+      return (async function* () {
+        try {
+          yield* queue;
+        } finally {
+          queues.delete(queue);
+        }
+      })();
+    },
+  };
+}

@@ -1,0 +1,90 @@
+import type { ToolResultBlock, UserBlock } from "../conversation/message.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+import { readAssistantBlocks, readUserBlocks } from "./content-blocks.ts";
+import { type ChainLine, type ChainOptions, selectChain } from "./conversation-chain.ts";
+import { type SettledConversation, settleTurns, type Turn } from "./settle-turns.ts";
+
+export interface RebuiltConversation extends SettledConversation {
+  /** The line that the next one hangs on; absent when the file holds no conversation. */
+  readonly leaf?: string;
+}
+
+/** Makes the conversation again as the model is to see it, from the lines of a transcript. Total: any lines will do. */
+export function rebuildConversation(
+  records: readonly JsonRecord[],
+  options: ChainOptions = {},
+): RebuiltConversation {
+  const { lines, tree, leaf } = selectChain(records, options);
+  const results = new Map<string, ToolResultBlock>();
+  for (const line of [...lines, ...tree]) {
+    if (line.type !== "user") continue;
+    for (const block of readUserBlocks(contentOf(line)))
+      if (block.type === "tool_result" && !results.has(block.tool_use_id))
+        results.set(block.tool_use_id, block);
+  }
+  const settled = settleTurns(arrangeTurns(lines), results);
+  return leaf === undefined ? settled : { ...settled, leaf };
+}
+
+/** Lines of one answer become one turn, even where results were written between them. */
+function arrangeTurns(lines: readonly ChainLine[]): readonly Turn[] {
+  const turns: Turn[] = [];
+  for (const line of lines.filter(wasSent)) {
+    const content = contentOf(line);
+    if (line.type === "user") {
+      addToUser(turns, content);
+      continue;
+    }
+    const blocks = readAssistantBlocks(content);
+    const at = line.messageId === undefined ? -1 : turns.findLastIndex(({ role }) => role === "assistant");
+    const open = turns[at];
+    if (open?.role === "assistant" && open.id === line.messageId)
+      turns[at] = { ...open, blocks: [...open.blocks, ...blocks] };
+    else
+      turns.push({
+        role: "assistant",
+        blocks,
+        ...(line.messageId === undefined ? {} : { id: line.messageId }),
+      });
+  }
+  return joinPausedAnswers(turns);
+}
+
+function addToUser(turns: Turn[], content: unknown): void {
+  const blocks = readUserBlocks(content).filter(({ type }) => type !== "tool_result");
+  const last = turns.at(-1);
+  if (last?.role !== "user") {
+    const isText = typeof content === "string" && blocks.length > 0;
+    turns.push({ role: "user", blocks, ...(isText ? { text: content } : {}) });
+  } else if (blocks.length > 0) {
+    turns[turns.length - 1] = joined(last.blocks, blocks, content);
+  }
+}
+
+function joined(before: readonly UserBlock[], added: readonly UserBlock[], content: unknown): Turn {
+  if (before.length === 0 && typeof content === "string")
+    return { role: "user", blocks: added, text: content };
+  return { role: "user", blocks: [...before, ...added] };
+}
+
+/** An answer that the provider paused goes on in the next one, so a server's call and its result meet again. */
+function joinPausedAnswers(turns: readonly Turn[]): readonly Turn[] {
+  return turns.reduce<Turn[]>((done, turn) => {
+    const last = done.at(-1);
+    const isPaused = last?.role === "assistant" && !last.blocks.some(({ type }) => type === "tool_use");
+    if (isPaused && turn.role === "assistant")
+      done[done.length - 1] = { ...turn, blocks: [...last.blocks, ...turn.blocks] };
+    else done.push(turn);
+    return done;
+  }, []);
+}
+
+/** Errors shown as answers never reached a model; the summary of a compaction did, whatever viewers do with it. */
+function wasSent({ type, record }: ChainLine): boolean {
+  if (type === "other" || record.isApiErrorMessage === true) return false;
+  return record.isVisibleInTranscriptOnly !== true || record.isCompactSummary === true;
+}
+
+function contentOf({ record }: ChainLine): unknown {
+  return isRecord(record.message) ? record.message.content : undefined;
+}

@@ -1,0 +1,95 @@
+import { join } from "node:path";
+import { Fault } from "../foundation/fault.ts";
+import { shown } from "../foundation/json-value.ts";
+
+/** Where the files of one session stand, below the folder of its project's transcripts. */
+export interface SessionFiles {
+  readonly transcript: string;
+  /** Holds what belongs to the session beside its transcript. */
+  readonly directory: string;
+  readonly subagents: string;
+  /** Results too long for the conversation. */
+  readonly toolResults: string;
+  agent(agentId: string): { readonly transcript: string; readonly meta: string };
+}
+
+/** Refuses with a Fault what is no session id, so that no path leaves the folder. */
+export function sessionFiles(transcripts: string, sessionId: string): SessionFiles {
+  const id = checkSessionId(sessionId);
+  const directory = join(transcripts, id);
+  const subagents = join(directory, "subagents");
+  return {
+    transcript: join(transcripts, `${id}.jsonl`),
+    directory,
+    subagents,
+    toolResults: join(directory, "tool-results"),
+    agent: (agentId) => {
+      const name = join(subagents, `agent-${checkAgentId(agentId)}`);
+      return { transcript: `${name}.jsonl`, meta: `${name}.meta.json` };
+    },
+  };
+}
+
+export interface TaskPlaces {
+  readonly platform: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** The temporary folder of the operating system. */
+  readonly temporaryDirectory: string;
+  /** The number of the user; absent on Windows. */
+  readonly userId?: number;
+  /** The name of the project's folder of transcripts. */
+  readonly projectName: string;
+}
+
+export interface TaskFiles {
+  readonly scratchpad: string;
+  readonly tasks: string;
+  output(taskId: string): string;
+}
+
+/** What background work of a session leaves while it runs; gone with the temporary folder. */
+export function taskFiles(places: TaskPlaces, sessionId: string): TaskFiles {
+  const session = join(temporaryRoot(places), projectFolder(places.projectName), checkSessionId(sessionId));
+  const tasks = join(session, "tasks");
+  return {
+    scratchpad: join(session, "scratchpad"),
+    tasks,
+    output: (taskId) => join(tasks, `${checkAgentId(taskId)}.output`),
+  };
+}
+
+const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+export function isSessionId(text: string): boolean {
+  return uuidPattern.test(text);
+}
+
+export function checkSessionId(text: string): string {
+  if (isSessionId(text)) return text;
+  throw new Fault("bad-session-id", `${shown(text)} is not a session id.`, {
+    advice: "A session id is a UUID, such as 3f0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00.",
+  });
+}
+
+export function isAgentId(text: string): boolean {
+  return /^[A-Za-z0-9_-]{1,64}$/.test(text);
+}
+
+export function checkAgentId(text: string): string {
+  if (isAgentId(text)) return text;
+  throw new Fault("bad-agent-id", `${shown(text)} is not the id of an agent or task.`, {
+    advice: "An id has up to 64 letters, digits, underscores and hyphens.",
+  });
+}
+
+function projectFolder(name: string): string {
+  if (/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$/.test(name)) return name;
+  throw new Fault("bad-project-name", `${shown(name)} cannot name the folder of a project.`);
+}
+
+function temporaryRoot({ platform, environment, temporaryDirectory, userId }: TaskPlaces): string {
+  const given = environment["CLAUDE_CODE_TMPDIR"];
+  const usual = platform === "darwin" ? "/tmp" : temporaryDirectory;
+  const owner = userId === undefined ? "claude" : `claude-${userId}`;
+  return join(given === undefined || given === "" ? usual : given, owner);
+}

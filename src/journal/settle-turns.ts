@@ -1,0 +1,109 @@
+import type {
+  AssistantBlock,
+  Message,
+  ToolResultBlock,
+  UserBlock,
+  UserMessage,
+} from "../conversation/message.ts";
+import { interruptedResult } from "./interrupted-calls.ts";
+
+/** A message in the making; results stand apart until it is known which call they answer. */
+export type Turn =
+  | {
+      readonly role: "user";
+      readonly blocks: readonly UserBlock[];
+      /** Set when the message is one plain text. */
+      readonly text?: string;
+    }
+  | { readonly role: "assistant"; readonly id?: string; readonly blocks: readonly AssistantBlock[] };
+
+export interface SettledConversation {
+  readonly messages: readonly Message[];
+  /** What was put in for calls of the last answer that have no result in the file. */
+  readonly interrupted: readonly ToolResultBlock[];
+}
+
+/**
+ * Makes a conversation that a provider accepts of whatever a file holds: it begins with a user, the roles alternate,
+ * every call is answered in the next message and nothing else is.
+ */
+export function settleTurns(
+  turns: readonly Turn[],
+  results: ReadonlyMap<string, ToolResultBlock>,
+): SettledConversation {
+  const first = turns.findIndex(({ role, blocks }) => role === "user" && blocks.length > 0);
+  const called = new Set<string>();
+  const messages: Message[] = [];
+  let interrupted: readonly ToolResultBlock[] = [];
+  for (const turn of first === -1 ? [] : turns.slice(first)) {
+    if (turn.role === "user") {
+      addMessage(messages, userMessage(turn));
+      continue;
+    }
+    const content = cleanAnswer(turn.blocks, called);
+    if (content.length === 0) continue;
+    addMessage(messages, { role: "assistant", content });
+    const ids = content.flatMap((block) =>
+      block.type === "tool_use" && "id" in block ? [block.id as string] : [],
+    );
+    addMessage(messages, {
+      role: "user",
+      content: ids.map((id) => results.get(id) ?? interruptedResult(id)),
+    });
+    interrupted = ids.filter((id) => !results.has(id)).map(interruptedResult);
+  }
+  return { messages, interrupted };
+}
+
+/** The conversation with one more message of the user, joined to the last where that is the user's too. */
+export function appendUserMessage(messages: readonly Message[], message: UserMessage): readonly Message[] {
+  const joined = [...messages];
+  addMessage(joined, message);
+  return joined;
+}
+
+function addMessage(messages: Message[], message: Message): void {
+  if (message.content.length === 0) return;
+  const last = messages.at(-1);
+  if (last?.role === "user" && message.role === "user") {
+    messages[messages.length - 1] = { role: "user", content: [...blocksOf(last), ...blocksOf(message)] };
+  } else if (last?.role === "assistant" && message.role === "assistant") {
+    messages[messages.length - 1] = { role: "assistant", content: [...last.content, ...message.content] };
+  } else messages.push(message);
+}
+
+function blocksOf({ content }: UserMessage): readonly UserBlock[] {
+  return typeof content === "string" ? [{ type: "text", text: content }] : content;
+}
+
+function userMessage({ blocks, text }: Extract<Turn, { role: "user" }>): UserMessage {
+  return { role: "user", content: text ?? blocks };
+}
+
+/** Leaves out what makes a provider refuse the answer: calls named twice, server tools cut in half, thinking at the end. */
+function cleanAnswer(blocks: readonly AssistantBlock[], called: Set<string>): readonly AssistantBlock[] {
+  const begun = new Set(blocks.flatMap((block) => serverCall(block) ?? []));
+  const ended = new Set(blocks.flatMap((block) => serverResult(block) ?? []));
+  const kept = blocks.filter((block) => {
+    if (block.type === "tool_use" && "id" in block && typeof block.id === "string") {
+      if (called.has(block.id)) return false;
+      called.add(block.id);
+      return true;
+    }
+    const [call, result] = [serverCall(block), serverResult(block)];
+    return (call === undefined || ended.has(call)) && (result === undefined || begun.has(result));
+  });
+  const end = kept.findLastIndex(({ type }) => type !== "thinking" && type !== "redacted_thinking");
+  return kept.slice(0, end + 1);
+}
+
+/** Providers name their own calls `…_tool_use` and the results of these `…_tool_result`. */
+function serverCall(block: AssistantBlock): string | undefined {
+  const isCall = block.type.endsWith("_tool_use") && "id" in block && typeof block.id === "string";
+  return isCall ? (block.id as string) : undefined;
+}
+
+function serverResult(block: AssistantBlock): string | undefined {
+  const isResult = block.type.endsWith("_tool_result") && "tool_use_id" in block;
+  return isResult && typeof block.tool_use_id === "string" ? block.tool_use_id : undefined;
+}

@@ -1,0 +1,386 @@
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import type { Message, ToolResultBlock, UserMessage } from "../conversation/message.ts";
+import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
+import type { Model } from "../model/model.ts";
+import { createScriptedModel } from "../testing/scripted-model.ts";
+import { createSessionFiles } from "../tools/file-ledger.ts";
+import { defineTool, type Tool } from "../tools/tool.ts";
+import { runAgentLoop } from "./agent-loop.ts";
+import type { LoopInput, LoopPorts } from "./loop-ports.ts";
+
+interface Run {
+  readonly events: readonly RunEvent[];
+  readonly ending: RunEnding;
+  readonly messages: readonly Message[];
+}
+
+const never = new AbortController().signal;
+
+async function run(
+  model: Model,
+  tools: readonly Tool[] = [],
+  more: {
+    input?: Partial<LoopInput>;
+    ports?: Partial<LoopPorts>;
+    signal?: AbortSignal;
+    watch?: (event: RunEvent) => void;
+  } = {},
+): Promise<Run> {
+  let clock = 0;
+  const ports: LoopPorts = {
+    model,
+    tools,
+    admit: async ({ input }) => ({ type: "allowed", input }),
+    toolContext: (callId, { signal, progress }) => ({
+      signal,
+      progress,
+      callId,
+      directory: "/",
+      workingDirectories: ["/"],
+      agent: { id: "a1", name: "main" },
+      files: createSessionFiles().forAgent(),
+      host: {},
+      environment: {},
+      outputDirectory: "/",
+    }),
+    takeMessages: () => [],
+    now: () => {
+      clock += 1;
+      return clock;
+    },
+    ...more.ports,
+  };
+  const prompt: UserMessage = { role: "user", content: "Go." };
+  const input: LoopInput = { system: ["Work."], history: [], prompt, maxTurns: 50, ...more.input };
+  const events: RunEvent[] = [];
+  for await (const event of runAgentLoop(input, ports, more.signal ?? never)) {
+    events.push(event);
+    more.watch?.(event);
+  }
+  const last = events.at(-1);
+  if (last?.type !== "run-ended") throw new Error("the run did not end");
+  const messages = events.flatMap((event) =>
+    event.type === "user-added" || event.type === "assistant-answered" ? [event.message] : [],
+  );
+  return { events, ending: last.ending, messages };
+}
+
+function echo(name: string, more: Partial<Tool> = {}): Tool {
+  return defineTool<{ text: string }>({
+    name,
+    description: "Says it again.",
+    effect: "read",
+    input: z.object({ text: z.string() }),
+    call: async ({ text }) => ({ content: `${name}: ${text}`, data: { text } }),
+    ...(more as object),
+  });
+}
+
+function resultsOf(message: Message | undefined): ToolResultBlock[] {
+  if (message === undefined || typeof message.content === "string") return [];
+  return message.content.filter((block): block is ToolResultBlock => block.type === "tool_result");
+}
+
+describe("turns", () => {
+  test("a text ends the run, with usage and turns counted", async () => {
+    const { ending, messages } = await run(createScriptedModel(["Done."]));
+    expect(ending).toMatchObject({
+      status: "completed",
+      reason: "end_turn",
+      text: "Done.",
+      totals: { turns: 1, toolUses: 0 },
+    });
+    expect(ending.totals.usage.outputTokens).toBeGreaterThan(0);
+    expect(messages.map(({ role }) => role)).toEqual(["user", "assistant"]);
+  });
+
+  test("calls are run, answered in order in one message, and the model goes on", async () => {
+    const model = createScriptedModel([
+      {
+        text: "Looking.",
+        calls: [
+          { name: "A", input: { text: "1" } },
+          { name: "B", input: { text: "2" } },
+        ],
+      },
+      "Both seen.",
+    ]);
+    const { messages, ending } = await run(model, [echo("A"), echo("B")]);
+    expect(resultsOf(messages[2]).map(({ content }) => content)).toEqual(["A: 1", "B: 2"]);
+    expect(ending).toMatchObject({ text: "Both seen.", totals: { turns: 2, toolUses: 2 } });
+    model.finish();
+  });
+
+  test("[TRN-2] every message is handed out before the next step begins", async () => {
+    const order: string[] = [];
+    const tool = echo("A", { call: async () => ({ content: String(order.push("tool ran")) }) });
+    const model = createScriptedModel([{ calls: [{ name: "A", input: { text: "" } }] }, "End."]);
+    await run(model, [tool], { watch: (event) => order.push(event.type) });
+    const wanted = [
+      "user-added",
+      "assistant-answered",
+      "tool ran",
+      "user-added",
+      "assistant-answered",
+      "run-ended",
+    ];
+    expect(order.filter((entry) => wanted.includes(entry))).toEqual(wanted);
+  });
+
+  test("a paused turn is taken up again with what was said so far", async () => {
+    const model = createScriptedModel([{ text: "Half", stopReason: "pause_turn" }, "whole."]);
+    const { ending } = await run(model);
+    expect(ending.text).toBe("whole.");
+    expect(model.requests[1]?.messages.at(-1)?.role).toBe("assistant");
+  });
+
+  test("messages from outside are read between turns and keep a run going that would end", async () => {
+    const mail: UserMessage[] = [{ role: "user", content: "One more thing." }];
+    const model = createScriptedModel(["First.", "Second."]);
+    const { ending } = await run(model, [], {
+      ports: { takeMessages: () => (model.requests.length > 0 ? mail.splice(0) : []) },
+    });
+    expect(ending.text).toBe("Second.");
+    expect(model.requests[1]?.messages.at(-1)).toMatchObject({ content: "One more thing." });
+  });
+});
+
+describe("[TLS-10] calls that cannot be run", () => {
+  test("a tool that is not there is answered with what is available", async () => {
+    const model = createScriptedModel([{ calls: [{ name: "Nope", input: {} }] }, "Sorry."]);
+    const { messages } = await run(model, [echo("A"), echo("B")]);
+    expect(resultsOf(messages[2])).toMatchObject([
+      { is_error: true, content: 'There is no tool "Nope" here. Available: A, B.' },
+    ]);
+  });
+
+  test("the model sees exactly the tools it has", async () => {
+    const model = createScriptedModel(["Hi."]);
+    await run(model, [echo("A")]);
+    expect(model.requests[0]?.tools.map(({ name }) => name)).toEqual(["A"]);
+    expect(model.requests[0]?.tools[0]?.inputSchema).toMatchObject({ type: "object", required: ["text"] });
+  });
+
+  test("a bad input is answered with the field and what was expected", async () => {
+    const model = createScriptedModel([{ calls: [{ name: "A", input: { text: 7 } }] }, "Sorry."]);
+    const { messages } = await run(model, [echo("A")]);
+    expect(resultsOf(messages[2])[0]?.content).toMatch(/The input of A is not valid\. `text`/);
+  });
+
+  test("a refused call is answered, listed, and the run goes on", async () => {
+    const model = createScriptedModel([{ calls: [{ name: "A", input: { text: "x" } }] }, "Without it."]);
+    const { ending, messages } = await run(model, [echo("A")], {
+      ports: { admit: async () => ({ type: "denied", because: "no" }) },
+    });
+    expect(ending).toMatchObject({ status: "completed", denials: [{ because: "no", call: { name: "A" } }] });
+    expect(resultsOf(messages[2])).toMatchObject([{ content: "no", is_error: true }]);
+  });
+
+  test("a guard that throws does not let through", async () => {
+    const model = createScriptedModel([{ calls: [{ name: "A", input: { text: "x" } }] }, "Well."]);
+    const ran: string[] = [];
+    const tool = echo("A", { call: async () => ({ content: String(ran.push("A")) }) });
+    const { ending } = await run(model, [tool], {
+      ports: { admit: () => Promise.reject(new Error("broken")) },
+    });
+    expect(ran).toEqual([]);
+    expect(ending.denials).toHaveLength(1);
+  });
+
+  test("an input that was changed on admission is checked again", async () => {
+    const model = createScriptedModel([{ calls: [{ name: "A", input: { text: "x" } }] }, "Ok."]);
+    const { messages } = await run(model, [echo("A")], {
+      ports: { admit: async () => ({ type: "allowed", input: { text: 3 } }) },
+    });
+    expect(resultsOf(messages[2])[0]).toMatchObject({ is_error: true });
+  });
+
+  test("a tool that throws is an error for the model, not for the run", async () => {
+    const tool = echo("A", { call: () => Promise.reject(new Error("disk on fire")) });
+    const model = createScriptedModel([{ calls: [{ name: "A", input: { text: "x" } }] }, "I see."]);
+    const { ending, messages } = await run(model, [tool]);
+    expect(ending.status).toBe("completed");
+    expect(resultsOf(messages[2])).toMatchObject([{ content: "disk on fire", is_error: true }]);
+  });
+
+  test("a call cut off by the output limit is not run", async () => {
+    const ran: string[] = [];
+    const tool = echo("A", { call: async () => ({ content: String(ran.push("A")) }) });
+    const call = { name: "A", input: { text: "x" } };
+    const model = createScriptedModel([{ calls: [call, call], stopReason: "max_tokens" }, "Shorter."]);
+    const { messages } = await run(model, [tool]);
+    expect(ran).toHaveLength(1);
+    expect(resultsOf(messages[2]).map(({ is_error }) => is_error ?? false)).toEqual([false, true]);
+  });
+});
+
+describe("running together", () => {
+  /** A tool whose calls wait for each other, so that they can only end when they run at the same time. */
+  function meeting(name: string, size: number, more: Partial<Tool> = {}): Tool {
+    let open = () => {};
+    let here = 0;
+    const all = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const call = async () => {
+      here += 1;
+      if (here === size) open();
+      await all;
+      return { content: "met" };
+    };
+    return echo(name, { call, ...more });
+  }
+
+  test("reading calls run at the same time", async () => {
+    const call = { name: "A", input: { text: "" } };
+    const model = createScriptedModel([{ calls: [call, call, call] }, "Done."]);
+    const { ending } = await run(model, [meeting("A", 3)]);
+    expect(ending.status).toBe("completed");
+  });
+
+  test("others run one by one, in order", async () => {
+    const log: string[] = [];
+    const tool = echo("W", {
+      effect: "edit",
+      call: async (input) => {
+        const { text } = input as { text: string };
+        log.push(`start ${text}`);
+        await Promise.resolve();
+        log.push(`end ${text}`);
+        return { content: "ok" };
+      },
+    });
+    const calls = ["1", "2", "3"].map((text) => ({ name: "W", input: { text } }));
+    await run(createScriptedModel([{ calls }, "Done."]), [tool]);
+    expect(log).toEqual(["start 1", "end 1", "start 2", "end 2", "start 3", "end 3"]);
+  });
+
+  test("admission is asked in the order of the calls, before any of them runs", async () => {
+    const log: string[] = [];
+    const tool = echo("A", { call: async () => ({ content: String(log.push("ran")) }) });
+    const calls = ["1", "2"].map((text) => ({ name: "A", input: { text } }));
+    await run(createScriptedModel([{ calls }, "Done."]), [tool], {
+      ports: {
+        admit: async ({ input }) => {
+          log.push(`asked ${(input as { text: string }).text}`);
+          return { type: "allowed", input };
+        },
+      },
+    });
+    expect(log).toEqual(["asked 1", "asked 2", "ran", "ran"]);
+  });
+});
+
+describe("endings", () => {
+  test("the turn limit ends as partial, with what there is", async () => {
+    const loop = { text: "Again.", calls: [{ name: "A", input: { text: "" } }], times: "any" as const };
+    const { ending } = await run(createScriptedModel([loop]), [echo("A")], { input: { maxTurns: 3 } });
+    expect(ending).toMatchObject({
+      status: "partial",
+      reason: "max_turns",
+      text: "Again.",
+      totals: { turns: 3 },
+    });
+  });
+
+  test("where it is asked for, a last turn without tools hands in what there is", async () => {
+    const model = createScriptedModel([{ calls: [{ name: "A", input: { text: "" } }] }, "So far: half."]);
+    const { ending } = await run(model, [echo("A")], { input: { maxTurns: 1, lastTurn: true } });
+    expect(ending).toMatchObject({ status: "partial", reason: "max_turns", text: "So far: half." });
+    expect(model.requests[1]?.toolChoice).toBe("none");
+  });
+
+  test("a budget ends the run before the next turn", async () => {
+    const loop = {
+      calls: [{ name: "A", input: { text: "" } }],
+      usage: { outputTokens: 1_000_000 },
+      times: "any" as const,
+    };
+    const price = { input: 0, output: 2, cacheRead: 0, cacheWrite: 0 };
+    const { ending } = await run(createScriptedModel([loop], { facts: { price } }), [echo("A")], {
+      input: { maxCost: 5 },
+    });
+    expect(ending).toMatchObject({ status: "partial", reason: "max_budget", totals: { turns: 3, cost: 6 } });
+  });
+
+  test("an agent that ends without a word is asked once", async () => {
+    const model = createScriptedModel([{ blocks: [] }, "Here it is."]);
+    expect((await run(model, [], { input: { askWhenSilent: true } })).ending.text).toBe("Here it is.");
+    const silent = createScriptedModel([{ blocks: [] }, { blocks: [] }]);
+    expect((await run(silent, [], { input: { askWhenSilent: true } })).ending).toMatchObject({
+      status: "completed",
+      text: "",
+    });
+  });
+
+  test.each([
+    ["refusal", "failed", "refusal"],
+    ["max_tokens", "partial", "max_tokens"],
+    ["model_context_window_exceeded", "partial", "context_full"],
+    ["stop_sequence", "completed", "stop_sequence"],
+  ] as const)("a stop by %s ends as %s", async (stopReason, status, reason) => {
+    expect((await run(createScriptedModel([{ text: "x", stopReason }]))).ending).toMatchObject({
+      status,
+      reason,
+    });
+  });
+
+  test("a model that fails ends the run as failed, with the code", async () => {
+    const { ending } = await run(createScriptedModel([{ fault: "unauthorized" }]));
+    expect(ending).toMatchObject({ status: "failed", reason: "unauthorized" });
+    expect(ending.error).toBeDefined();
+  });
+
+  test("the reminder stands in every user message, for good", async () => {
+    const model = createScriptedModel([{ calls: [{ name: "A", input: { text: "" } }] }, "Done."]);
+    const { messages } = await run(model, [echo("A")], { input: { reminder: "Do not write." } });
+    for (const message of messages.filter(({ role }) => role === "user")) {
+      expect(JSON.stringify(message.content)).toContain("Do not write.");
+    }
+    expect(model.requests[1]?.messages[0]).toBe(model.requests[0]?.messages[0]);
+  });
+});
+
+describe("stopping", () => {
+  test("before the start nothing is asked", async () => {
+    const model = createScriptedModel(["Hi."]);
+    const { ending } = await run(model, [], { signal: AbortSignal.abort() });
+    expect(ending).toMatchObject({ status: "stopped", reason: "aborted" });
+    expect(model.requests).toHaveLength(0);
+  });
+
+  test("in the middle of an answer the answer is dropped and the conversation can go on", async () => {
+    const controller = new AbortController();
+    const { ending, messages } = await run(
+      createScriptedModel([{ text: "A long answer.", fault: "stall", after: 1 }]),
+      [],
+      {
+        signal: controller.signal,
+        watch: (event) =>
+          event.type === "model-streamed" && event.event.type === "text-delta" && controller.abort(),
+      },
+    );
+    expect(ending.status).toBe("stopped");
+    expect(messages.map(({ role }) => role)).toEqual(["user"]);
+  });
+
+  test("in the middle of calls every call is answered", async () => {
+    const controller = new AbortController();
+    const slow = echo("S", {
+      effect: "edit",
+      call: (_input, { signal }) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener("abort", () => reject(signal.reason));
+          controller.abort();
+        }),
+    });
+    const calls = ["1", "2"].map((text) => ({ name: "S", input: { text } }));
+    const { ending, messages } = await run(createScriptedModel([{ calls }]), [slow], {
+      signal: controller.signal,
+    });
+    expect(ending.status).toBe("stopped");
+    expect(resultsOf(messages[2])).toHaveLength(2);
+    expect(resultsOf(messages[2]).every(({ is_error }) => is_error)).toBe(true);
+  });
+});

@@ -1,0 +1,173 @@
+import type {
+  MessageCreateParamsStreaming,
+  MessageParam,
+  ThinkingConfigParam,
+  ToolChoice,
+  ToolUnion,
+} from "@anthropic-ai/sdk/resources/messages";
+import type { Message } from "../conversation/message.ts";
+import { chooseEffort } from "./anthropic-effort.ts";
+import { toWireMessage, type WireMessage } from "./anthropic-wire.ts";
+import { type Breakpoint, planBreakpoints } from "./cache-breakpoints.ts";
+import type { ModelRequest, ServerTool, ToolSpecification } from "./model.ts";
+import type { ModelTraits } from "./model-catalog.ts";
+
+export interface RequestTarget {
+  /** The id as the provider knows it. */
+  readonly model: string;
+  readonly contextWindow: number;
+  readonly maxOutputTokens: number;
+  readonly traits: ModelTraits;
+}
+
+export interface BuildOptions {
+  /** Leaves out earlier thinking, for a provider that refused it because another model or account wrote it. */
+  readonly withoutThinking?: boolean;
+}
+
+export interface RequestBuilder {
+  build(request: ModelRequest, options?: BuildOptions): MessageCreateParamsStreaming;
+}
+
+/**
+ * Turns requests into parameters of the Messages API. Messages seen before are not converted again, so a turn costs
+ * what is new in it; the request itself is never changed.
+ */
+export function createRequestBuilder(target: RequestTarget): RequestBuilder {
+  const converted = new WeakMap<Message, WireMessage | "nothing">();
+  const specified = new WeakMap<readonly ToolSpecification[], readonly ToolUnion[]>();
+
+  function convert(message: Message): WireMessage | undefined {
+    const known = converted.get(message);
+    if (known !== undefined) return known === "nothing" ? undefined : known;
+    const fresh = toWireMessage(message);
+    converted.set(message, fresh ?? "nothing");
+    return fresh;
+  }
+
+  function convertTools(request: ModelRequest): readonly ToolUnion[] {
+    let tools = specified.get(request.tools);
+    if (tools === undefined) {
+      tools = request.tools.map(toWireTool);
+      specified.set(request.tools, tools);
+    }
+    const server = target.traits.serverTools ? (request.serverTools ?? []) : [];
+    return server.length === 0 ? tools : [...tools, ...server.map(toWireServerTool)];
+  }
+
+  return {
+    build(request, options = {}) {
+      const tools = convertTools(request);
+      const system = request.system.filter((text) => text.trim() !== "");
+      const messages = wireMessages(request.messages, convert, options.withoutThinking === true);
+      const plan = planBreakpoints(messages, { tools: tools.length > 0, system: system.length > 0 });
+      const settings = thinkingSettings(request, target, options);
+      return {
+        model: target.model,
+        max_tokens: settings.maxTokens,
+        stream: true,
+        ...(settings.thinking === undefined ? {} : { thinking: settings.thinking }),
+        ...(settings.effort === undefined ? {} : { output_config: { effort: settings.effort } }),
+        ...(tools.length === 0 ? {} : { ...toolChoice(request, target), tools: withMark(tools, plan.tools) }),
+        ...(system.length === 0
+          ? {}
+          : { system: withMark(system.map((text) => ({ type: "text" as const, text })), plan.system) }),
+        // The blocks were written after the parameter types; media types are the caller's text.
+        messages: withMarks(messages, plan.conversation) as MessageParam[],
+      };
+    },
+  };
+}
+
+const mark = { cache_control: { type: "ephemeral" } } as const;
+
+function wireMessages(
+  messages: readonly Message[],
+  convert: (message: Message) => WireMessage | undefined,
+  withoutThinking: boolean,
+): readonly WireMessage[] {
+  const all = messages.flatMap((message) => convert(message) ?? []);
+  if (!withoutThinking) return all;
+  return all.flatMap((message) => {
+    const content = message.content.filter(({ type }) => type !== "thinking" && type !== "redacted_thinking");
+    return content.length === 0 ? [] : [{ role: message.role, content }];
+  });
+}
+
+function withMark<T extends object>(list: readonly T[], isMarked: boolean): T[] {
+  return list.map((item, index) => (isMarked && index === list.length - 1 ? { ...item, ...mark } : item));
+}
+
+function withMarks(messages: readonly WireMessage[], breakpoints: readonly Breakpoint[]): WireMessage[] {
+  const marked = [...messages];
+  for (const { message: at, block } of breakpoints) {
+    const message = marked[at];
+    if (message === undefined) continue;
+    marked[at] = {
+      role: message.role,
+      content: message.content.map((item, index) => (index === block ? { ...item, ...mark } : item)),
+    };
+  }
+  return marked;
+}
+
+function toWireTool({ name, description, inputSchema }: ToolSpecification): ToolUnion {
+  return { name, description, input_schema: { ...inputSchema, type: "object" } };
+}
+
+function toWireServerTool(tool: ServerTool): ToolUnion {
+  return {
+    type: "web_search_20250305",
+    name: tool.name,
+    ...(tool.maxUses === undefined ? {} : { max_uses: tool.maxUses }),
+    ...(tool.allowedDomains === undefined ? {} : { allowed_domains: [...tool.allowedDomains] }),
+    ...(tool.blockedDomains === undefined ? {} : { blocked_domains: [...tool.blockedDomains] }),
+  };
+}
+
+function isForced(request: ModelRequest, target: RequestTarget): boolean {
+  return typeof request.toolChoice === "object" && target.traits.forcedTool;
+}
+
+/** A model that cannot be forced to a tool is left to choose; whoever asked sees from the answer whether it did. */
+function toolChoice(request: ModelRequest, target: RequestTarget): { readonly tool_choice?: ToolChoice } {
+  const { toolChoice: choice } = request;
+  if (choice === "none") return { tool_choice: { type: "none" } };
+  if (typeof choice !== "object" || !isForced(request, target)) return {};
+  return { tool_choice: { type: "tool", name: choice.tool } };
+}
+
+interface ThinkingSettings {
+  readonly maxTokens: number;
+  readonly thinking?: ThinkingConfigParam;
+  readonly effort?: "low" | "medium" | "high" | "xhigh" | "max";
+}
+
+/** The part of the window that is kept for an answer of which nobody said how long it may be. */
+const answerShare = 0.16;
+
+function thinkingSettings(
+  request: ModelRequest,
+  target: RequestTarget,
+  options: BuildOptions,
+): ThinkingSettings {
+  const { traits } = target;
+  const usual = Math.min(target.maxOutputTokens, Math.floor(target.contextWindow * answerShare));
+  const maxTokens = Math.max(1, Math.min(request.maxTokens ?? usual, target.maxOutputTokens));
+  const chosen = chooseEffort(request.effort, traits);
+  const effort = chosen.level === undefined ? {} : { effort: chosen.level };
+  if (traits.thinking === "always") return { maxTokens, thinking: shownThinking, ...effort };
+  if (traits.thinking === "adaptive") {
+    if (!isForced(request, target)) return { maxTokens, thinking: shownThinking, ...effort };
+    // Forcing a tool and thinking exclude each other, and the highest efforts cannot do without thinking.
+    const isHighest = chosen.level === "xhigh" || chosen.level === "max";
+    return { maxTokens, thinking: { type: "disabled" }, ...(isHighest ? { effort: "high" } : effort) };
+  }
+  const budget = Math.min(chosen.budget ?? 0, maxTokens - 1024);
+  const mayThink = traits.thinking === "budget" && !isForced(request, target) && !options.withoutThinking;
+  if (!mayThink || budget < 1024) return { maxTokens, ...effort };
+  return { maxTokens, thinking: { type: "enabled", budget_tokens: budget }, ...effort };
+}
+
+/** Without it the newest models keep what they say between calls to themselves, and a watcher sees nothing. */
+const shownThinking: ThinkingConfigParam = { type: "adaptive", display: "summarized" };

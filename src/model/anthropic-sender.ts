@@ -1,0 +1,90 @@
+import type { Anthropic } from "@anthropic-ai/sdk";
+import type { MessageCreateParamsStreaming } from "@anthropic-ai/sdk/resources/messages";
+import { abortable } from "../foundation/abort.ts";
+import { ModelFault } from "./model-fault.ts";
+import { createHttpFetch } from "./run-http-request.ts";
+import type { StallLimits } from "./stall-watch.ts";
+
+/** Where the provider is, and what proves that we may ask it. */
+export interface AnthropicAccess {
+  readonly apiKey?: string;
+  readonly authToken?: string;
+  readonly baseUrl?: string;
+  /** Asked for a key before each request; whoever gives it decides how long a key is kept. */
+  readonly apiKeyHelper?: () => Promise<string>;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** How requests travel; absent means our own over node:http. */
+  readonly fetch?: typeof globalThis.fetch;
+}
+
+export interface AnthropicSender {
+  readonly baseUrl: string;
+  /** Resolves when the answer begins; its body is a stream of server-sent events. */
+  send(
+    parameters: MessageCreateParamsStreaming,
+    options: { readonly signal: AbortSignal; readonly timeouts: StallLimits },
+  ): Promise<Response>;
+}
+
+const usualBaseUrl = "https://api.anthropic.com";
+
+export function createAnthropicSender(access: AnthropicAccess): AnthropicSender {
+  const baseUrl = access.baseUrl ?? usualBaseUrl;
+  let client: Promise<Anthropic> | undefined;
+
+  return {
+    baseUrl,
+    async send(parameters, { signal, timeouts }) {
+      client ??= createClient(access, baseUrl);
+      const sdk = await abortable(client, signal);
+      const key = access.apiKeyHelper === undefined ? undefined : await abortable(askHelper(access.apiKeyHelper), signal);
+      // `messages.create` prints warnings about models to the console; the request underneath is the same.
+      return sdk
+        .post("/v1/messages", {
+          body: parameters,
+          stream: true,
+          signal,
+          timeout: Math.ceil(timeouts.firstTokenMs) + 1000,
+          ...(key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } }),
+        })
+        .asResponse();
+    },
+  };
+}
+
+async function createClient(access: AnthropicAccess, baseUrl: string): Promise<Anthropic> {
+  const { Anthropic } = await import("@anthropic-ai/sdk");
+  return new Anthropic({
+    baseURL: baseUrl,
+    ...credential(access),
+    // Retries are ours: they see all agents and what the provider asked of each.
+    maxRetries: 0,
+    logLevel: "off",
+    fetch: access.fetch ?? createHttpFetch(),
+  });
+}
+
+/** The SDK takes one credential. Given none it would look for one on this machine, which could then reach a strange server. */
+function credential({ apiKey, authToken, apiKeyHelper, headers = {} }: AnthropicAccess) {
+  if (apiKeyHelper === undefined && apiKey !== undefined) return { apiKey, defaultHeaders: headers };
+  if (apiKeyHelper === undefined && authToken !== undefined) return { authToken, defaultHeaders: headers };
+  return { apiKey: "none", defaultHeaders: { authorization: null, ...headers } };
+}
+
+async function askHelper(helper: () => Promise<string>): Promise<string> {
+  let key = "";
+  try {
+    key = (await helper()).trim();
+  } catch (error) {
+    throw helperFault(`failed: ${error instanceof Error ? error.message : String(error)}`, error);
+  }
+  if (key === "") throw helperFault("gave no key");
+  return key;
+}
+
+function helperFault(what: string, cause?: unknown): ModelFault {
+  return new ModelFault("unauthorized", `The apiKeyHelper of your settings ${what}.`, {
+    advice: "Run its command by hand and mend it, or set ANTHROPIC_API_KEY instead.",
+    ...(cause === undefined ? {} : { cause }),
+  });
+}

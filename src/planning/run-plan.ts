@@ -1,0 +1,34 @@
+import type { PermissionPolicy } from "../permissions/decide.ts";
+import type { GrantedTool, SpawnRule } from "../tools/tool-grants.ts";
+
+/** A decided value and where it came from, so that a person can be told. */
+export interface Decided<T> {
+  readonly value: T;
+  readonly from: string;
+}
+
+/** One run, decided completely before it starts. Plain data: it survives JSON. */
+export interface RunPlan {
+  readonly sessionId: string;
+  readonly agent: { readonly id: string; readonly name: string };
+  readonly model: Decided<string>;
+  readonly effort?: Decided<string | number>;
+  readonly tools: readonly GrantedTool[];
+  readonly spawn: SpawnRule;
+  readonly policy: PermissionPolicy;
+  readonly modeFrom: string;
+  readonly system: readonly string[];
+  readonly reminder?: string;
+  /** Put before the person's own first prompt. */
+  readonly initialPrompt?: string;
+  /** Absent: no limit. */
+  readonly maxTurns?: Decided<number>;
+  readonly maxBudget?: Decided<number>;
+  readonly directory: string;
+  /** What was asked for and did not count, each as one sentence. */
+  readonly notes: readonly string[];
+}
+
+export type Planned =
+  | { readonly type: "planned"; readonly plan: RunPlan }
+  | { readonly type: "refused"; readonly because: string; readonly advice?: string };

@@ -1,0 +1,69 @@
+import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
+import { Fault } from "../foundation/fault.ts";
+import { createFeed } from "../foundation/feed.ts";
+
+/** What a run gives back at its end. */
+export interface RunResult<Output = unknown> extends RunEnding {
+  readonly sessionId: string;
+  readonly output?: Output;
+}
+
+/** A run that goes on: await it for the result, iterate it for what happens, stop it. */
+export interface RunHandle<Output = unknown> extends PromiseLike<RunResult<Output>>, AsyncIterable<RunEvent> {
+  readonly sessionId: string;
+  /** Resolves with the result; never rejects for what a model or tool did. */
+  readonly result: Promise<RunResult<Output>>;
+  /** Ends the run and its tools; the result then says `stopped`. */
+  stop(reason?: string): Promise<RunResult<Output>>;
+}
+
+export interface RunDriver {
+  readonly events: (signal: AbortSignal) => AsyncIterable<RunEvent>;
+  readonly sessionId: string;
+  readonly signal?: AbortSignal;
+  /** Runs once when everything is over, before the result is told. */
+  readonly finish?: () => void | Promise<void>;
+}
+
+/** Starts driving at once; whoever subscribes in the same tick misses nothing. */
+export function startRun<Output>(driver: RunDriver): RunHandle<Output> {
+  const controller = new AbortController();
+  const feed = createFeed<RunEvent>();
+  const signal =
+    driver.signal === undefined ? controller.signal : AbortSignal.any([driver.signal, controller.signal]);
+  const result = drive<Output>(driver, signal, feed.publish).finally(() => feed.end());
+  // The caller may only iterate; a failure then still reaches them through `result`.
+  result.catch(() => undefined);
+  return {
+    sessionId: driver.sessionId,
+    result,
+    // biome-ignore lint/suspicious/noThenProperty: a handle is awaited for its result
+    then: (fulfilled, rejected) => result.then(fulfilled, rejected),
+    [Symbol.asyncIterator]: () => feed.subscribe(),
+    stop(reason = "stopped") {
+      controller.abort(new Fault(reason, "The run was stopped."));
+      return result;
+    },
+  };
+}
+
+async function drive<Output>(
+  driver: RunDriver,
+  signal: AbortSignal,
+  publish: (event: RunEvent) => void,
+): Promise<RunResult<Output>> {
+  // Whoever iterates the handle subscribes before the first event is made.
+  await Promise.resolve();
+  let ending: RunEnding | undefined;
+  try {
+    for await (const event of driver.events(signal)) {
+      if (event.type === "run-ended") ending = event.ending;
+      publish(event);
+    }
+  } finally {
+    await driver.finish?.();
+  }
+  if (ending === undefined) throw new Fault("run-without-end", "The run ended without saying how.");
+  // The output was checked against the caller's own schema before it became part of the ending.
+  return { ...ending, sessionId: driver.sessionId } as RunResult<Output>;
+}

@@ -1,0 +1,68 @@
+import { randomBytes } from "node:crypto";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { errorCode, fileFault } from "./file-fault.ts";
+
+export interface WholeFileOptions {
+  /** Waits until the bytes are on the disk itself, for files that must outlive a power cut. */
+  readonly durable?: boolean;
+}
+
+/** Makes a file appear with all of its text at once, for this user only; a file that is already there is left alone. */
+export function createWholeFile(
+  file: string,
+  text: string,
+  options: WholeFileOptions = {},
+): "created" | "exists" {
+  return throughTemporary(file, text, options, (temporary) => {
+    try {
+      linkSync(temporary, file);
+      return "created";
+    } catch (error) {
+      if (errorCode(error) === "EEXIST") return "exists";
+      if (!linkless.has(errorCode(error) ?? "")) throw error;
+    }
+    if (existsSync(file)) return "exists";
+    renameSync(temporary, file);
+    return "created";
+  });
+}
+
+/** Puts a new text in the place of whatever the file holds, in one step. */
+export function replaceWholeFile(file: string, text: string, options: WholeFileOptions = {}): void {
+  throughTemporary(file, text, options, (temporary) => renameSync(temporary, file));
+}
+
+/** File systems without hard links say so in different ways. */
+const linkless = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EINVAL", "EMLINK"]);
+
+function throughTemporary<Result>(
+  file: string,
+  text: string,
+  { durable = false }: WholeFileOptions,
+  place: (temporary: string) => Result,
+): Result {
+  const temporary = `${file}.${randomBytes(6).toString("hex")}.tmp`;
+  try {
+    const descriptor = openSync(temporary, "wx", 0o600);
+    try {
+      writeFileSync(descriptor, text);
+      if (durable) fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+    return place(temporary);
+  } catch (error) {
+    throw fileFault("write", file, error);
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}

@@ -1,0 +1,113 @@
+import type { Message } from "../conversation/message.ts";
+import type { Usage } from "../conversation/usage.ts";
+import type { JsonRecord } from "../foundation/json-value.ts";
+import type { ModelRequest } from "../model/model.ts";
+import { findAnthropicFlaw } from "./anthropic-flaws.ts";
+import type { Piece, ScriptedAnswer } from "./scripted-answer.ts";
+import { faultKinds } from "./scripted-answer.ts";
+import { listOf, type StatusFault, textOfValue, type Wire, type WireStream } from "./wire.ts";
+
+/** The Anthropic Messages protocol. */
+export const anthropicWire: Wire = {
+  readRequest: readAnthropicRequest,
+  findFlaw: findAnthropicFlaw,
+  statusOf: (fault) => faultKinds[fault].status ?? 500,
+  errorBody: (fault, message) => ({
+    type: "error",
+    error: { type: errorTypes[fault], message },
+    request_id: "req_fake",
+  }),
+  whole: (answer, model, usage) => ({
+    ...openMessage(answer, model),
+    content: answer.blocks,
+    stop_reason: answer.stopReason,
+    usage: usageOf(usage),
+  }),
+  openStream,
+};
+
+function openStream(answer: ScriptedAnswer, body: JsonRecord, usage: Usage): WireStream {
+  const model = textOfValue(body["model"]);
+  return {
+    begin: () =>
+      event("message_start", {
+        message: { ...openMessage(answer, model), content: [], usage: { ...usageOf(usage), output_tokens: 1 } },
+      }) + event("ping", {}),
+    piece: pieceEvents,
+    end: () =>
+      event("message_delta", {
+        delta: { stop_reason: answer.stopReason, stop_sequence: null },
+        usage: { output_tokens: usage.outputTokens },
+      }) + event("message_stop", {}),
+    error: (fault, message) => event("error", anthropicWire.errorBody(fault, message)),
+    malformed: () => 'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"del\n\n',
+  };
+}
+
+/** The request as a model in this program would have got it, without the marks for caching. */
+export function readAnthropicRequest(body: JsonRecord): ModelRequest {
+  const { system, max_tokens: maxTokens } = body;
+  const parts = typeof system === "string" ? [system] : listOf(system).map(({ text }) => textOfValue(text));
+  const tools = listOf(body["tools"]).filter((tool) => tool["input_schema"] !== undefined);
+  return {
+    system: parts,
+    tools: tools.map(({ name, description, input_schema: inputSchema }) => ({
+      name: textOfValue(name),
+      description: textOfValue(description),
+      inputSchema: inputSchema as JsonRecord, // Checked for presence above; the tests that read it know its shape.
+    })),
+    messages: listOf(body["messages"]).map(readMessage),
+    ...(typeof maxTokens === "number" ? { maxTokens } : {}),
+  };
+}
+
+function readMessage({ role, content }: JsonRecord): Message {
+  const bare = typeof content === "string" ? content : listOf(content).map(withoutMark);
+  return { role, content: bare } as unknown as Message; // The wire's shape is the conversation's shape.
+}
+
+function withoutMark({ cache_control: _, ...block }: JsonRecord): JsonRecord {
+  return block;
+}
+
+const errorTypes: Readonly<Record<StatusFault, string>> = {
+  "rate-limited": "rate_limit_error",
+  overloaded: "overloaded_error",
+  "server-error": "api_error",
+  "context-too-long": "invalid_request_error",
+  "invalid-request": "invalid_request_error",
+  unauthorized: "authentication_error",
+  "not-found": "not_found_error",
+};
+
+function openMessage({ id }: ScriptedAnswer, model: string): JsonRecord {
+  return { id, type: "message", role: "assistant", model, stop_reason: null, stop_sequence: null };
+}
+
+function usageOf(usage: Usage): JsonRecord {
+  return {
+    input_tokens: usage.inputTokens,
+    cache_read_input_tokens: usage.cacheReadTokens,
+    cache_creation_input_tokens: usage.cacheWriteTokens,
+    output_tokens: usage.outputTokens,
+  };
+}
+
+function pieceEvents(piece: Piece): string {
+  const { index } = piece;
+  if (piece.type === "block-started") return event("content_block_start", { index, content_block: piece.block });
+  if (piece.type === "delta") return event("content_block_delta", { index, delta: deltaOf(piece) });
+  const stop = event("content_block_stop", { index });
+  if (piece.block.type !== "thinking") return stop;
+  const delta = { type: "signature_delta", signature: piece.block.signature };
+  return event("content_block_delta", { index, delta }) + stop;
+}
+
+function deltaOf({ kind, text }: Extract<Piece, { type: "delta" }>): JsonRecord {
+  if (kind === "input") return { type: "input_json_delta", partial_json: text };
+  return kind === "text" ? { type: "text_delta", text } : { type: "thinking_delta", thinking: text };
+}
+
+function event(type: string, data: JsonRecord): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`;
+}

@@ -1,0 +1,42 @@
+import type { Usage } from "../conversation/usage.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+import type { ModelRequest } from "../model/model.ts";
+import type { Piece, ScriptedAnswer } from "./scripted-answer.ts";
+import type { StepFault } from "./script.ts";
+
+/** A provider's way of speaking: how it is asked, and what an answer looks like on the wire. */
+export interface Wire {
+  readRequest(body: JsonRecord): ModelRequest;
+  /** What the real provider would refuse the request for. */
+  findFlaw(body: JsonRecord): string | undefined;
+  statusOf(fault: StatusFault): number;
+  errorBody(fault: StatusFault, message: string): JsonRecord;
+  /** The answer in one piece. */
+  whole(answer: ScriptedAnswer, model: string, usage: Usage): JsonRecord;
+  /** The answer as server-sent events, each a text ready to be written. */
+  openStream(answer: ScriptedAnswer, body: JsonRecord, usage: Usage): WireStream;
+}
+
+export interface WireStream {
+  begin(): string;
+  piece(piece: Piece): string;
+  end(): string;
+  /** An error inside the stream. */
+  error(fault: StatusFault, message: string): string;
+  /** An event that breaks off in the middle of its JSON. */
+  malformed(): string;
+}
+
+export type StatusFault = Exclude<StepFault, "connection-failed" | "cut" | "malformed" | "stall">;
+
+export function isStatusFault(fault: StepFault): fault is StatusFault {
+  return !["connection-failed", "cut", "malformed", "stall"].includes(fault);
+}
+
+export function listOf(value: unknown): readonly JsonRecord[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
+}
+
+export function textOfValue(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,224 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { type ProcessEnding, startProcess } from "../../foundation/drive-process.ts";
+import { commandEnvironment } from "../command-environment.ts";
+import { findShell, type Shell } from "../find-shell.ts";
+import { reportedDirectory, reportingShellArguments } from "../shell-command.ts";
+import type { Shells } from "../shells.ts";
+import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
+import { type CommandOutputView, createCommandOutput } from "../write-command-output.ts";
+import { backgroundLimit, foregroundLimit, outputLimit, type TimeLimit } from "./bash-limits.ts";
+import { builtinTool, failed } from "./builtin-tool.ts";
+import { keepDirectory, type ShellDirectories, startDirectory } from "./shell-directories.ts";
+import { optionalFlag, optionalNumber, optionalText } from "./tolerant-input.ts";
+
+export interface BashToolOptions {
+  readonly shells: Shells;
+  readonly directories: ShellDirectories;
+  /** Milliseconds that only ever grow. */
+  readonly now: () => number;
+  /** Whether an agent's `cd` holds for its next command; absent means for every agent. */
+  readonly keepsDirectory?: (agent: ToolContext["agent"]) => boolean;
+  /** Variables that commands get although they are removed by default, such as provider keys. */
+  readonly passVariables?: readonly string[];
+  /** Variables that every command gets, such as the session's id. */
+  readonly variables?: Readonly<Record<string, string>>;
+  readonly graceMs?: number;
+}
+
+const description = `Runs a command in a fresh bash and returns what it wrote, stdout and stderr in order, with the exit code if it is not 0.
+
+- Use the dedicated tools instead where they do the job: Read for files, Edit and Write to change them, Glob to find files by name, Grep to search contents. Bash is for programs: builds, tests, git, package managers.
+- \`cd\` holds for your next command as long as it stays inside the working directories; variables and functions do not hold. Quote paths that have spaces.
+- There is no terminal and no input: pass flags that answer questions (such as --yes), and no editors or pagers.
+- A command may take 120 seconds unless \`timeout\` (milliseconds, at most 600000) says otherwise. What should go on while you work, such as a server, gets \`run_in_background\`; do not end it with &, because what a command leaves behind is ended with it.
+- Long output is cut in the middle and kept whole in a file that the result names.
+- Join commands that depend on each other with &&; make separate calls for those that do not.`;
+
+const input = z.object({
+  command: z.string().min(1).describe("The command, as you would type it into bash."),
+  timeout: optionalNumber("How long it may take, in milliseconds."),
+  description: optionalText("What the command does, in five to ten words, for the person who reads along."),
+  run_in_background: optionalFlag("Start it and go on; TaskOutput reads what it writes, TaskStop ends it."),
+});
+
+type BashInput = z.infer<typeof input>;
+
+interface Command {
+  readonly input: BashInput;
+  readonly shell: Shell;
+  readonly directory: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly context: ToolContext;
+}
+
+export function createBashTool(options: BashToolOptions): Tool {
+  let shell: Promise<Shell | undefined> | undefined;
+  return builtinTool<BashInput>({
+    name: "Bash",
+    description,
+    effect: "execute",
+    input,
+    async call(given, context) {
+      if (given.command.includes("\0")) return failed("The command holds a NUL character; leave it out.");
+      shell ??= findShell(context.environment);
+      const found = await shell;
+      if (found === undefined) return failed("There is neither bash nor sh on this machine; install bash.");
+      const start = await startDirectory(options.directories, context);
+      const command: Command = {
+        input: given,
+        shell: found,
+        directory: start.directory,
+        environment: commandEnvironment(context.environment, {
+          pass: options.passVariables ?? [],
+          set: {
+            SHELL: found.file,
+            CLAUDE_PROJECT_DIR: context.workingDirectories[0] ?? "",
+            ...options.variables,
+          },
+        }),
+        context,
+      };
+      await mkdir(context.outputDirectory, { recursive: true, mode: 0o700 }).catch(() => undefined);
+      const notes = [start.note, found.note].filter((note) => note !== undefined);
+      return given.run_in_background === true
+        ? runBeside(command, options, notes)
+        : runToEnd(command, options, notes);
+    },
+  });
+}
+
+async function runToEnd(
+  command: Command,
+  options: BashToolOptions,
+  notes: readonly string[],
+): Promise<ToolOutcome> {
+  const { context } = command;
+  const limit = foregroundLimit(command.input.timeout, context.environment);
+  const name = fileNameOf(context.callId);
+  const file = join(context.outputDirectory, `${name}.txt`);
+  const output = createCommandOutput({ limit: outputLimit(context.environment), file });
+  const begun = options.now();
+  const tell = createTeller(options.now, () => context.progress(lastLine(output.view().text)));
+  const started = await startProcess({
+    file: command.shell.file,
+    arguments: reportingShellArguments(command.shell, command.input.command),
+    directory: command.directory,
+    environment: command.environment,
+    merged: { directory: context.outputDirectory, name: `.${name}.pipe` },
+    reportsBack: true,
+    signal: context.signal,
+    timeLimitMs: limit.milliseconds,
+    ...(options.graceMs === undefined ? {} : { graceMs: options.graceMs }),
+    onOutput(chunk) {
+      output.take(chunk);
+      tell();
+    },
+  });
+  const ending = await started.ended;
+  output.end();
+  const keeps = options.keepsDirectory?.(context.agent) ?? true;
+  const moved = keeps
+    ? await keepDirectory(options.directories, context, reportedDirectory(ending.report))
+    : undefined;
+  const allNotes = [...notes, limit.note, ...endingNotes(ending, limit), moved];
+  return describe(output.view(), ending, { notes: allNotes, durationMs: options.now() - begun });
+}
+
+async function runBeside(
+  command: Command,
+  { shells }: BashToolOptions,
+  notes: readonly string[],
+): Promise<ToolOutcome> {
+  const { context } = command;
+  if (context.environment["CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"] === "1") {
+    return failed("Background commands are switched off here; run it without run_in_background.");
+  }
+  const limit = backgroundLimit(command.input.timeout);
+  const started = await shells.start({
+    command: command.input.command,
+    ...(command.input.description === undefined ? {} : { description: command.input.description }),
+    owner: context.agent.id,
+    shell: command.shell,
+    directory: command.directory,
+    environment: command.environment,
+    outputDirectory: context.outputDirectory,
+    outputLimit: outputLimit(context.environment),
+    timeLimitMs: limit.milliseconds,
+  });
+  if (started.type === "refused") return failed(started.because);
+  const { id, outputFile } = started.shell;
+  const lines = [
+    `The command runs in the background as task ${id}; TaskOutput reads what it writes, TaskStop ends it.`,
+    `Its output grows in ${outputFile}.`,
+    ...notes,
+    limit.note,
+  ];
+  return {
+    content: lines.filter((line) => line !== undefined).join("\n"),
+    data: { stdout: "", stderr: "", interrupted: false, backgroundTaskId: id, outputFile },
+  };
+}
+
+function endingNotes(ending: ProcessEnding, limit: TimeLimit): readonly string[] {
+  const notes: string[] = [];
+  if (ending.notStarted !== undefined) notes.push(`The command could not be started: ${ending.notStarted}`);
+  if (ending.aborted) notes.push("The command was interrupted before it ended.");
+  if (ending.timedOut) {
+    notes.push(
+      `The command was ended after ${limit.milliseconds} ms, its time limit. Give it a longer timeout, or run_in_background.`,
+    );
+  } else if (ending.exitCode !== undefined && ending.exitCode !== 0) {
+    notes.push(`Exit code ${ending.exitCode}`);
+  } else if (ending.signal !== undefined && !ending.aborted) notes.push(`Ended by ${ending.signal}`);
+  if (ending.leftBehind > 0 && !ending.timedOut && !ending.aborted) {
+    notes.push(
+      `Processes it had left behind were ended (${ending.leftBehind}). Use run_in_background for what should go on.`,
+    );
+  }
+  return notes;
+}
+
+function describe(
+  view: CommandOutputView,
+  ending: ProcessEnding,
+  { notes, durationMs }: { readonly notes: readonly (string | undefined)[]; readonly durationMs: number },
+): ToolOutcome {
+  const said = notes.filter((note) => note !== undefined);
+  const output = view.text.replace(/\s+$/, "");
+  const parts =
+    output === "" && said.length === 0 ? ["(no output)"] : [output, ...said].filter((part) => part !== "");
+  const interrupted = ending.timedOut || ending.aborted;
+  return {
+    content: parts.join("\n"),
+    isError: interrupted || ending.exitCode !== 0,
+    data: {
+      stdout: view.text,
+      stderr: "",
+      interrupted,
+      ...(ending.exitCode === undefined ? {} : { exitCode: ending.exitCode }),
+      ...(view.file === undefined ? {} : { persistedOutputPath: view.file }),
+      durationMs,
+    },
+  };
+}
+
+/** Watchers need no more than a few signs of life a second. */
+function createTeller(now: () => number, tell: () => void): () => void {
+  let next = 0;
+  return () => {
+    if (now() < next) return;
+    next = now() + 250;
+    tell();
+  };
+}
+
+function lastLine(text: string): string {
+  return (text.trimEnd().split("\n").at(-1) ?? "").slice(0, 200);
+}
+
+/** Ids come from a provider and may hold anything. */
+function fileNameOf(callId: string): string {
+  return callId.replace(/[^\w-]/g, "_").slice(0, 100) || "output";
+}

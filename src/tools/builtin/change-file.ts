@@ -1,0 +1,106 @@
+import type { Stats } from "node:fs";
+import { refuseBase } from "../seen-file.ts";
+import type { ToolContext, ToolOutcome } from "../tool.ts";
+import { writeAtomically } from "../write-atomically.ts";
+import { failed, fileTrouble } from "./builtin-tool.ts";
+import { locate } from "./locate.ts";
+import { digestOf, fingerprintOf, isMissing, loadBytes, openFile } from "./open-file.ts";
+
+/** What is in the file now; `bytes` are absent when it is too large to be held. */
+export interface CurrentFile {
+  readonly bytes?: Buffer;
+  readonly digest: string;
+  readonly stats: Stats;
+}
+
+export type ChangeDecision =
+  | { readonly type: "write"; readonly bytes: Buffer; readonly outcome: ToolOutcome }
+  | { readonly type: "refused"; readonly because: string };
+
+export interface FileChangeRequest {
+  readonly given: string;
+  /** Whether all of the file is replaced, so that all of it must have been seen. */
+  readonly whole: boolean;
+  /** Decides on what is there now (undefined: no file); told the absolute path. Does no I/O. */
+  readonly decide: (current: CurrentFile | undefined, path: string) => ChangeDecision;
+}
+
+/** The one way files are changed: one change at a time for each file, only on a base that was seen, in one step. */
+export async function changeFile(request: FileChangeRequest, context: ToolContext): Promise<ToolOutcome> {
+  const located = await locate(request.given, context);
+  if (located.type === "refused") return failed(located.because);
+  const { path, realPath } = located;
+  const change = () => changeLocated(request, { path, realPath }, context);
+  try {
+    return await (context.files.exclusively?.(realPath, context.signal, change) ?? change());
+  } catch (error) {
+    context.signal.throwIfAborted();
+    return failed(fileTrouble(error, path));
+  }
+}
+
+interface Place {
+  readonly path: string;
+  readonly realPath: string;
+}
+
+async function changeLocated(
+  { whole, decide }: FileChangeRequest,
+  { path, realPath }: Place,
+  context: ToolContext,
+): Promise<ToolOutcome> {
+  const current = await loadCurrent(realPath);
+  if (current?.type === "refused") return failed(current.because);
+  const file = current?.file;
+  const decision = decide(file, path);
+  if (file !== undefined) {
+    const { agent, files } = context;
+    const because = refuseBase({ path: realPath, digest: file.digest, ledger: files, agentId: agent.id, whole });
+    if (because !== undefined) return failed(because);
+  }
+  if (decision.type === "refused") return failed(decision.because);
+  context.signal.throwIfAborted();
+  const written = await writeAtomically(realPath, decision.bytes, {
+    ...(file === undefined ? {} : { mode: file.stats.mode }),
+    stillWanted: async () => (await loadCurrent(realPath))?.file?.digest === file?.digest,
+  });
+  if (!written) {
+    return failed(`${path} was changed by another program at the same moment. Read it again and repeat the change.`);
+  }
+  await noteWritten({ path, realPath }, decision.bytes, context);
+  return decision.outcome;
+}
+
+async function noteWritten({ realPath }: Place, bytes: Buffer, { agent, files }: ToolContext): Promise<void> {
+  const opened = await openFile(realPath);
+  if (opened.type !== "file") return;
+  await using handle = opened.handle;
+  const { mtimeMs } = await handle.stat();
+  const digest = (await loadBytes(handle, opened.stats)) === undefined ? fingerprintOf(opened.stats) : digestOf(bytes);
+  const seen = files.seen(realPath);
+  // Lines that were seen before may have moved, so only whether all of it is known is kept.
+  files.noteSeen(realPath, { digest, mtimeMs, partial: seen?.partial ?? false });
+  files.noteChange(realPath, { agent, digest });
+}
+
+type Loaded =
+  | { readonly type: "loaded"; readonly file: CurrentFile }
+  | { readonly type: "refused"; readonly because: string; readonly file?: undefined };
+
+async function loadCurrent(path: string): Promise<Loaded | undefined> {
+  const opened = await openFile(path);
+  switch (opened.type) {
+    case "missing":
+      return undefined;
+    case "folder":
+      return { type: "refused", because: `${path} is a folder, not a file.` };
+    case "refused":
+      return opened;
+    case "file": {
+      await using handle = opened.handle;
+      const { stats } = opened;
+      const file = (await loadBytes(handle, stats)) ?? { digest: fingerprintOf(stats), stats };
+      return { type: "loaded", file };
+    }
+  }
+}

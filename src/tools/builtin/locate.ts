@@ -1,0 +1,33 @@
+import { sep } from "node:path";
+import { findRealPath } from "../find-real-path.ts";
+import type { ToolContext } from "../tool.ts";
+import { isInside, resolveWorkspacePath } from "../workspace-path.ts";
+import { fileTrouble } from "./builtin-tool.ts";
+
+export type Located =
+  | { readonly type: "located"; readonly path: string; readonly realPath: string }
+  | { readonly type: "refused"; readonly because: string };
+
+/** Finds where a given path leads, and refuses the places whose files are no files. */
+export async function locate(given: string, context: ToolContext): Promise<Located> {
+  const home = context.environment["HOME"] ?? context.environment["USERPROFILE"];
+  const resolved = resolveWorkspacePath(given, { directory: context.directory, home });
+  if (resolved.type === "refused") return resolved;
+  try {
+    const realPath = await findRealPath(resolved.path);
+    if (isPseudoFile(realPath) || isPseudoFile(resolved.path)) {
+      return {
+        type: "refused",
+        because: `${resolved.path} belongs to the system (/dev, /proc), not to a project; file tools leave it alone.`,
+      };
+    }
+    return { type: "located", path: resolved.path, realPath };
+  } catch (error) {
+    return { type: "refused", because: fileTrouble(error, resolved.path) };
+  }
+}
+
+/** Reading there can block for ever, never end, or give away the secrets of a process. */
+function isPseudoFile(path: string): boolean {
+  return isInside(path, [`${sep}dev`, `${sep}proc`]) && !isInside(path, [`${sep}dev${sep}shm`]);
+}

@@ -1,0 +1,77 @@
+import { createHash } from "node:crypto";
+import { constants, type Stats } from "node:fs";
+import { type FileHandle, open, stat } from "node:fs/promises";
+import { fileTrouble } from "./builtin-tool.ts";
+
+/** The largest file that is held in memory; larger ones are shown in pieces and not edited. */
+export const maxLoadedBytes = 16 * 1024 * 1024;
+
+export type OpenedFile =
+  | { readonly type: "file"; readonly handle: FileHandle; readonly stats: Stats }
+  | { readonly type: "folder" }
+  | { readonly type: "missing" }
+  | { readonly type: "refused"; readonly because: string };
+
+/** Opens a regular file; never waits for the other end of a pipe or for a device. The caller closes the handle. */
+export async function openFile(path: string): Promise<OpenedFile> {
+  try {
+    const before = refuseOddity(await stat(path), path);
+    if (before !== undefined) return before;
+    const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    const stats = await handle.stat();
+    const after = refuseOddity(stats, path);
+    if (after === undefined) return { type: "file", handle, stats };
+    await handle.close();
+    return after;
+  } catch (error) {
+    if (isMissing(error)) return { type: "missing" };
+    return { type: "refused", because: fileTrouble(error, path) };
+  }
+}
+
+export interface LoadedFile {
+  readonly bytes: Buffer;
+  readonly digest: string;
+  readonly stats: Stats;
+}
+
+/** Reads an opened file whole; undefined when it is larger than can be held. */
+export async function loadBytes(handle: FileHandle, stats: Stats): Promise<LoadedFile | undefined> {
+  if (stats.size > maxLoadedBytes) return undefined;
+  // One byte more than announced shows whether the file has grown meanwhile.
+  const buffer = Buffer.alloc(stats.size + 1);
+  let length = 0;
+  while (length < buffer.length) {
+    const { bytesRead } = await handle.read(buffer, length, buffer.length - length, length);
+    if (bytesRead === 0) break;
+    length += bytesRead;
+  }
+  if (length > stats.size) return loadBytes(handle, await handle.stat());
+  const bytes = buffer.subarray(0, length);
+  return { bytes, digest: digestOf(bytes), stats };
+}
+
+export function digestOf(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+/** Stands for the content of a file too large to be read for its digest. */
+export function fingerprintOf(stats: Stats): string {
+  return `size:${stats.size}:${stats.mtimeMs}:${stats.ino}`;
+}
+
+export function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
+}
+
+function refuseOddity(stats: Stats, path: string): OpenedFile | undefined {
+  if (stats.isFile()) return undefined;
+  if (stats.isDirectory()) return { type: "folder" };
+  return { type: "refused", because: `${path} is ${oddity(stats)}, not a regular file; it was not opened.` };
+}
+
+function oddity(stats: Stats): string {
+  if (stats.isFIFO()) return "a named pipe";
+  if (stats.isSocket()) return "a socket";
+  return stats.isCharacterDevice() || stats.isBlockDevice() ? "a device" : "something special";
+}

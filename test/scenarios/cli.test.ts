@@ -1,0 +1,148 @@
+import { type SpawnSyncReturns, spawnSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import packageJson from "../../package.json" with { type: "json" };
+import { projectRoot } from "../project-files.ts";
+
+const program = join(projectRoot, "bin/retinue.js");
+const description = "Reviews SQL migrations for locks. Use when a migration changes. Not for tuning queries.";
+const hasTerminal = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
+
+function createFolders(): { readonly cwd: string; readonly home: string } {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-scenario-")));
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  const folders = { cwd: join(root, "project"), home: join(root, "home") };
+  mkdirSync(join(folders.cwd, ".claude/agents"), { recursive: true });
+  mkdirSync(folders.home);
+  return folders;
+}
+
+type Folders = ReturnType<typeof createFolders>;
+
+function options({ cwd, home }: Folders, input = "") {
+  const environment = { HOME: home, PATH: process.env["PATH"], TERM: "xterm" };
+  return { cwd, env: environment, encoding: "utf8", input } as const;
+}
+
+function retinue(folders: Folders, ...arguments_: string[]): SpawnSyncReturns<string> {
+  return spawnSync(process.execPath, [program, ...arguments_], options(folders));
+}
+
+/** Runs the program in a terminal of its own, with what a person types. */
+function inTerminal(folders: Folders, command: string, typed = ""): SpawnSyncReturns<string> {
+  return spawnSync(
+    "script",
+    ["-qec", `${process.execPath} ${program} ${command}`, "/dev/null"],
+    options(folders, typed),
+  );
+}
+
+describe("the built command", () => {
+  test("lists agents without escape codes where no terminal is [CLI-2, CLI-6]", () => {
+    const { status, stdout, stderr } = retinue(createFolders(), "agents");
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^general-purpose +built-in/m);
+    expect(stdout + stderr).not.toContain("\u001b");
+  });
+
+  test("keeps stdout for JSON alone [CLI-2]", () => {
+    const folders = createFolders();
+    writeFileSync(join(folders.cwd, ".claude/agents/bad.md"), "---\nname: bad\n---\n");
+    for (const command of [
+      ["agents", "--json"],
+      ["agents", "check", "--json"],
+      ["doctor", "--json"],
+    ]) {
+      expect(JSON.parse(retinue(folders, ...command).stdout)).toMatchObject({ version: 1 });
+    }
+  });
+
+  test("exits with 0 when all is well, 1 when something is wrong, 2 when it is misused [CLI-2, CLI-6]", () => {
+    const folders = createFolders();
+    expect(retinue(folders, "agents", "check").status).toBe(0);
+    expect(retinue(folders, "agnets").status).toBe(2);
+    expect(retinue(folders, "agents", "check", "nowhere").status).toBe(2);
+    writeFileSync(join(folders.cwd, ".claude/agents/bad.md"), "---\nname: bad\n---\n");
+    expect(retinue(folders, "agents", "check").status).toBe(1);
+    expect(retinue(folders, "doctor").status).toBe(1);
+  });
+
+  test("ends with a clear error for bad JSON in --agents [DEF-9]", () => {
+    const { status, stdout, stderr } = retinue(createFolders(), "--agents", '{"a": }', "agents");
+    expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
+    expect(stderr).toMatch(/^retinue: The JSON of --agents cannot be used at line 1, column 7/);
+  });
+
+  test("makes an agent from flags that its own check accepts [CLI-2]", () => {
+    const folders = createFolders();
+    const made = retinue(
+      folders,
+      "agents",
+      "new",
+      "--name",
+      "sql",
+      "--description",
+      description,
+      "--tools",
+      "Read,Grep",
+    );
+    expect(made.status, made.stderr).toBe(0);
+    expect(retinue(folders, "agents", "check", "--strict").status).toBe(0);
+    expect(retinue(folders, "agents", "show", "sql").stdout).toContain(".claude/agents/sql.md:4");
+  });
+
+  test("prints its version, also among other options", () => {
+    expect(retinue(createFolders(), "--verbose", "--version").stdout).toBe(`${packageJson.version}\n`);
+  });
+
+  test.runIf(process.platform !== "win32")("ends quietly when its reader goes away [CLI-6]", () => {
+    const folders = createFolders();
+    const pipe = `"${process.execPath}" "${program}" agents | true; echo "\${PIPESTATUS[0]}"`;
+    const { stdout, stderr } = spawnSync("bash", ["-c", pipe], options(folders));
+    expect(stdout).toBe("0\n");
+    expect(stderr).not.toMatch(/EPIPE|^\s+at /m);
+  });
+});
+
+describe.runIf(hasTerminal)("in a terminal", () => {
+  test("the command uses colours, and NO_COLOR stops them [CLI-6]", () => {
+    const folders = createFolders();
+    expect(inTerminal(folders, "agents").stdout).toContain("\u001b[36m");
+    const plain = spawnSync(
+      "script",
+      ["-qec", `NO_COLOR=1 ${process.execPath} ${program} agents`, "/dev/null"],
+      options(folders),
+    );
+    expect(plain.stdout).toContain("general-purpose");
+    expect(plain.stdout).not.toContain("\u001b[");
+  });
+
+  test("agents new asks, and writes what was answered [CLI-2]", () => {
+    const folders = createFolders();
+    const typed = ["project", "Bad Name", "sql", description, "Read, Grep", "haiku", ""].join("\n");
+    const { status, stdout } = inTerminal(folders, "agents new", typed);
+    expect(status, stdout).toBe(0);
+    const text = readFileSync(join(folders.cwd, ".claude/agents/sql.md"), "utf8");
+    expect(text).toContain("tools: Read, Grep\nmodel: haiku\n");
+    expect(retinue(folders, "agents", "check", "--strict").status).toBe(0);
+  });
+
+  test("Ctrl+C at a question leaves nothing behind and exits with 130 [CLI-6]", () => {
+    const folders = createFolders();
+    expect(inTerminal(folders, "agents new", "project\n\u0003").status).toBe(130);
+    expect(existsSync(join(folders.cwd, ".claude/agents/sql.md"))).toBe(false);
+    expect(spawnSync("ls", ["-A", join(folders.cwd, ".claude/agents")], { encoding: "utf8" }).stdout).toBe(
+      "",
+    );
+  });
+});
