@@ -1,2 +1,86 @@
-export { Fault, isFault } from "./foundation/fault.ts";
-export type { Problem, Severity } from "./foundation/problem.ts";
+export type {
+  AgentBehaviour,
+  AgentDefinition,
+  AgentEnding,
+  AgentMcpServer,
+  AgentScope,
+  AgentSource,
+  MemoryScope,
+  PromptContext,
+  WrittenField,
+} from "./definitions/agent-definition.ts";
+export { type BuiltinAgentsOptions, builtinAgents } from "./definitions/builtin/builtin-agents.ts";
+export { type AgentInput, defineAgent } from "./definitions/define-agent.ts";
+export { readSessionAgents, type SessionAgents } from "./definitions/definition-object.ts";
+export {
+  type AgentsDescription,
+  type DescribeAgentsOptions,
+  describeAgents,
+} from "./definitions/describe-agents.ts";
+export {
+  type AgentCatalog,
+  createAgentCatalog,
+  type DiscoveredAgents,
+  type DiscoverOptions,
+  discoverAgents,
+} from "./definitions/discover-agents.ts";
+export { type LintFacts, lintDefinition } from "./definitions/lint-definition.ts";
+export type { AgentPlace } from "./definitions/load-agent-files.ts";
+export {
+  type ParseAgentOptions,
+  type ParsedAgent,
+  parseAgentDefinition,
+} from "./definitions/parse-definition.ts";
+export { type DescriptionRating, rateDescription } from "./definitions/rate-description.ts";
+export {
+  type AgentDenial,
+  type AgentLookup,
+  type AgentRegistry,
+  createRegistry,
+  type RegisteredAgent,
+  type RegistryInput,
+} from "./definitions/registry.ts";
+export { Fault, type FaultOptions, isFault } from "./foundation/fault.ts";
+export type { DocumentPath, Finding, Locate, Place, Problem, Severity } from "./foundation/problem.ts";
+export type { HookHandler, HookHandlerType, HookRule } from "./hooks/hook-config.ts";
+
+export type { AliasTable, AliasTarget } from "./model/model-aliases.ts";
+export { type ModelReference, parseModelReference } from "./model/model-reference.ts";
+export {
+  formatRule,
+  type PermissionRule,
+  parseRule,
+  type RuleList,
+  type RuleOptions,
+  type RuleReading,
+  type RuleSpecifier,
+} from "./permissions/parse-rule.ts";
+export type { PermissionMode } from "./permissions/permission-mode.ts";
+export type { Plugin, PluginOrigin } from "./plugins/plugin.ts";
+export { type LoadedSettings, type LoadSettingsOptions, loadSettings } from "./settings/load-settings.ts";
+export type { MergedPermissions, MergedSettings } from "./settings/merge-settings.ts";
+export { createPaths, type Paths, type PathsInput } from "./settings/paths.ts";
+export type { SettingsScope } from "./settings/settings.ts";
+export type {
+  HeldBack,
+  SettingsLayer,
+  SettingsSource,
+  SourcedHook,
+  SourcedRule,
+} from "./settings/settings-layer.ts";
+export {
+  createTrustStore,
+  type TrustAnswer,
+  type TrustOutcome,
+  type TrustStore,
+  type TrustStoreOptions,
+} from "./settings/trust.ts";
+export type { ToolEffect } from "./tools/builtin-tools.ts";
+export type { AvailableTool } from "./tools/match-tools.ts";
+export {
+  type GrantedTool,
+  type GrantRequest,
+  grantTools,
+  type SpawnRule,
+  type ToolGrant,
+} from "./tools/tool-grants.ts";

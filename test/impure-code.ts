@@ -5,11 +5,12 @@ import { readCode } from "./source-tokens.ts";
 const actingVerbs = ["discover", "load", "gather", "connect", "run", "drive", "find", "write"];
 
 /** Folders that exist to touch the world. */
-const actingFolders = ["src/apps/", "src/storage/"];
+const actingFolders = ["src/apps/", "src/storage/", "src/tools/builtin/", "src/testing/"];
 
 /** Files that touch the world under another name, each with its reason. */
 export const actingFiles: ReadonlyMap<string, string> = new Map([
   ["src/settings/trust.ts", "reads and writes the folder trust that people already have on disk"],
+  ["src/journal/cleanup.ts", "removes transcripts that are past their time"],
 ]);
 
 /** Whether a source file may touch files, processes, the network, the clock or chance. */

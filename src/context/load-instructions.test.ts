@@ -1,5 +1,14 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -90,15 +99,14 @@ describe("[SPN-3] the chain of instruction files", () => {
   });
 
   it("a file above the project that belongs to another user is not used", async () => {
-    write("home/code/CLAUDE.md");
+    const above = write("home/code/CLAUDE.md");
     write(`${project}/CLAUDE.md`);
-    const other = (process.getuid?.() ?? 0) + 1;
-    const isRoot = process.getuid?.() === 0;
-    expect(await texts({ userId: other })).toEqual([
-      ...(isRoot ? ["home/code/CLAUDE.md"] : []),
-      `${project}/CLAUDE.md`,
-    ]);
-    if (!isRoot) expect(await codes({ userId: other })).toEqual(["foreign-owner"]);
+    // What belongs to the administrator is used, so as such a test has to give the file away.
+    const isAdministrator = process.getuid?.() === 0;
+    if (isAdministrator) chownSync(above, 4242, 4242);
+    const userId = isAdministrator ? 0 : (process.getuid?.() ?? 0) + 1;
+    expect(await texts({ userId })).toEqual([`${project}/CLAUDE.md`]);
+    expect(await codes({ userId })).toEqual(["foreign-owner"]);
   });
 
   it("skips what claudeMdExcludes names, but never the organisation's file", async () => {

@@ -1,9 +1,10 @@
-import type {
-  AssistantBlock,
-  Message,
-  ToolResultBlock,
-  UserBlock,
-  UserMessage,
+import {
+  type AssistantBlock,
+  type Message,
+  type ToolResultBlock,
+  toolCallsOf,
+  type UserBlock,
+  type UserMessage,
 } from "../conversation/message.ts";
 import { interruptedResult } from "./interrupted-calls.ts";
 
@@ -43,9 +44,7 @@ export function settleTurns(
     const content = cleanAnswer(turn.blocks, called);
     if (content.length === 0) continue;
     addMessage(messages, { role: "assistant", content });
-    const ids = content.flatMap((block) =>
-      block.type === "tool_use" && "id" in block ? [block.id as string] : [],
-    );
+    const ids = toolCallsOf({ role: "assistant", content }).map(({ id }) => id);
     addMessage(messages, {
       role: "user",
       content: ids.map((id) => results.get(id) ?? interruptedResult(id)),
@@ -66,10 +65,19 @@ function addMessage(messages: Message[], message: Message): void {
   if (message.content.length === 0) return;
   const last = messages.at(-1);
   if (last?.role === "user" && message.role === "user") {
-    messages[messages.length - 1] = { role: "user", content: [...blocksOf(last), ...blocksOf(message)] };
+    messages[messages.length - 1] = {
+      role: "user",
+      content: resultsFirst([...blocksOf(last), ...blocksOf(message)]),
+    };
   } else if (last?.role === "assistant" && message.role === "assistant") {
     messages[messages.length - 1] = { role: "assistant", content: [...last.content, ...message.content] };
   } else messages.push(message);
+}
+
+/** A provider refuses a message in which anything stands before a result. */
+function resultsFirst(blocks: readonly UserBlock[]): readonly UserBlock[] {
+  const isResult = ({ type }: UserBlock) => type === "tool_result";
+  return [...blocks.filter(isResult), ...blocks.filter((block) => !isResult(block))];
 }
 
 function blocksOf({ content }: UserMessage): readonly UserBlock[] {
@@ -85,7 +93,7 @@ function cleanAnswer(blocks: readonly AssistantBlock[], called: Set<string>): re
   const begun = new Set(blocks.flatMap((block) => serverCall(block) ?? []));
   const ended = new Set(blocks.flatMap((block) => serverResult(block) ?? []));
   const kept = blocks.filter((block) => {
-    if (block.type === "tool_use" && "id" in block && typeof block.id === "string") {
+    if (block.type === "tool_use") {
       if (called.has(block.id)) return false;
       called.add(block.id);
       return true;
@@ -99,11 +107,14 @@ function cleanAnswer(blocks: readonly AssistantBlock[], called: Set<string>): re
 
 /** Providers name their own calls `…_tool_use` and the results of these `…_tool_result`. */
 function serverCall(block: AssistantBlock): string | undefined {
-  const isCall = block.type.endsWith("_tool_use") && "id" in block && typeof block.id === "string";
-  return isCall ? (block.id as string) : undefined;
+  return block.type.endsWith("_tool_use") ? textField(block, "id") : undefined;
 }
 
 function serverResult(block: AssistantBlock): string | undefined {
-  const isResult = block.type.endsWith("_tool_result") && "tool_use_id" in block;
-  return isResult && typeof block.tool_use_id === "string" ? block.tool_use_id : undefined;
+  return block.type.endsWith("_tool_result") ? textField(block, "tool_use_id") : undefined;
+}
+
+function textField(block: AssistantBlock, name: string): string | undefined {
+  const value: unknown = Reflect.get(block, name);
+  return typeof value === "string" ? value : undefined;
 }

@@ -1,4 +1,3 @@
-import { abortable } from "../foundation/abort.ts";
 import { isRecord } from "../foundation/json-value.ts";
 import { requestFault, stalledFault, streamFault } from "./anthropic-fault.ts";
 import { createMessageAssembler } from "./anthropic-message.ts";
@@ -46,6 +45,7 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
       for await (const event of readEvents(chunks, watch, requestId)) {
         isComplete = event.type === "message-ended";
         yield event;
+        signal.throwIfAborted();
       }
     } catch (error) {
       signal.throwIfAborted();

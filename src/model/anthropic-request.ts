@@ -72,8 +72,8 @@ export function createRequestBuilder(target: RequestTarget): RequestBuilder {
         ...(system.length === 0
           ? {}
           : { system: withMark(system.map((text) => ({ type: "text" as const, text })), plan.system) }),
-        // The blocks were written after the parameter types; media types are the caller's text.
-        messages: withMarks(messages, plan.conversation) as MessageParam[],
+        // Blocks are plain data of the API's shape by now, down to those that only the provider knows.
+        messages: withMarks(messages, plan.conversation) as unknown as MessageParam[],
       };
     },
   };

@@ -37,7 +37,8 @@ export function createAnthropicSender(access: AnthropicAccess): AnthropicSender 
     async send(parameters, { signal, timeouts }) {
       client ??= createClient(access, baseUrl);
       const sdk = await abortable(client, signal);
-      const key = access.apiKeyHelper === undefined ? undefined : await abortable(askHelper(access.apiKeyHelper), signal);
+      const helper = helperOf(access);
+      const key = helper === undefined ? undefined : await abortable(askHelper(helper), signal);
       // `messages.create` prints warnings about models to the console; the request underneath is the same.
       return sdk
         .post("/v1/messages", {
@@ -65,10 +66,15 @@ async function createClient(access: AnthropicAccess, baseUrl: string): Promise<A
 }
 
 /** The SDK takes one credential. Given none it would look for one on this machine, which could then reach a strange server. */
-function credential({ apiKey, authToken, apiKeyHelper, headers = {} }: AnthropicAccess) {
-  if (apiKeyHelper === undefined && apiKey !== undefined) return { apiKey, defaultHeaders: headers };
-  if (apiKeyHelper === undefined && authToken !== undefined) return { authToken, defaultHeaders: headers };
+function credential({ apiKey, authToken, headers = {} }: AnthropicAccess) {
+  if (authToken !== undefined) return { authToken, defaultHeaders: headers };
+  if (apiKey !== undefined) return { apiKey, defaultHeaders: headers };
   return { apiKey: "none", defaultHeaders: { authorization: null, ...headers } };
+}
+
+/** A token or key that is set says more than a helper that could fetch one. */
+function helperOf({ apiKey, authToken, apiKeyHelper }: AnthropicAccess): AnthropicAccess["apiKeyHelper"] {
+  return apiKey === undefined && authToken === undefined ? apiKeyHelper : undefined;
 }
 
 async function askHelper(helper: () => Promise<string>): Promise<string> {

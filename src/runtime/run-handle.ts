@@ -19,7 +19,8 @@ export interface RunHandle<Output = unknown> extends PromiseLike<RunResult<Outpu
 
 export interface RunDriver {
   readonly events: (signal: AbortSignal) => AsyncIterable<RunEvent>;
-  readonly sessionId: string;
+  /** Empty until the session is found, when a run goes on with an earlier one. */
+  readonly sessionId: () => string;
   readonly signal?: AbortSignal;
   /** Runs once when everything is over, before the result is told. */
   readonly finish?: () => void | Promise<void>;
@@ -35,7 +36,9 @@ export function startRun<Output>(driver: RunDriver): RunHandle<Output> {
   // The caller may only iterate; a failure then still reaches them through `result`.
   result.catch(() => undefined);
   return {
-    sessionId: driver.sessionId,
+    get sessionId() {
+      return driver.sessionId();
+    },
     result,
     // biome-ignore lint/suspicious/noThenProperty: a handle is awaited for its result
     then: (fulfilled, rejected) => result.then(fulfilled, rejected),
@@ -65,5 +68,5 @@ async function drive<Output>(
   }
   if (ending === undefined) throw new Fault("run-without-end", "The run ended without saying how.");
   // The output was checked against the caller's own schema before it became part of the ending.
-  return { ...ending, sessionId: driver.sessionId } as RunResult<Output>;
+  return { ...ending, sessionId: driver.sessionId() } as RunResult<Output>;
 }

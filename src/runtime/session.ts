@@ -14,6 +14,8 @@ export interface Session extends AsyncDisposable {
   readonly plan: RunPlan;
   /** Starts the next run of the conversation; the one before must have ended. */
   prompt(content: UserMessage["content"], options?: { readonly signal?: AbortSignal }): RunHandle;
+  /** The same as a bare stream of events, which runs only as fast as it is read. */
+  stream(content: UserMessage["content"], signal: AbortSignal): AsyncIterable<RunEvent>;
   messages(): readonly Message[];
 }
 
@@ -76,18 +78,22 @@ export function createSession(parts: SessionParts): Session {
     return unreachableEnding;
   }
 
+  const stream = (content: UserMessage["content"], signal: AbortSignal): AsyncIterable<RunEvent> => {
+    const first = isFirst ? withInitialPrompt(content, plan.initialPrompt) : content;
+    isFirst = false;
+    return events({ role: "user", content: first }, signal);
+  };
+
   return {
     plan,
     messages: () => messages,
-    prompt(content, options = {}) {
-      const first = isFirst ? withInitialPrompt(content, plan.initialPrompt) : content;
-      isFirst = false;
-      return startRun({
-        events: (signal) => events({ role: "user", content: first }, signal),
-        sessionId: plan.sessionId,
+    stream,
+    prompt: (content, options = {}) =>
+      startRun({
+        events: (signal) => stream(content, signal),
+        sessionId: () => plan.sessionId,
         ...(options.signal === undefined ? {} : { signal: options.signal }),
-      });
-    },
+      }),
     [Symbol.asyncDispose]: parts.dispose,
   };
 }

@@ -58,6 +58,7 @@ const kinds: ReadonlyMap<string, Kind> = new Map([
   ["EPERM", noAccess],
   ["EISDIR", notAFile],
   ["ENOTDIR", notAFile],
+  ["EEXIST", notAFile],
   ["ELOOP", notAFile],
   [
     "EFBIG",

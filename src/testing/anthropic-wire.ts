@@ -31,7 +31,11 @@ function openStream(answer: ScriptedAnswer, body: JsonRecord, usage: Usage): Wir
   return {
     begin: () =>
       event("message_start", {
-        message: { ...openMessage(answer, model), content: [], usage: { ...usageOf(usage), output_tokens: 1 } },
+        message: {
+          ...openMessage(answer, model),
+          content: [],
+          usage: { ...usageOf(usage), output_tokens: 1 },
+        },
       }) + event("ping", {}),
     piece: pieceEvents,
     end: () =>
@@ -95,7 +99,8 @@ function usageOf(usage: Usage): JsonRecord {
 
 function pieceEvents(piece: Piece): string {
   const { index } = piece;
-  if (piece.type === "block-started") return event("content_block_start", { index, content_block: piece.block });
+  if (piece.type === "block-started")
+    return event("content_block_start", { index, content_block: piece.block });
   if (piece.type === "delta") return event("content_block_delta", { index, delta: deltaOf(piece) });
   const stop = event("content_block_stop", { index });
   if (piece.block.type !== "thinking") return stop;

@@ -69,7 +69,13 @@ export async function startFakeProvider(options: FakeProviderOptions): Promise<F
   const serveAnswer = async (exchange: Exchange, wire: Wire) => {
     const { body, response, signal } = exchange;
     const request = wire.readRequest(body);
-    const record: (typeof requests)[number] = { path: exchange.path, headers: exchange.headers, body, request, status: "open" };
+    const record: (typeof requests)[number] = {
+      path: exchange.path,
+      headers: exchange.headers,
+      body,
+      request,
+      status: "open",
+    };
     requests.push(record);
     const number = requests.length;
     response.once("close", () => {
@@ -94,14 +100,17 @@ export async function startFakeProvider(options: FakeProviderOptions): Promise<F
     else if (answer.fault !== "stall") record.status = "failed";
     if (options.latencyMs !== undefined) await wait(options.latencyMs, undefined, { signal });
     const delayMs = answer.delayMs || (options.deltaDelayMs ?? 0);
-    await sendAnswer({ ...answer, delayMs }, {
-      wire,
-      body,
-      response,
-      signal,
-      deltaSize: options.deltaSize ?? 24,
-      onBegin: () => count.keep(),
-    });
+    await sendAnswer(
+      { ...answer, delayMs },
+      {
+        wire,
+        body,
+        response,
+        signal,
+        deltaSize: options.deltaSize ?? 24,
+        onBegin: () => count.keep(),
+      },
+    );
   };
 
   const serve = async (incoming: IncomingMessage, response: ServerResponse) => {

@@ -57,7 +57,12 @@ function assistantBlocks(message: JsonRecord): readonly AssistantBlock[] {
     ...listOf(message["tool_calls"]).map((call) => {
       const inner = isRecord(call["function"]) ? call["function"] : {};
       const input = parseOrKeep(textOfValue(inner["arguments"]));
-      return { type: "tool_use" as const, id: textOfValue(call["id"]), name: textOfValue(inner["name"]), input };
+      return {
+        type: "tool_use" as const,
+        id: textOfValue(call["id"]),
+        name: textOfValue(inner["name"]),
+        input,
+      };
     }),
   ];
 }

@@ -131,9 +131,13 @@ function mismatch(request: ModelRequest, total: number, open: number): ModelFaul
     open === 0
       ? `all ${total} steps are used`
       : `none of the ${open} steps that are left matches, of ${total} in all`;
-  return new ModelFault("script-mismatch", `The script has no step for ${describeRequest(request)}: ${why}.`, {
-    advice: "Add a step for this request, or let a step's `match` accept it.",
-  });
+  return new ModelFault(
+    "script-mismatch",
+    `The script has no step for ${describeRequest(request)}: ${why}.`,
+    {
+      advice: "Add a step for this request, or let a step's `match` accept it.",
+    },
+  );
 }
 
 function describeRequest(request: ModelRequest): string {

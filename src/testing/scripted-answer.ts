@@ -121,11 +121,7 @@ function piecesOfBlock(block: AssistantBlock, index: number, size: number): read
     kind === undefined
       ? []
       : chunksOf(text, size).map((chunk) => ({ type: "delta" as const, kind, index, text: chunk }));
-  return [
-    { type: "block-started", index, block: empty },
-    ...deltas,
-    { type: "block-ended", index, block },
-  ];
+  return [{ type: "block-started", index, block: empty }, ...deltas, { type: "block-ended", index, block }];
 }
 
 interface OpenBlock {

@@ -1,7 +1,14 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { Model, ModelEvent, ModelFacts, ModelRequest } from "../model/model.ts";
 import { createScript, type Step } from "./script.ts";
-import { answerStep, failsAtOnce, type Piece, piecesOf, type ScriptedAnswer, scriptedFault } from "./scripted-answer.ts";
+import {
+  answerStep,
+  failsAtOnce,
+  type Piece,
+  piecesOf,
+  type ScriptedAnswer,
+  scriptedFault,
+} from "./scripted-answer.ts";
 
 export interface ScriptedModelOptions {
   readonly facts?: Partial<ModelFacts>;

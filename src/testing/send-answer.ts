@@ -55,7 +55,11 @@ async function sendWhole(answer: ScriptedAnswer, line: Line): Promise<void> {
 async function sendStream(answer: ScriptedAnswer, line: Line): Promise<void> {
   const { wire, body, response, signal } = line;
   const stream = wire.openStream(answer, body, answer.usage);
-  response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache", ...requestIds });
+  response.writeHead(200, {
+    "content-type": "text/event-stream",
+    "cache-control": "no-cache",
+    ...requestIds,
+  });
   let ready = stream.begin();
   for (const piece of piecesOf(answer, line.deltaSize)) {
     if (piece.type === "delta" && answer.delayMs > 0) {

@@ -1,8 +1,8 @@
 import type { Usage } from "../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
 import type { ModelRequest } from "../model/model.ts";
-import type { Piece, ScriptedAnswer } from "./scripted-answer.ts";
 import type { StepFault } from "./script.ts";
+import type { Piece, ScriptedAnswer } from "./scripted-answer.ts";
 
 /** A provider's way of speaking: how it is asked, and what an answer looks like on the wire. */
 export interface Wire {

@@ -97,7 +97,8 @@ function walkBack(trace: readonly Int32Array[], before: readonly string[], after
       y -= 1;
       steps.push({ kind: " ", line: before[x] ?? "" });
     }
-    if (distance > 0) steps.push(down ? { kind: "+", line: after[y - 1] ?? "" } : { kind: "-", line: before[x - 1] ?? "" });
+    if (distance > 0)
+      steps.push(down ? { kind: "+", line: after[y - 1] ?? "" } : { kind: "-", line: before[x - 1] ?? "" });
     x = previousX;
     y = previousY;
   }
@@ -105,7 +106,9 @@ function walkBack(trace: readonly Int32Array[], before: readonly string[], after
 }
 
 function goesDown(furthest: Int32Array, at: number, diagonal: number, distance: number): boolean {
-  return diagonal === -distance || (diagonal !== distance && (furthest[at - 1] ?? 0) < (furthest[at + 1] ?? 0));
+  return (
+    diagonal === -distance || (diagonal !== distance && (furthest[at - 1] ?? 0) < (furthest[at + 1] ?? 0))
+  );
 }
 
 function toHunks(steps: readonly Step[]): PatchHunk[] {

@@ -18,7 +18,9 @@ export function addSeenLines(
 }
 
 export interface BaseQuestion {
+  /** As the agent knows it, for messages. */
   readonly path: string;
+  readonly realPath: string;
   /** The digest of what is in the file now. */
   readonly digest: string;
   readonly ledger: FileLedger;
@@ -28,10 +30,17 @@ export interface BaseQuestion {
 }
 
 /** Why a file may not be changed on what the agent knows of it, or undefined when it may. */
-export function refuseBase({ path, digest, ledger, agentId, whole }: BaseQuestion): string | undefined {
-  const seen = ledger.seen(path);
+export function refuseBase({
+  path,
+  realPath,
+  digest,
+  ledger,
+  agentId,
+  whole,
+}: BaseQuestion): string | undefined {
+  const seen = ledger.seen(realPath);
   if (seen === undefined) return `${path} exists and was not read yet. Read it first, then make the change.`;
-  if (seen.digest !== digest) return `${path} ${whoChanged(ledger.lastChange(path), digest, agentId)}`;
+  if (seen.digest !== digest) return `${path} ${whoChanged(ledger.lastChange(realPath), digest, agentId)}`;
   if (whole && seen.partial) {
     return `Only a part of ${path} was read, and writing replaces all of it. Read the rest, or use Edit for the part that is to change.`;
   }

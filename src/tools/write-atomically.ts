@@ -19,7 +19,10 @@ export async function writeAtomically(
   await mkdir(dirname(path), { recursive: true });
   // Replacing needs rights on the folder only; a file that its owner made read-only stays as it is.
   if (mode !== undefined) await access(path, constants.W_OK);
-  const temporary = join(dirname(path), `.${basename(path).slice(0, 60)}.${randomBytes(6).toString("hex")}.tmp`);
+  const temporary = join(
+    dirname(path),
+    `.${basename(path).slice(0, 60)}.${randomBytes(6).toString("hex")}.tmp`,
+  );
   try {
     await writeNew(temporary, bytes, mode);
     if (!(await stillWanted())) return false;

@@ -1,14 +1,15 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { type ProcessEnding, startProcess } from "../../foundation/drive-process.ts";
+import { startProcess } from "../../foundation/drive-process.ts";
 import { commandEnvironment } from "../command-environment.ts";
 import { findShell, type Shell } from "../find-shell.ts";
 import { reportedDirectory, reportingShellArguments } from "../shell-command.ts";
 import type { Shells } from "../shells.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
-import { type CommandOutputView, createCommandOutput } from "../write-command-output.ts";
-import { backgroundLimit, foregroundLimit, outputLimit, type TimeLimit } from "./bash-limits.ts";
+import { createCommandOutput } from "../write-command-output.ts";
+import { backgroundLimit, foregroundLimit, outputLimit } from "./bash-limits.ts";
+import { endingNotes, outcomeOf } from "./bash-outcome.ts";
 import { builtinTool, failed } from "./builtin-tool.ts";
 import { keepDirectory, type ShellDirectories, startDirectory } from "./shell-directories.ts";
 import { optionalFlag, optionalNumber, optionalText } from "./tolerant-input.ts";
@@ -123,7 +124,7 @@ async function runToEnd(
     ? await keepDirectory(options.directories, context, reportedDirectory(ending.report))
     : undefined;
   const allNotes = [...notes, limit.note, ...endingNotes(ending, limit), moved];
-  return describe(output.view(), ending, { notes: allNotes, durationMs: options.now() - begun });
+  return outcomeOf(output.view(), ending, { notes: allNotes, durationMs: options.now() - begun });
 }
 
 async function runBeside(
@@ -158,49 +159,6 @@ async function runBeside(
   return {
     content: lines.filter((line) => line !== undefined).join("\n"),
     data: { stdout: "", stderr: "", interrupted: false, backgroundTaskId: id, outputFile },
-  };
-}
-
-function endingNotes(ending: ProcessEnding, limit: TimeLimit): readonly string[] {
-  const notes: string[] = [];
-  if (ending.notStarted !== undefined) notes.push(`The command could not be started: ${ending.notStarted}`);
-  if (ending.aborted) notes.push("The command was interrupted before it ended.");
-  if (ending.timedOut) {
-    notes.push(
-      `The command was ended after ${limit.milliseconds} ms, its time limit. Give it a longer timeout, or run_in_background.`,
-    );
-  } else if (ending.exitCode !== undefined && ending.exitCode !== 0) {
-    notes.push(`Exit code ${ending.exitCode}`);
-  } else if (ending.signal !== undefined && !ending.aborted) notes.push(`Ended by ${ending.signal}`);
-  if (ending.leftBehind > 0 && !ending.timedOut && !ending.aborted) {
-    notes.push(
-      `Processes it had left behind were ended (${ending.leftBehind}). Use run_in_background for what should go on.`,
-    );
-  }
-  return notes;
-}
-
-function describe(
-  view: CommandOutputView,
-  ending: ProcessEnding,
-  { notes, durationMs }: { readonly notes: readonly (string | undefined)[]; readonly durationMs: number },
-): ToolOutcome {
-  const said = notes.filter((note) => note !== undefined);
-  const output = view.text.replace(/\s+$/, "");
-  const parts =
-    output === "" && said.length === 0 ? ["(no output)"] : [output, ...said].filter((part) => part !== "");
-  const interrupted = ending.timedOut || ending.aborted;
-  return {
-    content: parts.join("\n"),
-    isError: interrupted || ending.exitCode !== 0,
-    data: {
-      stdout: view.text,
-      stderr: "",
-      interrupted,
-      ...(ending.exitCode === undefined ? {} : { exitCode: ending.exitCode }),
-      ...(view.file === undefined ? {} : { persistedOutputPath: view.file }),
-      durationMs,
-    },
   };
 }
 

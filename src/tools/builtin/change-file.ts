@@ -1,10 +1,11 @@
 import type { Stats } from "node:fs";
+import { stat } from "node:fs/promises";
 import { refuseBase } from "../seen-file.ts";
 import type { ToolContext, ToolOutcome } from "../tool.ts";
 import { writeAtomically } from "../write-atomically.ts";
 import { failed, fileTrouble } from "./builtin-tool.ts";
 import { locate } from "./locate.ts";
-import { digestOf, fingerprintOf, isMissing, loadBytes, openFile } from "./open-file.ts";
+import { digestOf, fingerprintOf, loadBytes, maxLoadedBytes, openFile } from "./open-file.ts";
 
 /** What is in the file now; `bytes` are absent when it is too large to be held. */
 export interface CurrentFile {
@@ -52,12 +53,12 @@ async function changeLocated(
   const current = await loadCurrent(realPath);
   if (current?.type === "refused") return failed(current.because);
   const file = current?.file;
-  const decision = decide(file, path);
   if (file !== undefined) {
-    const { agent, files } = context;
-    const because = refuseBase({ path: realPath, digest: file.digest, ledger: files, agentId: agent.id, whole });
+    const { agent, files: ledger } = context;
+    const because = refuseBase({ path, realPath, digest: file.digest, ledger, agentId: agent.id, whole });
     if (because !== undefined) return failed(because);
   }
+  const decision = decide(file, path);
   if (decision.type === "refused") return failed(decision.because);
   context.signal.throwIfAborted();
   const written = await writeAtomically(realPath, decision.bytes, {
@@ -65,21 +66,23 @@ async function changeLocated(
     stillWanted: async () => (await loadCurrent(realPath))?.file?.digest === file?.digest,
   });
   if (!written) {
-    return failed(`${path} was changed by another program at the same moment. Read it again and repeat the change.`);
+    return failed(
+      `${path} was changed by another program at the same moment. Read it again and repeat the change.`,
+    );
   }
-  await noteWritten({ path, realPath }, decision.bytes, context);
+  await noteWritten(realPath, decision.bytes, context);
   return decision.outcome;
 }
 
-async function noteWritten({ realPath }: Place, bytes: Buffer, { agent, files }: ToolContext): Promise<void> {
-  const opened = await openFile(realPath);
-  if (opened.type !== "file") return;
-  await using handle = opened.handle;
-  const { mtimeMs } = await handle.stat();
-  const digest = (await loadBytes(handle, opened.stats)) === undefined ? fingerprintOf(opened.stats) : digestOf(bytes);
-  const seen = files.seen(realPath);
+async function noteWritten(realPath: string, bytes: Buffer, { agent, files }: ToolContext): Promise<void> {
+  const stats = await stat(realPath);
+  const digest = bytes.length > maxLoadedBytes ? fingerprintOf(stats) : digestOf(bytes);
   // Lines that were seen before may have moved, so only whether all of it is known is kept.
-  files.noteSeen(realPath, { digest, mtimeMs, partial: seen?.partial ?? false });
+  files.noteSeen(realPath, {
+    digest,
+    mtimeMs: stats.mtimeMs,
+    partial: files.seen(realPath)?.partial ?? false,
+  });
   files.noteChange(realPath, { agent, digest });
 }
 

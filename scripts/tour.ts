@@ -1,0 +1,71 @@
+/** `npm start`: a short tour that runs the real command in the example folders. Reads nothing of the user's, needs no network. */
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("..", import.meta.url)).replace(/[/\\]$/, "");
+const program = join(root, "bin/retinue.js");
+const workspace = join(root, "examples/workspace");
+let here = root;
+
+if (!existsSync(join(root, "dist/cli/main.js"))) {
+  console.error(
+    "The program is not built yet. Run `npm ci`, or `npm run build`, and then `npm start` again.",
+  );
+  process.exit(1);
+}
+
+const configuration = mkdtempSync(join(tmpdir(), "retinue-tour-"));
+process.on("exit", () => rmSync(configuration, { recursive: true, force: true }));
+
+say(`Retinue reads the agents that people define in Markdown files, and tells what
+each of them may do. This tour runs three commands on the example files in
+examples/. Your own files are left out of it.`);
+
+say(`1. A project has five agents and a settings file. Who is there? The built-in
+   agents come last; a deny rule of the settings hides one of them.`);
+show(workspace, ["agents"]);
+
+say(`2. One of them in full: where it comes from, what it may do as a subagent,
+   and the line that each field was read from.`);
+show(workspace, ["agents", "show", "release-captain"]);
+
+say(`3. Files with one flaw each. What can be understood is understood and told;
+   what could grant too much by a guess is refused. Each problem has a place,
+   a code and a way out. The exit code is 1, as there are errors.`);
+show(root, ["agents", "check", join("examples", "awkward")], 1);
+
+say(`That was the tour. To try it on a project of yours, make the command known
+to this terminal:`);
+console.log(`$ alias retinue="'${process.execPath}' '${program}'"\n`);
+console.log(`then, in the folder of your project:
+
+$ retinue agents               which agents there are, and from where
+$ retinue agents check         mistakes in your agents, settings and plugins
+$ retinue agents new           writes a new agent, asking for what it needs
+$ retinue doctor               looks at the set-up and says what to do
+$ retinue --help               all commands and options
+
+docs/README.md leads to a page for each subject, examples/ to programs that use
+the library.`);
+
+function say(text: string): void {
+  console.log(`${text}\n`);
+}
+
+function show(folder: string, arguments_: readonly string[], expectedCode = 0): void {
+  if (folder !== here) console.log(`$ cd ${relative(here, folder)}`);
+  here = folder;
+  console.log(`$ retinue ${arguments_.join(" ")}`);
+  const { status, error } = spawnSync(process.execPath, [program, ...arguments_], {
+    cwd: folder,
+    env: { ...process.env, CLAUDE_CONFIG_DIR: configuration, COLUMNS: process.env["COLUMNS"] ?? "80" },
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  console.log("");
+  if (status === expectedCode) return;
+  console.error(`This command should have ended with ${expectedCode}, not ${status ?? error?.message}.`);
+  process.exit(1);
+}

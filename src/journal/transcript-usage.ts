@@ -1,0 +1,64 @@
+import { addUsage, noUsage, type Usage } from "../conversation/usage.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+
+export interface TranscriptUsage {
+  readonly usage: Usage;
+  readonly byModel: ReadonlyMap<string, Usage>;
+  readonly answers: number;
+  readonly toolUses: number;
+  /** US dollars; absent when some answer does not say what it cost. */
+  readonly cost?: number;
+}
+
+/**
+ * What the answers in a transcript took. The lines of one answer repeat its usage, so each answer counts once, with its
+ * last line. Lines copied by a fork were paid for by the session they come from.
+ */
+export function sumTranscriptUsage(records: readonly JsonRecord[]): TranscriptUsage {
+  const answers = new Map<
+    string,
+    { readonly model: string; readonly usage: Usage; readonly cost: unknown }
+  >();
+  const calls = new Set<string>();
+  for (const record of records) {
+    const { type, message, isApiErrorMessage, forkedFrom } = record;
+    if (type !== "assistant" || !isRecord(message) || isApiErrorMessage === true || forkedFrom !== undefined)
+      continue;
+    for (const id of callIdsOf(message.content)) calls.add(id);
+    const key = typeof message.id === "string" ? message.id : `line ${String(record.uuid)}`;
+    const model = typeof message.model === "string" ? message.model : "unknown";
+    answers.set(key, { model, usage: readUsage(message.usage), cost: record.costUSD });
+  }
+  const all = [...answers.values()];
+  const byModel = new Map<string, Usage>();
+  for (const { model, usage } of all) byModel.set(model, addUsage(byModel.get(model) ?? noUsage, usage));
+  const costs = all.flatMap(({ cost }) => (typeof cost === "number" ? [cost] : []));
+  return {
+    usage: all.reduce((sum, { usage }) => addUsage(sum, usage), noUsage),
+    byModel,
+    answers: all.length,
+    toolUses: calls.size,
+    ...(costs.length === all.length ? { cost: costs.reduce((sum, cost) => sum + cost, 0) } : {}),
+  };
+}
+
+function readUsage(value: unknown): Usage {
+  const fields = isRecord(value) ? value : {};
+  const count = (name: string) => {
+    const tokens = fields[name];
+    return typeof tokens === "number" && Number.isFinite(tokens) ? tokens : 0;
+  };
+  return {
+    inputTokens: count("input_tokens"),
+    outputTokens: count("output_tokens"),
+    cacheReadTokens: count("cache_read_input_tokens"),
+    cacheWriteTokens: count("cache_creation_input_tokens"),
+  };
+}
+
+function callIdsOf(content: unknown): readonly string[] {
+  if (!Array.isArray(content)) return [];
+  return content.flatMap((block: unknown) =>
+    isRecord(block) && block.type === "tool_use" && typeof block.id === "string" ? [block.id] : [],
+  );
+}

@@ -1,0 +1,63 @@
+/** Time as those who wait need it. */
+export interface WaitClock {
+  /** Milliseconds. */
+  now(): number;
+  /** Rejects with the signal's reason when it is aborted. */
+  sleep(milliseconds: number, signal: AbortSignal): Promise<void>;
+}
+
+/** The pause that all callers of one model of one provider share. */
+export interface CoolDown {
+  /** Returns when the model may be asked again. */
+  wait(signal: AbortSignal): Promise<void>;
+  /** The provider refused a request and wants peace for this long. */
+  refused(delayMs: number): void;
+  /** A request went through, so the provider has recovered earlier than it said: half of what is left is let off. */
+  succeeded(): void;
+}
+
+export interface CoolDowns {
+  of(provider: string, model: string): CoolDown;
+}
+
+/** Keeps one cool-down for each model of each provider, for all agents of a process. */
+export function createCoolDowns(clock: WaitClock, random: () => number): CoolDowns {
+  const known = new Map<string, CoolDown>();
+  return {
+    of(provider, model) {
+      const key = JSON.stringify([provider, model]);
+      let coolDown = known.get(key);
+      if (coolDown === undefined) {
+        coolDown = createCoolDown(clock, random);
+        known.set(key, coolDown);
+      }
+      return coolDown;
+    },
+  };
+}
+
+/** Those who wait look again this often, since a success may have shortened the pause. */
+const lookAgainMs = 1000;
+/** Those who waited together set out one after another over this part of the pause, at most so long. */
+const spread = { share: 0.25, atMostMs: 2000 };
+
+function createCoolDown(clock: WaitClock, random: () => number): CoolDown {
+  let until = 0;
+  return {
+    async wait(signal) {
+      const pause = until - clock.now();
+      if (pause <= 0) return;
+      for (let left = pause; left > 0; left = until - clock.now()) {
+        await clock.sleep(Math.min(left, lookAgainMs), signal);
+      }
+      await clock.sleep(random() * Math.min(pause * spread.share, spread.atMostMs), signal);
+    },
+    refused(delayMs) {
+      until = Math.max(until, clock.now() + delayMs);
+    },
+    succeeded() {
+      const left = until - clock.now();
+      if (left > 0) until -= left / 2;
+    },
+  };
+}

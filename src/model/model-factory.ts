@@ -1,0 +1,121 @@
+import { type AnthropicAccess } from "./anthropic-sender.ts";
+import type { CoolDowns, WaitClock } from "./cool-down.ts";
+import type { Model } from "./model.ts";
+import { lookUpModel } from "./model-catalog.ts";
+import { type AdapterChoice, chooseAdapter } from "./model-choice.ts";
+import { ModelFault } from "./model-fault.ts";
+import { readModelOverrides } from "./model-overrides.ts";
+import { readMaxAttempts, withRetry } from "./retry.ts";
+import { createHttpFetch } from "./run-http-request.ts";
+import type { ChosenModel } from "./select-model.ts";
+import type { StallLimits } from "./stall-watch.ts";
+
+export interface ModelFactoryOptions {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly settings?: { readonly modelOverrides?: unknown; readonly modelPricing?: unknown };
+  /** Runs the helper command that settings name, where they name one. */
+  readonly apiKeyHelper?: () => Promise<string>;
+  readonly coolDowns: CoolDowns;
+  readonly clock: WaitClock;
+  readonly random: () => number;
+  readonly timeouts?: StallLimits;
+}
+
+export interface ModelFactory {
+  /** The model, ready to be asked; the same object for the same reference. */
+  model(reference: ChosenModel): Promise<Model>;
+  /** Which program would serve a model, and why that one. */
+  describe(reference: ChosenModel): AdapterChoice;
+}
+
+const usualTimeouts: StallLimits = { firstTokenMs: 300_000, betweenTokensMs: 120_000 };
+
+/** Makes models of every provider, patient ones, and shares connections and cool-downs between them. */
+export function createModelFactory(options: ModelFactoryOptions): ModelFactory {
+  const { environment } = options;
+  const models = new Map<string, Promise<Model>>();
+  const fetch = usesProxy(environment) ? globalThis.fetch : createHttpFetch();
+  const describe = (reference: ChosenModel): AdapterChoice =>
+    chooseAdapter(reference, environment, options.apiKeyHelper !== undefined);
+
+  async function create(reference: ChosenModel): Promise<Model> {
+    const choice = describe(reference);
+    switch (choice.adapter) {
+      case "offline":
+        return (await import("./offline-model.ts")).createOfflineModel();
+      case "anthropic":
+        return patient(await createAnthropic(reference, { options, fetch }), options);
+      case "ai-sdk": {
+        const { createAiSdkModel } = await import("./ai-sdk-model.ts");
+        const { provider = "", id: modelId } = reference;
+        return patient(await createAiSdkModel({ provider, modelId, environment }), options);
+      }
+      case "none":
+        throw new ModelFault("unauthorized", choice.why, { advice: choice.advice });
+    }
+  }
+
+  return {
+    describe,
+    model(reference) {
+      const key = JSON.stringify([reference.provider ?? "", reference.id]);
+      let model = models.get(key);
+      if (model === undefined) {
+        model = create(reference);
+        models.set(key, model);
+        // A failure is not kept: the next one to ask may find the key set or the package installed.
+        model.catch(() => models.delete(key));
+      }
+      return model;
+    },
+  };
+}
+
+async function createAnthropic(
+  { id }: ChosenModel,
+  { options, fetch }: { readonly options: ModelFactoryOptions; readonly fetch: typeof globalThis.fetch },
+): Promise<Model> {
+  const { createAnthropicModel } = await import("./anthropic-model.ts");
+  const overrides = readModelOverrides(options.settings ?? {});
+  const wireId = overrides.names.get(id);
+  return createAnthropicModel({
+    id,
+    facts: lookUpModel(id, overrides.facts).facts,
+    ...(wireId === undefined ? {} : { wireId }),
+    ...accessOf(options),
+    fetch,
+    timeouts: options.timeouts ?? usualTimeouts,
+  });
+}
+
+function accessOf({ environment, apiKeyHelper }: ModelFactoryOptions): AnthropicAccess {
+  const apiKey = textOf(environment["ANTHROPIC_API_KEY"]);
+  const authToken = textOf(environment["ANTHROPIC_AUTH_TOKEN"]);
+  const baseUrl = textOf(environment["ANTHROPIC_BASE_URL"]);
+  return {
+    ...(apiKeyHelper === undefined ? {} : { apiKeyHelper }),
+    ...(apiKey === undefined ? {} : { apiKey }),
+    ...(authToken === undefined ? {} : { authToken }),
+    ...(baseUrl === undefined ? {} : { baseUrl }),
+  };
+}
+
+function patient(model: Model, { coolDowns, clock, random, environment }: ModelFactoryOptions): Model {
+  return withRetry(model, {
+    coolDown: coolDowns.of(model.facts.provider, model.facts.id),
+    clock,
+    random,
+    maxAttempts: readMaxAttempts(environment["CLAUDE_CODE_MAX_RETRIES"]),
+  });
+}
+
+/** Our own transport knows no proxies; the built-in one does, where Node is told to heed these variables. */
+function usesProxy(environment: ModelFactoryOptions["environment"]): boolean {
+  return ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].some(
+    (name) => textOf(environment[name]) !== undefined,
+  );
+}
+
+function textOf(value: string | undefined): string | undefined {
+  return value === undefined || value.trim() === "" ? undefined : value.trim();
+}

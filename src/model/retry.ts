@@ -1,0 +1,81 @@
+import type { CoolDown, WaitClock } from "./cool-down.ts";
+import type { Model, ModelEvent } from "./model.ts";
+import { ModelFault } from "./model-fault.ts";
+
+export interface RetryOptions {
+  readonly coolDown: CoolDown;
+  readonly clock: WaitClock;
+  /** At least 0 and less than 1. */
+  readonly random: () => number;
+  /** The first one included. */
+  readonly maxAttempts: number;
+  /** The most that all pauses of one request may take together. */
+  readonly maxWaitMs?: number;
+}
+
+/**
+ * The same model, made patient: a fault that may pass is answered by asking again. That is safe in the middle of an
+ * answer too, because nobody acts on an answer before its `message-ended`, and after that event nothing is repeated.
+ */
+export function withRetry(model: Model, options: RetryOptions): Model {
+  const { coolDown, clock, maxAttempts, maxWaitMs = tenMinutes } = options;
+  return {
+    facts: model.facts,
+    async *stream(request, { signal }) {
+      let waited = 0;
+      for (let attempt = 1; ; attempt += 1) {
+        await coolDown.wait(signal);
+        let isAnswered = false;
+        try {
+          for await (const event of model.stream(request, { signal })) {
+            isAnswered ||= event.type === "message-ended";
+            if (isAnswered) coolDown.succeeded();
+            yield event;
+          }
+          return;
+        } catch (error) {
+          signal.throwIfAborted();
+          if (isAnswered) return;
+          if (!(error instanceof ModelFault) || !error.mayPass || attempt >= maxAttempts) throw error;
+          const delayMs = delayBefore(attempt, error, options.random);
+          waited += delayMs;
+          if (waited > maxWaitMs) throw error;
+          if (refusals.has(error.code)) coolDown.refused(error.retryAfterMs ?? Math.min(delayMs, shortPause));
+          yield failure(error, { attempt, maxAttempts, delayMs });
+          await clock.sleep(delayMs, signal);
+        }
+      }
+    },
+  };
+}
+
+const tenMinutes = 600_000;
+/** How long others are held back when the provider did not say for how long. */
+const shortPause = 2000;
+const refusals: ReadonlySet<string> = new Set(["rate-limited", "overloaded"]);
+
+/** What the provider asked for and a little more, or a random part of a time that doubles with each attempt. */
+export function delayBefore(attempt: number, fault: ModelFault, random: () => number): number {
+  const { retryAfterMs } = fault;
+  if (retryAfterMs !== undefined) return Math.ceil(retryAfterMs + random() * Math.max(250, retryAfterMs * 0.1));
+  return Math.ceil(random() * Math.min(32_000, 500 * 2 ** (attempt - 1)));
+}
+
+/** Reads CLAUDE_CODE_MAX_RETRIES, which counts the attempts after the first: ten unless said, never more than fifteen. */
+export function readMaxAttempts(maxRetries: string | undefined): number {
+  const said = maxRetries === undefined || maxRetries.trim() === "" ? Number.NaN : Number(maxRetries);
+  return 1 + (Number.isInteger(said) && said >= 0 ? Math.min(said, 15) : 10);
+}
+
+function failure(
+  fault: ModelFault,
+  counts: { readonly attempt: number; readonly maxAttempts: number; readonly delayMs: number },
+): ModelEvent {
+  return {
+    type: "attempt-failed",
+    ...counts,
+    code: fault.code,
+    ...(fault.status === undefined ? {} : { status: fault.status }),
+    message: fault.message,
+  };
+}

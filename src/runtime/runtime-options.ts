@@ -1,0 +1,68 @@
+import type { AgentDefinition } from "../definitions/agent-definition.ts";
+import type { AgentInput } from "../definitions/define-agent.ts";
+import type { Model } from "../model/model.ts";
+import type { PermissionMode } from "../permissions/permission-mode.ts";
+import type { Tool } from "../tools/tool.ts";
+import type { ToolHost } from "../tools/tool-host.ts";
+import type { CanUseTool } from "./admit.ts";
+import type { OutputSchema } from "./typed-output.ts";
+
+/** What a program says once, for all its sessions. Everything has a default: the process it runs in. */
+export interface RuntimeOptions {
+  readonly cwd?: string;
+  readonly home?: string;
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+  readonly platform?: NodeJS.Platform;
+  /** Agents of this program, above those in files of the project. */
+  readonly agents?: readonly (AgentDefinition | AgentInput)[];
+  /** Tools of this program, beside the built-in ones. */
+  readonly extraTools?: readonly Tool[];
+  /** Serves every session in place of what settings and the environment say. */
+  readonly model?: Model;
+  readonly settings?: string;
+  readonly settingSources?: readonly ("user" | "project" | "local")[];
+  readonly pluginDirectories?: readonly string[];
+  readonly additionalDirectories?: readonly string[];
+  /** Whether the folder is trusted for this run; absent means what the person has accepted before. */
+  readonly trusted?: boolean;
+  readonly canUseTool?: CanUseTool;
+  readonly host?: ToolHost;
+  /** False keeps no transcripts. */
+  readonly transcripts?: boolean;
+  /** How sessions say they were started. */
+  readonly entrypoint?: string;
+  readonly managedDirectory?: string;
+}
+
+/** What is said for one session. */
+export interface SessionOptions<Output = unknown> {
+  /** The agent that is the main thread; its prompt takes the place of the usual one. */
+  readonly agent?: string;
+  /** An alias, an id, or `provider/model`. */
+  readonly model?: string;
+  readonly effort?: string | number;
+  readonly permissionMode?: PermissionMode;
+  readonly skipPermissions?: boolean;
+  /** Which built-in tools exist; absent means all. */
+  readonly tools?: readonly string[];
+  /** Rules that allow calls without asking. */
+  readonly allowedTools?: readonly string[];
+  readonly disallowedTools?: readonly string[];
+  readonly systemPrompt?: string;
+  readonly appendSystemPrompt?: string;
+  readonly maxTurns?: number;
+  readonly maxBudget?: number;
+  /** A session's id or title to go on with. */
+  readonly resume?: string;
+  /** Go on with the newest session of this folder. */
+  readonly continue?: boolean;
+  /** Go on in a copy, leaving the resumed session as it is. */
+  readonly forkSession?: boolean;
+  readonly sessionId?: string;
+  /** The form the result must have. */
+  readonly output?: OutputSchema<Output>;
+}
+
+export interface RunOptions<Output = unknown> extends SessionOptions<Output> {
+  readonly signal?: AbortSignal;
+}

@@ -1,0 +1,56 @@
+import { Fault } from "../foundation/fault.ts";
+import type { PolicyRule } from "../permissions/decide.ts";
+import { parseRule, type RuleList } from "../permissions/parse-rule.ts";
+import type { LoadedSettings } from "../settings/load-settings.ts";
+import type { SourcedRule } from "../settings/settings-layer.ts";
+import { splitEntries } from "../tools/list-field.ts";
+
+export interface RuleFlags {
+  readonly allowedTools?: readonly string[];
+  readonly disallowedTools?: readonly string[];
+}
+
+/** The rules of settings and of the call together. A rule of the call that cannot be read ends the start. */
+export function sessionRules(
+  { settings }: Pick<LoadedSettings, "settings">,
+  flags: RuleFlags,
+  directory: string,
+) {
+  const { allow, ask, deny } = settings.permissions;
+  return {
+    allow: [...allow.map(fromSettings), ...fromFlags("allow", flags.allowedTools, directory)],
+    ask: ask.map(fromSettings),
+    deny: [...deny.map(fromSettings), ...fromFlags("deny", flags.disallowedTools, directory)],
+  };
+}
+
+function fromSettings({ rule, source }: SourcedRule): PolicyRule {
+  return { rule, anchor: source.anchor, ...(source.file === undefined ? {} : { from: source.file }) };
+}
+
+function fromFlags(list: RuleList, texts: readonly string[] = [], directory: string): PolicyRule[] {
+  return texts.flatMap(splitEntries).map((text) => {
+    const reading = parseRule(text, { list });
+    if (reading.type === "rule") return { rule: reading.rule, anchor: directory };
+    const option = list === "allow" ? "allowedTools" : "disallowedTools";
+    throw new Fault("invalid-rule", `${option} holds a rule that cannot be used: ${reading.reason}.`, {
+      advice: reading.advice,
+    });
+  });
+}
+
+/** With restrictions that could not be read, nothing may run unattended: something that should be closed is open. */
+export function refuseBrokenRestrictions({ settings, incomplete, problems }: LoadedSettings): void {
+  const [broken] = settings.brokenRestrictions;
+  if (!incomplete && broken === undefined) return;
+  const problem = problems.find(({ severity }) => severity === "error");
+  const where =
+    problem?.file === undefined
+      ? ""
+      : ` (${problem.file}${problem.line === undefined ? "" : `:${problem.line}`})`;
+  throw new Fault(
+    "broken-settings",
+    `Settings cannot be read completely${where}, so it is not known what is forbidden: ${problem?.message ?? broken?.text ?? "a rule is broken."}`,
+    { advice: "Run `retinue doctor` and mend the file; nothing was started." },
+  );
+}

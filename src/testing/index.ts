@@ -1,0 +1,17 @@
+export { createFakeHost, type FakeHost, type FakeHostOptions } from "./fake-host.ts";
+export {
+  type FakeProvider,
+  type FakeProviderOptions,
+  type ProviderRequest,
+  startFakeProvider,
+} from "./fake-provider.ts";
+export {
+  type ContractOptions,
+  type ContractSubject,
+  type ContractTraits,
+  type CreateSubject,
+  describeModelContract,
+  type TestRunner,
+} from "./model-contract.ts";
+export type { ScriptedCall, ScriptedStep, Step, StepAnswer, StepFault, StepFunction } from "./script.ts";
+export { createScriptedModel, type ScriptedModel, type ScriptedModelOptions } from "./scripted-model.ts";

@@ -1,0 +1,105 @@
+import { isFault } from "../../foundation/fault.ts";
+import { shown } from "../../foundation/json-value.ts";
+import type { CachedPage } from "./page-cache.ts";
+import { isBinaryType, mediaTypeOf, readContent } from "./page-content.ts";
+import { type PageAnswer, type ResolveHost, requestPage } from "./request-page.ts";
+import { hostOf, readWebAddress } from "./web-address.ts";
+
+export type FetchedPage =
+  | { readonly type: "page"; readonly page: CachedPage }
+  | { readonly type: "moved"; readonly from: string; readonly to: string; readonly status: number }
+  | { readonly type: "refused"; readonly because: string };
+
+export interface FetchOptions {
+  readonly mayFetchPrivate: (host: string) => boolean;
+  readonly resolve: ResolveHost;
+  readonly signal: AbortSignal;
+  readonly limitMs: number;
+  readonly maxBytes: number;
+}
+
+const maxRedirects = 5;
+const redirecting: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** Fetches a page. Redirects are followed on the same host only, and each step is decided anew. */
+export async function fetchPage(start: URL, options: FetchOptions): Promise<FetchedPage> {
+  let current = start.href;
+  for (let step = 0; step <= maxRedirects; step += 1) {
+    const decided = readWebAddress(current, options.mayFetchPrivate);
+    if (decided.type === "refused") return decided;
+    try {
+      const answer = await requestPage({ ...options, ...decided });
+      const target = redirecting.has(answer.status) ? answer.header("location") : undefined;
+      if (target === undefined) return await readPage(decided.url, answer, options);
+      answer.discard();
+      const next = URL.parse(target, decided.url);
+      if (next === null) return refuse(decided.url, `redirects to ${shown(target)}, which is not an address`);
+      if (hostOf(next) !== hostOf(decided.url)) {
+        return {
+          type: "moved",
+          from: decided.url.href,
+          to: next.href.slice(0, 4_000),
+          status: answer.status,
+        };
+      }
+      current = next.href;
+    } catch (error) {
+      return refuse(decided.url, explain(error, options.signal));
+    }
+  }
+  return refuse(start, `redirects more than ${maxRedirects} times`);
+}
+
+async function readPage(url: URL, answer: PageAnswer, options: FetchOptions): Promise<FetchedPage> {
+  const contentType = answer.header("content-type");
+  const declared = answer.header("content-length");
+  const mediaType = mediaTypeOf(contentType);
+  if (isBinaryType(mediaType)) {
+    answer.discard();
+    return refuse(url, binaryText(mediaType, declared));
+  }
+  const body = await answer.body();
+  options.signal.throwIfAborted();
+  const content = await readContent(body, contentType, url.href);
+  if (content.type === "binary") return refuse(url, binaryText(content.mediaType, String(body.length)));
+  const title = content.title === undefined ? {} : { title: content.title };
+  const page = {
+    url: url.href,
+    status: answer.status,
+    mediaType,
+    bytes: body.length,
+    text: content.text,
+    ...title,
+  };
+  return { type: "page", page };
+}
+
+function refuse(url: URL, because: string): FetchedPage {
+  return { type: "refused", because: `${shown(url.href, 200)} was not read: ${because}.` };
+}
+
+function binaryText(mediaType: string, bytes: string | undefined): string {
+  const size = bytes === undefined ? "of unknown size" : `of ${bytes} bytes`;
+  return `it is no text but ${shown(mediaType)} ${size}. Download it with a command if you need it`;
+}
+
+function explain(error: unknown, signal: AbortSignal): string {
+  if (signal.aborted) return "the run was interrupted";
+  if (isFault(error)) return error.message;
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  const code = first instanceof Error && "code" in first ? String(first.code) : "";
+  return reasons.get(code) ?? (first instanceof Error ? first.message : String(first));
+}
+
+const reasons: ReadonlyMap<string, string> = new Map([
+  ["ENOTFOUND", "no host has that name"],
+  ["EAI_AGAIN", "the name could not be looked up; is there a network?"],
+  ["ECONNREFUSED", "the host refused the connection"],
+  ["ECONNRESET", "the connection was cut"],
+  ["ETIMEDOUT", "the host did not answer"],
+  ["EHOSTUNREACH", "the host cannot be reached"],
+  ["ENETUNREACH", "the network cannot be reached"],
+  ["CERT_HAS_EXPIRED", "its certificate has expired"],
+  ["DEPTH_ZERO_SELF_SIGNED_CERT", "its certificate is signed by nobody known"],
+  ["ERR_TLS_CERT_ALTNAME_INVALID", "its certificate is for another host"],
+]);

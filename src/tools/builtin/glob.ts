@@ -1,0 +1,156 @@
+import { isAbsolute, join } from "node:path";
+import { z } from "zod";
+import { createPathReader } from "../grep-output.ts";
+import { runRipgrep } from "../run-ripgrep.ts";
+import { excludedFolders, globArguments, planGlob, versionControlFolders } from "../search-plan.ts";
+import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
+import { pathForRules, shownPath } from "../workspace-path.ts";
+import { builtinTool, failed } from "./builtin-tool.ts";
+import { commonArguments, findSearchRoot, type SearchRoot, searchTimeLimitMs } from "./search-root.ts";
+import { optionalText } from "./tolerant-input.ts";
+
+const input = z.object({
+  pattern: z.string().min(1).describe("Such as **/*.ts, src/**/*.{js,css} or README*."),
+  path: optionalText("The folder to search; the working directory if absent."),
+});
+
+type GlobInput = z.infer<typeof input>;
+
+export function createGlobTool(): Tool {
+  return builtinTool<GlobInput>({
+    name: "Glob",
+    description: `Finds files by name, newest first. To search what is in files use Grep.
+- \`*\` stays within one folder, \`**\` spans any number; a pattern without a slash matches in every folder below, but \`*\` alone lists one folder.
+- Folders that .gitignore or .ignore hide are left out unless the pattern or the path names them or nothing else matches; .git and node_modules are left out unless they are named. Links are not followed.
+- Gives at most 100 paths, relative to the working directory where they are inside it.`,
+    effect: "read",
+    input,
+    pathsOf: (given, directory, home) => [pathForRules(rootOf(given), directory, home)],
+    call: findFiles,
+  });
+}
+
+/** The folder that is searched: what the pattern names literally, below the given path. */
+function rootOf({ pattern, path }: GlobInput): string {
+  const { folder } = planGlob(pattern);
+  return isAbsolute(folder) || folder === "~" || folder.startsWith("~/") ? folder : join(path ?? ".", folder);
+}
+
+async function findFiles(given: GlobInput, context: ToolContext): Promise<ToolOutcome> {
+  const started = performance.now();
+  const { pattern } = planGlob(given.pattern);
+  const root = await findSearchRoot(rootOf(given), context);
+  if (root.type === "refused")
+    return root.missing && given.path === undefined ? nothing(given) : failed(root.because);
+  if (!root.isFolder) {
+    const found = pattern === undefined && mayShow(root.path, context) ? [root.path] : [];
+    return describe(given, { ...noFiles, paths: found, total: found.length }, { context, started });
+  }
+  let files: FoundFiles = noFiles;
+  for (const attempt of attemptsFor(pattern ?? "*")) {
+    files = await listFiles(root, attempt, context);
+    if (files.error !== undefined)
+      return failed(`The pattern ${given.pattern} is not understood: ${files.error}`);
+    if (files.total > 0 || files.hidden > 0 || files.cut !== undefined) break;
+  }
+  return describe(given, files, { context, started });
+}
+
+/** As it is; then with brackets as plain letters, as in a file called [id].ts; then among ignored files too. */
+function attemptsFor(pattern: string): (readonly string[])[] {
+  const plain = globArguments(pattern);
+  const literal = pattern.includes("[") ? [globArguments(pattern.replace(/[[\]]/g, "\\$&"))] : [];
+  return [plain, ...literal, [...plain, "--no-ignore"]];
+}
+
+interface FoundFiles {
+  readonly paths: readonly string[];
+  readonly total: number;
+  /** How many there are that may not be read. */
+  readonly hidden: number;
+  /** Why the list may not be complete. */
+  readonly cut?: string;
+  readonly error?: string;
+}
+
+const noFiles: FoundFiles = { paths: [], total: 0, hidden: 0 };
+
+async function listFiles(
+  root: Extract<SearchRoot, { type: "root" }>,
+  attempt: readonly string[],
+  context: ToolContext,
+): Promise<FoundFiles> {
+  const paths: string[] = [];
+  let total = 0;
+  let hidden = 0;
+  const readPaths = createPathReader();
+  const ending = await runRipgrep({
+    arguments: [
+      "--files",
+      "--sortr=modified",
+      ...commonArguments(root.path),
+      ...attempt,
+      ...excludedFolders(root.path, [...versionControlFolders, "node_modules"]),
+      "--",
+      root.path,
+    ],
+    directory: root.directory,
+    signal: context.signal,
+    timeLimitMs: searchTimeLimitMs,
+    take(text) {
+      for (const path of readPaths(text)) {
+        if (!mayShow(path, context)) hidden += 1;
+        else if (++total <= maxShown) paths.push(path);
+      }
+      return total + hidden >= maxCounted ? "enough" : "more";
+    },
+  });
+  const error = ending.errors.trim();
+  return {
+    paths,
+    total,
+    hidden,
+    ...(ending.type === "time"
+      ? { cut: `The search took longer than ${searchTimeLimitMs / 1000} seconds.` }
+      : {}),
+    ...(ending.type === "enough" ? { cut: `Counting stopped at ${maxCounted} files.` } : {}),
+    ...(ending.code === 2 && error !== "" ? { error: error.replace(/^rg: /, "").slice(0, 300) } : {}),
+  };
+}
+
+function describe(
+  given: GlobInput,
+  { paths, total, hidden, cut }: FoundFiles,
+  { context, started }: { readonly context: ToolContext; readonly started: number },
+): ToolOutcome {
+  const filenames = paths.map((path) => shownPath(path, context.directory));
+  const notes = [
+    ...(total > paths.length
+      ? [`The ${paths.length} newest of ${total} files; narrow the pattern or the path.`]
+      : []),
+    ...(hidden > 0 ? [`${hidden} more may not be read and are left out.`] : []),
+    ...(cut === undefined ? [] : [cut]),
+  ];
+  const data = {
+    filenames,
+    durationMs: Math.round(performance.now() - started),
+    numFiles: filenames.length,
+    truncated: total > paths.length || cut !== undefined,
+  };
+  const list = filenames.length === 0 ? nothing(given).content : filenames.join("\n");
+  return { content: notes.length === 0 ? list : `${list}\n\n[${notes.join(" ")}]`, data };
+}
+
+function nothing({ pattern }: GlobInput): ToolOutcome {
+  return {
+    content: `No file matches ${pattern}.`,
+    data: { filenames: [], durationMs: 0, numFiles: 0, truncated: false },
+  };
+}
+
+function mayShow(path: string, context: ToolContext): boolean {
+  return context.mayRead?.(path) ?? true;
+}
+
+const maxShown = 100;
+const maxCounted = 50_000;

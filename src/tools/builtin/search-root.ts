@@ -1,0 +1,46 @@
+import { stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { ToolContext } from "../tool.ts";
+import { describeMissing } from "./describe-missing.ts";
+import { locate } from "./locate.ts";
+
+export type SearchRoot =
+  | {
+      readonly type: "root";
+      readonly path: string;
+      readonly isFolder: boolean;
+      /** Where the search runs, so that globs are anchored. */
+      readonly directory: string;
+    }
+  | { readonly type: "refused"; readonly because: string; readonly missing: boolean };
+
+/** Finds the file or folder to search in; what is neither would make a search wait for ever. */
+export async function findSearchRoot(given: string, context: ToolContext): Promise<SearchRoot> {
+  const located = await locate(given, context);
+  if (located.type === "refused") return { ...located, missing: false };
+  const stats = await stat(located.realPath).catch(() => undefined);
+  if (stats === undefined) {
+    return { type: "refused", because: await describeMissing(located.path, context), missing: true };
+  }
+  if (!stats.isFile() && !stats.isDirectory()) {
+    return { type: "refused", because: `${located.path} is neither a file nor a folder.`, missing: false };
+  }
+  const isFolder = stats.isDirectory();
+  const path = located.realPath;
+  return { type: "root", path, isFolder, directory: isFolder ? path : dirname(path) };
+}
+
+/** Hidden files count, links are not followed, and ignore files hold outside of repositories too. */
+export function commonArguments(root: string): string[] {
+  return [
+    "--color=never",
+    "--null",
+    "--hidden",
+    "--no-require-git",
+    "--no-messages",
+    // From the top of the file system only its own disk is searched, not /proc and its like.
+    ...(root === "/" ? ["--one-file-system"] : []),
+  ];
+}
+
+export const searchTimeLimitMs = 20_000;

@@ -1,0 +1,77 @@
+import { z } from "zod";
+import { diffLines } from "../line-diff.ts";
+import { decodeText } from "../text-encoding.ts";
+import type { Tool, ToolOutcome } from "../tool.ts";
+import { pathForRules } from "../workspace-path.ts";
+import { builtinTool } from "./builtin-tool.ts";
+import { type CurrentFile, changeFile } from "./change-file.ts";
+
+const input = z.object({
+  file_path: z.string().describe("The file; absolute, or relative to the working directory."),
+  content: z.string().describe("All that the file is to hold."),
+});
+
+export function createWriteTool(): Tool {
+  return builtinTool<z.infer<typeof input>>({
+    name: "Write",
+    description: `Makes a file, or replaces all of one, and makes the folders above it. To change a part of a file use Edit.
+- A file that exists must have been read whole with Read; one that has changed since then is refused.
+- The content is written exactly as given, as UTF-8; line ends and byte order mark of the old file are not kept.`,
+    effect: "edit",
+    input,
+    pathsOf: ({ file_path }, directory, home) => [pathForRules(file_path, directory, home)],
+    call: ({ file_path, content }, context) =>
+      changeFile(
+        {
+          given: file_path,
+          whole: true,
+          decide: (current, path) => ({
+            type: "write",
+            bytes: Buffer.from(content, "utf8"),
+            outcome: current === undefined ? created(path, content) : replaced(path, content, current),
+          }),
+        },
+        context,
+      ),
+  });
+}
+
+/** The outcome of a tool that made a file. */
+export function created(path: string, content: string): ToolOutcome {
+  const { hunks, added } = diffLines("", content.length > maxCompared ? "" : content);
+  return {
+    content: `Made ${path} (${added > 0 ? plural(added, "line") : plural(content.length, "character")}).`,
+    data: { type: "create", filePath: path, ...smallText("content", content), structuredPatch: hunks },
+  };
+}
+
+function replaced(path: string, content: string, { bytes }: CurrentFile): ToolOutcome {
+  const before = bytes === undefined ? undefined : decodeText(bytes);
+  const shared = { type: "update", filePath: path, ...smallText("content", content) };
+  if (before === undefined || before.text.length + content.length > maxCompared) {
+    return {
+      content: `Replaced ${path} (${plural(content.length, "character")}).`,
+      data: { ...shared, structuredPatch: [] },
+    };
+  }
+  const { hunks, added, removed } = diffLines(before.text, content);
+  return {
+    content:
+      added + removed === 0
+        ? `Wrote ${path}; no line is different from before.`
+        : `Replaced ${path} (${plural(added, "line")} added, ${removed} removed).`,
+    data: { ...shared, ...smallText("originalFile", before.text), structuredPatch: hunks },
+  };
+}
+
+/** Transcripts keep texts only while they are small. */
+export function smallText(key: string, text: string): Readonly<Record<string, string>> {
+  return text.length > maxKept ? {} : { [key]: text };
+}
+
+export function plural(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
+}
+
+const maxKept = 16_000;
+const maxCompared = 2_000_000;
