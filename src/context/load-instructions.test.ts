@@ -128,6 +128,12 @@ describe("[SPN-3] the chain of instruction files", () => {
     expect(await texts({ sources: ["project"] })).toEqual(["managed/CLAUDE.md", `${project}/CLAUDE.md`]);
   });
 
+  it("what the organisation's settings say comes before everything else", async () => {
+    write("managed/CLAUDE.md");
+    const managedText = { file: "/etc/managed-settings.json", text: "Said in settings." };
+    expect(await texts({ managedText })).toEqual(["Said in settings.", "managed/CLAUDE.md"]);
+  });
+
   it("further directories bring their own files", async () => {
     write("elsewhere/CLAUDE.md", "@notes.md");
     write("elsewhere/notes.md");

@@ -35,6 +35,8 @@ export interface InstructionOptions extends InstructionPlaces {
   readonly excludes?: readonly string[];
   /** Whether a file outside of the project may be read because a file of the project points to it. */
   readonly allowOutside?: (file: string) => boolean;
+  /** What the organisation's settings say under `claudeMd`, with the file they stand in; it comes first. */
+  readonly managedText?: { readonly file: string; readonly text: string };
   /** Who runs this program; files above the project that belong to others are not used. */
   readonly userId?: number;
 }
@@ -57,7 +59,8 @@ interface Origin {
 }
 
 async function createReading(options: InstructionOptions, found: readonly Problem[]) {
-  const files: InstructionFile[] = [];
+  const { managedText } = options;
+  const files: InstructionFile[] = managedText === undefined ? [] : [{ ...managedText, kind: "managed" }];
   const conditional: ConditionalRule[] = [];
   const heldBack = new Set<string>();
   const problems: Problem[] = [...found];

@@ -66,8 +66,9 @@ function toolTokens(tool: CountableRequest["tools"][number]): number {
   return tokensPerTool + estimateTextTokens(texts);
 }
 
-function resultTokens(content: ToolResultBlock["content"]): number {
-  return typeof content === "string" ? estimateTextTokens(content) : sum(content, estimateBlockTokens);
+/** The content of a result may be left out in conversations that others wrote. */
+function resultTokens(content: ToolResultBlock["content"] | undefined): number {
+  return typeof content === "string" ? estimateTextTokens(content) : sum(content ?? [], estimateBlockTokens);
 }
 
 /** Kana, Chinese characters, Hangul and full-width forms. */

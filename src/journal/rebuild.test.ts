@@ -39,6 +39,14 @@ function refusalOf(messages: readonly Message[]): string | undefined {
     : undefined;
 }
 
+function counter(prefix: string, start = 0): () => string {
+  let count = start;
+  return () => {
+    count += 1;
+    return `${prefix}${count}`;
+  };
+}
+
 const words = fc
   .string({ minLength: 1, maxLength: 12, unit: "grapheme" })
   .filter((text) => text.trim() !== "");

@@ -167,7 +167,7 @@ describe("[TRN-1] events become lines", () => {
     writer.rename("A title");
     writer.tag("wip");
     writer.record({ type: "turn-started", turn: 1 });
-    writer.record({ type: "text-delta", text: "x", index: 0 });
+    writer.record({ type: "call-progressed", callId: "a", text: "x" });
     expect(lines.map(({ type }) => type)).toEqual(["custom-title", "tag"]);
     expect(writer.leaf).toBe("old");
   });

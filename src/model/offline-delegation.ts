@@ -2,6 +2,7 @@ import { isRecord } from "../foundation/json-value.ts";
 import { callIfOffered, type OfflineCall } from "./offline-call.ts";
 import { callsOf, type FinishedCall, type OfflineConversation } from "./offline-conversation.ts";
 import { foldersBelow, type ListedFiles, type ListedFolder } from "./offline-files.ts";
+import { byText } from "./offline-tool-results.ts";
 
 const childrenAtOnce = 3;
 
@@ -32,10 +33,10 @@ export function exploreCalls(conversation: OfflineConversation, files: ListedFil
 /** After the others are back, one Plan child for an order to read in. */
 export function planCalls(conversation: OfflineConversation, files: ListedFiles): readonly OfflineCall[] {
   const tool = spawnToolName(conversation);
-  if (tool === undefined || childrenOf(conversation, "Explore").length === 0) return [];
-  if (childrenOf(conversation, "Plan").length > 0) return [];
+  const back = childrenOf(conversation, "Explore").filter(({ isError }) => !isError);
+  if (tool === undefined || back.length === 0 || childrenOf(conversation, "Plan").length > 0) return [];
   const largest = foldersToExplore(files)[0]?.path ?? ".";
-  const explored = childrenOf(conversation, "Explore").map(({ input }) => String(input["description"]));
+  const explored = back.map(({ input }) => String(input["description"]));
   return callIfOffered(conversation, tool, {
     description: "Plan a first reading",
     prompt: `Plan in which order a newcomer should read the folder \`${largest}\`: name the files, the entry points first, and say why. Already looked at: ${explored.join(", ")}. Change nothing.`,
@@ -55,5 +56,8 @@ function foldersToExplore(files: ListedFiles): readonly ListedFolder[] {
   const largest = top[0];
   if (top.length >= childrenAtOnce || largest === undefined) return top.slice(0, childrenAtOnce);
   const parts = foldersBelow(files, largest.path);
-  return (parts.length === 0 ? top : [...parts, ...top.slice(1)]).slice(0, childrenAtOnce);
+  if (parts.length === 0) return top;
+  return [...parts, ...top.slice(1)]
+    .toSorted((a, b) => b.files.length - a.files.length || byText(a.path, b.path))
+    .slice(0, childrenAtOnce);
 }

@@ -87,7 +87,8 @@ function entriesIn(fields: readonly unknown[]): readonly string[] {
 
 /** All texts in a value that look like files; `exports` nests them, but never this deep. */
 function filesIn(value: unknown, depth = 4): string[] {
-  if (typeof value === "string") return /\.\w+$/.test(value) && !value.endsWith(".d.ts") ? [value] : [];
+  if (typeof value === "string")
+    return /\.\w+$/.test(value) && !/\.(?:d\.ts|json)$/.test(value) ? [value] : [];
   if (!isRecord(value) || depth === 0) return [];
   return Object.values(value).flatMap((inner) => filesIn(inner, depth - 1));
 }
@@ -104,7 +105,7 @@ function parse(text: string): Readonly<Record<string, unknown>> {
 /** The title of a README and its first paragraph of prose. */
 export function readReadme(lines: readonly string[]): string | undefined {
   const title = lines.find((line) => /^#\s+\S/.test(line))?.replace(/^#\s+/, "");
-  const start = lines.findIndex((line) => /^[\p{L}\p{N}*_`"']/u.test(line.trim()) && line.trim().length > 20);
+  const start = lines.findIndex((line) => /^[\p{L}\p{N}*_`"'][^\s]*(?:\s+\S+){2}/u.test(line.trim()));
   const paragraph: string[] = [];
   for (const line of start === -1 ? [] : lines.slice(start)) {
     if (line.trim() === "" || line.startsWith("#")) break;

@@ -97,7 +97,8 @@ function rootFiles(files: ListedFiles, folder: string | undefined): string | und
   const here = filesDirectlyIn(files, folder);
   if (here.length === 0) return undefined;
   const more = here.length > mostRows ? ` and ${here.length - mostRows} more` : "";
-  return `## Files beside them\n${here.slice(0, mostRows).join(", ")}${more}`;
+  const names = here.slice(0, mostRows).map((path) => path.slice(path.lastIndexOf("/") + 1));
+  return `## Files beside them\n${names.join(", ")}${more}`;
 }
 
 const entryName =

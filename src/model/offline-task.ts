@@ -26,7 +26,7 @@ const trailing =
   /\s+(?:is|are|was|used|uses|defined|declared|called|implemented|handled|located|set|configured|mentioned|referenced|imported|exported|tested|done|made|here|function|class|method|variable|type|interface|constant|come from|in (?:this|the) (?:\w+\s?){1,2})$/i;
 
 const fileName =
-  /(?:[\w@.~-]*[\\/])*[\w@.-]*\.[A-Za-z][A-Za-z0-9]{0,9}\b|\b(?:[\w.-]+\/)*(?:Makefile|Dockerfile|README|LICENSE|CHANGELOG|Justfile|Gemfile|Rakefile)\b/;
+  /^(?:[\w@.~/\\-]*\.[A-Za-z][A-Za-z0-9]{0,9}|(?:[\w@.~/\\-]*\/)?(?:Makefile|Dockerfile|README|LICENSE|CHANGELOG|Justfile|Gemfile|Rakefile))$/;
 
 /** Decides by words alone; what fits nothing asks for the map. */
 export function readOfflineTask(text: string): ReadTask {
@@ -72,10 +72,8 @@ function quotedIn(text: string): string | undefined {
 }
 
 function fileIn(line: string): string | undefined {
-  const quoted = quotedIn(line);
-  if (quoted !== undefined && fileName.test(quoted)) return quoted;
-  const found = fileName.exec(line)?.[0];
-  return found === undefined || /^\.+$/.test(found) ? undefined : found;
+  const words = line.split(" ").map((word) => word.replace(/^[`"'(]+|[`"'),:;?!.]+$/g, ""));
+  return words.find((word) => fileName.test(word));
 }
 
 function subjectIn(rest: string): string | undefined {

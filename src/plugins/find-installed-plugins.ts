@@ -88,7 +88,7 @@ async function findCached({ id, version }: InstalledPlugin, folder: string): Pro
   if (!isSafeName(id.marketplace) || !isSafeName(id.name)) return undefined;
   const home = join(folder, "cache", id.marketplace, id.name);
   const names = (await readdir(home).catch(() => [])).filter((name) => !name.startsWith("."));
-  const newest = names.sort(versionOrder.compare).at(-1);
+  const newest = names.sort(byVersion()).at(-1);
   const chosen = version !== undefined && names.includes(version) ? version : newest;
   if (chosen === undefined) return undefined;
   const root = join(home, chosen);
@@ -109,7 +109,8 @@ function notFound(key: string, folder: string): Problem {
   };
 }
 
-const versionOrder = new Intl.Collator("en", { numeric: true });
+/** Made on use: a collator at the top of the module would cost every start eight milliseconds. */
+const byVersion = (): ((a: string, b: string) => number) => new Intl.Collator("en", { numeric: true }).compare;
 
 /** Not marketplaces: plugins of these places are found by looking into their folders. */
 const placesWithoutRecords: ReadonlySet<string> = new Set(["inline", "builtin", "skills-dir", "plugins-dir"]);

@@ -8,8 +8,8 @@ import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
 import type { ModelRequest } from "../model/model.ts";
 import { anthropicWire } from "./anthropic-wire.ts";
 import { openAiWire } from "./openai-wire.ts";
-import { createPromptCache } from "./prompt-cache.ts";
-import { createScript, type Step, type StepFunction } from "./script.ts";
+import { type CacheCount, createPromptCache, type PromptCache } from "./prompt-cache.ts";
+import { createScript, type Script, type Step, type StepFunction } from "./script.ts";
 import { answerStep, type ScriptedAnswer } from "./scripted-answer.ts";
 import { sendAnswer } from "./send-answer.ts";
 import type { Wire } from "./wire.ts";
@@ -33,6 +33,8 @@ export interface FakeProviderOptions {
   /** The clock by which cached prefixes grow old. */
   readonly now?: () => number;
   readonly port?: number;
+  /** False for long runs whose memory is measured; then `requests` stays empty. */
+  readonly keepsRequests?: boolean;
 }
 
 export interface ProviderRequest {
@@ -57,93 +59,123 @@ export interface FakeProvider extends AsyncDisposable {
 
 /** A server on this machine that speaks the Anthropic Messages and the OpenAI chat completions protocols. */
 export async function startFakeProvider(options: FakeProviderOptions): Promise<FakeProvider> {
-  const { respond } = options;
-  const always: readonly Step[] = respond === undefined ? [] : [{ respond, times: "any" }];
-  const script = createScript([...(options.script ?? []), ...always]);
-  const cache = createPromptCache({
-    minimumTokens: options.minimumCacheTokens ?? 1_024,
-    now: options.now ?? (() => performance.now()),
-  });
-  const requests: { -readonly [Key in keyof ProviderRequest]: ProviderRequest[Key] }[] = [];
-
-  const serveAnswer = async (exchange: Exchange, wire: Wire) => {
-    const { body, response, signal } = exchange;
-    const request = wire.readRequest(body);
-    const record: (typeof requests)[number] = {
-      path: exchange.path,
-      headers: exchange.headers,
-      body,
-      request,
-      status: "open",
-    };
-    requests.push(record);
-    const number = requests.length;
-    response.once("close", () => {
-      if (record.status === "open") record.status = response.writableFinished ? "answered" : "abandoned";
-    });
-    const refusal = refusalOf(exchange, wire, options);
-    if (refusal !== undefined) {
-      record.status = "failed";
-      return sendJson(response, refusal.status, refusal.body);
-    }
-    const count = cache.count(body);
-    let answer: ScriptedAnswer;
-    try {
-      const step = await script.take(request);
-      const counted = wire === anthropicWire ? count : {};
-      answer = answerStep({ ...step, usage: { ...tokensOf(counted), ...step.usage } }, request, number);
-    } catch (error) {
-      record.status = "failed";
-      return sendJson(response, 400, wire.errorBody("invalid-request", messageOf(error)));
-    }
-    if (answer.fault === undefined) record.usage = answer.usage;
-    else if (answer.fault !== "stall") record.status = "failed";
-    if (options.latencyMs !== undefined) await wait(options.latencyMs, undefined, { signal });
-    const delayMs = answer.delayMs || (options.deltaDelayMs ?? 0);
-    await sendAnswer(
-      { ...answer, delayMs },
-      {
-        wire,
-        body,
-        response,
-        signal,
-        deltaSize: options.deltaSize ?? 24,
-        onBegin: () => count.keep(),
-      },
-    );
-  };
-
-  const serve = async (incoming: IncomingMessage, response: ServerResponse) => {
-    const exchange = await readExchange(incoming, response);
-    const route = `${incoming.method} ${exchange.path}`;
-    if (route === "POST /v1/messages") return serveAnswer(exchange, anthropicWire);
-    if (route === "POST /v1/chat/completions") return serveAnswer(exchange, openAiWire);
-    if (route === "POST /v1/messages/count_tokens") {
-      const { inputTokens, cacheReadTokens, cacheWriteTokens } = cache.count(exchange.body);
-      return sendJson(response, 200, { input_tokens: inputTokens + cacheReadTokens + cacheWriteTokens });
-    }
-    if (route === "GET /v1/models") {
-      return sendJson(response, 200, { object: "list", data: [{ id: "scripted", object: "model" }] });
-    }
-    return sendJson(response, 404, anthropicWire.errorBody("not-found", `There is no ${route} here.`));
-  };
-
+  const session = openSession(options);
   const server = createServer((incoming, response) => {
-    // A client that goes away ends the waits inside; nobody is left to be told.
-    serve(incoming, response).catch(() => response.destroy());
+    serve(session, incoming, response).catch((error: unknown) => {
+      // A client that went away ends the waits inside; then nobody is left to be told.
+      if (response.headersSent || response.destroyed) return response.destroy();
+      return sendJson(response, 400, anthropicWire.errorBody("invalid-request", messageOf(error)));
+    });
   });
   await listen(server, options.port ?? 0);
   const { port } = server.address() as AddressInfo; // Listening on a port, the address is never a pipe's name.
   return {
     url: `http://127.0.0.1:${port}`,
-    requests,
-    finish: script.finish,
+    requests: session.requests,
+    finish: session.script.finish,
     async [Symbol.asyncDispose]() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeAllConnections();
       await closed;
     },
   };
+}
+
+type OpenRequest = { -readonly [Key in keyof ProviderRequest]: ProviderRequest[Key] };
+
+interface Session {
+  readonly options: FakeProviderOptions;
+  readonly script: Script;
+  readonly cache: PromptCache;
+  readonly requests: OpenRequest[];
+  readonly nextNumber: () => number;
+}
+
+function openSession(options: FakeProviderOptions): Session {
+  const { script = [], respond, minimumCacheTokens: minimumTokens = 1_024 } = options;
+  const always: readonly Step[] = respond === undefined ? [] : [{ respond, times: "any" }];
+  const now = options.now ?? (() => performance.now());
+  let number = 0;
+  return {
+    options,
+    script: createScript([...script, ...always]),
+    cache: createPromptCache({ minimumTokens, now }),
+    requests: [],
+    nextNumber: () => {
+      number += 1;
+      return number;
+    },
+  };
+}
+
+async function serve(session: Session, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+  const exchange = await readExchange(incoming, response);
+  const route = `${incoming.method} ${exchange.path}`;
+  switch (route) {
+    case "POST /v1/messages":
+      return serveAnswer(session, exchange, anthropicWire);
+    case "POST /v1/chat/completions":
+      return serveAnswer(session, exchange, openAiWire);
+    case "POST /v1/messages/count_tokens": {
+      const { inputTokens, cacheReadTokens, cacheWriteTokens } = session.cache.count(exchange.body);
+      return sendJson(response, 200, { input_tokens: inputTokens + cacheReadTokens + cacheWriteTokens });
+    }
+    case "GET /v1/models":
+      return sendJson(response, 200, { object: "list", data: [{ id: "scripted", object: "model" }] });
+    default:
+      return sendJson(response, 404, anthropicWire.errorBody("not-found", `There is no ${route} here.`));
+  }
+}
+
+async function serveAnswer(session: Session, exchange: Exchange, wire: Wire): Promise<void> {
+  const { options, cache, requests } = session;
+  const { path, headers, body, response, signal } = exchange;
+  const record: OpenRequest = { path, headers, body, request: wire.readRequest(body), status: "open" };
+  if (options.keepsRequests !== false) requests.push(record);
+  const number = session.nextNumber();
+  response.once("close", () => {
+    if (record.status === "open") record.status = response.writableFinished ? "answered" : "abandoned";
+  });
+  const refusal = refusalOf(exchange, wire, options);
+  const count = cache.count(body);
+  // Only the Messages protocol says what was cached; the other leaves it to the step.
+  const counted = wire === anthropicWire ? tokensOf(count) : {};
+  const answer = refusal ?? (await takeAnswer(session, record.request, { wire, number, counted }));
+  if ("status" in answer) {
+    record.status = "failed";
+    return sendJson(response, answer.status, answer.body);
+  }
+  if (answer.fault === undefined) record.usage = answer.usage;
+  else if (answer.fault !== "stall") record.status = "failed";
+  if (options.latencyMs !== undefined) await wait(options.latencyMs, undefined, { signal });
+  const delayMs = answer.delayMs || (options.deltaDelayMs ?? 0);
+  const { deltaSize = 24 } = options;
+  await sendAnswer({ ...answer, delayMs }, { wire, body, response, signal, deltaSize, onBegin: count.keep });
+}
+
+interface Refusal {
+  readonly status: number;
+  readonly body: JsonRecord;
+}
+
+interface AnswerPlace {
+  readonly wire: Wire;
+  readonly number: number;
+  readonly counted: Partial<Usage>;
+}
+
+/** A request that the script does not foresee is refused in a way that nobody tries again. */
+async function takeAnswer(
+  { script }: Session,
+  request: ModelRequest,
+  { wire, number, counted }: AnswerPlace,
+): Promise<ScriptedAnswer | Refusal> {
+  try {
+    const step = await script.take(request);
+    return answerStep({ ...step, usage: { ...counted, ...step.usage } }, request, number);
+  } catch (error) {
+    return { status: 400, body: wire.errorBody("invalid-request", messageOf(error)) };
+  }
 }
 
 interface Exchange {
@@ -172,7 +204,7 @@ function refusalOf(
   { headers, body }: Exchange,
   wire: Wire,
   { apiKey, contextWindow }: FakeProviderOptions,
-): { readonly status: number; readonly body: JsonRecord } | undefined {
+): Refusal | undefined {
   const key = headers["x-api-key"] ?? headers.authorization?.replace(/^Bearer /, "");
   if (apiKey !== undefined && key !== apiKey) {
     return { status: 401, body: wire.errorBody("unauthorized", "The key is not accepted.") };
@@ -186,9 +218,7 @@ function refusalOf(
   return { status: 400, body: wire.errorBody("context-too-long", message) };
 }
 
-function tokensOf(count: Partial<Usage>): Partial<Usage> {
-  const { inputTokens, cacheReadTokens, cacheWriteTokens } = count;
-  if (inputTokens === undefined || cacheReadTokens === undefined || cacheWriteTokens === undefined) return {};
+function tokensOf({ inputTokens, cacheReadTokens, cacheWriteTokens }: CacheCount): Partial<Usage> {
   return { inputTokens, cacheReadTokens, cacheWriteTokens };
 }
 

@@ -14,7 +14,7 @@ describe("[MDL-5] the scripted model says what its steps say", () => {
     const model = createScriptedModel([
       "the main agent begins",
       { match: "You review", text: "the reviewer" },
-      { match: ({ system }) => system.includes("You test"), text: "the tester" },
+      { match: ({ system }: ModelRequest) => system.includes("You test"), text: "the tester" },
       "the main agent ends",
     ]);
     const main = { system: ["You lead"] };

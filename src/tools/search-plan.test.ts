@@ -45,7 +45,7 @@ describe("a glob is parted into a folder and what is left", () => {
 
 describe("reading what ripgrep writes", () => {
   const output =
-    '/a\x01:x\n/a\x02-y\n--\n/b\nc\x08:z:1\r\n/n: binary file matches (found "\\0" byte around offset 1)\n/d\x03\n';
+    '/a\u00001:x\n/a\u00002-y\n--\n/b\nc\u000010:z:1\r\n/n: binary file matches (found "\\0" byte around offset 1)\n/d\u00003\n';
   const records: GrepRecord[] = [
     { type: "line", found: { path: "/a", line: 1, text: "x", isMatch: true } },
     { type: "line", found: { path: "/a", line: 2, text: "y", isMatch: false } },

@@ -42,7 +42,7 @@ export function refuseBase({
   if (seen === undefined) return `${path} exists and was not read yet. Read it first, then make the change.`;
   if (seen.digest !== digest) return `${path} ${whoChanged(ledger.lastChange(realPath), digest, agentId)}`;
   if (whole && seen.partial) {
-    return `Only a part of ${path} was read, and writing replaces all of it. Read the rest, or use Edit for the part that is to change.`;
+    return `Only a part of ${path} was read, and writing replaces all of it. Read the rest, use Edit for the part that is to change, or remove the file first if nothing of it is to stay.`;
   }
   return undefined;
 }

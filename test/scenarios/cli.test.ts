@@ -1,8 +1,8 @@
-import { type SpawnSyncReturns, spawnSync } from "node:child_process";
+import { type SpawnSyncReturns, spawn, spawnSync } from "node:child_process";
 import {
-  existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
@@ -29,23 +29,49 @@ function createFolders(): { readonly cwd: string; readonly home: string } {
 
 type Folders = ReturnType<typeof createFolders>;
 
-function options({ cwd, home }: Folders, input = "") {
+function options({ cwd, home }: Folders) {
   const environment = { HOME: home, PATH: process.env["PATH"], TERM: "xterm" };
-  return { cwd, env: environment, encoding: "utf8", input } as const;
+  return { cwd, env: environment, encoding: "utf8", input: "", timeout: 20_000 } as const;
 }
 
 function retinue(folders: Folders, ...arguments_: string[]): SpawnSyncReturns<string> {
   return spawnSync(process.execPath, [program, ...arguments_], options(folders));
 }
 
-/** Runs the program in a terminal of its own, with what a person types. */
-function inTerminal(folders: Folders, command: string, typed = ""): SpawnSyncReturns<string> {
-  return spawnSync(
-    "script",
-    ["-qec", `${process.execPath} ${program} ${command}`, "/dev/null"],
-    options(folders, typed),
-  );
+interface TypedAnswer {
+  /** What the screen must show before somebody types. */
+  readonly at: string;
+  readonly type: string;
 }
+
+/** Runs the program in a terminal of its own, with somebody who waits for each question before typing. */
+function inTerminal(
+  folders: Folders,
+  command: string,
+  answers: readonly TypedAnswer[] = [],
+): Promise<{ readonly status: number | null; readonly screen: string }> {
+  const { cwd, env } = options(folders);
+  const child = spawn("script", ["-qec", command, "/dev/null"], { cwd, env });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const waiting = [...answers];
+  let screen = "";
+  let seen = 0;
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    screen += text;
+    for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
+      const at = screen.indexOf(next.at, seen);
+      if (at === -1) return;
+      seen = at + next.at.length;
+      waiting.shift();
+      child.stdin.write(next.type);
+    }
+  });
+  return new Promise((resolve) => {
+    child.on("close", (status) => resolve({ status, screen }));
+  });
+}
+
+const quoted = `"${process.execPath}" "${program}"`;
 
 describe("the built command", () => {
   test("lists agents without escape codes where no terminal is [CLI-2, CLI-6]", () => {
@@ -115,34 +141,38 @@ describe("the built command", () => {
 });
 
 describe.runIf(hasTerminal)("in a terminal", () => {
-  test("the command uses colours, and NO_COLOR stops them [CLI-6]", () => {
+  test("the command uses colours, and NO_COLOR stops them [CLI-6]", async () => {
     const folders = createFolders();
-    expect(inTerminal(folders, "agents").stdout).toContain("\u001b[36m");
-    const plain = spawnSync(
-      "script",
-      ["-qec", `NO_COLOR=1 ${process.execPath} ${program} agents`, "/dev/null"],
-      options(folders),
-    );
-    expect(plain.stdout).toContain("general-purpose");
-    expect(plain.stdout).not.toContain("\u001b[");
+    expect((await inTerminal(folders, `${quoted} agents`)).screen).toContain("\u001b[36m");
+    const { screen } = await inTerminal(folders, `NO_COLOR=1 ${quoted} agents`);
+    expect(screen).toContain("general-purpose");
+    expect(screen).not.toContain("\u001b[");
   });
 
-  test("agents new asks, and writes what was answered [CLI-2]", () => {
+  test("agents new asks, and writes what was answered [CLI-2]", async () => {
     const folders = createFolders();
-    const typed = ["project", "Bad Name", "sql", description, "Read, Grep", "haiku", ""].join("\n");
-    const { status, stdout } = inTerminal(folders, "agents new", typed);
-    expect(status, stdout).toBe(0);
+    const { status, screen } = await inTerminal(folders, `NO_COLOR=1 ${quoted} agents new`, [
+      { at: "Scope: ", type: "project\r" },
+      { at: "Name: ", type: "Bad Name\r" },
+      { at: "hard to type", type: "" },
+      { at: "Name: ", type: "sql\r" },
+      { at: "Description: ", type: `${description}\r` },
+      { at: "Tools: ", type: "Read, Grep\r" },
+      { at: "Model: ", type: "haiku\r" },
+    ]);
+    expect(status, screen).toBe(0);
     const text = readFileSync(join(folders.cwd, ".claude/agents/sql.md"), "utf8");
     expect(text).toContain("tools: Read, Grep\nmodel: haiku\n");
     expect(retinue(folders, "agents", "check", "--strict").status).toBe(0);
   });
 
-  test("Ctrl+C at a question leaves nothing behind and exits with 130 [CLI-6]", () => {
+  test("Ctrl+C at a question leaves nothing behind and exits with 130 [CLI-6]", async () => {
     const folders = createFolders();
-    expect(inTerminal(folders, "agents new", "project\n\u0003").status).toBe(130);
-    expect(existsSync(join(folders.cwd, ".claude/agents/sql.md"))).toBe(false);
-    expect(spawnSync("ls", ["-A", join(folders.cwd, ".claude/agents")], { encoding: "utf8" }).stdout).toBe(
-      "",
-    );
+    const { status, screen } = await inTerminal(folders, `NO_COLOR=1 ${quoted} agents new`, [
+      { at: "Scope: ", type: "project\r" },
+      { at: "Name: ", type: "\u0003" },
+    ]);
+    expect(status, screen).toBe(130);
+    expect(readdirSync(join(folders.cwd, ".claude/agents"))).toEqual([]);
   });
 });

@@ -4,6 +4,7 @@ import { nearestName } from "../../foundation/nearest-name.ts";
 import { splitEntries } from "../../tools/list-field.ts";
 import type { CliHost } from "./cli-host.ts";
 import { helpText } from "./help-text.ts";
+import type { PrintOptions } from "./print/print-options.ts";
 import { type CommandContext, misuse, parseSettingSources, type SessionOptions } from "./session-options.ts";
 
 /** Understands the arguments and runs what they ask for; each command is loaded only when it is used. */
@@ -33,16 +34,23 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
       getOutHelpWidth: () => Math.min(host.stdout.columns ?? 80, 100),
     })
     .helpCommand(false)
-    .argument("[command]")
-    .allowExcessArguments()
+    .argument("[prompt...]")
     .version(host.version(), "-v, --version");
   program.helpInformation = () => helpText;
   addSessionOptions(program);
+  addPrintOptions(program);
   addAgents(program, invoke);
   addDoctor(program, invoke);
-  program.action((name?: string) => {
-    if (name !== undefined) throw unknownCommand(program, name);
-    host.stdout.write(helpText);
+  program.action((words: readonly string[], options: PrintOptions) => {
+    const [first] = words;
+    if (options.print !== true && first === undefined && host.stdin.isTerminal)
+      return void host.stdout.write(helpText);
+    // One word is more likely a mistyped command than a prompt.
+    if (options.print !== true && words.length === 1 && first !== undefined && !/\s/.test(first))
+      throw unknownCommand(program, first);
+    return invoke(async (context) =>
+      (await import("./print/run-print.ts")).runPrint(context, words, options),
+    );
   });
   return program;
 }
@@ -62,6 +70,39 @@ function addSessionOptions(program: Command): void {
     .option("--disallowed-tools, --disallowedTools <list>", "deny rules", collectEntries)
     .option("--trust", "trust the working folder for this run")
     .option("--verbose", "show stack traces of errors");
+}
+
+/** The options of a run carry the names people know from Claude Code. */
+function addPrintOptions(program: Command): void {
+  const collectEntries = (value: string, earlier: readonly string[] = []) => [
+    ...earlier,
+    ...splitEntries(value),
+  ];
+  program
+    .option("-p, --print", "run the prompt and print the result")
+    .option("--output-format <format>", "text, json or stream-json")
+    .option("--input-format <format>", "text or stream-json")
+    .option("--include-partial-messages", "stream-json: also what the model says while it answers")
+    .option("--replay-user-messages", "stream-json: also the prompts")
+    .option("--model <model>", "an alias, an id, or provider/model")
+    .option("--effort <level>", "how hard the model thinks")
+    .option("--agent <name>", "the agent that answers")
+    .option("--tools <list>", 'which built-in tools exist; "" for none')
+    .option("--allowed-tools, --allowedTools <list>", "rules that allow calls", collectEntries)
+    .option("--permission-mode <mode>", "what happens to calls no rule speaks of")
+    .option("--dangerously-skip-permissions", "allow everything that no rule denies")
+    .option("--max-turns <n>", "the most turns")
+    .option("--max-budget-usd <amount>", "the most it may cost")
+    .option("--system-prompt <text>", "in place of the usual system prompt")
+    .option("--system-prompt-file <file>", "the same from a file")
+    .option("--append-system-prompt <text>", "added to the system prompt")
+    .option("--append-system-prompt-file <file>", "the same from a file")
+    .option("-r, --resume <session>", "go on with a session, by id or title")
+    .option("-c, --continue", "go on with the newest session of this folder")
+    .option("--fork-session", "go on in a copy of the session")
+    .option("--session-id <uuid>", "the id of the session")
+    .option("--no-session-persistence", "keep no transcript")
+    .option("--json-schema <json|file>", "the form the result must have");
 }
 
 function addAgents(program: Command, invoke: Invoke): void {

@@ -7,10 +7,21 @@ export interface CliOutput {
   readonly isColourAllowed: boolean;
 }
 
+/** What is piped in. */
+export interface CliInput {
+  readonly isTerminal: boolean;
+  /** Everything up to the end; with `patienceMs`, nothing when nothing comes for so long. */
+  readAll(options: { readonly limit: number; readonly patienceMs?: number }): Promise<string>;
+  lines(): AsyncIterable<string>;
+}
+
 /** All that the command line takes from the world around it. */
 export interface CliHost {
   readonly stdout: CliOutput;
   readonly stderr: CliOutput;
+  readonly stdin: CliInput;
+  /** Calls back at the first Ctrl+C instead of ending; the second one ends the process. Returns how to forget it. */
+  onInterrupt(listener: () => void): () => void;
   /** Whether somebody sits at a terminal who can answer. */
   readonly canAsk: boolean;
   /** One line of an answer; a Fault `interrupted` when the person leaves instead. */

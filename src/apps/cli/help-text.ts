@@ -1,23 +1,23 @@
 /** The help of the program itself, written by hand so that it fits a screen of 24 lines and 80 columns. */
-export const helpText = `Usage: retinue [options] <command>
-
-See, check and write the agents of your .claude folders and plugins.
+export const helpText = `Usage: retinue -p [options] "prompt"        run an agent and print its answer
+       retinue <command> [options]
 
 Commands:
-  agents                 list all agents with scope, model and tools
-  agents show NAME       everything about one, and where each field came from
-  agents new             write a new agent file
+  agents                 list all agents; also: agents show NAME, agents new
   agents check [PATH…]   find mistakes and weak descriptions
   doctor                 check the set-up and say what to do
 
-Options:
-  --agents JSON|FILE         agents for this run, keyed by name
-  --settings FILE|JSON       more settings, above those of the user and project
-  --setting-sources LIST     which settings to read: user,project,local
-  --plugin-dir FOLDER        use the plugin in this folder (repeatable)
-  --add-dir FOLDER           also read its .claude/agents (repeatable)
-  --disallowedTools LIST     deny rules, such as "Task(Explore)"
-  --trust                    trust the working folder for this run
-  --verbose                  show stack traces of errors
+Running:
+  --model M  --agent NAME  --effort LEVEL      who answers
+  --output-format text|json|stream-json        what is printed
+  --tools LIST  --allowedTools LIST  --disallowedTools LIST
+  --permission-mode MODE  --dangerously-skip-permissions
+  --max-turns N  --max-budget-usd X  --json-schema JSON|FILE
+  -c, --continue  -r, --resume ID  --fork-session  --session-id UUID
+  --system-prompt TEXT  --append-system-prompt TEXT
+
+Everywhere:
+  --agents JSON|FILE  --plugin-dir DIR  --add-dir DIR  --settings FILE|JSON
+  --setting-sources user,project,local  --trust  --verbose
   -v, --version    -h, --help, also after a command: retinue agents check --help
 `;

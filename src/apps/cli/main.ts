@@ -5,7 +5,7 @@ import { reportError } from "./report-error.ts";
 
 /** Runs the command line and returns the exit code: 0, 1 when something is wrong, 2 for misuse, 130 when interrupted. */
 export async function main(arguments_: readonly string[], host: CliHost = createRealHost()): Promise<number> {
-  if (arguments_.length === 0) {
+  if (arguments_.length === 0 && host.stdin.isTerminal) {
     host.stdout.write(helpText);
     return 0;
   }

@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import type { Interface } from "node:readline";
 import type { WriteStream } from "node:tty";
 import { Fault } from "../../foundation/fault.ts";
-import type { CliHost, CliOutput } from "./cli-host.ts";
+import type { CliHost, CliInput, CliOutput } from "./cli-host.ts";
 import { allowsColour } from "./views/colour.ts";
 
 /** The process as it is. */
@@ -12,6 +12,8 @@ export function createRealHost(): CliHost {
   return {
     stdout: outputOf(process.stdout, environment),
     stderr: outputOf(process.stderr, environment),
+    stdin: createInput(),
+    onInterrupt,
     canAsk: process.stdin.isTTY === true && process.stdout.isTTY === true,
     ...createQuestions(),
     environment,
@@ -39,6 +41,34 @@ function outputOf(stream: WriteStream, environment: CliHost["environment"]): Cli
     isTerminal,
     isColourAllowed: allowsColour(isTerminal, environment),
     ...(columns > 0 ? { columns } : {}),
+  };
+}
+
+/** Ctrl+C and a polite request to end are the same wish; whoever repeats it does not want to wait. */
+function onInterrupt(listener: () => void): () => void {
+  const handle = (signal: NodeJS.Signals): void => {
+    process.once(signal, () => process.exit(130));
+    listener();
+  };
+  process.once("SIGINT", handle);
+  process.once("SIGTERM", handle);
+  return () => {
+    process.removeListener("SIGINT", handle);
+    process.removeListener("SIGTERM", handle);
+  };
+}
+
+function createInput(): CliInput {
+  return {
+    isTerminal: process.stdin.isTTY === true,
+    async readAll({ limit, patienceMs }) {
+      const { readAll } = await import("./read-stdin.ts");
+      return readAll(process.stdin, { limit, ...(patienceMs === undefined ? {} : { patienceMs }) });
+    },
+    async *lines() {
+      const { createInterface } = await import("node:readline");
+      yield* createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY });
+    },
   };
 }
 

@@ -1,16 +1,18 @@
+import { isBeyondParsing, stripTags, tidyLines } from "./plain-html.ts";
+
 export interface ConvertedPage {
   readonly text: string;
   readonly title?: string;
 }
 
 const maxHtml = 3_000_000;
-const maxElements = 60_000;
 
 /** A page as Markdown: its article where there is one, else all of it; plain text where the page defeats the parser. */
 export async function convertHtml(html: string, url: string): Promise<ConvertedPage> {
   const cut = html.length > maxHtml;
   const source = cut ? html.slice(0, maxHtml) : html;
-  const converted = await convert(source, url).catch(() => ({ text: stripTags(source) }));
+  const plain = () => ({ text: stripTags(source) });
+  const converted = isBeyondParsing(source) ? plain() : await convert(source, url).catch(plain);
   return cut
     ? { ...converted, text: `${converted.text}\n\n[The page is longer; the rest was not read.]` }
     : converted;
@@ -28,7 +30,7 @@ async function convert(html: string, url: string): Promise<ConvertedPage> {
   const title = (document.querySelector("title")?.textContent ?? "").replace(/\s+/g, " ").trim();
   const everything = document.body?.innerHTML ?? "";
   const length = (document.body?.textContent ?? "").trim().length;
-  const article = new Readability(document, { maxElemsToParse: maxElements }).parse();
+  const article = new Readability(document).parse();
   const isWorthIt = article !== null && (article.length ?? 0) >= Math.min(500, length / 2);
   const chosen = isWorthIt ? (article.content ?? everything) : everything;
   const { document: part } = parseHTML(`<!doctype html><html><body>${chosen}</body></html>`);
@@ -88,11 +90,7 @@ function createTurndown(Turndown: unknown): TurndownLike {
   });
   service.addRule("cell", {
     filter: ["th", "td"],
-    replacement: (content) =>
-      ` ${content
-        .trim()
-        .replace(/\s*\n\s*/g, " ")
-        .replaceAll("|", "\\|")} |`,
+    replacement: (content) => ` ${tidyLines(content).replaceAll("\n", " ").replaceAll("|", "\\|")} |`,
   });
   service.addRule("row", {
     filter: ["tr"],
@@ -118,13 +116,4 @@ function isFirstRow(node: unknown): boolean {
 
 function cellsOf(node: unknown): number {
   return (node as RowElement).children.length; // The rule's filter lets only rows through.
-}
-
-function stripTags(html: string): string {
-  return html
-    .replace(/<(script|style)\b[^>]*>[^<]*(?:<(?!\/\1)[^<]*)*<\/\1>/gi, " ")
-    .replace(/<[^<>]*>/g, " ")
-    .replace(/[ \t]+/g, " ")
-    .replace(/\s*\n\s*/g, "\n")
-    .trim();
 }

@@ -32,7 +32,7 @@ export async function fetchPage(start: URL, options: FetchOptions): Promise<Fetc
       const target = redirecting.has(answer.status) ? answer.header("location") : undefined;
       if (target === undefined) return await readPage(decided.url, answer, options);
       answer.discard();
-      const next = URL.parse(target, decided.url);
+      const next = URL.parse(target, decided.url.href);
       if (next === null) return refuse(decided.url, `redirects to ${shown(target)}, which is not an address`);
       if (hostOf(next) !== hostOf(decided.url)) {
         return {

@@ -8,7 +8,8 @@ export function privateBecause(address: string): string | undefined {
   if (embedded !== undefined) return privateIpv4(embedded);
   const known = ipv6Ranges.find(({ list }) => list.check(address, "ipv6"));
   if (known !== undefined) return known.because;
-  return globalUnicast.check(address, "ipv6") ? undefined : "is not a public address";
+  const isPublic = publicRanges.some(({ list }) => list.check(address, "ipv6"));
+  return isPublic ? undefined : "is not a public address";
 }
 
 function privateIpv4(address: string): string | undefined {
@@ -67,5 +68,4 @@ const ipv6Ranges = ranges("ipv6", [
   ["2001::/23 2001:db8::/32 2002::/16 3fff::/20", "is a reserved address"],
 ]);
 
-const globalUnicast = new BlockList();
-globalUnicast.addSubnet("2000::", 3, "ipv6");
+const publicRanges = ranges("ipv6", [["2000::/3", "is a public address"]]);

@@ -1,0 +1,161 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import {
+  type PermissionMode,
+  parsePermissionMode,
+  permissionModes,
+} from "../../../permissions/permission-mode.ts";
+import type { SessionOptions as RuntimeSessionOptions } from "../../../runtime/runtime-options.ts";
+import { misuse } from "../session-options.ts";
+
+/** The options of `retinue -p` as commander hands them over. */
+export interface PrintOptions {
+  readonly print?: boolean;
+  readonly outputFormat?: string;
+  readonly inputFormat?: string;
+  readonly includePartialMessages?: boolean;
+  readonly replayUserMessages?: boolean;
+  readonly model?: string;
+  readonly effort?: string;
+  readonly agent?: string;
+  readonly tools?: string;
+  readonly allowedTools?: readonly string[];
+  readonly permissionMode?: string;
+  readonly dangerouslySkipPermissions?: boolean;
+  readonly maxTurns?: string;
+  readonly maxBudgetUsd?: string;
+  readonly systemPrompt?: string;
+  readonly systemPromptFile?: string;
+  readonly appendSystemPrompt?: string;
+  readonly appendSystemPromptFile?: string;
+  readonly resume?: string;
+  readonly continue?: boolean;
+  readonly forkSession?: boolean;
+  readonly sessionId?: string;
+  readonly sessionPersistence?: boolean;
+  readonly jsonSchema?: string;
+}
+
+export const outputFormats = ["text", "json", "stream-json"] as const;
+export type OutputFormat = (typeof outputFormats)[number];
+
+export const inputFormats = ["text", "stream-json"] as const;
+export type InputFormat = (typeof inputFormats)[number];
+
+export function chooseFormat<Format extends string>(
+  option: string,
+  given: string | undefined,
+  known: readonly [Format, ...Format[]],
+): Format {
+  if (given === undefined) return known[0];
+  const format = known.find((candidate) => candidate === given);
+  if (format !== undefined) return format;
+  throw misuse(`${option} does not know "${given}".`, `Write one of ${known.join(", ")}.`);
+}
+
+/** What the runtime is told, with every value checked. */
+export function readSessionOptions(options: PrintOptions, cwd: string): RuntimeSessionOptions {
+  const systemPrompt = textOrFile(options.systemPrompt, options.systemPromptFile, "--system-prompt", cwd);
+  const appendSystemPrompt = textOrFile(
+    options.appendSystemPrompt,
+    options.appendSystemPromptFile,
+    "--append-system-prompt",
+    cwd,
+  );
+  return withoutUndefined({
+    agent: options.agent,
+    model: options.model,
+    effort: options.effort,
+    permissionMode: readMode(options.permissionMode),
+    skipPermissions: options.dangerouslySkipPermissions,
+    tools: readToolNames(options.tools),
+    allowedTools: options.allowedTools,
+    systemPrompt,
+    appendSystemPrompt,
+    maxTurns: readNumber(
+      "--max-turns",
+      options.maxTurns,
+      (value) => Number.isSafeInteger(value) && value > 0,
+      "a whole number from 1",
+    ),
+    maxBudget: readNumber(
+      "--max-budget-usd",
+      options.maxBudgetUsd,
+      (value) => value > 0,
+      "an amount above 0",
+    ),
+    resume: options.resume,
+    continue: options.continue,
+    forkSession: options.forkSession,
+    sessionId: options.sessionId,
+    output: options.jsonSchema === undefined ? undefined : readSchema(options.jsonSchema, cwd),
+  });
+}
+
+function readMode(text: string | undefined): PermissionMode | undefined {
+  if (text === undefined) return undefined;
+  const mode = parsePermissionMode(text);
+  if (mode !== undefined) return mode;
+  throw misuse(`--permission-mode does not know "${text}".`, `Write one of ${permissionModes.join(", ")}.`);
+}
+
+/** `""` means no built-in tool at all, `default` all of them. */
+function readToolNames(text: string | undefined): readonly string[] | undefined {
+  if (text === undefined || text.trim() === "default") return undefined;
+  return text
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
+}
+
+function readNumber(
+  option: string,
+  text: string | undefined,
+  isGood: (value: number) => boolean,
+  expected: string,
+): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (text.trim() !== "" && Number.isFinite(value) && isGood(value)) return value;
+  throw misuse(`${option} needs ${expected}, but got ${JSON.stringify(text)}.`);
+}
+
+function textOrFile(
+  text: string | undefined,
+  file: string | undefined,
+  option: string,
+  cwd: string,
+): string | undefined {
+  if (file === undefined) return text;
+  if (text !== undefined) throw misuse(`${option} and ${option}-file cannot be given together.`);
+  return readGiven(`${option}-file`, resolve(cwd, file));
+}
+
+function readGiven(option: string, file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    throw misuse(`${option} names a file that cannot be read: ${file}.`, "Check the path.");
+  }
+}
+
+function readSchema(given: string, cwd: string): Readonly<Record<string, unknown>> {
+  const text = given.trimStart().startsWith("{") ? given : readGiven("--json-schema", resolve(cwd, given));
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return { ...value };
+  } catch {
+    // Told below together with values that are JSON but no schema.
+  }
+  throw misuse(
+    "--json-schema is not a JSON Schema object.",
+    'Write it inline as {"type":"object",…}, or name a file.',
+  );
+}
+
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+function withoutUndefined<T extends object>(record: T): Defined<T> {
+  // Object.fromEntries forgets which key has which type; the entries come from `record` itself.
+  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as Defined<T>;
+}

@@ -1,0 +1,32 @@
+import type { Readable } from "node:stream";
+import { misuse } from "./session-options.ts";
+
+/** Reads a stream to its end. A pipe that is open but silent for `patienceMs` counts as empty; after that it is let go. */
+export async function readAll(
+  stream: Readable,
+  { limit, patienceMs }: { readonly limit: number; readonly patienceMs?: number },
+): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    await new Promise<void>((resolve, reject) => {
+      if (patienceMs !== undefined) timer = setTimeout(resolve, patienceMs);
+      stream.on("data", (chunk: Buffer) => {
+        clearTimeout(timer);
+        size += chunk.length;
+        if (size > limit)
+          reject(
+            misuse(`What is piped in is larger than ${limit} bytes.`, "Name a file in the prompt instead."),
+          );
+        else chunks.push(chunk);
+      });
+      stream.on("end", resolve);
+      stream.on("error", reject);
+    });
+  } finally {
+    clearTimeout(timer);
+    stream.destroy();
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}

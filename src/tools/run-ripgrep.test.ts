@@ -1,0 +1,125 @@
+import { chmod } from "node:fs/promises";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createWorkspace, type Workspace } from "../testing/workspace.ts";
+import { type RipgrepRequest, runRipgrep } from "./run-ripgrep.ts";
+
+let space: Workspace;
+beforeEach(async () => {
+  space = await createWorkspace();
+});
+afterEach(() => space[Symbol.asyncDispose]());
+
+const generous = 60_000;
+const request = (changes: Partial<RipgrepRequest>): RipgrepRequest => ({
+  arguments: ["x", space.project],
+  directory: space.project,
+  signal: new AbortController().signal,
+  timeLimitMs: generous,
+  take: () => "more",
+  ...changes,
+});
+
+/** A search that says the process it is and then never ends, with a child that does not either. */
+async function endless(): Promise<string> {
+  const path = await space.write("../endless.sh", '#!/bin/sh\nsleep 1000 &\necho "$$ $!"\nwait\n');
+  await chmod(path, 0o755);
+  return path;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe("running ripgrep", () => {
+  test("gives its output and how it ended", async () => {
+    await space.write("a.txt", "x\n");
+    let output = "";
+    const ending = await runRipgrep(
+      request({
+        take(text) {
+          output += text;
+          return "more";
+        },
+      }),
+    );
+    expect(ending).toEqual({ type: "finished", code: 0, errors: "" });
+    expect(output).toBe(`${space.path("a.txt")}:x\n`);
+    expect(await runRipgrep(request({ arguments: ["absent", space.project] }))).toMatchObject({ code: 1 });
+  });
+
+  test("takes no options from the environment or a configuration file", async () => {
+    await space.write("a.txt", "x\n");
+    const ending = await runRipgrep(request({ arguments: ["(", space.project] }));
+    expect(ending).toMatchObject({
+      type: "finished",
+      code: 2,
+      errors: expect.stringContaining("regex parse error"),
+    });
+  });
+
+  test("does not part characters that come in two pieces", async () => {
+    await space.write("a.txt", `${"😀".repeat(300_000)}x`);
+    let output = "";
+    await runRipgrep(
+      request({
+        take(text) {
+          output += text;
+          return "more";
+        },
+      }),
+    );
+    expect(output).not.toContain("\ufffd");
+    expect(output.length).toBeGreaterThan(600_000);
+  });
+
+  test("ends with everything it started when the run is stopped in the middle", async () => {
+    const controller = new AbortController();
+    let pids: number[] = [];
+    const running = runRipgrep(
+      request({
+        program: await endless(),
+        signal: controller.signal,
+        take(text) {
+          pids = text.trim().split(" ").map(Number);
+          controller.abort(new Error("stopped"));
+          return "more";
+        },
+      }),
+    );
+    await expect(running).rejects.toThrow("stopped");
+    expect(pids).toHaveLength(2);
+    await expect.poll(() => pids.filter(isAlive), { timeout: generous }).toEqual([]);
+  });
+
+  test("ends the search when there is enough", async () => {
+    let pids: number[] = [];
+    const ending = await runRipgrep(
+      request({
+        program: await endless(),
+        take(text) {
+          pids = text.trim().split(" ").map(Number);
+          return "enough";
+        },
+      }),
+    );
+    expect(ending.type).toBe("enough");
+    await expect.poll(() => pids.filter(isAlive), { timeout: generous }).toEqual([]);
+  });
+
+  test("ends the search when its time is over", async () => {
+    expect(await runRipgrep(request({ program: await endless(), timeLimitMs: 5 }))).toMatchObject({
+      type: "time",
+    });
+  });
+
+  test("explains a program that cannot be started", async () => {
+    await expect(runRipgrep(request({ program: `${space.root}/absent` }))).rejects.toThrow(
+      "ripgrep could not be started",
+    );
+  });
+});

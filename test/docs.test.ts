@@ -1,0 +1,292 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join, posix } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { type ProjectFile, projectRoot, readProjectFile, readProjectFiles } from "./project-files.ts";
+
+const pages = [
+  ...["README.md", "ARCHITECTURE.md", "AGENTS.md", "GLOSSARY.md", "CHANGELOG.md"].map((path) => ({
+    path,
+    text: readProjectFile(path),
+  })),
+  ...["docs", "examples"].flatMap((folder) => readProjectFiles(folder).filter(isPage)),
+];
+const blocks = pages.flatMap(readBlocks);
+const runnable = blocks.filter(({ language, mark }) => /^(ts|sh)$/.test(language) && mark.startsWith("run"));
+
+describe("examples on the pages do what the pages say", () => {
+  test("there are examples of both kinds, and every output belongs to one", () => {
+    expect(new Set(runnable.map(({ language }) => language))).toEqual(new Set(["ts", "sh"]));
+    const outputs = blocks.filter(({ mark }) => mark === "output").length;
+    expect(runnable.filter(({ output }) => output !== undefined)).toHaveLength(outputs);
+  });
+
+  test.each(runnable.map((block) => [block.place, block] as const))("%s", (_, block) => {
+    const { status, stdout, stderr } = run(block);
+    const expectedStatus = Number(/exit=(\d+)/.exec(block.mark)?.[1] ?? 0);
+    expect({ status, stderr: status === expectedStatus ? "" : stderr }).toEqual({
+      status: expectedStatus,
+      stderr: "",
+    });
+    if (block.output !== undefined) expect(withoutTrailing(stdout)).toBe(withoutTrailing(block.output));
+  });
+
+  test("every example in TypeScript has the right types", () => {
+    const folder = createFolder();
+    for (const [index, { text }] of blocks.filter(({ language }) => language === "ts").entries()) {
+      writeFileSync(join(folder, `example-${index}.ts`), text);
+    }
+    const options = { extends: join(projectRoot, "tsconfig.json"), include: ["*.ts"] };
+    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(options));
+    const compiler = join(projectRoot, "node_modules/typescript/bin/tsc");
+    const { status, stdout } = spawnSync(
+      process.execPath,
+      [compiler, "-p", folder, "--noUnusedLocals", "false"],
+      {
+        encoding: "utf8",
+      },
+    );
+    expect(stdout).toBe("");
+    expect(status).toBe(0);
+  });
+});
+
+describe("links lead somewhere", () => {
+  test.each(pages.map((page) => [page.path, page] as const))("from %s", (_, page) => {
+    expect(readLinks(page).filter((target) => !leadsSomewhere(page, target))).toEqual([]);
+  });
+
+  test("every page under docs is reached from its index", () => {
+    const reached = readLinks({ path: "docs/README.md", text: readProjectFile("docs/README.md") });
+    const own = pages.map(({ path }) => path).filter((path) => /^docs\/[^/]+\.md$/.test(path));
+    expect(
+      own.filter((path) => path !== "docs/README.md" && !reached.includes(posix.basename(path))),
+    ).toEqual([]);
+  });
+
+  test("the check sees a link that leads nowhere", () => {
+    const page = { path: "docs/x.md", text: "[a](nowhere.md) [b](trust.md#nothing) [c](trust.md#giving-it)" };
+    expect(readLinks(page).filter((target) => !leadsSomewhere(page, target))).toEqual([
+      "nowhere.md",
+      "trust.md#nothing",
+    ]);
+  });
+});
+
+describe("the pages name all that the source has", () => {
+  const explained = ["definitions", "settings", "plugins"].flatMap((name) =>
+    [...readProjectFile(`docs/${name}.md`).matchAll(/^\| `([a-z]+(?:-[a-z]+)+)` \| /gm)].map(
+      ([, code]) => code,
+    ),
+  );
+
+  test("every code of a problem is explained, and no other [DEF-7]", () => {
+    expect([...new Set(explained)].sort()).toEqual(problemCodes());
+  });
+
+  test("every key of the settings", () => {
+    const keys = readProjectFile("src/settings/plain-settings.ts")
+      .split("const plainReaders")[1]
+      ?.split("} as const")[0];
+    expectNamed(keys, /^ {2}(\w+): /gm, "docs/settings.md");
+  });
+
+  test("every environment variable", () => {
+    expectNamed(readProjectFile("src/settings/environment.ts"), /: \["([A-Z_]+)", /g, "docs/settings.md");
+  });
+
+  test("every field of a definition", () => {
+    const keys = readProjectFile("src/definitions/definition-keys.ts").split("] as const")[0];
+    expectNamed(keys, /^ {2}"(\w+)",$/gm, "docs/definitions.md");
+  });
+
+  test("every tool and every old name of one", () => {
+    const source = readProjectFile("src/tools/builtin-tools.ts");
+    expectNamed(source, /name: "(\w+)",/g, "docs/tools.md");
+    expectNamed(source, /^ {2}\["(\w+)", "\w+"\],$/gm, "docs/tools.md");
+  });
+
+  test("every name that the library exports", () => {
+    const names = /exportedNames = \[([^\]]*)\]/.exec(readProjectFile("test/public-surface.test.ts"))?.[1];
+    expectNamed(names, /"(\w+)"/g, "docs/embedding.md");
+  });
+
+  test("every option of the command [CLI-2]", () => {
+    expectNamed(
+      readProjectFile("src/apps/cli/arguments.ts"),
+      /\.option\("(?:[^"]*, )?(--[\w-]+)/g,
+      "docs/command-line.md",
+    );
+  });
+});
+
+test("README gives the two commands exactly and stays short", () => {
+  const text = readProjectFile("README.md");
+  expect(text).toContain("run:   npm ci && npm start\n");
+  expect(text).toContain("test:  npm ci && npm test\n");
+  expect(text.split("\n").length).toBeLessThanOrEqual(121);
+});
+
+describe("npm start", () => {
+  const { HOME: _home, ...environment } = process.env;
+  const home = () => temporaryFolder("retinue-home-");
+  const tour = (folder: string) =>
+    execFileSync(process.execPath, [join(projectRoot, "scripts/tour.ts")], {
+      encoding: "utf8",
+      env: { ...environment, HOME: folder, COLUMNS: "80" },
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+
+  test("runs its commands for real, in an empty home, and fits 80 columns", () => {
+    const folder = home();
+    const output = tour(folder);
+    expect(output).toMatch(/\$ retinue agents\nNAME .*\n.*\n?code-reviewer +project/);
+    expect(output).toMatch(/\$ retinue agents show release-captain\nrelease-captain\n/);
+    expect(output).toMatch(/\d+ files checked: \d+ errors, /);
+    const long = output.split("\n").filter((line) => [...line].length > 80 && !line.startsWith("$ alias"));
+    expect(long).toEqual([]);
+    expect(existsSync(join(folder, ".claude"))).toBe(false);
+  });
+});
+
+interface Block {
+  readonly place: string;
+  readonly language: string;
+  /** What follows the language: `run`, `run exit=1`, `output`. */
+  readonly mark: string;
+  readonly text: string;
+  readonly output?: string;
+}
+
+function readBlocks({ path, text }: ProjectFile): Block[] {
+  const found = [...text.matchAll(/^```(\w+)(?: (.*))?\n([\s\S]*?)^```$/gm)].map((match): Block => {
+    const line = text.slice(0, match.index).split("\n").length;
+    return { place: `${path}:${line}`, language: match[1] ?? "", mark: match[2] ?? "", text: match[3] ?? "" };
+  });
+  return found.map((block, index) => {
+    const next = found[index + 1];
+    return next?.mark === "output" ? { ...block, output: next.text } : block;
+  });
+}
+
+/** A program in a project of its own, or a shell line with `retinue` on the path. */
+function run({ language, text }: Block): { status: number | null; stdout: string; stderr: string } {
+  const folder = createFolder();
+  const cwd = join(folder, "examples/workspace");
+  const file = join(folder, `example.${language}`);
+  writeFileSync(file, text);
+  const [program, arguments_] = language === "ts" ? [process.execPath, [file]] : ["sh", ["-e", file]];
+  return spawnSync(program, arguments_, {
+    cwd,
+    encoding: "utf8",
+    env: {
+      HOME: join(folder, "home"),
+      PATH: [join(folder, "bin"), process.env["PATH"]].join(delimiter),
+      COLUMNS: "80",
+    },
+  });
+}
+
+/** The examples, an empty home, and this package as one that was installed. */
+function createFolder(): string {
+  const folder = temporaryFolder("retinue-docs-");
+  for (const name of ["home", "bin", "node_modules"]) mkdirSync(join(folder, name));
+  cpSync(join(projectRoot, "examples"), join(folder, "examples"), { recursive: true });
+  writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
+  symlinkSync(projectRoot, join(folder, "node_modules/retinue"), "junction");
+  symlinkSync(join(projectRoot, "node_modules/@types"), join(folder, "node_modules/@types"), "junction");
+  const command = join(folder, "bin/retinue");
+  writeFileSync(
+    command,
+    `#!/bin/sh\nexec "${process.execPath}" "${join(projectRoot, "bin/retinue.js")}" "$@"\n`,
+  );
+  chmodSync(command, 0o755);
+  return folder;
+}
+
+function temporaryFolder(prefix: string): string {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), prefix)));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+function withoutTrailing(text: string): string {
+  return text.replace(/[ \t]+$/gm, "").trimEnd();
+}
+
+/** Targets of links inside the repository, outside of code. */
+function readLinks({ text }: ProjectFile): string[] {
+  const prose = text.replace(/^```[\s\S]*?^```$/gm, "").replace(/`[^`\n]*`/g, "");
+  return [...prose.matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, target]) => target ?? "")
+    .filter((target) => !/^[a-z]+:/.test(target));
+}
+
+function leadsSomewhere({ path }: Pick<ProjectFile, "path">, target: string): boolean {
+  const [file = "", anchor] = target.split("#");
+  const found = file === "" ? path : posix.join(dirname(path), file);
+  if (!existsSync(join(projectRoot, found))) return false;
+  return anchor === undefined || headingAnchors(readProjectFile(found)).includes(anchor);
+}
+
+function headingAnchors(text: string): string[] {
+  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\w\s-]/g, "")
+      .replaceAll(" ", "-"),
+  );
+}
+
+/** Folders that report problems with what a user can see today. Others have pages of their own when they are in use. */
+const reportingFolders = [
+  "definitions",
+  "foundation",
+  "hooks",
+  "permissions",
+  "plugins",
+  "settings",
+  "tools",
+];
+
+function problemCodes(): string[] {
+  const sources = reportingFolders
+    .flatMap((folder) => readProjectFiles(`src/${folder}`))
+    .filter(
+      ({ path, text }) => !path.endsWith(".test.ts") && /\b(?:Finding|Problem|NameRefusal)\b/.test(text),
+    );
+  const codes = sources.flatMap(({ text }) => [
+    ...[...text.matchAll(/\bcode(?:: | = )([^,;]*)[,;]/g)].flatMap(([, value = ""]) => quotedCodes(value)),
+    ...[...text.matchAll(/type \w*Code =([^;]*);/g)].flatMap(([, value = ""]) => quotedCodes(value)),
+    ...[...text.matchAll(/\b(?:report|refuse|warn|unusable)\(\s*(?:"\w+",\s*)?("[a-z-]+")/g)].flatMap(
+      ([, value = ""]) => quotedCodes(value),
+    ),
+  ]);
+  return [...new Set(codes)].sort();
+}
+
+function quotedCodes(text: string): string[] {
+  return [...text.matchAll(/"([a-z]+(?:-[a-z]+)+)"/g)].map(([, code = ""]) => code);
+}
+
+function expectNamed(source: string | undefined, pattern: RegExp, page: string): void {
+  const names = [...(source ?? "").matchAll(pattern)].map(([, name = ""]) => name);
+  const text = readProjectFile(page);
+  expect(names.length).toBeGreaterThan(5);
+  expect(names.filter((name) => !new RegExp(`(?<![\\w-])${name}(?![\\w-])`).test(text))).toEqual([]);
+}
+
+function isPage({ path }: ProjectFile): boolean {
+  return path.endsWith(".md") && !/^examples\/(?:awkward|workspace\/\.claude|plugin\/agents)/.test(path);
+}

@@ -1,0 +1,99 @@
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { lintDefinition } from "../src/definitions/lint-definition.ts";
+import { parseAgentDefinition } from "../src/definitions/parse-definition.ts";
+import { projectRoot } from "./project-files.ts";
+
+const folder = join(projectRoot, "examples");
+
+function run(program: string): { status: number | null; lines: string[] } {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [join(folder, program)], {
+    encoding: "utf8",
+  });
+  return { status, lines: `${stdout}${stderr}`.trimEnd().split("\n") };
+}
+
+/** What each program must print among its lines. */
+const expected: Readonly<Record<string, { readonly status?: number; readonly lines: readonly string[] }>> = {
+  "01-parse.ts": {
+    lines: [
+      "changelog-writer [ 'Read', 'Edit(CHANGELOG.md)', 'Bash(git log *)' ] 12",
+      "changelog-writer.md:3:34 warning: `description`: an unquoted value may not hold `: `; it was read as plain text.",
+      "changelog-writer.md:5:1 warning: `max_turns` is not a field of an agent; it was read as `maxTurns`.",
+    ],
+  },
+  "02-discover.ts": {
+    lines: [
+      "code-reviewer               project  opus",
+      "house-rules:audit:licences  plugin   inherit",
+      "general-purpose             builtin  inherit",
+      "statusline-setup is hidden by the deny rule Task(statusline-setup)",
+      "found code-reviewer",
+      "unknown; nearest: code-reviewer",
+      "0 problems",
+    ],
+  },
+  "03-define.ts": {
+    lines: [
+      "code-reviewer: Read, Grep; shadows project",
+      "triage: Read, Grep, mcp__tracker__*; shadows nobody",
+      "code-reviewer is from: project",
+      'invalid-definition: The agent "../escape" is not usable: The name "../escape" cannot be used: it could lead out of a directory. Use lower-case letters, digits and hyphens.',
+    ],
+  },
+  "04-check.ts": {
+    status: 1,
+    lines: [
+      "broken-limit.md:4          error    unreadable-restriction",
+      "unquoted-colon.md:3        warning  yaml-repaired",
+      "5 errors, 20 other problems",
+    ],
+  },
+};
+
+describe("the example programs use the package as its users do", () => {
+  test("each has an expectation, and imports nothing of the source", () => {
+    const programs = readdirSync(folder).filter((name) => name.endsWith(".ts"));
+    expect(programs).toEqual(Object.keys(expected));
+    const texts = programs.map((name) => readFileSync(join(folder, name), "utf8"));
+    expect(texts.filter((text) => !text.includes('from "retinue";') || text.includes("../src"))).toEqual([]);
+  });
+
+  test.each(Object.entries(expected))("%s prints what it should", (program, { status = 0, lines }) => {
+    const result = run(program);
+    expect(result.lines).toEqual(expect.arrayContaining([...lines]));
+    expect(result.status).toBe(status);
+  });
+});
+
+describe("the example agents", () => {
+  const problemsOf = (file: string) => {
+    const text = readFileSync(file, "utf8");
+    const { definition, problems } = parseAgentDefinition(text, { file });
+    return [...problems, ...(definition === undefined ? [] : lintDefinition(definition, { text }))];
+  };
+  const filesIn = (place: string) =>
+    readdirSync(join(folder, place), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".md"))
+      .map((name) => join(folder, place, name));
+
+  test.each([
+    "workspace/.claude/agents",
+    "plugin/agents",
+  ])("of %s have neither errors nor warnings", (place) => {
+    const files = filesIn(place);
+    expect(files).not.toEqual([]);
+    const bad = files.flatMap(problemsOf).filter(({ severity }) => severity !== "note");
+    expect(bad).toEqual([]);
+  });
+
+  test("of awkward have at least one problem each, and together many kinds", () => {
+    const found = filesIn("awkward").map((file) => ({ file: basename(file), problems: problemsOf(file) }));
+    expect(found.filter(({ problems }) => problems.length === 0)).toEqual([]);
+    expect(new Set(found.flatMap(({ problems }) => problems.map(({ code }) => code))).size).toBeGreaterThan(
+      15,
+    );
+  });
+});
