@@ -126,11 +126,21 @@ async function faultOf(model: Model): Promise<ModelFault> {
   );
 }
 
-const instant: WaitClock = { now: () => 0, sleep: async () => undefined };
+/** Waiting takes no time, but the clock goes on. */
+function quickClock(): WaitClock {
+  let now = 0;
+  return {
+    now: () => now,
+    sleep: async (milliseconds) => {
+      now += milliseconds;
+    },
+  };
+}
 
 function patient(model: Model): Model {
-  const coolDown = createCoolDowns(instant, () => 0).of("anthropic", "x");
-  return withRetry(model, { coolDown, clock: instant, random: () => 0, maxAttempts: 4 });
+  const clock = quickClock();
+  const coolDown = createCoolDowns(clock, () => 0).of("anthropic", "x");
+  return withRetry(model, { coolDown, clock, random: () => 0, maxAttempts: 4 });
 }
 
 describe("a message over a real socket [MDL-3]", () => {

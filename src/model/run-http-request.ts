@@ -1,13 +1,12 @@
-import type { Agent, ClientRequest, IncomingMessage } from "node:http";
+import type { ClientRequest, IncomingMessage } from "node:http";
 import { isRecord } from "../foundation/json-value.ts";
 
 type Fetch = typeof globalThis.fetch;
-type Send = (url: URL, init: SendInit, onResponse: (response: IncomingMessage) => void) => ClientRequest;
+type Send = (url: URL, init: SendInit) => ClientRequest;
 
 interface SendInit {
   readonly method: string;
   readonly headers: Record<string, string>;
-  readonly signal: AbortSignal | undefined;
 }
 
 /**
@@ -35,51 +34,76 @@ export function createHttpFetch(): Fetch {
     const body = Buffer.from(typeof init.body === "string" ? init.body : "");
     const headers = Object.fromEntries(new Headers(init.headers));
     headers["content-length"] = String(body.length);
-    const sending: SendInit = { method: init.method ?? "GET", headers, signal };
-    const response = await exchange(() => send(url, sending, () => undefined), body);
-    return toResponse(response, url);
+    const method = init.method ?? "GET";
+    return toResponse(await exchange(() => send(url, { method, headers }), body, signal), url);
   };
 }
 
 async function createSecureSender(): Promise<Send> {
   const { Agent, request } = await import("node:https");
   const agent = new Agent(keepOpen);
-  return (url, init, onResponse) => request(url, { ...toOptions(init, agent) }, onResponse);
+  return (url, init) => request(url, { ...init, agent });
 }
 
 async function createPlainSender(): Promise<Send> {
   const { Agent, request } = await import("node:http");
   const agent = new Agent(keepOpen);
-  return (url, init, onResponse) => request(url, toOptions(init, agent), onResponse);
+  return (url, init) => request(url, { ...init, agent });
 }
 
 const keepOpen = { keepAlive: true, scheduling: "lifo" } as const;
 
-function toOptions({ method, headers, signal }: SendInit, agent: Agent) {
-  return { method, headers, agent, ...(signal === undefined ? {} : { signal }) };
-}
-
 /** A kept connection may have been closed by the other side just now; then, and only then, a fresh one is tried. */
-async function exchange(open: () => ClientRequest, body: Buffer): Promise<IncomingMessage> {
+async function exchange(
+  open: () => ClientRequest,
+  body: Buffer,
+  signal: AbortSignal | undefined,
+): Promise<IncomingMessage> {
   for (let isFirst = true; ; isFirst = false) {
     const request = open();
     try {
-      return await new Promise<IncomingMessage>((resolve, reject) => {
-        request.on("response", resolve);
-        request.on("error", reject);
-        request.end(body);
-      });
+      return await headOf(request, body, signal);
     } catch (error) {
+      signal?.throwIfAborted();
       const wasStale = request.reusedSocket && isRecord(error) && error["code"] === "ECONNRESET";
       if (!isFirst || !wasStale) throw error;
     }
   }
 }
 
+/**
+ * Sends the request and waits for the head of its answer. An abort ends the answer's body too; the `signal` option of
+ * node:http would also end a connection that had been handed back already, with an error that nobody hears.
+ */
+function headOf(request: ClientRequest, body: Buffer, signal: AbortSignal | undefined): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    let response: IncomingMessage | undefined;
+    const abort = (): void => {
+      (response ?? request).destroy(abortError());
+    };
+    const forget = (): void => signal?.removeEventListener("abort", abort);
+    signal?.addEventListener("abort", abort, { once: true });
+    request.on("error", (error) => {
+      if (response === undefined) forget();
+      reject(error);
+    });
+    request.on("response", (message) => {
+      response = message;
+      // Who reads the body sees the error there; without a listener it would end the process.
+      message.on("error", () => undefined);
+      message.on("close", forget);
+      resolve(message);
+    });
+    request.end(body);
+  });
+}
+
+function abortError(): Error {
+  return Object.assign(new Error("The request was aborted."), { name: "AbortError", code: "ABORT_ERR" });
+}
+
 /** The part of a Response that the official SDK uses; a real one would wrap the body in a slower stream. */
 function toResponse(message: IncomingMessage, url: URL): Response {
-  // Who reads the body sees the error there; without a listener it would end the process.
-  message.on("error", () => undefined);
   const status = message.statusCode ?? 0;
   const response = {
     ok: status >= 200 && status < 300,

@@ -9,10 +9,12 @@ import type { Model } from "../model/model.ts";
 import { aliasTable } from "../model/model-aliases.ts";
 import type { ModelFactory } from "../model/model-factory.ts";
 import { type ModelSelection, selectMainModel } from "../model/select-model.ts";
+import { decide } from "../permissions/decide.ts";
 import { planSession } from "../planning/plan-session.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { createSessionFiles } from "../tools/file-ledger.ts";
 import { findRealPath } from "../tools/find-real-path.ts";
+import type { AvailableTool } from "../tools/match-tools.ts";
 import type { Tool, ToolContext } from "../tools/tool.ts";
 import type { ToolHost } from "../tools/tool-host.ts";
 import type { CanUseTool } from "./admit.ts";
@@ -54,7 +56,7 @@ export async function openSession(world: SessionWorld, options: SessionOptions):
   const model = world.model ?? (await world.models.model(selection.model));
   const chosen = await chooseSession(options, paths.transcripts, world.ids);
   const files = sessionFiles(paths.transcripts, chosen.sessionId);
-  const built = assembleTools({ world, model, outputDirectory: files.toolResults });
+  const built = assembleTools({ world, model });
   const system = await gatherSystemPrompt({
     world,
     options,
@@ -64,7 +66,7 @@ export async function openSession(world: SessionWorld, options: SessionOptions):
   const plan = decidePlan(world, options, {
     sessionId: chosen.sessionId,
     model: { value: model.facts.id, from: world.model === undefined ? selection.origin : "the program" },
-    tools: built.tools,
+    available: built.available,
     system: system.parts,
     ...(definition === undefined ? {} : { definition }),
   });
@@ -82,9 +84,7 @@ export async function openSession(world: SessionWorld, options: SessionOptions):
     plan,
     model,
     tools: built.tools.filter(({ name }) => granted.has(name)),
-    ...(built.serverTools.length === 0 || !granted.has("WebSearch")
-      ? {}
-      : { serverTools: built.serverTools }),
+    ...(built.webSearch === undefined || !maySearch(plan) ? {} : { serverTools: [built.webSearch] }),
     history: transcript.history,
     toolContext: createToolContext(world, plan, {
       outputDirectory: files.toolResults,
@@ -152,7 +152,7 @@ function decidePlan(
   decided: {
     readonly sessionId: string;
     readonly model: RunPlan["model"];
-    readonly tools: readonly Tool[];
+    readonly available: readonly AvailableTool[];
     readonly system: readonly string[];
     readonly definition?: AgentDefinition;
   },
@@ -164,7 +164,7 @@ function decidePlan(
     {
       ...(decided.definition === undefined ? {} : { definition: decided.definition }),
       model: decided.model,
-      available: decided.tools.map(({ name, effect, origin }) => ({ name, effect, origin })),
+      available: decided.available,
       rules: sessionRules(settings, options, paths.cwd),
       ...(permissions.defaultMode === undefined
         ? {}
@@ -191,6 +191,13 @@ function decidePlan(
     planned.because,
     planned.advice === undefined ? {} : { advice: planned.advice },
   );
+}
+
+/** The provider runs the search itself, so there is no call to decide about: it is offered only where it is allowed. */
+function maySearch({ tools, policy }: RunPlan): boolean {
+  const isGranted = tools.some(({ name }) => name === "WebSearch");
+  const call = { tool: "WebSearch", effect: "network", paths: [], input: {} };
+  return isGranted && decide(call, policy).type === "allow";
 }
 
 function transcriptFacts(world: SessionWorld, plan: RunPlan, branch: string | undefined) {

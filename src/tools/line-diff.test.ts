@@ -69,6 +69,26 @@ describe("a diff by lines", () => {
     );
   });
 
+  test("changes far apart in long texts have hunks of their own, at the right lines", () => {
+    const lines = Array.from({ length: 1000 }, (_, at) => `line ${at + 1}`);
+    const changed = lines.with(99, "hundred").toSpliced(899, 1);
+    const diff = diffLines(lines.join("\n"), changed.join("\n"));
+    expect(diff.hunks).toMatchObject([
+      { oldStart: 97, oldLines: 7, newStart: 97, newLines: 7 },
+      { oldStart: 897, oldLines: 7, newStart: 897, newLines: 6 },
+    ]);
+  });
+
+  test("millions of lines that stay the same cost nothing", () => {
+    const many = "x\n".repeat(4_000_000);
+    expect(diffLines(many, `${many}y\n`)).toMatchObject({
+      added: 1,
+      removed: 0,
+      hunks: [{ oldStart: 3_999_998 }],
+    });
+    expect(diffLines(many, many.replaceAll("x", "y"))).toMatchObject({ hunks: [], shortened: true });
+  });
+
   test("texts with nothing in common are replaced, and a patch too long to keep is shortened", () => {
     const many = (letter: string) => Array.from({ length: 3000 }, (_, at) => `${letter}${at}\n`).join("");
     const diff = diffLines(many("a"), many("b"));

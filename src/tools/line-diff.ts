@@ -23,8 +23,17 @@ interface Step {
 
 /** What changed between two texts, by lines. Very different texts count as replaced between their first and last difference. */
 export function diffLines(before: string, after: string): LineDiff {
-  const steps = compare(splitLines(before), splitLines(after));
-  const hunks = toHunks(steps);
+  if (before === after) return { hunks: [], added: 0, removed: 0, shortened: false };
+  const { start, end } = commonEnds(before, after);
+  const oldMiddle = before.slice(start, before.length - end);
+  const newMiddle = after.slice(start, after.length - end);
+  if (oldMiddle.length + newMiddle.length > maxCompared) {
+    return { hunks: [], added: countBreaks(newMiddle), removed: countBreaks(oldMiddle), shortened: true };
+  }
+  const oldLines = splitLines(oldMiddle);
+  const newLines = splitLines(newMiddle);
+  const steps = shortestEdit(oldLines, newLines) ?? replaceAll(oldLines, newLines);
+  const hunks = toHunks(steps, 1 + countBreaks(before.slice(0, start)));
   const kept = takeHunks(hunks);
   return {
     hunks: kept,
@@ -34,25 +43,39 @@ export function diffLines(before: string, after: string): LineDiff {
   };
 }
 
+/** How many characters at both ends need no comparing: whole lines that are the same, less those shown around a change. */
+function commonEnds(before: string, after: string): { readonly start: number; readonly end: number } {
+  const shorter = Math.min(before.length, after.length);
+  let same = 0;
+  while (same < shorter && before.charCodeAt(same) === after.charCodeAt(same)) same += 1;
+  let start = same;
+  for (let lines = 0; lines <= contextLines && start > 0; lines += 1) {
+    start = before.lastIndexOf("\n", start - 2) + 1;
+  }
+  let end = 0;
+  const most = shorter - same;
+  while (
+    end < most &&
+    before.charCodeAt(before.length - 1 - end) === after.charCodeAt(after.length - 1 - end)
+  )
+    end += 1;
+  let at = before.length - end;
+  for (let lines = 0; lines <= contextLines && at < before.length; lines += 1) {
+    const next = before.indexOf("\n", at);
+    at = next === -1 ? before.length : next + 1;
+  }
+  return { start, end: before.length - at };
+}
+
 /** Lines with their ends, so that a missing last line break is a difference. */
 function splitLines(text: string): string[] {
   return text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 }
 
-function compare(before: readonly string[], after: readonly string[]): Step[] {
-  const shorter = Math.min(before.length, after.length);
-  let start = 0;
-  while (start < shorter && before[start] === after[start]) start += 1;
-  let end = 0;
-  while (end < shorter - start && before[before.length - 1 - end] === after[after.length - 1 - end]) end += 1;
-  const oldMiddle = before.slice(start, before.length - end);
-  const newMiddle = after.slice(start, after.length - end);
-  const same = (line: string): Step => ({ kind: " ", line });
-  return [
-    ...before.slice(0, start).map(same),
-    ...(shortestEdit(oldMiddle, newMiddle) ?? replaceAll(oldMiddle, newMiddle)),
-    ...before.slice(before.length - end).map(same),
-  ];
+function countBreaks(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) count += 1;
+  return count;
 }
 
 function replaceAll(before: readonly string[], after: readonly string[]): Step[] {
@@ -111,7 +134,7 @@ function goesDown(furthest: Int32Array, at: number, diagonal: number, distance: 
   );
 }
 
-function toHunks(steps: readonly Step[]): PatchHunk[] {
+function toHunks(steps: readonly Step[], firstLine: number): PatchHunk[] {
   const changed = steps.flatMap(({ kind }, index) => (kind === " " ? [] : [index]));
   const spans: [number, number][] = [];
   for (const index of changed) {
@@ -119,8 +142,8 @@ function toHunks(steps: readonly Step[]): PatchHunk[] {
     if (last !== undefined && index - last[1] <= 2 * contextLines) last[1] = index;
     else spans.push([index, index]);
   }
-  let oldLine = 1;
-  let newLine = 1;
+  let oldLine = firstLine;
+  let newLine = firstLine;
   let at = 0;
   return spans.map(([first, last]) => {
     const from = Math.max(0, first - contextLines);
@@ -163,3 +186,4 @@ function takeHunks(hunks: readonly PatchHunk[]): PatchHunk[] {
 const contextLines = 3;
 const maxDifferences = 600;
 const maxPatchLines = 1000;
+const maxCompared = 2_000_000;

@@ -52,13 +52,13 @@ describe("running ripgrep", () => {
     expect(await runRipgrep(request({ arguments: ["absent", space.project] }))).toMatchObject({ code: 1 });
   });
 
-  test("takes no options from the environment or a configuration file", async () => {
-    await space.write("a.txt", "x\n");
-    const ending = await runRipgrep(request({ arguments: ["(", space.project] }));
-    expect(ending).toMatchObject({
+  test("takes no options from a configuration file, and tells what it complains about", async () => {
+    const program = await space.write("../tell.sh", '#!/bin/sh\necho "$1" "$2" >&2\nexit 2\n');
+    await chmod(program, 0o755);
+    expect(await runRipgrep(request({ program }))).toEqual({
       type: "finished",
       code: 2,
-      errors: expect.stringContaining("regex parse error"),
+      errors: "--no-config x\n",
     });
   });
 
@@ -118,8 +118,9 @@ describe("running ripgrep", () => {
   });
 
   test("explains a program that cannot be started", async () => {
-    await expect(runRipgrep(request({ program: `${space.root}/absent` }))).rejects.toThrow(
-      "ripgrep could not be started",
-    );
+    expect(await runRipgrep(request({ program: `${space.root}/absent` }))).toMatchObject({
+      type: "unavailable",
+      errors: expect.stringContaining("could not be started"),
+    });
   });
 });

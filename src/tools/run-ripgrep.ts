@@ -15,8 +15,8 @@ export interface RipgrepRequest {
 }
 
 export interface RipgrepEnding {
-  /** `enough`: the taker ended it; `time`: it took too long and was ended. */
-  readonly type: "finished" | "enough" | "time";
+  /** `enough`: the taker ended it; `time`: it took too long and was ended; `unavailable`: it could not be started. */
+  readonly type: "finished" | "enough" | "time" | "unavailable";
   /** 0: something was found, 1: nothing, 2: trouble; absent when it was ended. */
   readonly code?: number;
   /** What it complained about, shortened. */
@@ -51,6 +51,7 @@ export async function runRipgrep(request: RipgrepRequest): Promise<RipgrepEnding
     });
     const code = await closed(child);
     signal.throwIfAborted();
+    if (typeof code === "string") return { type: "unavailable", errors: code };
     if (ended === "enough" || ended === "time") return { type: ended, errors: errors() };
     return { type: "finished", ...(code === null ? {} : { code }), errors: errors() };
   } finally {
@@ -61,10 +62,11 @@ export async function runRipgrep(request: RipgrepRequest): Promise<RipgrepEnding
 
 type Search = ChildProcessByStdio<null, Readable, Readable>;
 
-function closed(child: Search): Promise<number | null> {
-  return new Promise((resolve, reject) => {
-    child.once("error", (cause) =>
-      reject(new Error(`ripgrep could not be started (${cause.message}); install it as rg.`, { cause })),
+/** The exit code, or why there is none. */
+function closed(child: Search): Promise<number | null | string> {
+  return new Promise((resolve) => {
+    child.once("error", ({ message }) =>
+      resolve(`ripgrep could not be started (${message}); install it as rg.`),
     );
     child.once("close", (code) => resolve(code));
   });
@@ -87,7 +89,7 @@ function collectErrors(stream: Readable): () => string {
 function endGroup(child: Search): void {
   if (child.pid === undefined) return;
   try {
-    process.kill(-child.pid, "SIGKILL");
+    child.kill("SIGKILL");
   } catch {
     child.kill("SIGKILL");
   }

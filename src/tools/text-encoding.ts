@@ -41,7 +41,7 @@ export function shapeOf(bytes: Uint8Array): TextShape {
   return { encoding: "utf-8", bom: bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf };
 }
 
-export function bomLength({ encoding, bom }: TextShape): number {
+function bomLength({ encoding, bom }: TextShape): number {
   if (!bom) return 0;
   return encoding === "utf-8" ? 3 : 2;
 }

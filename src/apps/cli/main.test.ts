@@ -55,6 +55,8 @@ function createWorld(): World {
       const host: CliHost = {
         stdout: output("out"),
         stderr: output("err"),
+        stdin: { isTerminal: true, readAll: async () => "", async *lines() {} },
+        onInterrupt: () => () => {},
         canAsk: false,
         ask: () => Promise.reject(new Fault("interrupted", "Nobody is there.")),
         endQuestions: () => {},

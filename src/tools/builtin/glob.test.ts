@@ -55,6 +55,14 @@ describe("Glob finds files", () => {
     expect(await found("**")).toHaveLength(6);
   });
 
+  test("and names the folders where one folder is listed", async () => {
+    await make("src/a.ts", "test/b.ts", "src/deep/c.ts");
+    expect((await glob("*")).text).toBe("No file matches *.\n\n[Folders here: src/, test/.]");
+    expect((await glob("src/*")).text).toBe("src/a.ts\n\n[Folders here: deep/.]");
+    const context = space.context("main", { mayRead: (path) => !path.endsWith("/src") });
+    expect((await space.call(tool, { pattern: "*" }, context)).text).toContain("[Folders here: test/.]");
+  });
+
   test("whose names hold the signs of patterns", async () => {
     await make("app/[id]/page.tsx", "app/i/other.tsx");
     expect(await found("app/[id]/page.tsx")).toEqual(["app/[id]/page.tsx"]);

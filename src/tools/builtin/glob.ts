@@ -1,3 +1,4 @@
+import { readdir } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
 import { z } from "zod";
 import { createPathReader } from "../grep-output.ts";
@@ -20,7 +21,7 @@ export function createGlobTool(): Tool {
   return builtinTool<GlobInput>({
     name: "Glob",
     description: `Finds files by name, newest first. To search what is in files use Grep.
-- \`*\` stays within one folder, \`**\` spans any number; a pattern without a slash matches in every folder below, but \`*\` alone lists one folder.
+- \`*\` stays within one folder, \`**\` spans any number; a pattern without a slash matches in every folder below, but \`*\` alone lists one folder, with the names of the folders in it.
 - Folders that .gitignore or .ignore hide are left out unless the pattern or the path names them or nothing else matches; .git and node_modules are left out unless they are named. Links are not followed.
 - Gives at most 100 paths, relative to the working directory where they are inside it.`,
     effect: "read",
@@ -49,11 +50,11 @@ async function findFiles(given: GlobInput, context: ToolContext): Promise<ToolOu
   let files: FoundFiles = noFiles;
   for (const attempt of attemptsFor(pattern ?? "*")) {
     files = await listFiles(root, attempt, context);
-    if (files.error !== undefined)
-      return failed(`The pattern ${given.pattern} is not understood: ${files.error}`);
+    if (files.error !== undefined) return failed(files.error);
     if (files.total > 0 || files.hidden > 0 || files.cut !== undefined) break;
   }
-  return describe(given, files, { context, started });
+  const folders = pattern === undefined || /^\/?\*$/.test(pattern) ? await foldersIn(root.path, context) : [];
+  return describe(given, { ...files, folders }, { context, started });
 }
 
 /** As it is; then with brackets as plain letters, as in a file called [id].ts; then among ignored files too. */
@@ -68,6 +69,8 @@ interface FoundFiles {
   readonly total: number;
   /** How many there are that may not be read. */
   readonly hidden: number;
+  /** Shown when one folder is listed, which would look empty without them. */
+  readonly folders?: readonly string[];
   /** Why the list may not be complete. */
   readonly cut?: string;
   readonly error?: string;
@@ -105,7 +108,7 @@ async function listFiles(
       return total + hidden >= maxCounted ? "enough" : "more";
     },
   });
-  const error = ending.errors.trim();
+  const error = ending.errors.trim().replace(/^rg: /, "");
   return {
     paths,
     total,
@@ -114,13 +117,16 @@ async function listFiles(
       ? { cut: `The search took longer than ${searchTimeLimitMs / 1000} seconds.` }
       : {}),
     ...(ending.type === "enough" ? { cut: `Counting stopped at ${maxCounted} files.` } : {}),
-    ...(ending.code === 2 && error !== "" ? { error: error.replace(/^rg: /, "").slice(0, 300) } : {}),
+    ...(ending.type === "unavailable" ? { error } : {}),
+    ...(ending.code === 2 && error !== ""
+      ? { error: `The pattern is not understood: ${error.slice(0, 300)}` }
+      : {}),
   };
 }
 
 function describe(
   given: GlobInput,
-  { paths, total, hidden, cut }: FoundFiles,
+  { paths, total, hidden, cut, folders = [] }: FoundFiles,
   { context, started }: { readonly context: ToolContext; readonly started: number },
 ): ToolOutcome {
   const filenames = paths.map((path) => shownPath(path, context.directory));
@@ -129,6 +135,7 @@ function describe(
       ? [`The ${paths.length} newest of ${total} files; narrow the pattern or the path.`]
       : []),
     ...(hidden > 0 ? [`${hidden} more may not be read and are left out.`] : []),
+    ...(folders.length > 0 ? [`Folders here: ${folders.join(", ")}.`] : []),
     ...(cut === undefined ? [] : [cut]),
   ];
   const data = {
@@ -139,6 +146,15 @@ function describe(
   };
   const list = filenames.length === 0 ? nothing(given).content : filenames.join("\n");
   return { content: notes.length === 0 ? list : `${list}\n\n[${notes.join(" ")}]`, data };
+}
+
+async function foldersIn(root: string, context: ToolContext): Promise<string[]> {
+  const entries = await readdir(root, { withFileTypes: true }).catch(() => []);
+  const names = entries.filter((entry) => entry.isDirectory() && mayShow(join(root, entry.name), context));
+  return names
+    .map(({ name }) => `${name}/`)
+    .sort()
+    .slice(0, maxShown);
 }
 
 function nothing({ pattern }: GlobInput): ToolOutcome {

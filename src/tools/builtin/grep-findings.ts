@@ -60,8 +60,10 @@ export function createFindings(
     total += 1;
     if (record.type === "gap") gap = true;
     else if (record.type === "line") takeLine(record.found);
-    else if (record.type === "binary") binaries.push(record.path);
-    else {
+    else if (record.type === "binary") {
+      if (mayShow(record.path)) binaries.push(record.path);
+      else hidden.add(record.path);
+    } else {
       const file = fileAt(record.path);
       if (file !== undefined) file.count = record.count;
     }

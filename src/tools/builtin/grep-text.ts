@@ -14,25 +14,31 @@ interface Telling {
   readonly notes: readonly string[];
 }
 
+/** The part of all results that is shown. */
+interface Page {
+  readonly entries: readonly string[];
+  readonly offset: number;
+  readonly limit: number;
+  readonly total: number;
+}
+
 /** What a search found, as text for the model and as data. */
 export async function describeFindings(
   given: GrepInput,
   found: GrepFindings,
   { context, mode, notes }: Telling,
 ): Promise<ToolOutcome> {
-  const files = mode === "files_with_matches" ? await newestFirst(found.files) : byPath(found.files);
   const show = (path: string): string => shownPath(path, context.directory);
-  const entries =
-    mode === "content" ? contentLines(given, files, show) : files.map((file) => entryOf(file, mode, show));
-  const offset = Math.max(0, given.offset ?? 0);
-  const limit = given.head_limit === undefined || given.head_limit < 0 ? defaultLimit : given.head_limit;
-  const shown = entries.slice(offset, limit === 0 ? undefined : offset + limit);
+  const files = mode === "files_with_matches" ? await newestFirst(found.files) : byPath(found.files);
+  const page = pageOf(
+    given,
+    mode === "content" ? contentLines(given, files, show) : files.map((file) => entryOf(file, mode, show)),
+  );
   const matches = files.reduce((sum, { count }) => sum + count, 0);
+  const summary = `${plural(matches, "matching line")} in ${plural(files.length, "file")}.`;
   const remarks = [
-    ...describeCut({ offset, shown: shown.length, total: entries.length }),
-    ...(mode === "count" && entries.length > 0
-      ? [`${plural(matches, "matching line")} in ${plural(files.length, "file")}.`]
-      : []),
+    ...describeCut(page),
+    ...(mode === "count" && page.total > 0 ? [summary] : []),
     ...(found.binaries.length > 0
       ? [`Binary files that match: ${found.binaries.map(show).join(", ")}.`]
       : []),
@@ -41,28 +47,30 @@ export async function describeFindings(
       : []),
     ...notes,
   ];
-  const list = entries.length === 0 ? "No matches." : shown.join("\n");
+  const list = page.total === 0 ? "No matches." : page.entries.join("\n");
   const text = remarks.length === 0 ? list : `${list}\n\n[${remarks.join(" ")}]`;
-  const bounded = await boundOutput(text, maxOutput, context);
-  const filenames = (
-    mode === "content"
-      ? files.map(({ path }) => show(path))
-      : shown.map((_, at) => show(files[offset + at]?.path ?? ""))
-  ).slice(0, maxNames);
+  const shownFiles = mode === "content" ? files : files.slice(page.offset, page.offset + page.entries.length);
   return {
-    content: bounded.text,
+    content: (await boundOutput(text, maxOutput, context)).text,
     data: {
       mode,
       numFiles: files.length,
-      filenames,
+      filenames: shownFiles.slice(0, maxNames).map(({ path }) => show(path)),
       ...(mode === "files_with_matches"
         ? {}
-        : { content: takeStart(shown.join("\n"), maxOutput), numMatches: matches }),
-      ...(mode === "content" ? { numLines: shown.length } : {}),
-      ...(limit > 0 && shown.length < entries.length ? { appliedLimit: limit } : {}),
-      ...(offset > 0 ? { appliedOffset: offset } : {}),
+        : { content: takeStart(page.entries.join("\n"), maxOutput), numMatches: matches }),
+      ...(mode === "content" ? { numLines: page.entries.length } : {}),
+      ...(page.offset + page.entries.length < page.total ? { appliedLimit: page.limit } : {}),
+      ...(page.offset > 0 ? { appliedOffset: page.offset } : {}),
     },
   };
+}
+
+function pageOf(given: GrepInput, entries: readonly string[]): Page {
+  const offset = Math.max(0, given.offset ?? 0);
+  const limit = given.head_limit === undefined || given.head_limit < 0 ? defaultLimit : given.head_limit;
+  const shown = entries.slice(offset, limit === 0 ? undefined : offset + limit);
+  return { entries: shown, offset, limit, total: entries.length };
 }
 
 function contentLines(
@@ -85,20 +93,12 @@ function entryOf({ path, count }: FileFindings, mode: GrepMode, show: (path: str
   return mode === "count" ? `${show(path)}:${count}` : show(path);
 }
 
-function describeCut(cut: {
-  readonly offset: number;
-  readonly shown: number;
-  readonly total: number;
-}): string[] {
-  const { offset, shown, total } = cut;
-  if (shown === total) return [];
-  const end = offset + shown;
+function describeCut({ entries, offset, total }: Page): string[] {
+  if (entries.length === total) return [];
+  if (entries.length === 0) return [`There are ${total} results; offset ${offset} is behind the last.`];
+  const end = offset + entries.length;
   const next = end < total ? ` Continue with offset ${end}, or narrow the search.` : "";
-  return [
-    shown === 0
-      ? `There are ${total} results; offset ${offset} is behind the last.`
-      : `Results ${offset + 1} to ${end} of ${total}.${next}`,
-  ];
+  return [`Results ${offset + 1} to ${end} of ${total}.${next}`];
 }
 
 function byPath(files: readonly FileFindings[]): FileFindings[] {

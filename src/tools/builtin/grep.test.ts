@@ -171,6 +171,17 @@ describe("Grep searches only where it should", () => {
   });
 });
 
+test("Grep that is stopped in the middle leaves no process behind", async () => {
+  for (let at = 0; at < 20; at += 1) await space.write(`f${at}.txt`, "a b\n".repeat(200_000));
+  const controller = new AbortController();
+  const context = space.context("main", { signal: controller.signal });
+  const running = space.call(tool, { pattern: "(a|b)+ [^c]", output_mode: "count" }, context);
+  setImmediate(() => controller.abort(new Error("stopped")));
+  await expect(running).rejects.toThrow("stopped");
+  const processes = execFileSync("ps", ["-eo", "stat=,args="], { encoding: "utf8" }).split("\n");
+  expect(processes.filter((line) => line.includes(space.root) && !line.startsWith("Z"))).toEqual([]);
+});
+
 describe("Grep explains", () => {
   test.each([
     ["foo(", {}, "not a valid regular expression: unclosed group"],

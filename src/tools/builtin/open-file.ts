@@ -60,7 +60,7 @@ export function fingerprintOf(stats: Stats): string {
   return `size:${stats.size}:${stats.mtimeMs}:${stats.ino}`;
 }
 
-export function isMissing(error: unknown): boolean {
+function isMissing(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "ENOENT";
 }
 

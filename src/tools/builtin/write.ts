@@ -38,29 +38,24 @@ export function createWriteTool(): Tool {
 
 /** The outcome of a tool that made a file. */
 export function created(path: string, content: string): ToolOutcome {
-  const { hunks, added } = diffLines("", content.length > maxCompared ? "" : content);
+  const { hunks, added } = diffLines("", content);
   return {
-    content: `Made ${path} (${added > 0 ? plural(added, "line") : plural(content.length, "character")}).`,
+    content: `Made ${path} (${plural(added, "line")}).`,
     data: { type: "create", filePath: path, ...smallText("content", content), structuredPatch: hunks },
   };
 }
 
 function replaced(path: string, content: string, { bytes }: CurrentFile): ToolOutcome {
-  const before = bytes === undefined ? undefined : decodeText(bytes);
   const shared = { type: "update", filePath: path, ...smallText("content", content) };
-  if (before === undefined || before.text.length + content.length > maxCompared) {
-    return {
-      content: `Replaced ${path} (${plural(content.length, "character")}).`,
-      data: { ...shared, structuredPatch: [] },
-    };
-  }
-  const { hunks, added, removed } = diffLines(before.text, content);
+  if (bytes === undefined) return { content: `Replaced ${path}.`, data: { ...shared, structuredPatch: [] } };
+  const before = decodeText(bytes).text;
+  const { hunks, added, removed } = diffLines(before, content);
   return {
     content:
       added + removed === 0
         ? `Wrote ${path}; no line is different from before.`
         : `Replaced ${path} (${plural(added, "line")} added, ${removed} removed).`,
-    data: { ...shared, ...smallText("originalFile", before.text), structuredPatch: hunks },
+    data: { ...shared, ...smallText("originalFile", before), structuredPatch: hunks },
   };
 }
 
@@ -74,4 +69,3 @@ export function plural(count: number, word: string): string {
 }
 
 const maxKept = 16_000;
-const maxCompared = 2_000_000;
