@@ -1,6 +1,20 @@
-/** `npm run bench`: speed as ratios within one run. Ends with 1 when a limit is passed. */
+/** `npm run bench [-- NAME…]`: speed as ratios within one run. Ends with 1 when a limit is passed. */
+import { benchAgentOverhead } from "./agent-overhead.ts";
 import { benchColdStart } from "./cold-start.ts";
 import { benchDefinitionLoading } from "./definition-loading.ts";
 
-const ok = [await benchColdStart(), await benchDefinitionLoading()];
-process.exitCode = ok.every(Boolean) ? 0 : 1;
+const benches: ReadonlyMap<string, () => Promise<boolean>> = new Map([
+  ["cold-start", benchColdStart],
+  ["definition-loading", benchDefinitionLoading],
+  ["agent-overhead", benchAgentOverhead],
+]);
+
+const names = process.argv.length > 2 ? process.argv.slice(2) : [...benches.keys()];
+const results: boolean[] = [];
+for (const name of names) {
+  const bench = benches.get(name);
+  if (bench === undefined)
+    throw new Error(`There is no bench ${name}; there are ${[...benches.keys()].join(", ")}.`);
+  results.push(await bench());
+}
+process.exitCode = results.every(Boolean) ? 0 : 1;

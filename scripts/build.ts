@@ -31,6 +31,8 @@ await Promise.all([
     minifySyntax: true,
     // The CommonJS builds of some packages load their own parts in ways a bundler cannot follow.
     mainFields: ["module", "main"],
+    // It finds its binary beside itself.
+    external: ["@vscode/ripgrep"],
     legalComments: "linked",
     banner: { js: 'import { createRequire as $r } from "node:module"; const require = $r(import.meta.url);' },
   }),

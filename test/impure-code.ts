@@ -9,8 +9,10 @@ const actingFolders = ["src/apps/", "src/storage/", "src/tools/builtin/", "src/t
 
 /** Files that touch the world under another name, each with its reason. */
 export const actingFiles: ReadonlyMap<string, string> = new Map([
+  ["src/foundation/end-process-group.ts", "ends the processes that a command has started"],
   ["src/settings/trust.ts", "reads and writes the folder trust that people already have on disk"],
   ["src/journal/cleanup.ts", "removes transcripts that are past their time"],
+  ["src/runtime/create-runtime.ts", "the composition root: takes the process's own defaults"],
 ]);
 
 /** Whether a source file may touch files, processes, the network, the clock or chance. */

@@ -102,7 +102,7 @@ function cleanAnswer(blocks: readonly AssistantBlock[], called: Set<string>): re
     return (call === undefined || ended.has(call)) && (result === undefined || begun.has(result));
   });
   const end = kept.findLastIndex(({ type }) => type !== "thinking" && type !== "redacted_thinking");
-  return kept;
+  return kept.slice(0, end + 1);
 }
 
 /** Providers name their own calls `…_tool_use` and the results of these `…_tool_result`. */

@@ -13,7 +13,8 @@ export interface ChosenEffort {
  */
 export function chooseEffort(effort: string | number | undefined, traits: ModelTraits): ChosenEffort {
   if (effort === undefined) return {};
-  const wanted = typeof effort === "number" ? levelOfBudget(effort) : ladder.find(({ level }) => level === effort);
+  const wanted =
+    typeof effort === "number" ? levelOfBudget(effort) : ladder.find(({ level }) => level === effort);
   if (wanted === undefined) return {};
   if (traits.efforts.length === 0 || (typeof effort === "number" && traits.thinking === "budget")) {
     const budget = typeof effort === "number" ? Math.floor(effort) : wanted.budget;

@@ -2,7 +2,12 @@ import { describe, expect, test } from "vitest";
 import { requestFault, streamFault } from "./anthropic-fault.ts";
 import { readRetryAfter } from "./retry-after.ts";
 
-function answer(status: number, type: string, message: string, headers: Record<string, string> = {}): unknown {
+function answer(
+  status: number,
+  type: string,
+  message: string,
+  headers: Record<string, string> = {},
+): unknown {
   return Object.assign(new Error(`${status} ...`), {
     status,
     headers: new Headers({ "request-id": "req_9", ...headers }),
@@ -13,8 +18,20 @@ function answer(status: number, type: string, message: string, headers: Record<s
 describe("requestFault [MDL-3] [MDL-6]", () => {
   test.each([
     [400, "invalid_request_error", "max_tokens: must be positive", "invalid-request", false],
-    [400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum", "context-too-long", false],
-    [400, "invalid_request_error", "input length and `max_tokens` exceed context limit: 1 + 2 > 2", "context-too-long", false],
+    [
+      400,
+      "invalid_request_error",
+      "prompt is too long: 210000 tokens > 200000 maximum",
+      "context-too-long",
+      false,
+    ],
+    [
+      400,
+      "invalid_request_error",
+      "input length and `max_tokens` exceed context limit: 1 + 2 > 2",
+      "context-too-long",
+      false,
+    ],
     [401, "authentication_error", "invalid x-api-key", "unauthorized", false],
     [403, "permission_error", "no", "unauthorized", false],
     [404, "not_found_error", "model: claude-nope", "not-found", false],
@@ -42,13 +59,19 @@ describe("requestFault [MDL-3] [MDL-6]", () => {
   });
 
   test("a body that is not JSON is no trouble", () => {
-    const error = Object.assign(new Error("502 <html>"), { status: 502, headers: new Headers(), error: undefined });
+    const error = Object.assign(new Error("502 <html>"), {
+      status: 502,
+      headers: new Headers(),
+      error: undefined,
+    });
     expect(requestFault(error, "u")).toMatchObject({ code: "server-error", status: 502 });
   });
 
   test("a failed connection names the address and the deepest cause", () => {
     const refused = Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:9"), { code: "ECONNREFUSED" });
-    const error = Object.assign(new Error("Connection error.", { cause: refused }), { name: "APIConnectionError" });
+    const error = Object.assign(new Error("Connection error.", { cause: refused }), {
+      name: "APIConnectionError",
+    });
     const fault = requestFault(error, "http://127.0.0.1:9");
     expect(fault).toMatchObject({ code: "connection-failed", mayPass: true });
     expect(fault.message).toMatch(/http:\/\/127\.0\.0\.1:9: .*ECONNREFUSED/);
@@ -80,8 +103,22 @@ describe("readRetryAfter [MDL-6]", () => {
     [{ "retry-after": "Sun, 01 Nov 2026 10:00:09 GMT" }, undefined],
     [{ "retry-after": "Sun, 01 Nov 2026 09:59:00 GMT", date }, undefined],
     [{ "retry-after-ms": "120", "retry-after": "9" }, 120],
-    [{ "anthropic-ratelimit-requests-remaining": "0", "anthropic-ratelimit-requests-reset": "2026-11-01T10:00:20Z", date }, 20_000],
-    [{ "anthropic-ratelimit-requests-remaining": "3", "anthropic-ratelimit-requests-reset": "2026-11-01T10:00:20Z", date }, undefined],
+    [
+      {
+        "anthropic-ratelimit-requests-remaining": "0",
+        "anthropic-ratelimit-requests-reset": "2026-11-01T10:00:20Z",
+        date,
+      },
+      20_000,
+    ],
+    [
+      {
+        "anthropic-ratelimit-requests-remaining": "3",
+        "anthropic-ratelimit-requests-reset": "2026-11-01T10:00:20Z",
+        date,
+      },
+      undefined,
+    ],
     [
       {
         "anthropic-ratelimit-requests-remaining": "0",

@@ -151,6 +151,7 @@ function nameOf(error: unknown): string {
 }
 
 function messageOf(error: unknown): string {
-  if (isRecord(error) && typeof error["message"] === "string" && error["message"] !== "") return error["message"];
+  if (isRecord(error) && typeof error["message"] === "string" && error["message"] !== "")
+    return error["message"];
   return isRecord(error) && typeof error["code"] === "string" ? error["code"] : String(error);
 }

@@ -8,7 +8,12 @@ const start = {
   message: {
     id: "msg_1",
     model: "claude-x",
-    usage: { input_tokens: 5, cache_read_input_tokens: 100, cache_creation_input_tokens: 20, output_tokens: 1 },
+    usage: {
+      input_tokens: 5,
+      cache_read_input_tokens: 100,
+      cache_creation_input_tokens: 20,
+      output_tokens: 1,
+    },
   },
 };
 
@@ -57,7 +62,12 @@ describe("createMessageAssembler [MDL-3]", () => {
         { type: "thinking_delta", thinking: "hm" },
         { type: "signature_delta", signature: "sig" },
       ),
-      ...block(1, { type: "text", text: "" }, { type: "text_delta", text: "a" }, { type: "text_delta", text: "b" }),
+      ...block(
+        1,
+        { type: "text", text: "" },
+        { type: "text_delta", text: "a" },
+        { type: "text_delta", text: "b" },
+      ),
       ...block(
         2,
         { type: "tool_use", id: "t1", name: "Read", input: {} },
@@ -141,12 +151,16 @@ describe("createMessageAssembler [MDL-3]", () => {
     ]);
   });
 
-  test.each(["end_turn", "max_tokens", "stop_sequence", "pause_turn", "refusal", "model_context_window_exceeded"])(
-    "the stop reason %s is passed on",
-    (reason) => {
-      expect(lastOf(assemble([start, ...stop(reason)])).stopReason).toBe(reason);
-    },
-  );
+  test.each([
+    "end_turn",
+    "max_tokens",
+    "stop_sequence",
+    "pause_turn",
+    "refusal",
+    "model_context_window_exceeded",
+  ])("the stop reason %s is passed on", (reason) => {
+    expect(lastOf(assemble([start, ...stop(reason)])).stopReason).toBe(reason);
+  });
 
   test("a stop reason that is new is read from whether the message holds calls", () => {
     const call = block(0, { type: "tool_use", id: "t", name: "Read", input: {} });
@@ -183,8 +197,26 @@ describe("createMessageAssembler [MDL-3]", () => {
     ["a delta of a block that was not begun", [start, { type: "content_block_delta", index: 4, delta: {} }]],
     ["a block before the message", block(0, { type: "text", text: "" })],
     ["a start without a message", [{ type: "message_start" }]],
-    ["an end inside a block", [start, { type: "content_block_start", index: 0, content_block: { type: "text" } }, { type: "message_stop" }]],
-    ["input that is no object", [start, ...block(0, { type: "tool_use", id: "t", name: "X" }, { type: "input_json_delta", partial_json: "[1]" }), ...stop("tool_use")]],
+    [
+      "an end inside a block",
+      [
+        start,
+        { type: "content_block_start", index: 0, content_block: { type: "text" } },
+        { type: "message_stop" },
+      ],
+    ],
+    [
+      "input that is no object",
+      [
+        start,
+        ...block(
+          0,
+          { type: "tool_use", id: "t", name: "X" },
+          { type: "input_json_delta", partial_json: "[1]" },
+        ),
+        ...stop("tool_use"),
+      ],
+    ],
   ])("%s cannot be read and may be asked for again", (_what, events) => {
     const fault = faultOf(events);
     expect(fault.code).toBe("stream-malformed");
@@ -210,6 +242,11 @@ describe("createMessageAssembler [MDL-3]", () => {
     ["something_new", "server-error", 500],
   ])("an error event of type %s is the fault %s", (type, code, status) => {
     const fault = faultOf([start, { type: "error", error: { type, message: "why" } }]);
-    expect(fault).toMatchObject({ code, status, requestId: "req_1", message: expect.stringContaining("why") });
+    expect(fault).toMatchObject({
+      code,
+      status,
+      requestId: "req_1",
+      message: expect.stringContaining("why"),
+    });
   });
 });

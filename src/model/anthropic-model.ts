@@ -24,7 +24,11 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
   const facts = options.facts ?? known.facts;
   const headers = known.asksForLargeWindow ? largeWindow : {};
   const sender = createAnthropicSender({ ...options, headers: { ...headers, ...options.headers } });
-  const builder = createRequestBuilder({ ...facts, model: options.wireId ?? known.wireId, traits: known.traits });
+  const builder = createRequestBuilder({
+    ...facts,
+    model: options.wireId ?? known.wireId,
+    traits: known.traits,
+  });
 
   async function* attempt(request: ModelRequest, signal: AbortSignal, withoutThinking: boolean) {
     const controller = new AbortController();
@@ -38,7 +42,10 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
       signal.throwIfAborted();
       const parameters = builder.build(request, { withoutThinking });
       watch.wait();
-      const response = await sender.send(parameters, { signal: controller.signal, timeouts: options.timeouts });
+      const response = await sender.send(parameters, {
+        signal: controller.signal,
+        timeouts: options.timeouts,
+      });
       watch.rest();
       requestId = response.headers.get("request-id") ?? undefined;
       chunks = bodyOf(response);

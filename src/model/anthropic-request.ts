@@ -71,7 +71,12 @@ export function createRequestBuilder(target: RequestTarget): RequestBuilder {
         ...(tools.length === 0 ? {} : { ...toolChoice(request, target), tools: withMark(tools, plan.tools) }),
         ...(system.length === 0
           ? {}
-          : { system: withMark(system.map((text) => ({ type: "text" as const, text })), plan.system) }),
+          : {
+              system: withMark(
+                system.map((text) => ({ type: "text" as const, text })),
+                plan.system,
+              ),
+            }),
         // Blocks are plain data of the API's shape by now, down to those that only the provider knows.
         messages: withMarks(messages, plan.conversation) as unknown as MessageParam[],
       };

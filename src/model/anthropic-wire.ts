@@ -58,7 +58,8 @@ function toWireBlock(block: AssistantBlock | UserBlock): readonly WireBlock[] {
       ];
     case "provider": {
       const wrapped = block["block"];
-      const isOurs = block["provider"] === wrappedBy && isRecord(wrapped) && typeof wrapped["type"] === "string";
+      const isOurs =
+        block["provider"] === wrappedBy && isRecord(wrapped) && typeof wrapped["type"] === "string";
       return isOurs ? [{ ...wrapped, type: String(wrapped["type"]) }] : [];
     }
     default:

@@ -28,8 +28,7 @@ export function planBreakpoints(
 ): BreakpointPlan {
   const ends = endsOfSendings(messages);
   const [, second, third] = ends;
-  const isFar =
-    second !== undefined && third !== undefined && blocksBetween(messages, third, second) > reach;
+  const isFar = second !== undefined && third !== undefined && blocksBetween(messages, third, second) > reach;
   const tools = has.tools && !(isFar && has.system);
   const spare = allowed - Number(tools) - Number(has.system);
   return { tools, system: has.system, conversation: ends.slice(0, spare) };
@@ -69,6 +68,7 @@ const cacheable: ReadonlySet<string> = new Set([
 
 function blocksBetween(messages: readonly WireMessage[], from: Breakpoint, to: Breakpoint): number {
   let count = to.block - from.block;
-  for (let index = from.message; index < to.message; index += 1) count += messages[index]?.content.length ?? 0;
+  for (let index = from.message; index < to.message; index += 1)
+    count += messages[index]?.content.length ?? 0;
   return count;
 }

@@ -45,10 +45,13 @@ function createCoolDown(clock: WaitClock, random: () => number): CoolDown {
   let until = 0;
   return {
     async wait(signal) {
-      const pause = until - clock.now();
+      let now = clock.now();
+      const pause = until - now;
       if (pause <= 0) return;
-      for (let left = pause; left > 0; left = until - clock.now()) {
-        await clock.sleep(Math.min(left, lookAgainMs), signal);
+      for (let left = pause; left > 0; left = until - now) {
+        const nap = Math.min(left, lookAgainMs);
+        await clock.sleep(nap, signal);
+        now = Math.max(now + nap, clock.now());
       }
       await clock.sleep(random() * Math.min(pause * spread.share, spread.atMostMs), signal);
     },

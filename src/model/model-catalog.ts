@@ -50,7 +50,11 @@ const millionTokens = 1_000_000;
 export function lookUpModel(id: string, overrides: ModelOverrides = new Map()): KnownModel {
   const wireId = id.replace(/\[[^[\]]*\]$/, "");
   const entry = findEntry(wireId);
-  const override = findByPrefix(wireId, [...overrides].map(([prefix, value]) => ({ prefix, value })))?.value ?? {};
+  const override =
+    findByPrefix(
+      wireId,
+      [...overrides].map(([prefix, value]) => ({ prefix, value })),
+    )?.value ?? {};
   const isLarge = /\[1m\]$/i.test(id);
   const window = isLarge ? Math.max(millionTokens, entry.contextWindow) : entry.contextWindow;
   const price = override.price ?? entry.price;
@@ -88,10 +92,14 @@ function familyId(wireId: string): string {
 }
 
 /** The longest beginning wins; `claude-opus-5` must not speak for `claude-opus-55`, nor for a later `claude-opus-5-9`. */
-function findByPrefix<T extends { readonly prefix: string }>(id: string, entries: readonly T[]): T | undefined {
+function findByPrefix<T extends { readonly prefix: string }>(
+  id: string,
+  entries: readonly T[],
+): T | undefined {
   let best: T | undefined;
   for (const entry of entries) {
-    if (!belongsTo(id, entry.prefix) || (best !== undefined && best.prefix.length >= entry.prefix.length)) continue;
+    if (!belongsTo(id, entry.prefix) || (best !== undefined && best.prefix.length >= entry.prefix.length))
+      continue;
     best = entry;
   }
   return best;

@@ -1,4 +1,4 @@
-import { type AnthropicAccess } from "./anthropic-sender.ts";
+import type { AnthropicAccess } from "./anthropic-sender.ts";
 import type { CoolDowns, WaitClock } from "./cool-down.ts";
 import type { Model } from "./model.ts";
 import { lookUpModel } from "./model-catalog.ts";

@@ -57,7 +57,8 @@ const refusals: ReadonlySet<string> = new Set(["rate-limited", "overloaded"]);
 /** What the provider asked for and a little more, or a random part of a time that doubles with each attempt. */
 export function delayBefore(attempt: number, fault: ModelFault, random: () => number): number {
   const { retryAfterMs } = fault;
-  if (retryAfterMs !== undefined) return Math.ceil(retryAfterMs + random() * Math.max(250, retryAfterMs * 0.1));
+  if (retryAfterMs !== undefined)
+    return Math.ceil(retryAfterMs + random() * Math.max(250, retryAfterMs * 0.1));
   return Math.ceil(random() * Math.min(32_000, 500 * 2 ** (attempt - 1)));
 }
 

@@ -75,7 +75,11 @@ async function exchange(
  * Sends the request and waits for the head of its answer. An abort ends the answer's body too; the `signal` option of
  * node:http would also end a connection that had been handed back already, with an error that nobody hears.
  */
-function headOf(request: ClientRequest, body: Buffer, signal: AbortSignal | undefined): Promise<IncomingMessage> {
+function headOf(
+  request: ClientRequest,
+  body: Buffer,
+  signal: AbortSignal | undefined,
+): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     let response: IncomingMessage | undefined;
     const abort = (): void => {
@@ -121,7 +125,8 @@ function toResponse(message: IncomingMessage, url: URL): Response {
 
 function readHeaders(raw: readonly string[]): Headers {
   const headers = new Headers();
-  for (let index = 0; index + 1 < raw.length; index += 2) headers.append(raw[index] ?? "", raw[index + 1] ?? "");
+  for (let index = 0; index + 1 < raw.length; index += 2)
+    headers.append(raw[index] ?? "", raw[index + 1] ?? "");
   return headers;
 }
 

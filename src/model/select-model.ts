@@ -140,7 +140,10 @@ function resolve(written: string, options: SelectOptions, parent?: ChosenModel):
     const nearest = resolved.nearest === undefined ? {} : { nearest: resolved.nearest };
     return { type: "unclear", reason: { why: resolved.why, ...nearest } };
   }
-  const model = { id: resolved.id, ...(resolved.provider === undefined ? {} : { provider: resolved.provider }) };
+  const model = {
+    id: resolved.id,
+    ...(resolved.provider === undefined ? {} : { provider: resolved.provider }),
+  };
   return (parent === undefined ? undefined : parentOfFamily(reference, model, parent)) ?? model;
 }
 
@@ -151,7 +154,11 @@ function parentOfFamily(
   parent: ChosenModel,
 ): ChosenModel | undefined {
   if (reference.type !== "alias" || model.provider !== parent.provider) return undefined;
-  const isFamily = (id: string): boolean => id.toLowerCase().split(/[^a-z0-9]+/).includes(reference.alias);
+  const isFamily = (id: string): boolean =>
+    id
+      .toLowerCase()
+      .split(/[^a-z0-9]+/)
+      .includes(reference.alias);
   if (!isFamily(model.id) || !isFamily(parent.id)) return undefined;
   if (reference.suffix === undefined) return parent;
   return { ...parent, id: parent.id.replace(/\[[^[\]]*\]$/, "") + reference.suffix };

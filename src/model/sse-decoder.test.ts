@@ -17,7 +17,11 @@ describe("createSseDecoder", () => {
     ["only one blank after the colon is taken away", "data:  x\n\n", [{ event: "", data: " x" }]],
     ["no blank after the colon is fine", "event:a\ndata:1\n\n", [{ event: "a", data: "1" }]],
     ["several data lines are joined", "data: 1\ndata: 2\n\n", [{ event: "", data: "1\n2" }]],
-    ["comments and other fields are passed over", ": hi\nid: 7\nretry: 1\ndata: x\n\n", [{ event: "", data: "x" }]],
+    [
+      "comments and other fields are passed over",
+      ": hi\nid: 7\nretry: 1\ndata: x\n\n",
+      [{ event: "", data: "x" }],
+    ],
     ["windows line ends", "event: a\r\ndata: 1\r\n\r\n", [{ event: "a", data: "1" }]],
     ["old mac line ends", "event: a\rdata: 1\r\rx", [{ event: "a", data: "1" }]],
     ["an event without data is none", "event: a\n\ndata: 1\n\n", [{ event: "", data: "1" }]],

@@ -24,7 +24,10 @@ export function createStallWatch(limits: StallLimits, onStall: () => void): Stal
   let hasBegun = false;
   let isPieceDue = true;
   let stalled: string | undefined;
-  let pieceTimer = setTimeout(() => missPiece(`began no answer within ${limits.firstTokenMs} ms`), limits.firstTokenMs);
+  let pieceTimer = setTimeout(
+    () => missPiece(`began no answer within ${limits.firstTokenMs} ms`),
+    limits.firstTokenMs,
+  );
   let silenceTimer: NodeJS.Timeout | undefined;
 
   function pass(what: string): void {

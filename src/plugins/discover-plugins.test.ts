@@ -160,12 +160,12 @@ describe("discoverPlugins [SCP-2]", () => {
     await put({
       "p/agents/a.md": "x",
       "config/plugins/installed_plugins.json": {
-        plugins: { "kit@shop": [{ scope: "project", projectPath: "/work/a", installPath: join(home, "p") }] },
+        plugins: { "kit@shop": [{ scope: "project", projectPath: "/srv/a", installPath: join(home, "p") }] },
       },
     });
     expect((await find()).plugins).toEqual([]);
-    expect((await find({ projectDirectory: "/work/b" })).plugins).toEqual([]);
-    expect((await find({ projectDirectory: "/work/a/sub" })).plugins).toHaveLength(1);
+    expect((await find({ projectDirectory: "/srv/b" })).plugins).toEqual([]);
+    expect((await find({ projectDirectory: "/srv/a/sub" })).plugins).toHaveLength(1);
     expect((await find({ enabledPlugins: { "kit@shop": true } })).plugins).toHaveLength(1);
   });
 

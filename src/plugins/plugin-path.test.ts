@@ -39,7 +39,7 @@ describe("readInnerPath", () => {
       fc.property(text, (written) => {
         const reading = readInnerPath(written);
         if (reading.type === "refused") return;
-        expect(posix.resolve("/root/plugin", reading.path)).toMatch(/^\/root\/plugin(?:\/|$)/);
+        expect(posix.resolve("/opt/plugin", reading.path)).toMatch(/^\/opt\/plugin(?:\/|$)/);
       }),
     );
   });

@@ -40,12 +40,12 @@ describe("plugin records [SCP-2]", () => {
   test("a marketplace is known by where it was put, or by the folder it was added from", () => {
     const known = readKnownMarketplaces({
       a: { source: { source: "github", repo: "x/y" }, installLocation: "/m/a" },
-      b: { source: { source: "directory", path: "/work/b" } },
+      b: { source: { source: "directory", path: "/srv/b" } },
       c: 4,
     });
     expect([...known]).toEqual([
       ["a", ["/m/a"]],
-      ["b", ["/work/b"]],
+      ["b", ["/srv/b"]],
       ["c", []],
     ]);
   });

@@ -36,7 +36,7 @@ export function createAdmit({ plan, canUseTool, pathForms, directory }: AdmitDep
     { call, tool, input }: CallRequest,
     { signal }: { readonly signal: AbortSignal },
   ): Promise<Admission> => {
-    const written = tool.pathsOf?.(input, directory()) ?? [];
+    const written = tool.pathsOf?.(input, directory(), plan.policy.home) ?? [];
     const paths = (await Promise.all(written.map(pathForms))).flat();
     const request = describeCall({ name: tool.name, effect: tool.effect, input, paths });
     const outside = refuseByGrant(request, grants.get(tool.name), plan);

@@ -8,7 +8,7 @@ import {
   realFolder,
 } from "./find-repository-root.ts";
 import { addTrustedFolder, readTrustedFolders } from "./trust-record.ts";
-import { type UpdateFileOptions, updateFile } from "./update-file.ts";
+import { type UpdateFileOptions, updateFile } from "./write-shared-file.ts";
 
 export type TrustAnswer =
   | { readonly trusted: true; readonly folder: string; readonly why: string }

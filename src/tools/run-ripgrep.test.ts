@@ -21,7 +21,7 @@ const request = (changes: Partial<RipgrepRequest>): RipgrepRequest => ({
 
 /** A search that says the process it is and then never ends, with a child that does not either. */
 async function endless(): Promise<string> {
-  const path = await space.write("../endless.sh", '#!/bin/sh\nsleep 1000 &\necho "$$ $!"\nwait\n');
+  const path = await space.write("../endless.sh", '#!/bin/sh\nsleep 120 &\necho "$$ $!"\nwait\n');
   await chmod(path, 0o755);
   return path;
 }

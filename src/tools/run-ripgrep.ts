@@ -65,9 +65,7 @@ type Search = ChildProcessByStdio<null, Readable, Readable>;
 /** The exit code, or why there is none. */
 function closed(child: Search): Promise<number | null | string> {
   return new Promise((resolve) => {
-    child.once("error", ({ message }) =>
-      resolve(`ripgrep could not be started (${message}); install it as rg.`),
-    );
+    child.once("error", ({ message }) => resolve(`ripgrep could not be started: ${message}.`));
     child.once("close", (code) => resolve(code));
   });
 }
@@ -89,7 +87,7 @@ function collectErrors(stream: Readable): () => string {
 function endGroup(child: Search): void {
   if (child.pid === undefined) return;
   try {
-    child.kill("SIGKILL");
+    process.kill(-child.pid, "SIGKILL");
   } catch {
     child.kill("SIGKILL");
   }

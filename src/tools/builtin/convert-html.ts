@@ -1,42 +1,38 @@
-import { isBeyondParsing, stripTags, tidyLines } from "./plain-html.ts";
+import { tidyLines } from "./plain-html.ts";
 
 export interface ConvertedPage {
   readonly text: string;
   readonly title?: string;
 }
 
-const maxHtml = 3_000_000;
-
-/** A page as Markdown: its article where there is one, else all of it; plain text where the page defeats the parser. */
+/** A page as Markdown: its article where there is one, else all of it. May throw, or take very long, on odd markup. */
 export async function convertHtml(html: string, url: string): Promise<ConvertedPage> {
-  const cut = html.length > maxHtml;
-  const source = cut ? html.slice(0, maxHtml) : html;
-  const plain = () => ({ text: stripTags(source) });
-  const converted = isBeyondParsing(source) ? plain() : await convert(source, url).catch(plain);
-  return cut
-    ? { ...converted, text: `${converted.text}\n\n[The page is longer; the rest was not read.]` }
-    : converted;
-}
-
-async function convert(html: string, url: string): Promise<ConvertedPage> {
-  const [{ parseHTML }, { Readability }, { default: Turndown }] = await Promise.all([
+  const [{ parseHTML }, readability, { default: Turndown }] = await Promise.all([
     import("linkedom"),
     import("@mozilla/readability"),
     import("turndown"),
   ]);
-  const whole = /<html[\s>]/i.test(html) ? html : `<!doctype html><html><body>${html}</body></html>`;
-  const { document } = parseHTML(whole);
-  clean(document, url);
-  const title = (document.querySelector("title")?.textContent ?? "").replace(/\s+/g, " ").trim();
-  const everything = document.body?.innerHTML ?? "";
-  const length = (document.body?.textContent ?? "").trim().length;
-  const article = new Readability(document).parse();
+  // In a bundle, what a CommonJS package exports stands under `default` only.
+  const { Readability } =
+    "default" in readability ? (readability.default as typeof readability) : readability;
+  // Pages without head or body confuse the parser, so what is in them is put into a page that has both.
+  const { document: given } = parseHTML(/<html[\s>]/i.test(html) ? html : wrapped(html));
+  clean(given, url);
+  const title = (given.querySelector("title")?.textContent ?? "").replace(/\s+/g, " ").trim();
+  for (const element of given.querySelectorAll("title")) element.remove();
+  const everything: string = (given.querySelector("body") ?? given.documentElement).innerHTML;
+  const { document } = parseHTML(wrapped(everything));
+  const length = document.body.textContent.trim().length;
+  const article = new Readability(document, { keepClasses: true }).parse();
   const isWorthIt = article !== null && (article.length ?? 0) >= Math.min(500, length / 2);
-  const chosen = isWorthIt ? (article.content ?? everything) : everything;
-  const { document: part } = parseHTML(`<!doctype html><html><body>${chosen}</body></html>`);
+  const { document: part } = parseHTML(wrapped(isWorthIt ? (article.content ?? everything) : everything));
   const markdown = createTurndown(Turndown).turndown(part.body);
   const text = markdown.replace(/\n{3,}/g, "\n\n").trim();
   return title === "" ? { text } : { text, title };
+}
+
+function wrapped(body: string): string {
+  return `<!doctype html><html><head></head><body>${body}</body></html>`;
 }
 
 interface PageElement {

@@ -60,7 +60,7 @@ async function readPage(url: URL, answer: PageAnswer, options: FetchOptions): Pr
   }
   const body = await answer.body();
   options.signal.throwIfAborted();
-  const content = await readContent(body, contentType, url.href);
+  const content = await readContent(body, contentType, { ...options, url: url.href });
   if (content.type === "binary") return refuse(url, binaryText(content.mediaType, String(body.length)));
   const title = content.title === undefined ? {} : { title: content.title };
   const page = {

@@ -1,8 +1,15 @@
-import { convertHtml } from "./convert-html.ts";
+import { stripTags } from "./plain-html.ts";
 
 export type PageContent =
   | { readonly type: "text"; readonly text: string; readonly title?: string }
   | { readonly type: "binary"; readonly mediaType: string };
+
+export interface ContentOptions {
+  readonly url: string;
+  readonly signal: AbortSignal;
+  /** For the conversion of HTML. */
+  readonly limitMs: number;
+}
 
 /** The media type of a header, without its parameters. */
 export function mediaTypeOf(contentType: string | undefined): string {
@@ -18,7 +25,7 @@ export function isBinaryType(mediaType: string): boolean {
 export async function readContent(
   body: Buffer,
   contentType: string | undefined,
-  url: string,
+  options: ContentOptions,
 ): Promise<PageContent> {
   const mediaType = mediaTypeOf(contentType);
   if (!isTextType(mediaType) && (isBinaryType(mediaType) || looksBinary(body))) {
@@ -27,7 +34,18 @@ export async function readContent(
   const text = decode(body, contentType);
   const isHtml = /html/.test(mediaType) || (mediaType === "" && /^\s*<(?:!doctype html|html)/i.test(text));
   if (!isHtml) return { type: "text", text };
-  return { type: "text", ...(await convertHtml(text, url)) };
+  return { type: "text", ...(await readHtml(text, options)) };
+}
+
+const maxHtml = 3_000_000;
+
+/** Plain text where a page is too much for the conversion. */
+async function readHtml(html: string, { url, ...options }: ContentOptions) {
+  const { runHtmlConversion } = await import("./run-html-conversion.ts");
+  const source = html.slice(0, maxHtml);
+  const converted = (await runHtmlConversion(source, url, options)) ?? { text: stripTags(source) };
+  if (source.length === html.length) return converted;
+  return { ...converted, text: `${converted.text}\n\n[The page is longer; the rest was not read.]` };
 }
 
 const textType =

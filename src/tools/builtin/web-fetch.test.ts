@@ -115,6 +115,16 @@ describe("a page", () => {
   });
 
   test.each([
+    "<html><title>T</title><body><p>some <b>bold</b> words</p></body></html>",
+    "<html><head><title>T</title></head><p>some <b>bold</b> words</p></html>",
+    "<!DOCTYPE html><title>T</title><p>some <b>bold</b> words",
+    "<p>some <b>bold</b> words</p>",
+  ])("is read although parts are missing: %s", async (html) => {
+    pages.set("/", reply("text/html", html));
+    expect((await get("/")).text).toMatch(/<web-page(?: title="T")?>\nsome \*\*bold\*\* words\n<\/web-page>/);
+  });
+
+  test.each([
     ["application/json", '{"a": 1}'],
     ["text/plain; charset=utf-8", "plain <b>text</b>"],
     ["application/ld+json", "{}"],
@@ -165,12 +175,16 @@ describe("a page", () => {
     );
   });
 
-  test("of deep or endless markup ends as text", async () => {
-    pages.set(
-      "/",
-      reply("text/html", `<html><body>${"<div>".repeat(50_000)}the word${"<script>".repeat(1_000)}`),
-    );
-    expect((await get("/")).text).toContain("the word");
+  test("whose markup keeps the parsers busy ends as plain text, and nothing waits for them", async () => {
+    pages.set("/", reply("text/html", `<html><body>${"<li><p>x".repeat(14_000)} the word`));
+    expect((await get("/", createTool({ limitMs: 1_000 }))).text).toContain("the word");
+  });
+
+  test("whose markup defeats the parsers ends as plain text", async () => {
+    pages.set("/", reply("text/html", `<html><script>no()</script><body>${"<b>".repeat(300_000)}the word`));
+    const { text } = await get("/", createTool({ limitMs: 1_000 }));
+    expect(text).toContain("the word");
+    expect(text).not.toContain("no()");
   });
 
   test("with an error status is an error with its text", async () => {

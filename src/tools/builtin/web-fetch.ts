@@ -59,7 +59,7 @@ export function createWebFetchTool(options: WebFetchOptions): Tool {
       if (fetched.type === "refused") return failed(fetched.because);
       if (fetched.type === "moved") return movedOutcome(fetched);
       const { page } = fetched;
-      if (page.status === 200) cache.set(decided.url.href, page);
+      if (page.status === 200 && cached === undefined) cache.set(decided.url.href, page);
       const text = await answer(page, { prompt, offset: Math.max(0, offset), signal, ...options });
       return {
         content: text,

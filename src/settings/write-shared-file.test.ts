@@ -3,12 +3,12 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { updateFile } from "./update-file.ts";
+import { updateFile } from "./write-shared-file.ts";
 
 let root: string;
 let file: string;
 beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), "update-file-"));
+  root = await mkdtemp(join(tmpdir(), "write-shared-file-"));
   file = join(root, "deep/state.txt");
 });
 afterEach(() => rm(root, { recursive: true, force: true }));

@@ -1,0 +1,31 @@
+import type { Message } from "../src/conversation/message.ts";
+import type { ModelRequest } from "../src/model/model.ts";
+import type { StepAnswer } from "../src/testing/script.ts";
+
+/** How many files a measured agent reads in turn; they stand in its working folder. */
+export const fileCount = 64;
+
+export function fileName(number: number): string {
+  return `file-${number % fileCount}.txt`;
+}
+
+/**
+ * Answers by the prompt alone, so that one server serves any number of runs: `turns=N` calls Read N times and then
+ * says DONE, `letters=N` is one answer of that length.
+ */
+export function answerScripted({ messages }: ModelRequest): StepAnswer {
+  const prompt = firstText(messages);
+  const letters = /\bletters=(\d+)/.exec(prompt)?.[1];
+  if (letters !== undefined) return { text: "0123456789".repeat(Number(letters) / 10) };
+  const turns = Number(/\bturns=(\d+)/.exec(prompt)?.[1] ?? 0);
+  const folder = /\bfolder=(\S+)/.exec(prompt)?.[1] ?? "";
+  const done = messages.filter(({ role }) => role === "assistant").length;
+  if (done >= turns) return { text: "DONE" };
+  return { calls: [{ name: "Read", input: { file_path: `${folder}/${fileName(done)}` } }] };
+}
+
+function firstText(messages: readonly Message[]): string {
+  const content = messages[0]?.content ?? "";
+  if (typeof content === "string") return content;
+  return content.map((block) => (block.type === "text" ? block.text : "")).join("\n");
+}
