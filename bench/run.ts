@@ -2,11 +2,13 @@
 import { benchAgentOverhead } from "./agent-overhead.ts";
 import { benchColdStart } from "./cold-start.ts";
 import { benchDefinitionLoading } from "./definition-loading.ts";
+import { benchFirstRequest } from "./first-request.ts";
 
 const benches: ReadonlyMap<string, () => Promise<boolean>> = new Map([
   ["cold-start", benchColdStart],
   ["definition-loading", benchDefinitionLoading],
   ["agent-overhead", benchAgentOverhead],
+  ["first-request", benchFirstRequest],
 ]);
 
 const names = process.argv.length > 2 ? process.argv.slice(2) : [...benches.keys()];

@@ -109,7 +109,7 @@ describe("a settings file that exists and cannot be used", () => {
     ["broken JSON", '{"permissions": {"deny": ["Bash"]},}', "invalid-json"],
     ["a comment", '{\n// no\n"model": "x"}', "invalid-json"],
     ["a list", "[]", "settings-not-an-object"],
-    ["endless nesting that breaks off", "[".repeat(300_000), "settings-unreadable"],
+    ["endless nesting that breaks off", "[".repeat(300_000), "invalid-json"],
     ["endless nesting", `{"x": ${"[".repeat(300_000)}${"]".repeat(300_000)}}`, "settings-too-large"],
     ["more than 2 MiB", JSON.stringify({ x: "y".repeat(2 * 1024 * 1024) }), "settings-unreadable"],
   ])("is a problem and leaves the settings incomplete: %s", async (_, text, code) => {

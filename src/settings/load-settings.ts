@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { open, readdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { type JsonDocument, parseJsonDocument } from "../foundation/json-document.ts";
+import { parseJsonDocument } from "../foundation/json-document.ts";
 import { shown } from "../foundation/json-value.ts";
 import { type Problem, placeFindings } from "../foundation/problem.ts";
 import { type MergedSettings, mergeSettings } from "./merge-settings.ts";
@@ -122,36 +122,15 @@ async function readSource(entry: SourceEntry): Promise<SourceReading> {
 }
 
 function readText(text: string, source: SettingsSource): SourceReading {
-  const document = parseSafely(text, source.file);
+  const document = parseJsonDocument(text, source.file);
   if (document.problem !== undefined) return { problems: [document.problem], unusable: source.scope };
   const { settings, findings } = readSettings(document.value, { scope: source.scope });
   const isUnusable = findings.some((finding) => finding.path.length === 0 && finding.severity === "error");
   return {
     layer: { source, settings },
-    problems: placeSafely(findings, source.file, document),
+    problems: placeFindings(findings, source.file, document.locate),
     ...(isUnusable ? { unusable: source.scope } : {}),
   };
-}
-
-/** Looking for the place of an error follows the nesting, so a file nested without end could overflow the stack. */
-function parseSafely(text: string, file: string | undefined): JsonDocument {
-  try {
-    return parseJsonDocument(text, file);
-  } catch (error) {
-    return { value: undefined, problem: unreadable(file, reasonOf(error)), locate: () => undefined };
-  }
-}
-
-function placeSafely(
-  findings: Parameters<typeof placeFindings>[0],
-  file: string | undefined,
-  document: JsonDocument,
-): readonly Problem[] {
-  try {
-    return placeFindings(findings, file, document.locate);
-  } catch {
-    return placeFindings(findings, file, () => undefined);
-  }
 }
 
 type Content =
@@ -212,7 +191,6 @@ function isMissing(error: unknown): boolean {
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof RangeError) return "it is nested too deeply";
   return codeOf(error) ?? (error instanceof Error ? error.message : String(error));
 }
 

@@ -9,7 +9,7 @@ export function readTrustedFolders(
   text: string,
   file: string,
 ): { readonly folders: ReadonlySet<string>; readonly problem?: Problem } {
-  const document = parseSafely(text, file);
+  const document = parseJsonDocument(text, file);
   if (document.problem !== undefined) return { folders: new Set(), problem: document.problem };
   const state = document.value;
   if (!isRecord(state)) return { folders: new Set(), problem: wrongShape(file, "the file", state) };
@@ -48,15 +48,6 @@ export function addTrustedFolder(
 }
 
 const trustKey = "hasTrustDialogAccepted";
-
-/** A file nested without end must not overflow the stack while its error is looked for. */
-function parseSafely(text: string, file: string) {
-  try {
-    return parseJsonDocument(text, file);
-  } catch {
-    return { value: undefined, problem: wrongShape(file, "the file", "too deeply nested") };
-  }
-}
 
 function wrongShape(file: string, part: string, value: unknown): Problem {
   const found = typeof value === "string" ? value : kindOf(value);

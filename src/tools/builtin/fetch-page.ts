@@ -12,7 +12,7 @@ export type FetchedPage =
 
 export interface FetchOptions {
   readonly mayFetchPrivate: (host: string) => boolean;
-  readonly resolve: ResolveHost;
+  readonly resolve?: ResolveHost;
   readonly signal: AbortSignal;
   readonly limitMs: number;
   readonly maxBytes: number;

@@ -14,12 +14,13 @@ export interface ResolvedAddress {
 
 export type ResolveHost = (host: string) => Promise<readonly ResolvedAddress[]>;
 
-export const resolveBySystem: ResolveHost = (host) => resolveName(host, { all: true });
+const resolveBySystem: ResolveHost = (host) => resolveName(host, { all: true });
 
 export interface PageRequest {
   readonly url: URL;
   readonly mayBePrivate: boolean;
-  readonly resolve: ResolveHost;
+  /** How names are looked up; absent means by the system. */
+  readonly resolve?: ResolveHost;
   readonly signal: AbortSignal;
   /** For the head of the answer, and once more for its body. */
   readonly limitMs: number;
@@ -68,7 +69,7 @@ const headers = {
   "accept-language": "en, *;q=0.5",
 };
 
-function checkedLookup({ mayBePrivate, resolve }: PageRequest): LookupFunction {
+function checkedLookup({ mayBePrivate, resolve = resolveBySystem }: PageRequest): LookupFunction {
   return (host, options, callback) => {
     resolve(host)
       .then((found) => {

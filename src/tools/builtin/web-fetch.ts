@@ -2,11 +2,10 @@ import { z } from "zod";
 import { takeStart } from "../output-limit.ts";
 import type { Tool, ToolOutcome } from "../tool.ts";
 import { builtinTool, failed } from "./builtin-tool.ts";
-import { type FetchedPage, fetchPage } from "./fetch-page.ts";
+import type { FetchedPage } from "./fetch-page.ts";
 import { type CachedPage, createPageCache } from "./page-cache.ts";
-import { type ResolveHost, resolveBySystem } from "./request-page.ts";
+import type { ResolveHost } from "./request-page.ts";
 import { optionalNumber } from "./tolerant-input.ts";
-import { readWebAddress } from "./web-address.ts";
 
 export interface WebFetchOptions {
   /** Milliseconds that only ever grow. */
@@ -42,6 +41,11 @@ export function createWebFetchTool(options: WebFetchOptions): Tool {
     input,
     runsBeside: () => true,
     async call({ url, prompt, offset = 0 }, { host, signal }) {
+      // The network modules are loaded with the first page, not with the program.
+      const [{ readWebAddress }, { fetchPage }] = await Promise.all([
+        import("./web-address.ts"),
+        import("./fetch-page.ts"),
+      ]);
       const mayFetchPrivate = host.mayFetchPrivate ?? (() => false);
       const decided = readWebAddress(url, mayFetchPrivate);
       if (decided.type === "refused") return failed(decided.because);
@@ -52,7 +56,7 @@ export function createWebFetchTool(options: WebFetchOptions): Tool {
         : await fetchPage(decided.url, {
             mayFetchPrivate,
             signal,
-            resolve: options.resolve ?? resolveBySystem,
+            ...(options.resolve === undefined ? {} : { resolve: options.resolve }),
             limitMs: options.limitMs ?? 15_000,
             maxBytes: options.maxBytes ?? 10 * 1024 * 1024,
           });

@@ -1,0 +1,48 @@
+import { startFakeProvider } from "../src/testing/fake-provider.ts";
+import { median, printTable } from "./measure.ts";
+import { programFile, runSubject, subjectFile } from "./run-subject.ts";
+import { createWorkplace } from "./workplace.ts";
+
+const rounds = 21;
+const warmUp = 3;
+
+/** From the start of the process to its first request at the provider, against a script that does nothing else. */
+export async function benchFirstRequest(): Promise<boolean> {
+  using place = createWorkplace();
+  let arrived = Number.NaN;
+  await using provider = await startFakeProvider({
+    keepsRequests: false,
+    respond: () => {
+      arrived = performance.now();
+      return "Hello.";
+    },
+  });
+  const subjects = {
+    bare: [subjectFile("first-request.mjs"), "hello"],
+    program: [programFile, "-p", "hello", "--model", "claude-sonnet-4-5"],
+  } as const;
+  const times = { bare: [] as number[], program: [] as number[] };
+  const ends = { bare: [] as number[], program: [] as number[] };
+  for (let round = -warmUp; round < rounds; round += 1) {
+    for (const name of ["bare", "program"] as const) {
+      const start = performance.now();
+      await runSubject({ arguments: subjects[name], url: provider.url }, place);
+      if (round < 0) continue;
+      times[name].push(arrived - start);
+      ends[name].push(performance.now() - start);
+    }
+  }
+  const against = "SDK script";
+  const row = (what: string, own: readonly number[], theirs: readonly number[]) => ({
+    what,
+    milliseconds: median(own),
+    against,
+    ratio: median(own) / median(theirs),
+  });
+  return printTable("From process start to the first request", [
+    row("script that only imports the SDK", times.bare, times.bare),
+    { ...row("retinue -p", times.program, times.bare), limit: 1.3 },
+    row("the script, to its end", ends.bare, ends.bare),
+    row("retinue -p, to its end", ends.program, ends.bare),
+  ]);
+}
