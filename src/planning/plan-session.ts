@@ -2,7 +2,9 @@ import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { type PermissionPolicy, type PolicyRule, removesTool } from "../permissions/decide.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
-import { type GrantedTool, grantTools } from "../tools/tool-grants.ts";
+import { grantTools } from "../tools/tool-grants.ts";
+import { chooseTools } from "./choose-tools.ts";
+import { decideMode } from "./decide-mode.ts";
 import type { Decided, Planned } from "./run-plan.ts";
 
 /** What the caller of a session asked for. */
@@ -36,12 +38,16 @@ export interface SessionFacts {
   readonly workingDirectories: readonly string[];
   readonly home: string;
   readonly system: readonly string[];
+  /** Whether the files of the project may widen rights. */
+  readonly trusted: boolean;
+  /** What was already found not to count. */
+  readonly notes?: readonly string[];
 }
 
 /** Decides a whole session of the main agent. Pure. */
 export function planSession(request: SessionRequest, facts: SessionFacts): Planned {
   const { definition } = facts;
-  const mode = decideMode(request, facts);
+  const mode = decideMode({ ...request, ...facts });
   if (mode.type === "refused") return mode;
   const policy: PermissionPolicy = {
     mode: mode.mode.value,
@@ -49,9 +55,9 @@ export function planSession(request: SessionRequest, facts: SessionFacts): Plann
     workingDirectories: facts.workingDirectories,
     home: facts.home,
   };
-  const available = chooseTools(facts.available, request.tools).filter(
-    ({ name }) => !removesTool(name, policy),
-  );
+  const choice = chooseTools(facts.available, request.tools);
+  if (choice.type === "refused") return choice;
+  const available = choice.tools.filter(({ name }) => !removesTool(name, policy));
   const grant = grantTools({ definition: definition ?? {}, available, role: "main" });
   if (grant.type === "refused") return { type: "refused", because: grant.because };
   const maxTurns = decideTurns(request, definition);
@@ -75,51 +81,14 @@ export function planSession(request: SessionRequest, facts: SessionFacts): Plann
         ? {}
         : { maxBudget: { value: request.maxBudget, from: "the call" } }),
       directory: facts.directory,
-      notes: [...mode.notes, ...grant.notes.map(({ message }) => message)],
+      notes: [
+        ...(facts.notes ?? []),
+        ...mode.notes,
+        ...choice.notes,
+        ...grant.notes.map(({ message }) => message),
+      ],
     },
   };
-}
-
-type ModeDecision =
-  | { readonly type: "decided"; readonly mode: Decided<PermissionMode>; readonly notes: readonly string[] }
-  | { readonly type: "refused"; readonly because: string; readonly advice?: string };
-
-/** The call decides, then the agent's definition, then settings; no file gives `bypassPermissions`. */
-function decideMode(request: SessionRequest, facts: SessionFacts): ModeDecision {
-  const notes: string[] = [];
-  const wantsBypass = request.skipPermissions === true || request.permissionMode === "bypassPermissions";
-  if (wantsBypass) {
-    if (facts.bypassForbidden === true) {
-      return {
-        type: "refused",
-        because: "Settings forbid to bypass permissions (disableBypassPermissionsMode).",
-      };
-    }
-    return { type: "decided", mode: { value: "bypassPermissions", from: "the call" }, notes };
-  }
-  if (request.permissionMode !== undefined) {
-    return { type: "decided", mode: { value: request.permissionMode, from: "the call" }, notes };
-  }
-  const own = facts.definition?.permissionMode;
-  if (own === "bypassPermissions")
-    notes.push("A definition cannot bypass permissions; its permissionMode was ignored.");
-  else if (own !== undefined) return { type: "decided", mode: { value: own, from: "the definition" }, notes };
-  const fromSettings = facts.settingsMode;
-  if (fromSettings !== undefined && fromSettings.mode !== "bypassPermissions") {
-    return { type: "decided", mode: { value: fromSettings.mode, from: fromSettings.from }, notes };
-  }
-  return { type: "decided", mode: { value: "default", from: "the default" }, notes };
-}
-
-/** `--tools` names built-in tools; tools of programs and servers are not its business. */
-function chooseTools(
-  available: readonly AvailableTool[],
-  names: readonly string[] | undefined,
-): readonly AvailableTool[] {
-  if (names === undefined) return available;
-  const wanted = grantTools({ definition: { tools: names }, available, role: "main" });
-  const chosen = new Set(wanted.type === "granted" ? wanted.tools.map(({ name }: GrantedTool) => name) : []);
-  return available.filter((tool) => tool.origin !== "builtin" || chosen.has(tool.name));
 }
 
 function decideTurns(

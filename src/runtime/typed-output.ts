@@ -5,11 +5,17 @@ import { defineTool, type Tool } from "../tools/tool.ts";
 /** A zod schema, or a JSON Schema as plain data. */
 export type OutputSchema<Output = unknown> = z.ZodType<Output> | Readonly<Record<string, unknown>>;
 
-/** Lets a run hand in a value that was checked against a schema. */
+/** Lets a run hand in a value that was checked against a schema, and counts how often it failed to. */
 export interface TypedOutput {
   readonly tool: Tool;
+  /** Forgets the value and the count of the run before. */
+  begin(): void;
   /** The value handed in, once there is one. */
-  readonly value: () => { readonly output: unknown } | undefined;
+  value(): { readonly output: unknown } | undefined;
+  /** Notes that the agent stopped without handing in a value. */
+  miss(): void;
+  /** Whether the agent has failed more often than it may. */
+  hasGivenUp(): boolean;
 }
 
 export const outputToolName = "StructuredOutput";
@@ -17,36 +23,79 @@ export const outputToolName = "StructuredOutput";
 /** Told to an agent that stopped without handing in its value. */
 export const outputReminder = `Hand in your result now by calling ${outputToolName}; a text alone does not count.`;
 
-export function createTypedOutput(schema: OutputSchema): TypedOutput {
+export function createTypedOutput(
+  schema: OutputSchema,
+  { maxRetries = 5 }: { readonly maxRetries?: number | undefined } = {},
+): TypedOutput {
   const type = toZod(schema);
-  let given: { output: unknown } | undefined;
+  const form = toJsonSchema(type);
   // Models are asked for an object; any other type travels as its only field.
-  const isObject = z.toJSONSchema(type, { io: "input", unrepresentable: "any" })["type"] === "object";
-  const input = isObject ? type : z.object({ value: type });
+  const isObject = form["type"] === "object";
+  let given: { output: unknown } | undefined;
+  let failures = 0;
   const tool = defineTool<unknown>({
     name: outputToolName,
     description:
       "Hands in the final result of this run, in the form the caller asked for. Call it once, at the end.",
     effect: "coordinate",
-    input,
-    async call(value) {
-      given = { output: isObject ? value : Reflect.get(Object(value), "value") };
-      return { content: "The result was accepted.", data: given.output };
+    inputSchema: isObject ? form : { type: "object", properties: { value: form }, required: ["value"] },
+    async call(input) {
+      const result = await type.safeParseAsync(isObject ? input : Reflect.get(Object(input), "value"));
+      if (!result.success) {
+        failures += 1;
+        return { content: describeFlaws(result.error.issues), isError: true };
+      }
+      given = { output: result.data };
+      return { content: "The result was accepted.", data: result.data };
     },
   });
-  return { tool, value: () => given };
+  return {
+    tool,
+    begin() {
+      given = undefined;
+      failures = 0;
+    },
+    value: () => given,
+    miss() {
+      failures += 1;
+    },
+    hasGivenUp: () => failures > maxRetries,
+  };
+}
+
+function describeFlaws(issues: readonly z.core.$ZodIssue[]): string {
+  const flaws = issues.slice(0, 10).map(({ path, message }) => {
+    const where = path.length === 0 ? "the result" : `\`${path.map(String).join(".")}\``;
+    return `${where}: ${message}`;
+  });
+  return `The result does not have the form that was asked for. ${flaws.join("; ")}. Mend it and call ${outputToolName} again.`;
 }
 
 function toZod(schema: OutputSchema): z.ZodType {
   if (schema instanceof z.ZodType) return schema;
+  // A schema of another copy of zod 4 works the same, though it is of another class.
   if ("_zod" in schema) return schema as unknown as z.ZodType;
+  if ("_def" in schema || "~standard" in schema) {
+    throw unusable("it is a schema of another library or of an older zod");
+  }
   try {
     return z.fromJSONSchema(schema);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new Fault("invalid-schema", `The output schema cannot be used: ${reason}`, {
-      advice: 'Give a JSON Schema object such as {"type":"object","properties":{…}}.',
-      cause: error,
-    });
+    throw unusable(error instanceof Error ? error.message : String(error), error);
   }
+}
+
+function toJsonSchema(type: z.ZodType): Record<string, unknown> {
+  try {
+    return { ...z.toJSONSchema(type, { io: "input", unrepresentable: "any" }) };
+  } catch (error) {
+    throw unusable(error instanceof Error ? error.message : String(error), error);
+  }
+}
+
+function unusable(reason: string, cause?: unknown): Fault {
+  return new Fault("invalid-schema", `The output schema cannot be used: ${reason}.`, {
+    advice: 'Give a schema of zod 4, or a JSON Schema object such as {"type":"object","properties":{…}}.',
+    ...(cause === undefined ? {} : { cause }),
+  });
 }

@@ -1,0 +1,74 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Message } from "../../src/conversation/message.ts";
+import { loadSession } from "../../src/journal/load-session.ts";
+import { findAnthropicFlaw } from "../../src/testing/anthropic-flaws.ts";
+import { callIdsOf, deedOf, doneDeeds, plan, resultsOf } from "./torture-script.ts";
+
+export interface SessionState {
+  readonly lines: number;
+  readonly torn: boolean;
+  readonly done: ReadonlySet<string>;
+  /** Calls that a crash cut off and that were answered as interrupted. */
+  readonly interrupted: number;
+}
+
+/** Reads what a killed run left behind and throws when a promise is broken. */
+export async function checkSession(transcript: string, project: string): Promise<SessionState> {
+  const text = existsSync(transcript) ? readFileSync(transcript, "utf8") : "";
+  const lines = text.split("\n");
+  const torn = lines.pop() !== "";
+  lines.forEach(parseLine);
+  if (lines.length === 0) return { lines: 0, torn, done: new Set(), interrupted: 0 };
+  const { messages, broken } = await loadSession(transcript);
+  if (broken > Number(torn)) throw new Error(`${broken} lines of the transcript were passed over.`);
+  checkConversation(messages);
+  checkDeeds(messages, project);
+  const interrupted = resultsOf(messages).filter(({ is_error }) => is_error === true).length;
+  return { lines: lines.length, torn, done: doneDeeds(messages), interrupted };
+}
+
+function parseLine(line: string, index: number): void {
+  try {
+    JSON.parse(line);
+  } catch {
+    throw new Error(`Line ${index + 1} of the transcript is not JSON: ${line.slice(0, 200)}`);
+  }
+}
+
+/** A provider accepts the conversation with one more prompt behind it. */
+function checkConversation(messages: readonly Message[]): void {
+  const sent = [...messages, ...(messages.at(-1)?.role === "user" ? [] : [goOn])];
+  const flaw = findAnthropicFlaw({ model: "any", max_tokens: 1, messages: sent });
+  if (flaw !== undefined) throw new Error(`The rebuilt conversation is not valid: ${flaw}`);
+  for (const [index, { role }] of messages.entries())
+    if (role !== (index % 2 === 0 ? "user" : "assistant"))
+      throw new Error(`Message ${index} of the rebuilt conversation is of the ${role}.`);
+}
+
+const goOn = { role: "user", content: "Go on." } as const;
+
+/** Compares what the conversation says with what really happened in the folder. */
+function checkDeeds(messages: readonly Message[], project: string): void {
+  const logged = readLog(project);
+  const twice = logged.find((id, index) => logged.indexOf(id) !== index);
+  if (twice !== undefined) throw new Error(`The call ${twice} ran twice.`);
+  const known = new Set(callIdsOf(messages));
+  const unknown = logged.find((id) => !known.has(id));
+  if (unknown !== undefined) throw new Error(`The call ${unknown} ran before it was written down.`);
+  const finished = resultsOf(messages).filter(({ is_error }) => is_error !== true);
+  const deeds = finished.map(({ tool_use_id }) => deedOf(tool_use_id));
+  const repeated = deeds.find((deed, index) => deeds.indexOf(deed) !== index);
+  if (repeated !== undefined) throw new Error(`${repeated} was finished and then done again.`);
+  for (const { tool_use_id: id } of finished) {
+    const isWrite = plan.flat().find(({ name }) => name === deedOf(id))?.tool === "Write";
+    const isThere = isWrite ? existsSync(join(project, "written", `${id}.txt`)) : logged.includes(id);
+    if (!isThere) throw new Error(`The call ${id} counts as finished but left nothing behind.`);
+  }
+}
+
+function readLog(project: string): readonly string[] {
+  const file = join(project, "log.txt");
+  if (!existsSync(file)) return [];
+  return readFileSync(file, "utf8").trim().split("\n");
+}

@@ -1,0 +1,169 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { createPaths } from "../../src/settings/paths.ts";
+import { projectRoot } from "../project-files.ts";
+import { checkSession, type SessionState } from "./check-session.ts";
+import { plan } from "./torture-script.ts";
+import type { TortureProvider } from "./torture-provider.ts";
+
+/** When a run is killed: some time after its start, or in the middle of something. */
+export const killMoments = ["start", "any", "stream", "tool", "transcript"] as const;
+export type KillMoment = (typeof killMoments)[number];
+
+export interface TortureOptions {
+  readonly provider: TortureProvider;
+  readonly random: () => number;
+  /** Asked before each start; false lets the run go on to its end. */
+  readonly mayKill: () => boolean;
+  readonly report: (kill: KillReport) => void;
+}
+
+export interface KillReport extends SessionState {
+  readonly moment: KillMoment;
+}
+
+/** One run of thirty steps, killed and resumed until nobody kills it any more. Throws when a promise is broken. */
+export async function torturedRun(options: TortureOptions): Promise<void> {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-torture-")));
+  try {
+    await runInFolder(root, options);
+  } finally {
+    rmSync(root, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+async function runInFolder(root: string, options: TortureOptions): Promise<void> {
+  const place = createPlace(root);
+  let state = await checkSession(place.transcript, place.project);
+  while (true) {
+    const child = startProgram(place, state, options.provider.url);
+    const moment = options.mayKill() ? pick(options.random) : undefined;
+    if (moment !== undefined) await killAt(moment, child, { place, ...options });
+    const { code, signal, output } = await child.ended;
+    const next = await checkSession(place.transcript, place.project);
+    const lost = [...state.done].find((deed) => !next.done.has(deed));
+    if (lost !== undefined) throw new Error(`The result of ${lost} was in the transcript and is gone.`);
+    state = next;
+    if (signal === "SIGKILL" && moment !== undefined) {
+      options.report({ ...state, moment });
+      continue;
+    }
+    if (code !== 0 || !output.includes("ALL DONE"))
+      throw new Error(`The program ended with ${code ?? signal}: ${output}`);
+    const missing = plan.flat().find(({ name }) => !state.done.has(name));
+    if (missing !== undefined) throw new Error(`${missing.name} was never done.`);
+    return;
+  }
+}
+
+interface Place {
+  readonly home: string;
+  readonly project: string;
+  readonly sessionId: string;
+  readonly transcript: string;
+}
+
+function createPlace(root: string): Place {
+  const home = join(root, "home");
+  const project = join(root, "project");
+  mkdirSync(home);
+  mkdirSync(project);
+  const sessionId = randomUUID();
+  const { transcripts } = createPaths({ cwd: project, home, environment: {}, platform: process.platform });
+  return { home, project, sessionId, transcript: join(transcripts, `${sessionId}.jsonl`) };
+}
+
+interface RunningProgram {
+  readonly process: ChildProcess;
+  readonly ended: Promise<{
+    readonly code: number | null;
+    readonly signal: NodeJS.Signals | null;
+    readonly output: string;
+  }>;
+}
+
+/** A session of which nothing was written down is begun again under its id; every other one is resumed. */
+function startProgram(place: Place, state: SessionState, url: string): RunningProgram {
+  const session = state.lines === 0 ? ["--session-id", place.sessionId] : ["--resume", place.sessionId];
+  const prompt = state.lines === 0 ? "Do all steps." : "You were interrupted. Go on.";
+  const child = spawn(
+    process.execPath,
+    [program, "-p", prompt, ...session, "--output-format", "json", "--dangerously-skip-permissions"],
+    {
+      cwd: place.project,
+      env: {
+        PATH: process.env["PATH"],
+        HOME: place.home,
+        ANTHROPIC_BASE_URL: url,
+        ANTHROPIC_API_KEY: "none",
+      },
+      stdio: ["ignore", "pipe", "pipe"],
+    },
+  );
+  let output = "";
+  const collect = (text: string): void => {
+    output += text;
+  };
+  child.stdout.setEncoding("utf8").on("data", collect);
+  child.stderr.setEncoding("utf8").on("data", collect);
+  // Not "close": a command that outlives the program may hold its pipes open.
+  const ended = once(child, "exit").then(([code, signal]) => ({ code, signal, output }));
+  return { process: child, ended };
+}
+
+const program = join(projectRoot, "bin/retinue.js");
+
+function pick(random: () => number): KillMoment {
+  return killMoments[Math.floor(random() * killMoments.length)] ?? "any";
+}
+
+async function killAt(
+  moment: KillMoment,
+  { process: child, ended }: RunningProgram,
+  { place, provider, random }: TortureOptions & { readonly place: Place },
+): Promise<void> {
+  const over = new AbortController();
+  void ended.then(() => over.abort());
+  const turns = Math.floor(random() * 8);
+  const reached = async (): Promise<void> => {
+    switch (moment) {
+      case "start":
+        return wait(random() * 250);
+      case "any":
+        return wait(100 + random() * 900);
+      case "stream":
+        await provider.nextAnswer(turns);
+        return wait(random() * 12);
+      case "tool":
+        return growth(join(place.project, "log.txt"), turns, over.signal);
+      case "transcript":
+        return growth(place.transcript, turns * 2, over.signal);
+    }
+  };
+  await Promise.race([reached(), ended]);
+  child.kill("SIGKILL");
+}
+
+/** Returns as soon as the file was seen to have grown so many times and once more. */
+async function growth(file: string, times: number, signal: AbortSignal): Promise<void> {
+  let left = times;
+  let size = sizeOf(file);
+  while (!signal.aborted) {
+    const now = sizeOf(file);
+    if (now !== size) {
+      size = now;
+      left -= 1;
+      if (left < 0) return;
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+function sizeOf(file: string): number {
+  return existsSync(file) ? statSync(file).size : 0;
+}
