@@ -29,8 +29,14 @@ export async function benchAgentOverhead(): Promise<boolean> {
       ratio: pick(summary) / pick(bare),
     }));
   const results = [
-    printTable(`One turn, elapsed (slope from ${few} to ${many} turns)`, rows(({ wall }) => wall, limit)),
-    printTable("One turn, processor time", rows(({ cpu }) => cpu, limit)),
+    printTable(
+      `One turn, elapsed (slope from ${few} to ${many} turns)`,
+      rows(({ wall }) => wall, limit),
+    ),
+    printTable(
+      "One turn, processor time",
+      rows(({ cpu }) => cpu, limit),
+    ),
     printGaps(bare, runtime),
     printMemory({ [against]: bare, createRuntime: runtime, "retinue -p": program }),
   ];

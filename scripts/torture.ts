@@ -1,8 +1,8 @@
 /** `npm run torture -- [--rounds N] [--seed N]`: kills running agents N times at random moments and checks what is left. */
 import { parseArgs } from "node:util";
 import { createRandom } from "../test/torture/random.ts";
-import { type KillReport, killMoments, torturedRun } from "../test/torture/tortured-run.ts";
 import { startTortureProvider } from "../test/torture/torture-provider.ts";
+import { type KillReport, killMoments, torturedRun } from "../test/torture/tortured-run.ts";
 
 const { values } = parseArgs({
   options: { rounds: { type: "string", default: "200" }, seed: { type: "string" } },

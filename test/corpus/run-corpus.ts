@@ -39,7 +39,7 @@ export function runCorpus(manifestFile: string, read: (file: string) => string):
       skipped.set(entry.kind, (skipped.get(entry.kind) ?? 0) + 1);
       continue;
     }
-    const mismatches = compare(entry, read(join(dirname(manifestFile), entry.file)));
+    const mismatches = compareFile(entry, compare, () => read(join(dirname(manifestFile), entry.file)));
     results.push({ entry, mismatches });
     const kind = kinds.get(entry.kind) ?? { matching: 0, total: 0 };
     kind.total += 1;
@@ -48,4 +48,15 @@ export function runCorpus(manifestFile: string, read: (file: string) => string):
   }
   const matching = results.filter((result) => result.mismatches.length === 0).length;
   return { results, matching, kinds, skipped };
+}
+
+/** A file that is not there, or a reader that throws, is a mismatch like any other: the rest is still compared. */
+function compareFile(entry: CorpusEntry, compare: Comparer, read: () => string): readonly Mismatch[] {
+  try {
+    return compare(entry, read());
+  } catch (error) {
+    return [
+      { field: "file", expected: "readable", actual: error instanceof Error ? error.message : String(error) },
+    ];
+  }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createRandom } from "../torture/random.ts";
-import { type KillReport, torturedRun } from "../torture/tortured-run.ts";
 import { startTortureProvider } from "../torture/torture-provider.ts";
+import { type KillReport, torturedRun } from "../torture/tortured-run.ts";
 
 test("[TRN-3] a run that is killed again and again loads, goes on, and repeats no finished call", async () => {
   await using provider = await startTortureProvider();

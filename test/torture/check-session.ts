@@ -13,8 +13,15 @@ export interface SessionState {
   readonly interrupted: number;
 }
 
+export interface CheckedPlace {
+  readonly transcript: string;
+  readonly project: string;
+  /** Calls whose line was torn away after they were written down; they may have run. */
+  readonly tornCalls: ReadonlySet<string>;
+}
+
 /** Reads what a killed run left behind and throws when a promise is broken. */
-export async function checkSession(transcript: string, project: string): Promise<SessionState> {
+export async function checkSession({ transcript, ...place }: CheckedPlace): Promise<SessionState> {
   const text = existsSync(transcript) ? readFileSync(transcript, "utf8") : "";
   const lines = text.split("\n");
   const torn = lines.pop() !== "";
@@ -23,7 +30,7 @@ export async function checkSession(transcript: string, project: string): Promise
   const { messages, broken } = await loadSession(transcript);
   if (broken > Number(torn)) throw new Error(`${broken} lines of the transcript were passed over.`);
   checkConversation(messages);
-  checkDeeds(messages, project);
+  checkDeeds(messages, place);
   const interrupted = resultsOf(messages).filter(({ is_error }) => is_error === true).length;
   return { lines: lines.length, torn, done: doneDeeds(messages), interrupted };
 }
@@ -49,11 +56,14 @@ function checkConversation(messages: readonly Message[]): void {
 const goOn = { role: "user", content: "Go on." } as const;
 
 /** Compares what the conversation says with what really happened in the folder. */
-function checkDeeds(messages: readonly Message[], project: string): void {
+function checkDeeds(
+  messages: readonly Message[],
+  { project, tornCalls }: Omit<CheckedPlace, "transcript">,
+): void {
   const logged = readLog(project);
   const twice = logged.find((id, index) => logged.indexOf(id) !== index);
   if (twice !== undefined) throw new Error(`The call ${twice} ran twice.`);
-  const known = new Set(callIdsOf(messages));
+  const known = new Set([...callIdsOf(messages), ...tornCalls]);
   const unknown = logged.find((id) => !known.has(id));
   if (unknown !== undefined) throw new Error(`The call ${unknown} ran before it was written down.`);
   const finished = resultsOf(messages).filter(({ is_error }) => is_error !== true);

@@ -11,11 +11,14 @@ export interface Deed {
 export const steps = 30;
 
 /** What each answer of the model asks for: mostly one deed, now and then three at once. */
-export const plan: readonly (readonly Deed[])[] = Array.from({ length: steps }, (_, step): readonly Deed[] => {
-  const deed = (part: string, tool: Deed["tool"]): Deed => ({ name: `step${step}${part}`, tool });
-  if (step % 6 === 5) return [deed("a", "Bash"), deed("b", "Write"), deed("c", "Bash")];
-  return [deed("", step % 4 === 3 ? "Write" : "Bash")];
-});
+export const plan: readonly (readonly Deed[])[] = Array.from(
+  { length: steps },
+  (_, step): readonly Deed[] => {
+    const deed = (part: string, tool: Deed["tool"]): Deed => ({ name: `step${step}${part}`, tool });
+    if (step % 6 === 5) return [deed("a", "Bash"), deed("b", "Write"), deed("c", "Bash")];
+    return [deed("", step % 4 === 3 ? "Write" : "Bash")];
+  },
+);
 
 /** The name of a deed from the id of a call; each call of a deed has an id of its own. */
 export function deedOf(callId: string): string {

@@ -7,9 +7,10 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { createPaths } from "../../src/settings/paths.ts";
 import { projectRoot } from "../project-files.ts";
-import { checkSession, type SessionState } from "./check-session.ts";
-import { plan } from "./torture-script.ts";
+import { type CheckedPlace, checkSession, type SessionState } from "./check-session.ts";
+import { tearLastLine } from "./tear-last-line.ts";
 import type { TortureProvider } from "./torture-provider.ts";
+import { plan } from "./torture-script.ts";
 
 /** When a run is killed: some time after its start, or in the middle of something. */
 export const killMoments = ["start", "any", "stream", "tool", "transcript"] as const;
@@ -39,17 +40,21 @@ export async function torturedRun(options: TortureOptions): Promise<void> {
 
 async function runInFolder(root: string, options: TortureOptions): Promise<void> {
   const place = createPlace(root);
-  let state = await checkSession(place.transcript, place.project);
+  let state = await checkSession(place);
   while (true) {
     const child = startProgram(place, state, options.provider.url);
     const moment = options.mayKill() ? pick(options.random) : undefined;
     if (moment !== undefined) await killAt(moment, child, { place, ...options });
     const { code, signal, output } = await child.ended;
-    const next = await checkSession(place.transcript, place.project);
+    const next = await checkSession(place);
     const lost = [...state.done].find((deed) => !next.done.has(deed));
     if (lost !== undefined) throw new Error(`The result of ${lost} was in the transcript and is gone.`);
     state = next;
     if (signal === "SIGKILL" && moment !== undefined) {
+      if (options.random() < tearShare) {
+        for (const id of tearLastLine(place.transcript, options.random)) place.tornCalls.add(id);
+        state = await checkSession(place);
+      }
       options.report({ ...state, moment });
       continue;
     }
@@ -61,11 +66,13 @@ async function runInFolder(root: string, options: TortureOptions): Promise<void>
   }
 }
 
-interface Place {
+/** The part of the kills after which the last line is torn too. */
+const tearShare = 0.3;
+
+interface Place extends CheckedPlace {
   readonly home: string;
-  readonly project: string;
   readonly sessionId: string;
-  readonly transcript: string;
+  readonly tornCalls: Set<string>;
 }
 
 function createPlace(root: string): Place {
@@ -75,7 +82,8 @@ function createPlace(root: string): Place {
   mkdirSync(project);
   const sessionId = randomUUID();
   const { transcripts } = createPaths({ cwd: project, home, environment: {}, platform: process.platform });
-  return { home, project, sessionId, transcript: join(transcripts, `${sessionId}.jsonl`) };
+  const transcript = join(transcripts, `${sessionId}.jsonl`);
+  return { home, project, sessionId, transcript, tornCalls: new Set() };
 }
 
 interface RunningProgram {
