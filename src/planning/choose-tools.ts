@@ -34,7 +34,8 @@ function notAName(text: string): ToolChoice {
   return {
     type: "refused",
     because: `The list of tools holds ${JSON.stringify(text)}, which is not the name of a tool.`,
-    advice: "Name whole tools there, and say with allowedTools and disallowedTools which calls they may make.",
+    advice:
+      "Name whole tools there, and say with allowedTools and disallowedTools which calls they may make.",
   };
 }
 

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { Fault } from "../foundation/fault.ts";
 import type { Model, ServerTool } from "../model/model.ts";
 import { createBuiltinTools } from "../tools/builtin/builtin-tool-set.ts";
 import { createShellDirectories } from "../tools/builtin/shell-directories.ts";
@@ -6,7 +7,8 @@ import { webSearchServerTool } from "../tools/builtin/web-search.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
 import { createShells } from "../tools/shells.ts";
 import type { Tool } from "../tools/tool.ts";
-import type { SessionWorld } from "./open-session.ts";
+import type { SessionWorld } from "./session-world.ts";
+import { outputToolName } from "./typed-output.ts";
 
 export interface AssembledTools {
   readonly tools: readonly Tool[];
@@ -20,18 +22,20 @@ export interface AssembledTools {
 }
 
 /** Makes the tools of one session; background shells belong to it and end with it. */
-export function assembleTools({
-  world,
-  model,
-}: {
-  readonly world: SessionWorld;
-  readonly model: Model;
-}): AssembledTools {
+export function assembleTools(
+  world: Pick<SessionWorld, "extraTools" | "host" | "now">,
+  model: Pick<Model, "facts">,
+): AssembledTools {
+  checkExtraTools(world.extraTools);
   const shells = createShells({ newId: () => randomBytes(4).toString("hex"), now: world.now });
   const directories = createShellDirectories();
-  const builtin = createBuiltinTools({ shells, directories, now: world.now });
+  const replaced = new Set(world.extraTools.map(({ name }) => name));
+  const builtin = createBuiltinTools({ shells, directories, now: world.now })
+    .filter(({ name }) => !replaced.has(name))
+    // Nobody can be asked where the program around it has no way to ask.
+    .filter(({ effect }) => effect !== "interact" || world.host.ask !== undefined);
   const tools = [...builtin, ...world.extraTools];
-  const webSearch = webSearchServerTool(model.facts);
+  const webSearch = replaced.has("WebSearch") ? undefined : webSearchServerTool(model.facts);
   return {
     tools,
     available: [
@@ -44,4 +48,22 @@ export function assembleTools({
     directory: directories.of,
     dispose: async () => shells[Symbol.asyncDispose](),
   };
+}
+
+/** Providers take only such names, and no name twice. */
+function checkExtraTools(tools: readonly Tool[]): void {
+  const seen = new Set<string>([outputToolName]);
+  for (const { name } of tools) {
+    if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
+      throw new Fault("invalid-tool", `${JSON.stringify(name)} cannot be the name of a tool.`, {
+        advice: "Use up to 64 letters, digits, underscores and hyphens.",
+      });
+    }
+    if (seen.has(name)) {
+      throw new Fault("invalid-tool", `The name ${JSON.stringify(name)} is taken by another tool.`, {
+        advice: "Give each tool a name of its own.",
+      });
+    }
+    seen.add(name);
+  }
 }

@@ -1,159 +1,116 @@
-import { randomUUID } from "node:crypto";
-import { homedir } from "node:os";
-import { resolve } from "node:path";
 import type { UserMessage } from "../conversation/message.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import { type AgentInput, defineAgent } from "../definitions/define-agent.ts";
-import {
-  type AgentCatalog,
-  createAgentCatalog,
-  type DiscoveredAgents,
-} from "../definitions/discover-agents.ts";
-import { sleep } from "../foundation/abort.ts";
-import { Fault } from "../foundation/fault.ts";
-import { createCoolDowns } from "../model/cool-down.ts";
-import { createModelFactory } from "../model/model-factory.ts";
-import { createPaths } from "../settings/paths.ts";
-import { createTrustStore } from "../settings/trust.ts";
-import { openSession, type SessionWorld } from "./open-session.ts";
-import { type RunHandle, startRun } from "./run-handle.ts";
-import { runKeyHelper } from "./run-key-helper.ts";
+import type { AgentInput } from "../definitions/define-agent.ts";
+import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
+import { abortable } from "../foundation/abort.ts";
+import { Fault, isFault } from "../foundation/fault.ts";
+import { createWorld } from "./gather-world.ts";
+import { type RunHandle, startRun, stoppedEnding } from "./run-handle.ts";
 import type { RunOptions, RuntimeOptions, SessionOptions } from "./runtime-options.ts";
 import type { Session } from "./session.ts";
+import { createTidying } from "./tidying.ts";
 
 /** Everything a program needs: agents, sessions, runs. Disposing it ends what is still running. */
 export interface Runtime extends AsyncDisposable {
   /** One prompt to one agent, from start to end. */
   run<Output = unknown>(prompt: UserMessage["content"], options?: RunOptions<Output>): RunHandle<Output>;
   /** A conversation over several prompts. Dispose it when it is over. */
-  open(options?: SessionOptions): Promise<Session>;
+  open<Output = unknown>(options?: SessionOptions<Output>): Promise<Session<Output>>;
   /** Every agent there is now; files are read anew each time. */
   agents(): Promise<DiscoveredAgents>;
-  /** Adds an agent; the next run sees it. */
+  /** Adds an agent, or replaces the program's own of the same name; the next run sees it. */
   register(agent: AgentDefinition | AgentInput): void;
+  /** Takes back an agent that this program has added. */
+  unregister(name: string): void;
 }
 
-/** The one place where the parts are put together. */
+/** The one place where the parts are put together. What running needs is loaded with the first session. */
 export function createRuntime(options: RuntimeOptions = {}): Runtime {
-  const environment = options.environment ?? process.env;
-  const home = options.home ?? homedir();
-  const cwd = resolve(options.cwd ?? process.cwd());
-  const platform = options.platform ?? process.platform;
-  const now = (): number => performance.now();
-  const clock = { now, sleep };
-  const coolDowns = createCoolDowns(clock, Math.random);
-  const registered = (options.agents ?? []).map(toDefinition);
+  const world = createWorld(options);
   const stop = new AbortController();
-  const open = new Set<AsyncDisposable>();
-  const running = new Set<Promise<unknown>>();
-  let catalog: Promise<{ catalog: AgentCatalog; trusted: boolean }> | undefined;
+  const tidying = createTidying(stop.signal, Date.now);
+  const sessions = new Set<AsyncDisposable>();
+  const busy = new Set<Promise<unknown>>();
 
-  async function prepare() {
-    const trusted = options.trusted ?? (await isTrusted({ cwd, home, environment, platform }));
-    return {
-      trusted,
-      catalog: createAgentCatalog({
-        ...options,
-        cwd,
-        home,
-        environment,
-        platform,
-        trusted,
-        agents: registered,
-      }),
-    };
+  function track<T>(work: Promise<T>): Promise<T> {
+    busy.add(work);
+    const forget = (): void => void busy.delete(work);
+    work.then(forget, forget);
+    return work;
   }
 
-  async function gatherWorld(): Promise<SessionWorld> {
-    catalog ??= prepare();
-    const { catalog: agents, trusted } = await catalog;
-    const discovered = await agents.read();
-    const { settings } = discovered.settings;
-    const variables = { ...environment, ...Object.fromEntries(settings.env) };
-    const helper = settings.plain.apiKeyHelper;
-    return {
-      discovered,
-      trusted,
-      environment: variables,
-      platform,
-      models: createModelFactory({
-        environment: variables,
-        settings: settings.plain,
-        ...(helper === undefined
-          ? {}
-          : { apiKeyHelper: () => runKeyHelper(helper, { environment: variables, directory: cwd }) }),
-        coolDowns,
-        clock,
-        random: Math.random,
-      }),
-      ...(options.model === undefined ? {} : { model: options.model }),
-      extraTools: options.extraTools ?? [],
-      additionalDirectories: (options.additionalDirectories ?? []).map((folder) => resolve(cwd, folder)),
-      host: options.host ?? {},
-      ...(options.canUseTool === undefined ? {} : { canUseTool: options.canUseTool }),
-      keepsTranscripts: options.transcripts ?? true,
-      entrypoint: options.entrypoint ?? "sdk-ts",
-      ids: { uuid: randomUUID },
-      now,
-      today: () => new Date(),
-    };
-  }
-
-  async function openTracked(sessionOptions: SessionOptions): Promise<Session> {
-    stop.signal.throwIfAborted();
-    const session = await openSession(await gatherWorld(), sessionOptions);
-    const tracked: Session = {
+  async function openTracked<Output>(sessionOptions: SessionOptions<Output>): Promise<Session<Output>> {
+    refuseWhenDisposed(stop.signal);
+    const [{ openSession }, facts] = await Promise.all([import("./open-session.ts"), world.gather()]);
+    const session = await openSession(facts, sessionOptions);
+    if (facts.keepsTranscripts) tidying.begin(facts.discovered);
+    const tracked: Session<Output> = {
       ...session,
       async [Symbol.asyncDispose]() {
-        if (open.delete(tracked)) await session[Symbol.asyncDispose]();
+        if (sessions.delete(tracked)) await session[Symbol.asyncDispose]();
       },
     };
-    open.add(tracked);
-    return tracked;
+    sessions.add(tracked);
+    if (!stop.signal.aborted) return tracked;
+    await tracked[Symbol.asyncDispose]();
+    throw stop.signal.reason;
+  }
+
+  /** Undefined when the signal came first; a session that opens after that is closed again. */
+  async function openUnlessStopped<Output>(
+    sessionOptions: SessionOptions<Output>,
+    signal: AbortSignal,
+  ): Promise<Session<Output> | undefined> {
+    const opening = track(openTracked(sessionOptions));
+    try {
+      return await abortable(opening, signal);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      track(opening.then((session) => session[Symbol.asyncDispose]())).catch(() => undefined);
+      return undefined;
+    }
   }
 
   return {
-    agents: async () => (await gatherWorld()).discovered,
-    register(agent) {
-      const definition = toDefinition(agent);
-      registered.push(definition);
-      void catalog?.then(({ catalog: agents }) => agents.register(definition));
-    },
-    open: (sessionOptions = {}) => openTracked(sessionOptions),
+    agents: async () => (await world.gather()).discovered,
+    register: world.register,
+    unregister: world.unregister,
+    open: (sessionOptions = {}) => track(openTracked(sessionOptions)),
     run<Output>(prompt: UserMessage["content"], { signal, ...sessionOptions }: RunOptions<Output> = {}) {
+      refuseWhenDisposed(stop.signal);
       let sessionId = sessionOptions.sessionId ?? "";
       const handle = startRun<Output>({
         sessionId: () => sessionId,
         signal: signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]),
         async *events(runSignal) {
-          await using session = await openTracked(sessionOptions);
+          await using session = await openUnlessStopped<Output>(sessionOptions, runSignal);
+          if (session === undefined) {
+            yield { type: "run-ended", ending: stoppedEnding(codeOf(runSignal)) };
+            return;
+          }
           sessionId = session.plan.sessionId;
           yield* session.stream(prompt, runSignal);
         },
       });
-      running.add(handle.result);
-      const forget = (): void => void running.delete(handle.result);
-      handle.result.then(forget, forget);
+      track(handle.result).catch(() => undefined);
       return handle;
     },
     async [Symbol.asyncDispose]() {
       stop.abort(new Fault("runtime-disposed", "The runtime was disposed of."));
-      await Promise.allSettled(running);
-      await Promise.allSettled([...open].map((session) => session[Symbol.asyncDispose]()));
+      while (busy.size > 0) await Promise.allSettled(busy);
+      await Promise.allSettled([...sessions].map((session) => session[Symbol.asyncDispose]()));
+      await tidying.end();
     },
   };
 }
 
-function toDefinition(agent: AgentDefinition | AgentInput): AgentDefinition {
-  return "written" in agent ? agent : defineAgent(agent);
+function refuseWhenDisposed(signal: AbortSignal): void {
+  if (!signal.aborted) return;
+  throw new Fault("runtime-disposed", "The runtime was disposed of, so nothing can be started in it.", {
+    advice: "Create another one, or keep this one until everything is done.",
+  });
 }
 
-async function isTrusted(place: {
-  readonly cwd: string;
-  readonly home: string;
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly platform: string;
-}): Promise<boolean> {
-  const { stateFile } = createPaths(place);
-  return (await createTrustStore({ stateFile, home: place.home }).isTrusted(place.cwd)).trusted;
+function codeOf({ reason }: AbortSignal): string {
+  return isFault(reason) ? reason.code : "aborted";
 }

@@ -1,12 +1,13 @@
 import { gatherEnvironment } from "../context/gather-environment.ts";
 import { gatherGitState } from "../context/gather-git-state.ts";
-import { instructionsText } from "../context/instructions.ts";
+import { type Instructions, instructionsText } from "../context/instructions.ts";
 import { loadInstructions } from "../context/load-instructions.ts";
 import { mainPrompt } from "../context/main-prompt.ts";
 import { buildSystemPrompt } from "../context/system-prompt.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import type { SessionWorld } from "./open-session.ts";
+import { readEnvironment } from "../settings/environment.ts";
 import type { SessionOptions } from "./runtime-options.ts";
+import type { SessionWorld } from "./session-world.ts";
 
 export interface SystemPromptFacts {
   readonly parts: readonly string[];
@@ -22,7 +23,7 @@ export async function gatherSystemPrompt({
 }: {
   readonly world: SessionWorld;
   readonly options: SessionOptions;
-  readonly definition?: AgentDefinition;
+  readonly definition: AgentDefinition | undefined;
   readonly modelId: string;
 }): Promise<SystemPromptFacts> {
   const { paths, settings } = world.discovered;
@@ -30,7 +31,7 @@ export async function gatherSystemPrompt({
   const [instructions, facts, git] = await Promise.all([
     loadInstructions({
       ...paths,
-      disabled: environment["CLAUDE_CODE_DISABLE_CLAUDE_MDS"] === "1",
+      disabled: readEnvironment(environment).options.claudeMdDisabled === true,
       ...(settings.settings.plain.claudeMdExcludes === undefined
         ? {}
         : { excludes: settings.settings.plain.claudeMdExcludes }),
@@ -45,14 +46,31 @@ export async function gatherSystemPrompt({
     }),
     gatherGitState({ directory: paths.cwd, home: paths.home, environment, trusted }),
   ]);
-  const own = definition?.prompt === "" ? undefined : definition?.prompt;
   const parts = buildSystemPrompt({
-    base: options.systemPrompt ?? own ?? mainPrompt,
+    base: options.systemPrompt ?? (await promptOf(definition, paths.cwd)) ?? mainPrompt,
     appended: options.appendSystemPrompt,
-    instructions: instructionsText(instructions),
+    instructions: instructionsText(
+      definition?.omitClaudeMd === true ? managedOnly(instructions) : instructions,
+    ),
     environment: facts,
     git,
     reminder: definition?.criticalSystemReminder_EXPERIMENTAL,
   });
   return git?.branch === undefined ? { parts } : { parts, branch: git.branch };
+}
+
+/** A program may compute the prompt of its agent; the task is not known yet when a conversation is opened. */
+async function promptOf(
+  definition: AgentDefinition | undefined,
+  directory: string,
+): Promise<string | undefined> {
+  if (definition === undefined) return undefined;
+  const { name, prompt, behaviour } = definition;
+  const text = (await behaviour?.computePrompt?.({ agent: name, task: "", directory })) ?? prompt;
+  return text.trim() === "" ? undefined : text;
+}
+
+/** An agent that wants none of the people's instructions still gets those of the organisation. */
+function managedOnly({ files, ...rest }: Instructions): Instructions {
+  return { ...rest, files: files.filter(({ kind }) => kind === "managed"), conditional: [] };
 }

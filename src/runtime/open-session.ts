@@ -1,102 +1,72 @@
-import { join } from "node:path";
-import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
+import { isAbsolute, join, resolve } from "node:path";
 import { Fault } from "../foundation/fault.ts";
 import { version } from "../foundation/version.ts";
-import type { IdSource } from "../journal/id-source.ts";
 import { sessionFiles } from "../journal/session-files.ts";
-import type { Model } from "../model/model.ts";
-import { aliasTable } from "../model/model-aliases.ts";
-import type { ModelFactory } from "../model/model-factory.ts";
-import { type ModelSelection, selectMainModel } from "../model/select-model.ts";
 import { decide } from "../permissions/decide.ts";
-import { planSession } from "../planning/plan-session.ts";
+import { planSession, type SessionFacts } from "../planning/plan-session.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
+import { readEnvironment } from "../settings/environment.ts";
 import { createSessionFiles } from "../tools/file-ledger.ts";
 import { findRealPath } from "../tools/find-real-path.ts";
-import type { AvailableTool } from "../tools/match-tools.ts";
-import type { Tool, ToolContext } from "../tools/tool.ts";
-import type { ToolHost } from "../tools/tool-host.ts";
-import type { CanUseTool } from "./admit.ts";
+import type { ToolContext } from "../tools/tool.ts";
+import { createMayRead } from "./admit.ts";
 import { assembleTools } from "./assemble-tools.ts";
+import { chooseModel } from "./choose-model.ts";
+import { findMainAgent } from "./find-main-agent.ts";
 import { gatherSystemPrompt } from "./gather-system-prompt.ts";
-import { chooseSession, noTranscript, openTranscript } from "./open-transcript.ts";
+import { chooseSession, openTranscript } from "./open-transcript.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 import { createSession, type Session } from "./session.ts";
 import { refuseBrokenRestrictions, sessionRules } from "./session-rules.ts";
+import type { SessionWorld } from "./session-world.ts";
 import { createTypedOutput } from "./typed-output.ts";
 
-/** What all sessions of a runtime share. */
-export interface SessionWorld {
-  readonly discovered: DiscoveredAgents;
-  readonly trusted: boolean;
-  /** The process's variables with those of settings over them. */
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly platform: NodeJS.Platform;
-  readonly models: ModelFactory;
-  /** Serves every session, where the program brought one. */
-  readonly model?: Model;
-  readonly extraTools: readonly Tool[];
-  readonly additionalDirectories: readonly string[];
-  readonly host: ToolHost;
-  readonly canUseTool?: CanUseTool;
-  readonly keepsTranscripts: boolean;
-  readonly entrypoint: string;
-  readonly ids: IdSource;
-  readonly now: () => number;
-  readonly today: () => Date;
-}
-
 /** Finds everything out, decides the plan, and puts a session together that obeys it. */
-export async function openSession(world: SessionWorld, options: SessionOptions): Promise<Session> {
+export async function openSession<Output>(
+  world: SessionWorld,
+  options: SessionOptions<Output>,
+): Promise<Session<Output>> {
   const { paths, settings } = world.discovered;
   refuseBrokenRestrictions(settings);
-  const definition = findMainAgent(world.discovered, options.agent ?? settings.settings.plain.agent);
-  const selection = selectModel(world, options, definition);
-  const model = world.model ?? (await world.models.model(selection.model));
+  const output = openOutput(world, options);
+  const definition = findMainAgent(world.discovered, options.agent);
+  const { model, decided, notes } = await chooseModel(world, options, definition);
   const chosen = await chooseSession(options, paths.transcripts, world.ids);
-  const files = sessionFiles(paths.transcripts, chosen.sessionId);
-  const built = assembleTools({ world, model });
-  const system = await gatherSystemPrompt({
-    world,
-    options,
-    modelId: model.facts.id,
+  const built = assembleTools(world, model);
+  const system = await gatherSystemPrompt({ world, options, definition, modelId: model.facts.id });
+  const plan = decidePlan(world, options, chosen.sessionId, {
     ...(definition === undefined ? {} : { definition }),
-  });
-  const plan = decidePlan(world, options, {
-    sessionId: chosen.sessionId,
-    model: { value: model.facts.id, from: world.model === undefined ? selection.origin : "the program" },
+    model: decided,
     available: built.available,
     system: system.parts,
-    ...(definition === undefined ? {} : { definition }),
+    workingDirectories: await findWorkingDirectories(world),
+    notes,
   });
-  const transcript = world.keepsTranscripts
-    ? await openTranscript({
-        ...chosen,
-        transcripts: paths.transcripts,
-        ids: world.ids,
-        now: () => world.today().getTime(),
-        facts: () => transcriptFacts(world, plan, system.branch),
-      })
-    : noTranscript;
+  const transcript = await openTranscript({
+    ...chosen,
+    isKept: world.keepsTranscripts,
+    transcripts: paths.transcripts,
+    ids: world.ids,
+    now: () => world.today().getTime(),
+    facts: () => transcriptFacts(world, plan, system.branch),
+  });
   const granted = new Set(plan.tools.map(({ name }) => name));
+  const directory = (): string => built.directory(plan.agent.id) ?? plan.directory;
   return createSession({
     plan,
+    discovered: world.discovered,
     model,
     tools: built.tools.filter(({ name }) => granted.has(name)),
     ...(built.webSearch === undefined || !maySearch(plan) ? {} : { serverTools: [built.webSearch] }),
     history: transcript.history,
-    toolContext: createToolContext(world, plan, {
-      outputDirectory: files.toolResults,
-      directory: built.directory,
-    }),
+    toolContext: createToolContext(world, plan, directory),
     ...(world.canUseTool === undefined ? {} : { canUseTool: world.canUseTool }),
     pathForms: async (path) => [...new Set([path, await findRealPath(path)])],
-    directory: () => built.directory(plan.agent.id) ?? plan.directory,
+    directory,
     now: world.now,
     record: transcript.record,
-    ...(options.output === undefined ? {} : { output: createTypedOutput(options.output) }),
-    dispose: async () => {
+    ...(output === undefined ? {} : { output }),
+    async dispose() {
       try {
         await built.dispose();
       } finally {
@@ -106,91 +76,57 @@ export async function openSession(world: SessionWorld, options: SessionOptions):
   });
 }
 
-function findMainAgent(
-  { registry }: DiscoveredAgents,
-  name: string | undefined,
-): AgentDefinition | undefined {
-  if (name === undefined || name === "") return undefined;
-  const found = registry.find(name);
-  if (found.type === "found") return found.agent.definition;
-  if (found.type === "denied") {
-    throw new Fault("agent-denied", `The agent ${JSON.stringify(name)} is denied by the rule ${found.rule}.`);
-  }
-  const near = found.nearest === undefined ? "" : ` Did you mean ${found.nearest}?`;
-  throw new Fault("unknown-agent", `There is no agent ${JSON.stringify(name)}.${near}`, {
-    advice: `Available: ${found.available.join(", ")}.`,
-  });
+function openOutput({ environment }: SessionWorld, { output }: SessionOptions) {
+  if (output === undefined) return undefined;
+  const { maxStructuredOutputRetries } = readEnvironment(environment).options;
+  return createTypedOutput(output, { maxRetries: maxStructuredOutputRetries });
 }
 
-function selectModel(
-  world: SessionWorld,
-  options: SessionOptions,
-  definition: AgentDefinition | undefined,
-): ModelSelection {
-  const { plain } = world.discovered.settings.settings;
-  const selection = selectMainModel({
-    flag: options.model,
-    definition: definition?.model,
-    variable: world.environment["ANTHROPIC_MODEL"],
-    settings: plain.model,
-    aliases: aliasTable({ environment: world.environment }),
-    isPlanning: options.permissionMode === "plan",
-  });
-  const [unclear] = selection.unclear;
-  if (unclear?.origin !== "flag") return selection;
-  const near = unclear.nearest === undefined ? {} : { advice: `Did you mean ${unclear.nearest}?` };
-  throw new Fault(
-    "unclear-model",
-    `--model ${JSON.stringify(unclear.written)} is not clear: ${unclear.why}.`,
-    near,
+/** The project and the folders added to it, as written and with links followed, because calls are judged by both. */
+async function findWorkingDirectories(world: SessionWorld): Promise<readonly string[]> {
+  const { paths, settings } = world.discovered;
+  const fromSettings = settings.settings.permissions.additionalDirectories.map(({ directory, source }) =>
+    directory === "~" || directory.startsWith("~/")
+      ? join(paths.home, directory.slice(1))
+      : resolve(source.anchor, directory),
   );
+  const folders = [paths.cwd, ...world.additionalDirectories, ...fromSettings].filter(isAbsolute);
+  const real = await Promise.all(folders.map((folder) => findRealPath(folder)));
+  return [...new Set([...folders, ...real])];
 }
+
+type FactsFound = Pick<
+  SessionFacts,
+  "definition" | "model" | "available" | "system" | "workingDirectories" | "notes"
+>;
 
 function decidePlan(
   world: SessionWorld,
   options: SessionOptions,
-  decided: {
-    readonly sessionId: string;
-    readonly model: RunPlan["model"];
-    readonly available: readonly AvailableTool[];
-    readonly system: readonly string[];
-    readonly definition?: AgentDefinition;
-  },
+  sessionId: string,
+  found: FactsFound,
 ): RunPlan {
   const { paths, settings } = world.discovered;
   const { permissions, sources } = settings.settings;
+  const disallowedTools = [...world.disallowedTools, ...(options.disallowedTools ?? [])];
+  const mode = permissions.defaultMode;
   const planned = planSession(
-    { ...options, sessionId: decided.sessionId, agentId: "main" },
+    { ...options, sessionId, agentId: "main" },
     {
-      ...(decided.definition === undefined ? {} : { definition: decided.definition }),
-      model: decided.model,
-      available: decided.available,
-      rules: sessionRules(settings, options, paths.cwd),
-      ...(permissions.defaultMode === undefined
+      ...found,
+      rules: sessionRules(settings, { ...options, disallowedTools }, paths.cwd),
+      ...(mode === undefined
         ? {}
-        : {
-            settingsMode: {
-              mode: permissions.defaultMode,
-              from: sources.get("permissions.defaultMode")?.file ?? "settings",
-            },
-          }),
+        : { settingsMode: { mode, from: sources.get("permissions.defaultMode")?.file ?? "settings" } }),
       bypassForbidden: permissions.switches.disableBypassPermissionsMode === "disable",
       directory: paths.cwd,
-      workingDirectories: [
-        paths.cwd,
-        ...world.additionalDirectories,
-        ...permissions.additionalDirectories.map(({ directory, source }) => join(source.anchor, directory)),
-      ],
       home: paths.home,
-      system: decided.system,
+      trusted: world.trusted,
     },
   );
   if (planned.type === "planned") return planned.plan;
-  throw new Fault(
-    "plan-refused",
-    planned.because,
-    planned.advice === undefined ? {} : { advice: planned.advice },
-  );
+  const { because, advice } = planned;
+  throw new Fault("plan-refused", because, advice === undefined ? {} : { advice });
 }
 
 /** The provider runs the search itself, so there is no call to decide about: it is offered only where it is allowed. */
@@ -211,20 +147,21 @@ function transcriptFacts(world: SessionWorld, plan: RunPlan, branch: string | un
   };
 }
 
-function createToolContext(
-  world: SessionWorld,
-  plan: RunPlan,
-  places: { readonly outputDirectory: string; readonly directory: (agentId: string) => string | undefined },
-) {
+function createToolContext(world: SessionWorld, plan: RunPlan, directory: () => string) {
+  const { paths } = world.discovered;
   const files = createSessionFiles().forAgent();
+  const mayRead = createMayRead({ plan });
+  // `~` must mean to the tools what it means to the rules.
+  const environment = { ...world.environment, HOME: paths.home };
   return (call: Pick<ToolContext, "callId" | "signal" | "progress">): ToolContext => ({
     ...call,
-    directory: places.directory(plan.agent.id) ?? plan.directory,
+    directory: directory(),
     workingDirectories: plan.policy.workingDirectories,
     agent: plan.agent,
     files,
     host: world.host,
-    environment: world.environment,
-    outputDirectory: places.outputDirectory,
+    environment,
+    outputDirectory: sessionFiles(paths.transcripts, plan.sessionId).toolResults,
+    ...(mayRead === undefined ? {} : { mayRead }),
   });
 }

@@ -1,20 +1,21 @@
 import type { Message } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
-import { Fault } from "../foundation/fault.ts";
+import { Fault, isFault } from "../foundation/fault.ts";
 import { findLatestSession, findSession } from "../journal/find-sessions.ts";
 import { forkSession } from "../journal/fork-session.ts";
 import type { IdSource } from "../journal/id-source.ts";
-import { loadSession } from "../journal/load-session.ts";
+import { type LoadedSession, loadSession } from "../journal/load-session.ts";
 import { checkSessionId, sessionFiles } from "../journal/session-files.ts";
 import type { TranscriptFacts } from "../journal/transcript-line.ts";
 import { createTranscriptWriter } from "../journal/transcript-writer.ts";
-import { openAppendLog } from "../storage/append-log.ts";
+import { type AppendLog, openAppendLog } from "../storage/append-log.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 
-/** Which session a run belongs to, before anything is opened. */
+/** Which session a run belongs to, before anything is opened or copied. */
 export interface ChosenSession {
   readonly sessionId: string;
-  readonly isResumed: boolean;
+  /** The session whose conversation goes on; another id than its own where a copy is made. */
+  readonly from?: string;
 }
 
 /** A session's conversation so far, and the pen that goes on with it. */
@@ -31,40 +32,46 @@ export async function chooseSession(
   transcripts: string,
   ids: IdSource,
 ): Promise<ChosenSession> {
-  const own = choice.sessionId === undefined ? undefined : checkSessionId(choice.sessionId);
+  const own = choice.sessionId === undefined ? undefined : checkSessionId(choice.sessionId).toLowerCase();
   const from = await findResumed(choice, transcripts);
-  if (from === undefined) return { sessionId: own ?? ids.uuid(), isResumed: false };
-  if (choice.forkSession !== true) {
-    if (own !== undefined && own !== from) {
-      throw new Fault("session-conflict", "A resumed session keeps its id.", {
-        advice: "Leave the session id out, or fork the session.",
-      });
-    }
-    return { sessionId: from, isResumed: true };
+  if (from === undefined) {
+    if (choice.forkSession !== true) return { sessionId: own ?? ids.uuid() };
+    throw new Fault("session-conflict", "There is no session to copy.", {
+      advice: "Say which: resume one by id or title, or continue the newest.",
+    });
   }
-  const forked = await forkSession({ transcripts, from, ids, ...(own === undefined ? {} : { to: own }) });
-  return { sessionId: forked.sessionId, isResumed: true };
+  if (choice.forkSession === true) return { sessionId: own ?? ids.uuid(), from };
+  if (own === undefined || own === from) return { sessionId: from, from };
+  throw new Fault("session-conflict", "A resumed session keeps its id.", {
+    advice: "Leave the session id out, or fork the session.",
+  });
 }
 
 async function findResumed(choice: SessionChoice, transcripts: string): Promise<string | undefined> {
-  if (choice.resume !== undefined) {
-    const found = await findSession(transcripts, choice.resume);
-    if (found.type === "found") return found.session.id;
-    const what = JSON.stringify(choice.resume);
-    if (found.type === "ambiguous") {
-      const ids = found.sessions.map(({ id }) => id).join(", ");
-      throw new Fault("session-ambiguous", `Several sessions have the title ${what}.`, {
-        advice: `Name one by id: ${ids}.`,
-      });
-    }
-    const near = found.nearest === undefined ? "" : ` Did you mean ${JSON.stringify(found.nearest)}?`;
-    throw new Fault("session-missing", `There is no session ${what} in this folder.${near}`);
+  if (choice.resume === undefined) {
+    if (choice.continue !== true) return undefined;
+    const latest = await findLatestSession(transcripts);
+    if (latest !== undefined) return latest.id;
+    throw new Fault("session-missing", "There is no session in this folder to continue.", {
+      advice: "Start one: leave that option out.",
+    });
   }
-  if (choice.continue !== true) return undefined;
-  return (await findLatestSession(transcripts))?.id;
+  const found = await findSession(transcripts, choice.resume);
+  if (found.type === "found") return found.session.id;
+  const what = JSON.stringify(choice.resume);
+  if (found.type === "ambiguous") {
+    const ids = found.sessions.map(({ id }) => id).join(", ");
+    throw new Fault("session-ambiguous", `Several sessions have the title ${what}.`, {
+      advice: `Name one by id: ${ids}.`,
+    });
+  }
+  const near = found.nearest === undefined ? "" : ` Did you mean ${JSON.stringify(found.nearest)}?`;
+  throw new Fault("session-missing", `There is no session ${what} in this folder.${near}`);
 }
 
 export interface OpenOptions extends ChosenSession {
+  /** False reads the conversation so far and writes nothing. */
+  readonly isKept: boolean;
   readonly transcripts: string;
   readonly ids: IdSource;
   readonly now: () => number;
@@ -73,26 +80,42 @@ export interface OpenOptions extends ChosenSession {
 
 /** Opens the session's file for writing; only one process may have it. */
 export async function openTranscript(options: OpenOptions): Promise<OpenTranscript> {
-  const { transcript: file } = sessionFiles(options.transcripts, options.sessionId);
-  const loaded = options.isResumed ? await loadSession(file) : undefined;
-  const log = openAppendLog(file, { expectLength: loaded?.length ?? 0 });
+  const { transcripts, sessionId, from, ids } = options;
+  if (!options.isKept) {
+    const { messages = [] } = from === undefined ? {} : await load(transcripts, from);
+    return { history: messages, record: () => undefined, close: () => undefined };
+  }
+  if (from !== undefined && from !== sessionId) await forkSession({ transcripts, from, to: sessionId, ids });
+  const loaded = await (from === undefined ? loadWithoutWords : load)(transcripts, sessionId);
+  const log = openLog(transcripts, sessionId, loaded?.length ?? 0);
   const writer = createTranscriptWriter({
     log,
-    ids: options.ids,
+    ids,
     now: options.now,
     facts: options.facts,
-    ...(loaded?.leaf === undefined ? {} : { leaf: loaded.leaf }),
+    leaf: loaded?.leaf,
   });
-  // The conversation already answers calls that a crash cut off; now the file does so too.
-  if (loaded !== undefined && loaded.interrupted.length > 0) {
-    writer.record({
-      type: "user-added",
-      message: { role: "user", content: loaded.interrupted },
-      origin: "tool-results",
-    });
-  }
   return { history: loaded?.messages ?? [], record: writer.record, close: () => log.close() };
 }
 
-/** For sessions that keep nothing. */
-export const noTranscript: OpenTranscript = { history: [], record: () => undefined, close: () => undefined };
+function load(transcripts: string, sessionId: string): Promise<LoadedSession> {
+  return loadSession(sessionFiles(transcripts, sessionId).transcript);
+}
+
+function openLog(transcripts: string, sessionId: string, expectLength: number): AppendLog {
+  try {
+    return openAppendLog(sessionFiles(transcripts, sessionId).transcript, { expectLength });
+  } catch (error) {
+    if (expectLength > 0 || !isFault(error) || error.code !== "file-changed") throw error;
+    throw new Fault("session-exists", `There is a session ${sessionId} already.`, {
+      advice: "Resume it, or choose another id.",
+      cause: error,
+    });
+  }
+}
+
+/** A crash before the first whole line leaves a file that says nothing; its session can begin again under the same id. */
+async function loadWithoutWords(transcripts: string, sessionId: string): Promise<LoadedSession | undefined> {
+  const left = await load(transcripts, sessionId).catch(() => undefined);
+  return left?.records.length === 0 ? left : undefined;
+}

@@ -1,4 +1,5 @@
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
+import { noUsage } from "../conversation/usage.ts";
 import { Fault } from "../foundation/fault.ts";
 import { createFeed } from "../foundation/feed.ts";
 
@@ -22,8 +23,6 @@ export interface RunDriver {
   /** Empty until the session is found, when a run goes on with an earlier one. */
   readonly sessionId: () => string;
   readonly signal?: AbortSignal;
-  /** Runs once when everything is over, before the result is told. */
-  readonly finish?: () => void | Promise<void>;
 }
 
 /** Starts driving at once; whoever subscribes in the same tick misses nothing. */
@@ -58,15 +57,17 @@ async function drive<Output>(
   // Whoever iterates the handle subscribes before the first event is made.
   await Promise.resolve();
   let ending: RunEnding | undefined;
-  try {
-    for await (const event of driver.events(signal)) {
-      if (event.type === "run-ended") ending = event.ending;
-      publish(event);
-    }
-  } finally {
-    await driver.finish?.();
+  for await (const event of driver.events(signal)) {
+    if (event.type === "run-ended") ending = event.ending;
+    publish(event);
   }
   if (ending === undefined) throw new Fault("run-without-end", "The run ended without saying how.");
   // The output was checked against the caller's own schema before it became part of the ending.
   return { ...ending, sessionId: driver.sessionId() } as RunResult<Output>;
+}
+
+/** The ending of a run that was stopped before it had begun. */
+export function stoppedEnding(reason: string): RunEnding {
+  const totals = { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0, cost: 0 };
+  return { status: "stopped", reason, text: "", denials: [], totals };
 }

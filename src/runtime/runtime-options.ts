@@ -25,7 +25,11 @@ export interface RuntimeOptions {
   readonly additionalDirectories?: readonly string[];
   /** Whether the folder is trusted for this run; absent means what the person has accepted before. */
   readonly trusted?: boolean;
+  /** Deny rules of every session; `Task(name)` also hides that agent. */
+  readonly disallowedTools?: readonly string[];
+  /** Answers for calls that no rule allows or denies; without it they are refused. */
   readonly canUseTool?: CanUseTool;
+  /** What tools may ask of this program, such as putting a question to a person. */
   readonly host?: ToolHost;
   /** False keeps no transcripts. */
   readonly transcripts?: boolean;

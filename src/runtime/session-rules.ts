@@ -1,4 +1,5 @@
 import { Fault } from "../foundation/fault.ts";
+import type { Problem } from "../foundation/problem.ts";
 import type { PolicyRule } from "../permissions/decide.ts";
 import { parseRule, type RuleList } from "../permissions/parse-rule.ts";
 import type { LoadedSettings } from "../settings/load-settings.ts";
@@ -40,17 +41,29 @@ function fromFlags(list: RuleList, texts: readonly string[] = [], directory: str
 }
 
 /** With restrictions that could not be read, nothing may run unattended: something that should be closed is open. */
-export function refuseBrokenRestrictions({ settings, incomplete, problems }: LoadedSettings): void {
+export function refuseBrokenRestrictions({
+  settings,
+  incomplete,
+  incompleteScopes,
+  problems,
+}: LoadedSettings): void {
   const [broken] = settings.brokenRestrictions;
   if (!incomplete && broken === undefined) return;
   const problem = problems.find(({ severity }) => severity === "error");
-  const where =
-    problem?.file === undefined
-      ? ""
-      : ` (${problem.file}${problem.line === undefined ? "" : `:${problem.line}`})`;
+  const what = problem?.message ?? broken?.text ?? "a rule is broken.";
+  if (incompleteScopes.includes("flags")) {
+    throw new Fault("invalid-settings", `The settings given to this run cannot be used: ${what}`, {
+      ...(problem?.advice === undefined ? {} : { advice: problem.advice }),
+    });
+  }
   throw new Fault(
     "broken-settings",
-    `Settings cannot be read completely${where}, so it is not known what is forbidden: ${problem?.message ?? broken?.text ?? "a rule is broken."}`,
+    `Settings cannot be read completely${placeOf(problem)}, so it is not known what is forbidden: ${what}`,
     { advice: "Run `retinue doctor` and mend the file; nothing was started." },
   );
+}
+
+function placeOf(problem: Problem | undefined): string {
+  if (problem?.file === undefined) return "";
+  return ` (${problem.file}${problem.line === undefined ? "" : `:${problem.line}`})`;
 }

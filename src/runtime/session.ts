@@ -1,131 +1,144 @@
 import type { Message, UserMessage } from "../conversation/message.ts";
 import { addTotals, type RunEnding, type RunEvent } from "../conversation/run-event.ts";
+import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
+import { Fault } from "../foundation/fault.ts";
+import { interruptedResults } from "../journal/interrupted-calls.ts";
 import { runAgentLoop } from "../loop/agent-loop.ts";
-import type { LoopInput, LoopPorts } from "../loop/loop-ports.ts";
-import type { Model, ServerTool } from "../model/model.ts";
+import type { LoopInput } from "../loop/loop-ports.ts";
+import type { ModelFacts } from "../model/model.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
-import type { Tool, ToolContext } from "../tools/tool.ts";
-import { type CanUseTool, createAdmit } from "./admit.ts";
 import { type RunHandle, startRun } from "./run-handle.ts";
-import { outputReminder, type TypedOutput } from "./typed-output.ts";
+import { createLimits } from "./session-limits.ts";
+import { createPorts, type SessionParts } from "./session-ports.ts";
+import { outputReminder } from "./typed-output.ts";
 
 /** One conversation with the main agent, over any number of prompts. */
-export interface Session extends AsyncDisposable {
+export interface Session<Output = unknown> extends AsyncDisposable {
   readonly plan: RunPlan;
+  /** What is known of the model that answers. */
+  readonly model: ModelFacts;
+  /** Agents, settings and plugins as they were found when the session was opened. */
+  readonly discovered: DiscoveredAgents;
   /** Starts the next run of the conversation; the one before must have ended. */
-  prompt(content: UserMessage["content"], options?: { readonly signal?: AbortSignal }): RunHandle;
-  /** The same as a bare stream of events, which runs only as fast as it is read. */
+  prompt(content: UserMessage["content"], options?: { readonly signal?: AbortSignal }): RunHandle<Output>;
+  /** The same as a bare stream of events, which runs only as fast as it is read. Leaving it stops the run. */
   stream(content: UserMessage["content"], signal: AbortSignal): AsyncIterable<RunEvent>;
   messages(): readonly Message[];
 }
 
-export interface SessionParts {
-  readonly plan: RunPlan;
-  readonly model: Model;
-  readonly tools: readonly Tool[];
-  readonly serverTools?: readonly ServerTool[];
-  readonly history: readonly Message[];
-  readonly toolContext: (call: {
-    readonly callId: string;
-    readonly signal: AbortSignal;
-    readonly progress: (text: string) => void;
-  }) => ToolContext;
-  readonly canUseTool?: CanUseTool;
-  readonly pathForms: (path: string) => Promise<readonly string[]>;
-  readonly directory: () => string;
-  readonly now: () => number;
-  /** Writes an event down before the next one is asked for. */
-  readonly record: (event: RunEvent) => void;
-  readonly output?: TypedOutput;
-  readonly dispose: () => Promise<void>;
-}
-
-/** How often an agent is reminded to hand in its typed result. */
-const mostReminders = 5;
-
-export function createSession(parts: SessionParts): Session {
-  const { plan } = parts;
+export function createSession<Output>(parts: SessionParts): Session<Output> {
+  const { plan, output } = parts;
   const messages: Message[] = [...parts.history];
   const ports = createPorts(parts);
+  const limits = createLimits(plan);
+  const end = new AbortController();
+  const handles = new Set<Promise<unknown>>();
   let isFirst = parts.history.length === 0;
+  let isBusy = false;
+
+  async function* stream(content: UserMessage["content"], signal: AbortSignal): AsyncGenerator<RunEvent> {
+    refuseWhen(end.signal.aborted, "session-closed", "The session is closed, so it takes no more prompts.");
+    refuseWhen(isBusy, "session-busy", "The session still works on the prompt before this one.");
+    isBusy = true;
+    const left = new AbortController();
+    const first = isFirst ? withInitialPrompt(content, plan.initialPrompt) : content;
+    isFirst = false;
+    output?.begin();
+    try {
+      yield* events({ role: "user", content: first }, AbortSignal.any([signal, left.signal, end.signal]));
+    } finally {
+      left.abort(new Fault("left", "Nobody reads the events of this run any more."));
+      const interrupted = interruptedResults(messages);
+      if (interrupted.length > 0) messages.push({ role: "user", content: interrupted });
+      isBusy = false;
+    }
+  }
 
   async function* events(prompt: UserMessage, signal: AbortSignal): AsyncGenerator<RunEvent, void> {
-    let next: UserMessage = prompt;
-    let before: RunEnding | undefined;
-    for (let reminders = 0; ; reminders += 1) {
-      const last = joinEndings(before, yield* runOnce(next, signal));
-      before = last;
-      const handedIn = parts.output?.value();
-      const isMissing = parts.output !== undefined && handedIn === undefined && last.status === "completed";
-      if (isMissing && reminders < mostReminders) {
-        next = { role: "user", content: [{ type: "text", text: outputReminder }] };
-        continue;
+    let next = prompt;
+    let sum: RunEnding | undefined;
+    while (true) {
+      const ending: RunEnding = joinEndings(sum, yield* runOnce(next, signal, sum));
+      const isMissing = ending.status === "completed" && output !== undefined && output.value() === undefined;
+      if (isMissing && ending.reason !== "output_given") output.miss();
+      const limit = isMissing && !output.hasGivenUp() ? limits.reached(ending) : undefined;
+      if (!isMissing || output.hasGivenUp() || limit !== undefined) {
+        const last = limits.explain(finalEnding(ending, { isMissing, limit, handedIn: output?.value() }));
+        record({ type: "run-ended", ending: last });
+        yield { type: "run-ended", ending: last };
+        return;
       }
-      const ending = finalEnding(last, { isMissing, ...(handedIn === undefined ? {} : { handedIn }) });
-      yield { type: "run-ended", ending };
-      return;
+      sum = ending;
+      next = { role: "user", content: [{ type: "text", text: outputReminder }] };
     }
   }
 
   /** Passes everything on but the end, which the caller decides about. */
-  async function* runOnce(prompt: UserMessage, signal: AbortSignal): AsyncGenerator<RunEvent, RunEnding> {
-    for await (const event of runAgentLoop(inputOf(plan, messages, prompt), ports, signal)) {
-      if (event.type === "run-ended") return event.ending;
-      parts.record(event);
+  async function* runOnce(
+    prompt: UserMessage,
+    signal: AbortSignal,
+    before: RunEnding | undefined,
+  ): AsyncGenerator<RunEvent, RunEnding> {
+    const input: LoopInput = { ...inputOf(plan, messages, prompt), ...limits.left(before) };
+    let hasAnswered = false;
+    for await (const event of runAgentLoop(input, ports, signal)) {
+      if (event.type === "run-ended") {
+        limits.spend(event.ending.totals.cost);
+        // The text of an earlier prompt is no result of this one.
+        return hasAnswered ? event.ending : { ...event.ending, text: "" };
+      }
+      record(event);
+      hasAnswered ||= event.type === "assistant-answered";
       if (event.type === "user-added" || event.type === "assistant-answered") messages.push(event.message);
       yield event;
     }
-    return unreachableEnding;
+    throw new Fault("run-without-end", "The run ended without saying how.");
   }
 
-  const stream = (content: UserMessage["content"], signal: AbortSignal): AsyncIterable<RunEvent> => {
-    const first = isFirst ? withInitialPrompt(content, plan.initialPrompt) : content;
-    isFirst = false;
-    return events({ role: "user", content: first }, signal);
-  };
+  /** A closed session has given its file back; what still happens in it is answered as interrupted when it is resumed. */
+  function record(event: RunEvent): void {
+    if (!end.signal.aborted) parts.record(event);
+  }
 
   return {
     plan,
+    model: parts.model.facts,
+    discovered: parts.discovered,
     messages: () => messages,
     stream,
-    prompt: (content, options = {}) =>
-      startRun({
+    prompt(content, options = {}) {
+      const handle = startRun<Output>({
         events: (signal) => stream(content, signal),
         sessionId: () => plan.sessionId,
         ...(options.signal === undefined ? {} : { signal: options.signal }),
-      }),
-    [Symbol.asyncDispose]: parts.dispose,
+      });
+      handles.add(handle.result);
+      const forget = (): void => void handles.delete(handle.result);
+      handle.result.then(forget, forget);
+      return handle;
+    },
+    async [Symbol.asyncDispose]() {
+      if (end.signal.aborted) return;
+      end.abort(new Fault("session-closed", "The session was closed."));
+      await Promise.allSettled(handles);
+      await parts.dispose();
+    },
   };
 }
 
-function createPorts(parts: SessionParts): LoopPorts {
-  const { output } = parts;
-  return {
-    model: parts.model,
-    tools: output === undefined ? parts.tools : [...parts.tools, output.tool],
-    ...(parts.serverTools === undefined ? {} : { serverTools: parts.serverTools }),
-    admit: admitWithOutput(parts),
-    toolContext: (callId, options) => parts.toolContext({ callId, ...options }),
-    takeMessages: () => [],
-    ...(output === undefined ? {} : { isFinished: () => output.value() !== undefined }),
-    now: parts.now,
-  };
+function refuseWhen(applies: boolean, code: string, message: string): void {
+  if (applies) throw new Fault(code, message);
 }
 
-/** Handing in the result is no action in the world and needs no permission. */
-function admitWithOutput(parts: SessionParts): LoopPorts["admit"] {
-  const admit = createAdmit(parts);
-  return async (request, options) =>
-    request.tool === parts.output?.tool ? { type: "allowed", input: request.input } : admit(request, options);
-}
-
-function inputOf(plan: RunPlan, history: readonly Message[], prompt: UserMessage): LoopInput {
+function inputOf(
+  plan: RunPlan,
+  history: readonly Message[],
+  prompt: UserMessage,
+): Omit<LoopInput, "maxTurns"> {
   return {
     system: plan.system,
     history,
     prompt,
-    maxTurns: plan.maxTurns?.value ?? Number.POSITIVE_INFINITY,
-    ...(plan.maxBudget === undefined ? {} : { maxCost: plan.maxBudget.value }),
     ...(plan.reminder === undefined ? {} : { reminder: plan.reminder }),
     ...(plan.effort === undefined ? {} : { effort: plan.effort.value }),
   };
@@ -145,32 +158,22 @@ function joinEndings(before: RunEnding | undefined, last: RunEnding): RunEnding 
   if (before === undefined) return last;
   return {
     ...last,
+    text: last.text === "" ? before.text : last.text,
     denials: [...before.denials, ...last.denials],
     totals: addTotals(before.totals, last.totals),
   };
 }
 
-function finalEnding(
-  last: RunEnding,
-  result: { isMissing: boolean; handedIn?: { output: unknown } },
-): RunEnding {
-  if (result.handedIn !== undefined) return { ...last, output: result.handedIn.output };
-  if (!result.isMissing) return last;
-  const error = "The agent ended without handing in a result of the asked form.";
-  return { ...last, status: "failed", reason: "max_structured_output_retries", error };
+interface OutputResult {
+  readonly isMissing: boolean;
+  readonly limit: string | undefined;
+  readonly handedIn: { readonly output: unknown } | undefined;
 }
 
-/** The loop always ends with `run-ended`; this only satisfies the type of a generator that cannot know it. */
-const unreachableEnding: RunEnding = {
-  status: "failed",
-  reason: "no_end",
-  text: "",
-  denials: [],
-  totals: {
-    usage: { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 },
-    turns: 0,
-    toolUses: 0,
-    durationMs: 0,
-    modelMs: 0,
-  },
-};
+function finalEnding(ending: RunEnding, { isMissing, limit, handedIn }: OutputResult): RunEnding {
+  if (handedIn !== undefined) return { ...ending, output: handedIn.output };
+  if (!isMissing) return ending;
+  if (limit !== undefined) return { ...ending, status: "partial", reason: limit };
+  const error = "The agent did not hand in a result of the form that was asked for.";
+  return { ...ending, status: "failed", reason: "max_structured_output_retries", error };
+}

@@ -28,7 +28,7 @@ export function createTypedOutput(
   { maxRetries = 5 }: { readonly maxRetries?: number | undefined } = {},
 ): TypedOutput {
   const type = toZod(schema);
-  const form = toJsonSchema(type);
+  const form = isZod(schema) ? toJsonSchema(type) : schema;
   // Models are asked for an object; any other type travels as its only field.
   const isObject = form["type"] === "object";
   let given: { output: unknown } | undefined;
@@ -38,7 +38,7 @@ export function createTypedOutput(
     description:
       "Hands in the final result of this run, in the form the caller asked for. Call it once, at the end.",
     effect: "coordinate",
-    inputSchema: isObject ? form : { type: "object", properties: { value: form }, required: ["value"] },
+    inputSchema: isObject ? form : wrap(form),
     async call(input) {
       const result = await type.safeParseAsync(isObject ? input : Reflect.get(Object(input), "value"));
       if (!result.success) {
@@ -71,10 +71,25 @@ function describeFlaws(issues: readonly z.core.$ZodIssue[]): string {
   return `The result does not have the form that was asked for. ${flaws.join("; ")}. Mend it and call ${outputToolName} again.`;
 }
 
+/** References inside a schema start at its root, so what they point to stays there. */
+function wrap(form: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { $defs, definitions, ...value } = form;
+  return {
+    type: "object",
+    properties: { value },
+    required: ["value"],
+    ...($defs === undefined ? {} : { $defs }),
+    ...(definitions === undefined ? {} : { definitions }),
+  };
+}
+
+/** A schema of another copy of zod 4 works the same, though it is of another class. */
+function isZod(schema: OutputSchema): schema is z.ZodType {
+  return schema instanceof z.ZodType || "_zod" in schema;
+}
+
 function toZod(schema: OutputSchema): z.ZodType {
-  if (schema instanceof z.ZodType) return schema;
-  // A schema of another copy of zod 4 works the same, though it is of another class.
-  if ("_zod" in schema) return schema as unknown as z.ZodType;
+  if (isZod(schema)) return schema;
   if ("_def" in schema || "~standard" in schema) {
     throw unusable("it is a schema of another library or of an older zod");
   }
@@ -87,7 +102,8 @@ function toZod(schema: OutputSchema): z.ZodType {
 
 function toJsonSchema(type: z.ZodType): Record<string, unknown> {
   try {
-    return { ...z.toJSONSchema(type, { io: "input", unrepresentable: "any" }) };
+    const { $schema: _schema, ...form } = z.toJSONSchema(type, { io: "input", unrepresentable: "any" });
+    return form;
   } catch (error) {
     throw unusable(error instanceof Error ? error.message : String(error), error);
   }

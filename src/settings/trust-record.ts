@@ -21,15 +21,21 @@ export function readTrustedFolders(
   return { folders: new Set(trusted.map(([folder]) => folder)) };
 }
 
-/** The state with one more trusted folder; every other value stays as it was written. */
-export function addTrustedFolder(
+export interface TrustChange {
+  readonly folder: string;
+  readonly trusted: boolean;
+}
+
+/** The state with a folder's trust set or taken back; every other value stays as it was written. */
+export function changeTrustedFolder(
   text: string | undefined,
-  folder: string,
+  { folder, trusted }: TrustChange,
   file: string,
 ): { readonly type: "text"; readonly text: string } | { readonly type: "broken"; readonly problem: Problem } {
   const before = text === undefined || text.trim() === "" ? "{}\n" : withoutByteOrderMark(text);
-  const { problem } = readTrustedFolders(before, file);
+  const { folders, problem } = readTrustedFolders(before, file);
   if (problem !== undefined) return { type: "broken", problem };
+  if (!trusted && !folders.has(folder)) return { type: "text", text: text ?? before };
   // readTrustedFolders has found an object with an object under "projects", if anything.
   const { projects } = JSON.parse(before) as { projects?: Record<string, unknown> };
   const project = projects !== undefined && Object.hasOwn(projects, folder) ? projects[folder] : {};
@@ -38,10 +44,10 @@ export function addTrustedFolder(
   const formattingOptions = { insertSpaces: true, tabSize: 2, eol: before.includes("\r\n") ? "\r\n" : "\n" };
   const after = applyEdits(
     before,
-    modify(before, ["projects", folder, trustKey], true, { formattingOptions }),
+    modify(before, ["projects", folder, trustKey], trusted, { formattingOptions }),
   );
   // With a key written twice, the edit lands in the one that does not count.
-  if (!readTrustedFolders(after, file).folders.has(folder)) {
+  if (readTrustedFolders(after, file).folders.has(folder) !== trusted) {
     return { type: "broken", problem: wrongShape(file, "each key", "written twice") };
   }
   return { type: "text", text: text?.startsWith(byteOrderMark) === true ? byteOrderMark + after : after };

@@ -230,3 +230,39 @@ describe("granting trust [PRM-11]", () => {
     });
   });
 });
+
+describe("taking trust back [PRM-11]", () => {
+  const untrust = (path: string) => createTrustStore({ stateFile, home }).untrust(path);
+
+  it("sets the folder's entry to false and leaves everything else as it stands", async () => {
+    const app = await folder("app");
+    await writeFile(stateFile, JSON.stringify({ theme: "dark", projects: { [app]: { history: [1] } } }));
+    await trust(app);
+    expect(await untrust(app)).toEqual({ type: "stored", folder: app });
+    expect(await isTrusted(app)).toBe(false);
+    expect(JSON.parse(await readFile(stateFile, "utf8"))).toEqual({
+      theme: "dark",
+      projects: { [app]: { history: [1], hasTrustDialogAccepted: false } },
+    });
+  });
+
+  it("takes it from the folder above that covers this one", async () => {
+    const above = await folder("work");
+    const app = await folder("work/app");
+    await trusting(above);
+    expect(await untrust(app)).toEqual({ type: "stored", folder: above });
+    expect(await isTrusted(app)).toBe(false);
+  });
+
+  it("writes nothing where nothing is trusted", async () => {
+    const app = await folder("app");
+    expect(await untrust(app)).toEqual({ type: "stored", folder: app });
+    await expect(stat(stateFile)).rejects.toThrow("ENOENT");
+  });
+
+  it("refuses a broken state file", async () => {
+    const app = await folder("app");
+    await writeFile(stateFile, "{");
+    expect(await untrust(app)).toMatchObject({ type: "refused", problem: { code: "invalid-json" } });
+  });
+});

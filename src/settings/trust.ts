@@ -7,7 +7,7 @@ import {
   isRepositoryRoot,
   realFolder,
 } from "./find-repository-root.ts";
-import { addTrustedFolder, readTrustedFolders } from "./trust-record.ts";
+import { changeTrustedFolder, readTrustedFolders, type TrustChange } from "./trust-record.ts";
 import { type UpdateFileOptions, updateFile } from "./write-shared-file.ts";
 
 export type TrustAnswer =
@@ -28,6 +28,8 @@ export type TrustOutcome =
 export interface TrustStore {
   readonly isTrusted: (folder: string) => Promise<TrustAnswer>;
   readonly trust: (folder: string) => Promise<TrustOutcome>;
+  /** Takes trust back where it stands: for the folder itself, or for the one above that covers it. */
+  readonly untrust: (folder: string) => Promise<TrustOutcome>;
 }
 
 export interface TrustStoreOptions extends UpdateFileOptions {
@@ -40,25 +42,34 @@ export interface TrustStoreOptions extends UpdateFileOptions {
  * covers the folders below, up to the next repository. Nothing here starts a program.
  */
 export function createTrustStore({ stateFile, home, ...updating }: TrustStoreOptions): TrustStore {
+  const isTrusted = async (folder: string): Promise<TrustAnswer> => {
+    const root = await trustRoot(folder, home);
+    const state = await readState(stateFile);
+    if (state.problem !== undefined) {
+      return { trusted: false, folder: root, why: `${stateFile} cannot be read`, problem: state.problem };
+    }
+    const by = await coveringFolder(root, state.folders, await realFolder(home));
+    if (by === undefined)
+      return { trusted: false, folder: root, why: `${root} has not been accepted as trusted` };
+    return { trusted: true, folder: by, why: `${by} is accepted as trusted in ${stateFile}` };
+  };
   return {
-    isTrusted: async (folder) => {
-      const root = await trustRoot(folder, home);
-      const state = await readState(stateFile);
-      if (state.problem !== undefined) {
-        return { trusted: false, folder: root, why: `${stateFile} cannot be read`, problem: state.problem };
-      }
-      const by = await coveringFolder(root, state.folders, await realFolder(home));
-      if (by === undefined)
-        return { trusted: false, folder: root, why: `${root} has not been accepted as trusted` };
-      return { trusted: true, folder: by, why: `${by} is accepted as trusted in ${stateFile}` };
-    },
+    isTrusted,
     trust: async (folder) => {
       const root = await trustRoot(folder, home);
       if (isTooWide(root, await realFolder(home))) {
         const why = `${root} holds the whole home directory; trust for it is never stored, only given for one session`;
         return { type: "refused", folder: root, why };
       }
-      return storeTrust(stateFile, root, updating);
+      return storeTrust(stateFile, { folder: root, trusted: true }, updating);
+    },
+    untrust: async (folder) => {
+      const answer = await isTrusted(folder);
+      if (answer.trusted) return storeTrust(stateFile, { folder: answer.folder, trusted: false }, updating);
+      const { folder: root, why, problem } = answer;
+      return problem === undefined
+        ? { type: "stored", folder: root }
+        : { type: "refused", folder: root, why, problem };
     },
   };
 }
@@ -122,15 +133,16 @@ async function readKnown(
 
 async function storeTrust(
   stateFile: string,
-  folder: string,
+  wanted: TrustChange,
   updating: UpdateFileOptions,
 ): Promise<TrustOutcome> {
+  const { folder } = wanted;
   let problem: Problem | undefined;
   try {
     const update = await updateFile(
       stateFile,
       (text) => {
-        const added = addTrustedFolder(text, folder, stateFile);
+        const added = changeTrustedFolder(text, wanted, stateFile);
         if (added.type === "text")
           return added.text === text ? { type: "unchanged" } : { type: "write", text: added.text };
         problem = added.problem;

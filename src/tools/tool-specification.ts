@@ -18,8 +18,12 @@ export function specificationOf(tool: Tool): ToolSpecification {
   return made;
 }
 
-function schemaOf(tool: Tool): Readonly<Record<string, unknown>> {
-  if (tool.input === undefined) return { type: "object", properties: {} };
-  const { $schema: _schema, ...schema } = z.toJSONSchema(tool.input, { io: "input" });
+function schemaOf({ input }: Tool): Readonly<Record<string, unknown>> {
+  return input === undefined ? { type: "object", properties: {} } : jsonSchemaOf(input);
+}
+
+/** The JSON Schema that a model sees of a zod type. */
+export function jsonSchemaOf(type: z.ZodType): Readonly<Record<string, unknown>> {
+  const { $schema: _schema, ...schema } = z.toJSONSchema(type, { io: "input" });
   return schema;
 }

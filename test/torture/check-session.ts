@@ -16,6 +16,8 @@ export interface SessionState {
 export interface CheckedPlace {
   readonly transcript: string;
   readonly project: string;
+  /** How often the last line was torn; such a line is given an end when the file is opened again, and then passed over. */
+  readonly tears: number;
   /** Calls whose line was torn away after they were written down; they may have run. */
   readonly tornCalls: ReadonlySet<string>;
 }
@@ -25,21 +27,26 @@ export async function checkSession({ transcript, ...place }: CheckedPlace): Prom
   const text = existsSync(transcript) ? readFileSync(transcript, "utf8") : "";
   const lines = text.split("\n");
   const torn = lines.pop() !== "";
-  lines.forEach(parseLine);
-  if (lines.length === 0) return { lines: 0, torn, done: new Set(), interrupted: 0 };
+  const unreadable = lines.filter((line) => !isJson(line));
+  if (unreadable.length > place.tears)
+    throw new Error(`A line of the transcript is not JSON: ${unreadable.at(-1)?.slice(0, 200)}`);
+  const state = { lines: lines.length - unreadable.length, torn };
+  if (state.lines === 0) return { ...state, done: new Set(), interrupted: 0 };
   const { messages, broken } = await loadSession(transcript);
-  if (broken > Number(torn)) throw new Error(`${broken} lines of the transcript were passed over.`);
+  if (broken > unreadable.length + Number(torn))
+    throw new Error(`${broken} lines of the transcript were passed over.`);
   checkConversation(messages);
   checkDeeds(messages, place);
   const interrupted = resultsOf(messages).filter(({ is_error }) => is_error === true).length;
-  return { lines: lines.length, torn, done: doneDeeds(messages), interrupted };
+  return { ...state, done: doneDeeds(messages), interrupted };
 }
 
-function parseLine(line: string, index: number): void {
+function isJson(line: string): boolean {
   try {
     JSON.parse(line);
+    return true;
   } catch {
-    throw new Error(`Line ${index + 1} of the transcript is not JSON: ${line.slice(0, 200)}`);
+    return false;
   }
 }
 
@@ -58,7 +65,7 @@ const goOn = { role: "user", content: "Go on." } as const;
 /** Compares what the conversation says with what really happened in the folder. */
 function checkDeeds(
   messages: readonly Message[],
-  { project, tornCalls }: Omit<CheckedPlace, "transcript">,
+  { project, tornCalls }: Pick<CheckedPlace, "project" | "tornCalls">,
 ): void {
   const logged = readLog(project);
   const twice = logged.find((id, index) => logged.indexOf(id) !== index);

@@ -42,7 +42,7 @@ async function runInFolder(root: string, options: TortureOptions): Promise<void>
   const place = createPlace(root);
   let state = await checkSession(place);
   while (true) {
-    const child = startProgram(place, state, options.provider.url);
+    const child = startProgram(place, state.lines > 0, options.provider.url);
     const moment = options.mayKill() ? pick(options.random) : undefined;
     if (moment !== undefined) await killAt(moment, child, { place, ...options });
     const { code, signal, output } = await child.ended;
@@ -52,6 +52,7 @@ async function runInFolder(root: string, options: TortureOptions): Promise<void>
     state = next;
     if (signal === "SIGKILL" && moment !== undefined) {
       if (options.random() < tearShare) {
+        place.tears += 1;
         for (const id of tearLastLine(place.transcript, options.random)) place.tornCalls.add(id);
         state = await checkSession(place);
       }
@@ -72,6 +73,7 @@ const tearShare = 0.3;
 interface Place extends CheckedPlace {
   readonly home: string;
   readonly sessionId: string;
+  tears: number;
   readonly tornCalls: Set<string>;
 }
 
@@ -83,7 +85,7 @@ function createPlace(root: string): Place {
   const sessionId = randomUUID();
   const { transcripts } = createPaths({ cwd: project, home, environment: {}, platform: process.platform });
   const transcript = join(transcripts, `${sessionId}.jsonl`);
-  return { home, project, sessionId, transcript, tornCalls: new Set() };
+  return { home, project, sessionId, transcript, tears: 0, tornCalls: new Set() };
 }
 
 interface RunningProgram {
@@ -96,9 +98,9 @@ interface RunningProgram {
 }
 
 /** A session of which nothing was written down is begun again under its id; every other one is resumed. */
-function startProgram(place: Place, state: SessionState, url: string): RunningProgram {
-  const session = state.lines === 0 ? ["--session-id", place.sessionId] : ["--resume", place.sessionId];
-  const prompt = state.lines === 0 ? "Do all steps." : "You were interrupted. Go on.";
+function startProgram(place: Place, isBegun: boolean, url: string): RunningProgram {
+  const session = isBegun ? ["--resume", place.sessionId] : ["--session-id", place.sessionId];
+  const prompt = isBegun ? "You were interrupted. Go on." : "Do all steps.";
   const child = spawn(
     process.execPath,
     [program, "-p", prompt, ...session, "--output-format", "json", "--dangerously-skip-permissions"],

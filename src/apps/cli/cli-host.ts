@@ -5,6 +5,8 @@ export interface CliOutput {
   /** Cells per line; absent when nobody said, as in a pipe. */
   readonly columns?: number;
   readonly isColourAllowed: boolean;
+  /** Aborted when the reader has gone away; what is written after that is lost. */
+  readonly closed?: AbortSignal;
 }
 
 /** What is piped in. */
@@ -12,7 +14,8 @@ export interface CliInput {
   readonly isTerminal: boolean;
   /** Everything up to the end; with `patienceMs`, nothing when nothing comes for so long. */
   readAll(options: { readonly limit: number; readonly patienceMs?: number }): Promise<string>;
-  lines(): AsyncIterable<string>;
+  /** Line by line; ends early, and lets the pipe go, when the signal is aborted. */
+  lines(options: { readonly signal: AbortSignal }): AsyncIterable<string>;
 }
 
 /** All that the command line takes from the world around it. */

@@ -1,12 +1,12 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { type DiscoveredAgents, discoverAgents } from "../../definitions/discover-agents.ts";
-import { shown } from "../../foundation/json-value.ts";
 import type { Problem } from "../../foundation/problem.ts";
 import { type AliasTable, aliasTable } from "../../model/model-aliases.ts";
 import { parseRule } from "../../permissions/parse-rule.ts";
 import { createPaths } from "../../settings/paths.ts";
 import { createTrustStore, type TrustAnswer } from "../../settings/trust.ts";
+import { checkSessionOptions } from "./check-session-options.ts";
 import { displayPath } from "./display-path.ts";
 import { type AgentsOption, loadAgentsOption, refuseBrokenOption } from "./load-agents-option.ts";
 import { type CommandContext, misuse, type SessionOptions } from "./session-options.ts";
@@ -36,7 +36,7 @@ export async function gatherSession(
   { toleratesBrokenFiles = false }: GatherOptions = {},
 ): Promise<GatheredSession> {
   const { cwd, home, environment, platform } = host;
-  refuseBadOptions(session, cwd);
+  checkSessionOptions(session, cwd);
   const option = session.agents === undefined ? undefined : loadAgentsOption(session.agents, cwd);
   if (option?.isBroken === true && !toleratesBrokenFiles) throw refuseBrokenOption(option);
   const trust = await findTrust({ host, session });
@@ -83,30 +83,6 @@ async function findTrust({ host, session }: CommandContext): Promise<TrustAnswer
   if (session.trust === true) return { trusted: true, folder: cwd, why: "--trust was given for this run" };
   const { stateFile } = createPaths(host);
   return createTrustStore({ stateFile, home }).isTrusted(cwd);
-}
-
-/** An option that could not take effect must not be passed over. */
-function refuseBadOptions(
-  { disallowedTools = [], addDir = [], pluginDir = [] }: SessionOptions,
-  cwd: string,
-): void {
-  for (const text of disallowedTools) {
-    const reading = parseRule(text, { list: "deny" });
-    if (reading.type === "invalid") {
-      throw misuse(
-        `--disallowedTools holds a rule that cannot be understood: ${reading.reason}.`,
-        reading.advice,
-      );
-    }
-  }
-  const folders = [
-    ...addDir.map((folder) => ["--add-dir", folder] as const),
-    ...pluginDir.map((folder) => ["--plugin-dir", folder] as const),
-  ];
-  for (const [option, folder] of folders) {
-    if (existsSync(resolve(cwd, folder))) continue;
-    throw misuse(`${option} names a folder that is not there: ${shown(folder, 300)}.`, "Check the path.");
-  }
 }
 
 function refuseBrokenSettings({ settings }: DiscoveredAgents, session: SessionOptions): void {

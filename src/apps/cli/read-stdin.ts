@@ -1,3 +1,4 @@
+import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { misuse } from "./session-options.ts";
 
@@ -29,4 +30,20 @@ export async function readAll(
     stream.destroy();
   }
   return Buffer.concat(chunks).toString("utf8");
+}
+
+/** Reads a stream line by line. When the signal is aborted it ends, even while it waits for a line that never comes. */
+export async function* readLines(stream: Readable, signal: AbortSignal): AsyncGenerator<string, void> {
+  const lines = createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY });
+  const leave = (): void => {
+    lines.close();
+    stream.destroy();
+  };
+  signal.addEventListener("abort", leave, { once: true });
+  try {
+    if (!signal.aborted) yield* lines;
+  } finally {
+    signal.removeEventListener("abort", leave);
+    leave();
+  }
 }

@@ -27,19 +27,20 @@ export function createRealHost(): CliHost {
 
 /** A reader that went away, as in `retinue agents | head -1`, is no error: the rest is written to nobody. */
 function outputOf(stream: WriteStream, environment: CliHost["environment"]): CliOutput {
-  let isOpen = true;
+  const closing = new AbortController();
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;
-    isOpen = false;
+    closing.abort(new Fault("reader-gone", "Nobody reads the output any more."));
   });
   const isTerminal = stream.isTTY === true;
   const columns = isTerminal ? stream.columns : Number(environment["COLUMNS"]);
   return {
     write(text) {
-      if (isOpen) stream.write(text);
+      if (!closing.signal.aborted) stream.write(text);
     },
     isTerminal,
     isColourAllowed: allowsColour(isTerminal, environment),
+    closed: closing.signal,
     ...(columns > 0 ? { columns } : {}),
   };
 }
@@ -65,9 +66,9 @@ function createInput(): CliInput {
       const { readAll } = await import("./read-stdin.ts");
       return readAll(process.stdin, { limit, ...(patienceMs === undefined ? {} : { patienceMs }) });
     },
-    async *lines() {
-      const { createInterface } = await import("node:readline");
-      yield* createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY });
+    async *lines({ signal }) {
+      const { readLines } = await import("./read-stdin.ts");
+      yield* readLines(process.stdin, signal);
     },
   };
 }

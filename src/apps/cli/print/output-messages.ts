@@ -1,8 +1,8 @@
-import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
-import type { Usage } from "../../../conversation/usage.ts";
+import type { ToolResultBlock, UserBlock } from "../../../conversation/message.ts";
+import type { RunEvent } from "../../../conversation/run-event.ts";
 import { version } from "../../../foundation/version.ts";
-import type { RunPlan } from "../../../planning/run-plan.ts";
-import { streamEventOf } from "./stream-event.ts";
+import type { Session } from "../../../runtime/session.ts";
+import { endingEvents, streamEventOf } from "./stream-event.ts";
 import { wireUsage } from "./wire-usage.ts";
 
 /** One line of `--output-format stream-json`. */
@@ -13,10 +13,17 @@ export interface MessageContext {
   readonly uuid: () => string;
 }
 
+export interface MessageOptions {
+  /** What the model says while it answers, too. */
+  readonly partial: boolean;
+  /** The prompts, too. */
+  readonly replay: boolean;
+}
+
 /** The first message of a session: what was decided for it. */
 export function initMessage(
-  plan: RunPlan,
-  extra: { readonly agents: readonly string[]; readonly plugins: readonly { name: string; path: string }[] },
+  { plan, discovered }: Pick<Session, "plan" | "discovered">,
+  apiKeySource: string,
   { uuid }: MessageContext,
 ): OutputMessage {
   return {
@@ -28,134 +35,116 @@ export function initMessage(
     mcp_servers: [],
     model: plan.model.value,
     permissionMode: plan.policy.mode,
+    apiKeySource,
     slash_commands: [],
-    agents: extra.agents,
+    agents: discovered.registry.list().map(({ id }) => id),
     skills: [],
-    plugins: extra.plugins,
+    plugins: discovered.plugins
+      .filter(({ enabled }) => enabled)
+      .map(({ name, root }) => ({ name, path: root })),
     output_style: "default",
+    ...(plan.effort === undefined ? {} : { effort: plan.effort.value }),
     retinue_version: version,
     uuid: uuid(),
   };
 }
 
-/** What an event looks like on the stream; most events are not shown. */
-export function messageOf(
+/** What an event looks like on the stream; many events are not shown. */
+export function messagesOf(
   event: RunEvent,
-  options: { readonly partial: boolean; readonly replay: boolean },
+  options: MessageOptions,
   context: MessageContext,
-): OutputMessage | undefined {
-  const common = { parent_tool_use_id: null, session_id: context.sessionId, uuid: context.uuid() };
+): readonly OutputMessage[] {
+  const own = () => ({ parent_tool_use_id: null, session_id: context.sessionId, uuid: context.uuid() });
+  const system = () => ({ session_id: context.sessionId, uuid: context.uuid() });
+  const partial = (streamed: Readonly<Record<string, unknown>>): OutputMessage => ({
+    type: "stream_event",
+    event: streamed,
+    ...own(),
+  });
   switch (event.type) {
-    case "assistant-answered": {
-      const { id, model, message, stopReason, usage } = event;
-      return {
-        type: "assistant",
-        message: {
-          id,
-          type: "message",
-          role: "assistant",
-          model,
-          content: message.content,
-          stop_reason: stopReason,
-          stop_sequence: null,
-          usage: wireUsage(usage),
-        },
-        ...(event.requestId === undefined ? {} : { request_id: event.requestId }),
-        ...common,
-      };
-    }
+    case "assistant-answered":
+      return [
+        ...(options.partial ? endingEvents(event).map(partial) : []),
+        { ...assistantMessage(event), ...own() },
+      ];
     case "user-added":
-      if (event.origin === "prompt" && !options.replay) return undefined;
-      return {
-        type: "user",
-        message: event.message,
-        ...(event.origin === "prompt" ? { isReplay: true } : {}),
-        ...(event.results === undefined ? {} : { tool_use_result: onlyResult(event.results) }),
-        ...common,
-      };
+      return userMessages(event, options).map((message) => ({ ...message, ...own() }));
     case "model-streamed": {
       const streamed = options.partial ? streamEventOf(event.event) : undefined;
-      return streamed === undefined ? undefined : { type: "stream_event", event: streamed, ...common };
+      return streamed === undefined ? [] : [partial(streamed)];
     }
     case "model-retried":
-      return {
-        type: "system",
-        subtype: "api_retry",
-        attempt: event.attempt,
-        max_retries: event.maxAttempts,
-        retry_delay_ms: event.delayMs,
-        error_status: event.status ?? null,
-        error: event.message,
-        session_id: context.sessionId,
-        uuid: context.uuid(),
-      };
+      return [{ ...retryMessage(event), ...system() }];
     case "call-finished":
-      if (event.denied === undefined) return undefined;
-      return {
-        type: "system",
-        subtype: "permission_denied",
-        tool_name: event.call.name,
-        tool_use_id: event.call.id,
-        message: event.denied,
-        session_id: context.sessionId,
-        uuid: context.uuid(),
-      };
+      if (event.denied === undefined) return [];
+      return [{ ...denialMessage(event, event.denied), ...system() }];
     default:
-      return undefined;
+      return [];
   }
 }
 
-/** Viewers expect the result itself where a message answers a single call. */
-function onlyResult(results: Readonly<Record<string, unknown>>): unknown {
-  const values = Object.values(results);
-  return values.length === 1 ? values[0] : values;
-}
-
-/** The last message of a run. */
-export function resultMessage(
-  ending: RunEnding,
-  model: string,
-  { sessionId, uuid }: MessageContext,
-): OutputMessage {
-  const { totals } = ending;
-  const subtype = subtypeOf(ending);
+function assistantMessage(event: Extract<RunEvent, { type: "assistant-answered" }>): OutputMessage {
+  const { id, model, message, stopReason, usage, requestId } = event;
   return {
-    type: "result",
-    subtype,
-    is_error: subtype !== "success",
-    duration_ms: Math.round(totals.durationMs),
-    duration_api_ms: Math.round(totals.modelMs),
-    num_turns: totals.turns,
-    result: ending.text,
-    stop_reason: ending.reason,
-    session_id: sessionId,
-    total_cost_usd: totals.cost ?? null,
-    usage: wireUsage(totals.usage),
-    modelUsage: { [model]: modelUsage(totals.usage, totals.cost) },
-    permission_denials: ending.denials.map(({ call }) => ({
-      tool_name: call.name,
-      tool_use_id: call.id,
-      tool_input: call.input,
-    })),
-    ...(ending.output === undefined ? {} : { structured_output: ending.output }),
-    ...(ending.error === undefined ? {} : { errors: [ending.error] }),
-    uuid: uuid(),
+    type: "assistant",
+    message: {
+      id,
+      type: "message",
+      role: "assistant",
+      model,
+      content: message.content,
+      stop_reason: stopReason,
+      stop_sequence: null,
+      usage: wireUsage(usage),
+    },
+    ...(requestId === undefined ? {} : { request_id: requestId }),
   };
 }
 
-function subtypeOf({ status, reason }: RunEnding): string {
-  if (reason === "max_turns") return "error_max_turns";
-  if (reason === "max_budget") return "error_max_budget_usd";
-  if (reason === "max_structured_output_retries") return "error_max_structured_output_retries";
-  return status === "completed" ? "success" : "error_during_execution";
+/** Each result is a message of its own beside what programs keep of it; everything else follows in one message. */
+function userMessages(
+  { message, origin, results = {} }: Extract<RunEvent, { type: "user-added" }>,
+  { replay }: MessageOptions,
+): readonly OutputMessage[] {
+  if (origin === "prompt") return replay ? [{ type: "user", message, isReplay: true }] : [];
+  const { content } = message;
+  const blocks = typeof content === "string" ? [] : content.filter(isResult);
+  const rest = typeof content === "string" ? content : content.filter((block) => !isResult(block));
+  const answers = blocks.map((block) => ({
+    type: "user",
+    message: { role: "user", content: [block] },
+    ...(Object.hasOwn(results, block.tool_use_id) ? { tool_use_result: results[block.tool_use_id] } : {}),
+  }));
+  if (rest.length === 0) return answers;
+  return [...answers, { type: "user", message: { role: "user", content: rest }, isSynthetic: true }];
 }
 
-function modelUsage(usage: Usage, cost: number | undefined) {
+function isResult(block: UserBlock): block is ToolResultBlock {
+  return block.type === "tool_result";
+}
+
+function retryMessage(event: Extract<RunEvent, { type: "model-retried" }>): OutputMessage {
   return {
-    inputTokens: usage.inputTokens,
-    outputTokens: usage.outputTokens,
-    cacheReadInputTokens: usage.cacheReadTokens,
-    cacheCreationInputTokens: usage.cacheWriteTokens,
-    costUSD: cost ?? null,
+    type: "system",
+    subtype: "api_retry",
+    attempt: event.attempt,
+    max_retries: event.maxAttempts - 1,
+    retry_delay_ms: event.delayMs,
+    error_status: event.status ?? null,
+    error: event.message,
+  };
+}
+
+function denialMessage(
+  { call }: Extract<RunEvent, { type: "call-finished" }>,
+  message: string,
+): OutputMessage {
+  return {
+    type: "system",
+    subtype: "permission_denied",
+    tool_name: call.name,
+    tool_use_id: call.id,
+    message,
   };
 }

@@ -1,4 +1,5 @@
 import type { ModelEvent } from "../../../conversation/model-event.ts";
+import type { RunEvent } from "../../../conversation/run-event.ts";
 import { wireUsage } from "./wire-usage.ts";
 
 /** A model's event in the words of the Anthropic stream, which is what watchers of partial messages read. */
@@ -13,6 +14,8 @@ export function streamEventOf(event: ModelEvent): Readonly<Record<string, unknow
           role: "assistant",
           model: event.model,
           content: [],
+          stop_reason: null,
+          stop_sequence: null,
           ...(event.usage === undefined ? {} : { usage: wireUsage(event.usage) }),
         },
       };
@@ -33,4 +36,21 @@ export function streamEventOf(event: ModelEvent): Readonly<Record<string, unknow
 
 function delta(index: number, content: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return { type: "content_block_delta", index, delta: content };
+}
+
+/** The two events that end an answer's stream; the loop knows them only as the whole answer. */
+export function endingEvents({
+  stopReason,
+  usage,
+}: Pick<Extract<RunEvent, { type: "assistant-answered" }>, "stopReason" | "usage">): readonly Readonly<
+  Record<string, unknown>
+>[] {
+  return [
+    {
+      type: "message_delta",
+      delta: { stop_reason: stopReason, stop_sequence: null },
+      usage: wireUsage(usage),
+    },
+    { type: "message_stop" },
+  ];
 }

@@ -1,0 +1,80 @@
+import type { RunEnding } from "../../../conversation/run-event.ts";
+import type { ModelFacts } from "../../../model/model.ts";
+import type { MessageContext, OutputMessage } from "./output-messages.ts";
+import { wireUsage } from "./wire-usage.ts";
+
+/** The last message of a run; with `--output-format json` the only one. */
+export function resultMessage(
+  ending: RunEnding,
+  model: Pick<ModelFacts, "id" | "contextWindow" | "maxOutputTokens">,
+  { sessionId, uuid }: MessageContext,
+): OutputMessage {
+  const { totals } = ending;
+  const subtype = subtypeOf(ending);
+  return {
+    type: "result",
+    subtype,
+    is_error: subtype !== "success",
+    duration_ms: Math.round(totals.durationMs),
+    duration_api_ms: Math.round(totals.modelMs),
+    num_turns: totals.turns,
+    result: ending.text,
+    stop_reason: stopReasons.has(ending.reason) ? ending.reason : null,
+    terminal_reason: terminalReason(ending),
+    session_id: sessionId,
+    total_cost_usd: totals.cost ?? null,
+    usage: wireUsage(totals.usage),
+    modelUsage: { [model.id]: modelUsage(ending, model) },
+    permission_denials: ending.denials.map(({ call }) => ({
+      tool_name: call.name,
+      tool_use_id: call.id,
+      tool_input: call.input,
+    })),
+    ...(ending.output === undefined ? {} : { structured_output: ending.output }),
+    ...(subtype === "success" ? {} : { errors: [ending.error ?? `The run was ${ending.status}.`] }),
+    uuid: uuid(),
+  };
+}
+
+const stopReasons: ReadonlySet<string> = new Set([
+  "end_turn",
+  "max_tokens",
+  "stop_sequence",
+  "refusal",
+  "model_context_window_exceeded",
+]);
+
+function subtypeOf({ status, reason }: RunEnding): string {
+  if (reason === "max_turns") return "error_max_turns";
+  if (reason === "max_budget") return "error_max_budget_usd";
+  if (reason === "max_structured_output_retries") return "error_max_structured_output_retries";
+  return status === "completed" ? "success" : "error_during_execution";
+}
+
+const terminalReasons: ReadonlyMap<string, string> = new Map([
+  ["max_turns", "max_turns"],
+  ["max_budget", "budget_exhausted"],
+  ["context_full", "prompt_too_long"],
+  ["context-too-long", "prompt_too_long"],
+]);
+
+/** In the known words where there is one, else the code of the fault. */
+function terminalReason({ status, reason }: RunEnding): string {
+  if (status === "completed") return "completed";
+  return terminalReasons.get(reason) ?? reason;
+}
+
+function modelUsage(
+  { totals: { usage, cost } }: RunEnding,
+  { contextWindow, maxOutputTokens }: Pick<ModelFacts, "contextWindow" | "maxOutputTokens">,
+) {
+  return {
+    inputTokens: usage.inputTokens,
+    outputTokens: usage.outputTokens,
+    cacheReadInputTokens: usage.cacheReadTokens,
+    cacheCreationInputTokens: usage.cacheWriteTokens,
+    costUSD: cost ?? null,
+    contextWindow,
+    maxOutputTokens,
+  };
+}

@@ -1,0 +1,44 @@
+/** One agent on the way from the main agent to the one that asks. */
+export interface AskingAgent {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** A call that rules leave open, as a person is to see it. */
+export interface ApprovalRequest {
+  /** From the main agent to the one whose call it is; never empty. */
+  readonly path: readonly AskingAgent[];
+  readonly callId: string;
+  readonly tool: string;
+  /** Exactly what would run. */
+  readonly input: Readonly<Record<string, unknown>>;
+  /** Why rules and mode do not decide it. */
+  readonly because: string;
+  /** Rules that together would have allowed this call; none where no rule can. */
+  readonly suggestedRules: readonly string[];
+}
+
+/**
+ * What a person says. `agent` and `session` hold for calls that the rules cover, or for this very call again where there
+ * are none; `save` also writes them into the project's local settings. Without `rules`, the suggested ones are meant.
+ */
+export type ApprovalAnswer =
+  | { readonly type: "allow"; readonly for: "call" }
+  | {
+      readonly type: "allow";
+      readonly for: "agent" | "session" | "save";
+      readonly rules?: readonly string[];
+    }
+  | { readonly type: "deny"; readonly message?: string }
+  /** The call is refused and the run ends after this turn. */
+  | { readonly type: "deny-and-stop"; readonly message?: string };
+
+/** Whoever can be asked. Rejects only when the signal is aborted. */
+export interface Approver {
+  approve(request: ApprovalRequest, options: { readonly signal: AbortSignal }): Promise<ApprovalAnswer>;
+}
+
+/** `main → reviewer → Explore`. */
+export function describeAskingPath(path: readonly AskingAgent[]): string {
+  return path.map(({ name }) => name).join(" → ");
+}

@@ -1,0 +1,76 @@
+import type { AgentDefinition } from "../definitions/agent-definition.ts";
+import { Fault } from "../foundation/fault.ts";
+import type { Model } from "../model/model.ts";
+import { aliasTable } from "../model/model-aliases.ts";
+import { type ModelOrigin, type ModelSelection, selectMainModel } from "../model/select-model.ts";
+import type { Decided } from "../planning/run-plan.ts";
+import type { SessionOptions } from "./runtime-options.ts";
+import type { SessionWorld } from "./session-world.ts";
+
+export interface ModelForSession {
+  readonly model: Model;
+  readonly decided: Decided<string>;
+  /** What was named and did not count, each as one sentence. */
+  readonly notes: readonly string[];
+}
+
+/** The program's own model, or the one that the call, the agent, the environment and settings lead to. */
+export async function chooseModel(
+  world: SessionWorld,
+  options: SessionOptions,
+  definition: AgentDefinition | undefined,
+): Promise<ModelForSession> {
+  if (world.model !== undefined) {
+    return {
+      model: world.model,
+      decided: { value: world.model.facts.id, from: "the program" },
+      notes: budgetNotes(world.model, options),
+    };
+  }
+  const selection = select(world, options, definition);
+  const model = await world.models.model(selection.model);
+  return {
+    model,
+    decided: { value: model.facts.id, from: originNames[selection.origin] },
+    notes: [...unclearNotes(selection), ...budgetNotes(model, options)],
+  };
+}
+
+const originNames: Readonly<Record<ModelOrigin, string>> = {
+  call: "the call",
+  flag: "the call",
+  definition: "the definition",
+  "subagent-variable": "CLAUDE_CODE_SUBAGENT_MODEL",
+  parent: "the parent",
+  variable: "ANTHROPIC_MODEL",
+  settings: "settings",
+  default: "the default",
+};
+
+function select(
+  world: SessionWorld,
+  options: SessionOptions,
+  definition: AgentDefinition | undefined,
+): ModelSelection {
+  const selection = selectMainModel({
+    flag: options.model,
+    definition: definition?.model,
+    variable: world.environment["ANTHROPIC_MODEL"],
+    settings: world.discovered.settings.settings.plain.model,
+    aliases: aliasTable({ environment: world.environment }),
+    isPlanning: options.permissionMode === "plan",
+  });
+  const unclear = selection.unclear.find(({ origin }) => origin === "flag");
+  if (unclear === undefined) return selection;
+  const advice = unclear.nearest === undefined ? {} : { advice: `Did you mean ${unclear.nearest}?` };
+  throw new Fault("unclear-model", `The model cannot be used: ${unclear.why}.`, advice);
+}
+
+function unclearNotes({ unclear }: ModelSelection): readonly string[] {
+  return unclear.map(({ origin, why }) => `The model of ${originNames[origin]} does not count: ${why}.`);
+}
+
+function budgetNotes({ facts }: Model, { maxBudget }: SessionOptions): readonly string[] {
+  if (maxBudget === undefined || facts.price !== undefined) return [];
+  return [`The price of ${facts.id} is not known, so the budget cannot be kept.`];
+}

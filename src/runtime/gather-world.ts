@@ -1,0 +1,107 @@
+import { randomUUID } from "node:crypto";
+import { homedir } from "node:os";
+import { resolve } from "node:path";
+import type { AgentDefinition } from "../definitions/agent-definition.ts";
+import { type AgentInput, defineAgent } from "../definitions/define-agent.ts";
+import { type AgentCatalog, createAgentCatalog } from "../definitions/discover-agents.ts";
+import { sleep } from "../foundation/abort.ts";
+import { createCoolDowns } from "../model/cool-down.ts";
+import { createModelFactory } from "../model/model-factory.ts";
+import { createPaths } from "../settings/paths.ts";
+import { createTrustStore } from "../settings/trust.ts";
+import { runKeyHelper } from "./run-key-helper.ts";
+import type { RuntimeOptions } from "./runtime-options.ts";
+import type { SessionWorld } from "./session-world.ts";
+
+/** Looks at the world anew whenever it is asked; what must be shared between sessions is made once. */
+export interface World {
+  gather(): Promise<SessionWorld>;
+  register(agent: AgentDefinition | AgentInput): void;
+  unregister(name: string): void;
+}
+
+type Place = Required<Pick<RuntimeOptions, "cwd" | "home" | "environment" | "platform">>;
+
+export function createWorld(options: RuntimeOptions): World {
+  const place: Place = {
+    cwd: resolve(options.cwd ?? process.cwd()),
+    home: options.home ?? homedir(),
+    environment: options.environment ?? process.env,
+    platform: options.platform ?? process.platform,
+  };
+  const clock = { now: () => performance.now(), sleep };
+  const coolDowns = createCoolDowns(clock, Math.random);
+  const registered = new Map((options.agents ?? []).map(toDefinition).map((agent) => [agent.name, agent]));
+  let looking: Promise<{ readonly catalog: AgentCatalog; readonly trusted: boolean }> | undefined;
+
+  async function look() {
+    const trusted = options.trusted ?? (await isTrusted(place));
+    return { trusted, catalog: createAgentCatalog({ ...options, ...place, trusted, agents: [] }) };
+  }
+
+  async function discover() {
+    looking ??= look();
+    const { catalog, trusted } = await looking.catch((error: unknown) => {
+      looking = undefined;
+      throw error;
+    });
+    for (const agent of registered.values()) catalog.register(agent);
+    return { discovered: await catalog.read(), trusted };
+  }
+
+  return {
+    async gather() {
+      const { discovered, trusted } = await discover();
+      const { settings } = discovered.settings;
+      const environment = { ...place.environment, ...Object.fromEntries(settings.env) };
+      const helper = settings.plain.apiKeyHelper;
+      return {
+        discovered,
+        trusted,
+        environment,
+        platform: place.platform,
+        models: createModelFactory({
+          environment,
+          settings: settings.plain,
+          ...(helper === undefined
+            ? {}
+            : { apiKeyHelper: () => runKeyHelper(helper, { environment, directory: place.cwd }) }),
+          coolDowns,
+          clock,
+          random: Math.random,
+        }),
+        ...(options.model === undefined ? {} : { model: options.model }),
+        extraTools: options.extraTools ?? [],
+        additionalDirectories: (options.additionalDirectories ?? []).map((folder) =>
+          resolve(place.cwd, folder),
+        ),
+        disallowedTools: options.disallowedTools ?? [],
+        host: options.host ?? {},
+        ...(options.canUseTool === undefined ? {} : { canUseTool: options.canUseTool }),
+        keepsTranscripts: options.transcripts ?? true,
+        entrypoint: options.entrypoint ?? "sdk-ts",
+        ids: { uuid: randomUUID },
+        now: clock.now,
+        today: () => new Date(),
+      };
+    },
+    register(agent) {
+      const definition = toDefinition(agent);
+      registered.set(definition.name, definition);
+    },
+    unregister(name) {
+      registered.delete(name);
+      // A failure to look is told to whoever asks for the agents.
+      looking?.then(({ catalog }) => catalog.unregister(name)).catch(() => undefined);
+    },
+  };
+}
+
+function toDefinition(agent: AgentDefinition | AgentInput): AgentDefinition {
+  return "written" in agent ? agent : defineAgent(agent);
+}
+
+async function isTrusted(place: Place): Promise<boolean> {
+  const { stateFile } = createPaths(place);
+  return (await createTrustStore({ stateFile, home: place.home }).isTrusted(place.cwd)).trusted;
+}

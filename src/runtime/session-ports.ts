@@ -1,0 +1,50 @@
+import type { Message } from "../conversation/message.ts";
+import type { RunEvent } from "../conversation/run-event.ts";
+import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
+import type { LoopPorts } from "../loop/loop-ports.ts";
+import type { Model, ServerTool } from "../model/model.ts";
+import type { Tool, ToolContext } from "../tools/tool.ts";
+import { type AdmitDependencies, createAdmit } from "./admit.ts";
+import type { TypedOutput } from "./typed-output.ts";
+
+/** Everything a session is made of; putting it together did the I/O. */
+export interface SessionParts extends AdmitDependencies {
+  readonly discovered: DiscoveredAgents;
+  readonly model: Model;
+  readonly tools: readonly Tool[];
+  readonly serverTools?: readonly ServerTool[];
+  readonly history: readonly Message[];
+  readonly toolContext: (call: {
+    readonly callId: string;
+    readonly signal: AbortSignal;
+    readonly progress: (text: string) => void;
+  }) => ToolContext;
+  readonly now: () => number;
+  /** Writes an event down before the next one is asked for. */
+  readonly record: (event: RunEvent) => void;
+  readonly output?: TypedOutput;
+  readonly dispose: () => Promise<void>;
+}
+
+export function createPorts(parts: SessionParts): LoopPorts {
+  const { output } = parts;
+  return {
+    model: parts.model,
+    tools: output === undefined ? parts.tools : [...parts.tools, output.tool],
+    ...(parts.serverTools === undefined ? {} : { serverTools: parts.serverTools }),
+    admit: admitWithOutput(parts),
+    toolContext: (callId, options) => parts.toolContext({ callId, ...options }),
+    takeMessages: () => [],
+    ...(output === undefined
+      ? {}
+      : { isFinished: () => output.value() !== undefined || output.hasGivenUp() }),
+    now: parts.now,
+  };
+}
+
+/** Handing in the result is no action in the world and needs no permission. */
+function admitWithOutput(parts: SessionParts): LoopPorts["admit"] {
+  const admit = createAdmit(parts);
+  return async (request, options) =>
+    request.tool === parts.output?.tool ? { type: "allowed", input: request.input } : admit(request, options);
+}

@@ -1,0 +1,30 @@
+import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
+import type { IdSource } from "../journal/id-source.ts";
+import type { Model } from "../model/model.ts";
+import type { ModelFactory } from "../model/model-factory.ts";
+import type { Tool } from "../tools/tool.ts";
+import type { ToolHost } from "../tools/tool-host.ts";
+import type { CanUseTool } from "./admit.ts";
+
+/** What all sessions of a runtime share. */
+export interface SessionWorld {
+  readonly discovered: DiscoveredAgents;
+  readonly trusted: boolean;
+  /** The process's variables with those of settings over them. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly platform: NodeJS.Platform;
+  readonly models: ModelFactory;
+  /** Serves every session, where the program brought one. */
+  readonly model?: Model;
+  readonly extraTools: readonly Tool[];
+  readonly additionalDirectories: readonly string[];
+  /** Deny rules that hold for every session. */
+  readonly disallowedTools: readonly string[];
+  readonly host: ToolHost;
+  readonly canUseTool?: CanUseTool;
+  readonly keepsTranscripts: boolean;
+  readonly entrypoint: string;
+  readonly ids: IdSource;
+  readonly now: () => number;
+  readonly today: () => Date;
+}

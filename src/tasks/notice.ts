@@ -1,0 +1,41 @@
+import type { UserMessage } from "../conversation/message.ts";
+import { contextTokens } from "../conversation/usage.ts";
+import { defuse } from "./result-text.ts";
+import type { TaskState } from "./task-state.ts";
+
+/** What a parent is told when a child in the background has ended. */
+export function endNotice(
+  state: TaskState,
+  { outputFile, text }: { readonly outputFile: string; readonly text: string },
+): UserMessage {
+  const { usage, toolUses } = state;
+  const duration = Math.round((state.endedAt ?? state.lastSignAt) - state.startedAt);
+  const lines = [
+    "<task-notification>",
+    `<task-id>${state.id}</task-id>`,
+    `<output-file>${outputFile}</output-file>`,
+    `<status>${statusWord(state)}</status>`,
+    `<summary>Agent ${JSON.stringify(defuse(state.description))} ${ending(state)}</summary>`,
+    `<result>\n${text}\n</result>`,
+    `<usage>subagent_tokens: ${contextTokens(usage) + usage.outputTokens}, tool_uses: ${toolUses}, duration_ms: ${duration}</usage>`,
+    "</task-notification>",
+  ];
+  return { role: "user", content: [{ type: "text", text: lines.join("\n") }] };
+}
+
+function statusWord({ status }: TaskState): string {
+  return status === "partial" ? "completed" : status;
+}
+
+function ending({ status, ending: end }: TaskState): string {
+  switch (status) {
+    case "completed":
+      return "finished";
+    case "partial":
+      return `handed in a partial result (${end?.reason ?? "a limit"})`;
+    case "stopped":
+      return `was stopped (${end?.reason ?? "stopped"})`;
+    default:
+      return `failed (${end?.reason ?? "error"})`;
+  }
+}

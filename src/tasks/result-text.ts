@@ -1,0 +1,72 @@
+import type { RunEnding } from "../conversation/run-event.ts";
+import { contextTokens } from "../conversation/usage.ts";
+
+/** What a parent reads of a child's end. */
+export interface ResultInput {
+  readonly agentId: string;
+  readonly description: string;
+  readonly ending: RunEnding;
+  /** Where the whole text is, when it was too long to be given whole. */
+  readonly file?: string;
+  readonly worktree?: { readonly path: string; readonly branch: string };
+}
+
+/** The most characters of a child's text that its parent's model gets. */
+export const longestResult = 30_000;
+
+/** The child's final text as data, followed by one line of facts that the runtime vouches for. */
+export function resultText(input: ResultInput): string {
+  const { ending } = input;
+  const parts = [headline(input), boundedText(input), ...worktreeLines(input), facts(input)];
+  return parts.filter((part) => part !== "").join("\n\n") || ending.reason;
+}
+
+function headline({ ending, description }: ResultInput): string {
+  switch (ending.status) {
+    case "completed":
+      return "";
+    case "partial":
+      return `The agent ${JSON.stringify(description)} handed in a partial result (${ending.reason}): ${ending.error ?? ""}`.trim();
+    case "failed":
+      return `The agent ${JSON.stringify(description)} failed (${ending.reason}): ${ending.error ?? "no reason was given"}. What it said last:`;
+    case "stopped":
+      return `The agent ${JSON.stringify(description)} was stopped (${ending.reason}). What it said last:`;
+  }
+}
+
+function boundedText({ ending, file }: ResultInput): string {
+  const text = defuse(ending.text.trim());
+  if (text === "") return "(it said nothing)";
+  if (text.length <= longestResult) return text;
+  const where = file === undefined ? "" : ` The whole text is in ${file}.`;
+  return `${cut(text, longestResult)}\n\n[cut at ${longestResult} of ${text.length} characters.${where}]`;
+}
+
+/** Never between the halves of a surrogate pair. */
+function cut(text: string, length: number): string {
+  const last = text.charCodeAt(length - 1);
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? length - 1 : length);
+}
+
+function worktreeLines({ worktree }: ResultInput): string[] {
+  if (worktree === undefined) return [];
+  return [`Its changes are in the worktree ${worktree.path} on the branch ${worktree.branch}.`];
+}
+
+function facts({ agentId, ending }: ResultInput): string {
+  const { totals } = ending;
+  const tokens = contextTokens(totals.usage) + totals.usage.outputTokens;
+  const cost = totals.cost === undefined || totals.cost === 0 ? "" : `, $${totals.cost.toFixed(4)}`;
+  const seconds = (totals.durationMs / 1000).toFixed(1);
+  const denied = ending.denials.length === 0 ? "" : `; ${ending.denials.length} calls were not allowed`;
+  return `[agent id ${agentId} (resume it with this id); ${tokens} tokens, ${totals.toolUses} tool uses, ${seconds} s${cost}${denied}]`;
+}
+
+/** Tags that the runtime itself speaks with; in a child's mouth they are only text. */
+const controlTags =
+  /<(\/?)(system-reminder|system|task-notification|agent-message|teammate-message|user-prompt-submit-hook|function_calls|function_results|invoke|tool_result|tool_use|antml:[a-z_]+)\b/gi;
+
+/** Makes text that imitates control text harmless, and turns of a made-up dialogue too. */
+export function defuse(text: string): string {
+  return text.replace(controlTags, "<\\$1$2").replace(/^(Human|Assistant|System):/gm, "$1\\:");
+}

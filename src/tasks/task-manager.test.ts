@@ -1,0 +1,243 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
+import { noUsage } from "../conversation/usage.ts";
+import { createTaskManager, type TaskManager, type TaskRun } from "./task-manager.ts";
+import { foldTask, hasEnded, startedTask } from "./task-state.ts";
+
+const never = new AbortController().signal;
+const totals = { usage: noUsage, turns: 1, toolUses: 0, durationMs: 1, modelMs: 1 };
+const completed: RunEvent = {
+  type: "run-ended",
+  ending: { status: "completed", reason: "end_turn", text: "Done.", denials: [], totals },
+};
+
+function manager(maxRunning = 10, overflow: "refuse" | "queue" = "refuse"): TaskManager {
+  let clock = 0;
+  const now = () => {
+    clock += 1;
+    return clock;
+  };
+  return createTaskManager({ maxRunning, overflow, now });
+}
+
+function task(id: string, events: TaskRun["events"], more: Partial<TaskRun> = {}): TaskRun {
+  return {
+    start: { id, agentType: "Explore", description: `task ${id}`, background: false, parentId: "main" },
+    events,
+    ...more,
+  };
+}
+
+const quick: TaskRun["events"] = async function* () {
+  yield { type: "turn-started", turn: 1 };
+  yield completed;
+};
+
+/** Runs until its signal is aborted, then ends as the loop does. */
+const patient: TaskRun["events"] = async function* (_line, signal) {
+  yield { type: "turn-started", turn: 1 };
+  await new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+  const ending: RunEnding = { status: "stopped", reason: "aborted", text: "half", denials: [], totals };
+  yield { type: "run-ended", ending };
+};
+
+describe("running children", () => {
+  test("a child runs to its end, and its end is told once", async () => {
+    const tasks = manager();
+    const ends: string[] = [];
+    tasks.start(task("a", quick, { onEnd: ({ status }) => void ends.push(status) }));
+    expect(await tasks.wait("a", { signal: never })).toMatchObject({
+      status: "completed",
+      ending: { text: "Done." },
+    });
+    expect(ends).toEqual(["completed"]);
+  });
+
+  test("a child that throws, or ends without a word, has failed; its siblings go on", async () => {
+    const tasks = manager();
+    tasks.start(
+      task("bad", async function* () {
+        yield { type: "turn-started", turn: 1 };
+        throw new Error("boom");
+      }),
+    );
+    tasks.start(task("mute", async function* () {}));
+    tasks.start(task("good", quick));
+    expect(await tasks.ended("bad")).toMatchObject({ status: "failed", ending: { error: "boom" } });
+    expect(await tasks.ended("mute")).toMatchObject({ status: "failed", ending: { reason: "no-end" } });
+    expect(await tasks.ended("good")).toMatchObject({ status: "completed" });
+  });
+
+  test("a listener that throws ends its own child only", async () => {
+    const tasks = manager();
+    tasks.start(
+      task("a", quick, {
+        onEvent: () => {
+          throw new Error("disk full");
+        },
+      }),
+    );
+    tasks.start(
+      task("b", quick, {
+        onEnd: () => {
+          throw new Error("hook broke");
+        },
+      }),
+    );
+    expect(await tasks.ended("a")).toMatchObject({ status: "failed", ending: { error: "disk full" } });
+    expect(await tasks.ended("b")).toMatchObject({ status: "completed" });
+  });
+});
+
+describe("[LIM-1] places", () => {
+  test("one child too many is refused, and an ended one holds no place", async () => {
+    const tasks = manager(2);
+    tasks.start(task("a", patient));
+    tasks.start(task("b", patient));
+    expect(tasks.start(task("c", quick))).toEqual({
+      type: "refused",
+      because: "max concurrent agents reached (2)",
+    });
+    await tasks.stop("a", "program");
+    expect(tasks.start(task("c", quick))).toMatchObject({ type: "started" });
+    await tasks.ended("c");
+    await tasks[Symbol.asyncDispose]();
+  });
+
+  test("with a queue it waits for its turn, in order", async () => {
+    const tasks = manager(1, "queue");
+    const order: string[] = [];
+    for (const id of ["a", "b", "c"]) {
+      const started = tasks.start(task(id, quick, { onEnd: () => void order.push(id) }));
+      expect(started).toMatchObject({
+        type: "started",
+        state: { status: id === "a" ? "running" : "queued" },
+      });
+    }
+    await Promise.all(["a", "b", "c"].map((id) => tasks.ended(id)));
+    expect(order).toEqual(["a", "b", "c"]);
+  });
+
+  test("a queued child can be stopped and never runs", async () => {
+    const tasks = manager(1, "queue");
+    let ran = false;
+    tasks.start(task("a", patient));
+    tasks.start(
+      task("b", async function* () {
+        ran = true;
+        yield completed;
+      }),
+    );
+    expect(await tasks.stop("b", "program")).toMatchObject({ status: "stopped" });
+    await tasks.stop("a", "program");
+    expect(ran).toBe(false);
+  });
+
+  test("a thousand children leave no place taken", async () => {
+    const tasks = manager(10, "queue");
+    for (let index = 0; index < 1000; index += 1) tasks.start(task(String(index), quick));
+    await Promise.all(tasks.list().map(({ id }) => tasks.ended(id)));
+    expect(tasks.list().every(hasEnded)).toBe(true);
+    expect(tasks.start(task("last", quick))).toMatchObject({ state: { status: "running" } });
+  });
+});
+
+describe("stopping, detaching, sending", () => {
+  test("a stop says by whom, and stopping an ended child changes nothing", async () => {
+    const tasks = manager();
+    tasks.start(task("a", patient));
+    expect(await tasks.stop("a", "user")).toMatchObject({ status: "stopped", ending: { text: "half" } });
+    expect(await tasks.stop("a", "user")).toMatchObject({ status: "stopped" });
+    expect(await tasks.stop("nope", "user")).toBeUndefined();
+  });
+
+  test("detaching frees who waits and leaves the child unattended", async () => {
+    const tasks = manager();
+    let attended: () => boolean = () => true;
+    tasks.start(
+      task("a", (line, signal) => {
+        attended = line.attended;
+        return patient(line, signal);
+      }),
+    );
+    const waiting = tasks.wait("a", { signal: never });
+    expect(attended()).toBe(true);
+    expect(tasks.detach("a")).toBe(true);
+    expect(await waiting).toMatchObject({ status: "running", background: true });
+    expect(attended()).toBe(false);
+    await tasks[Symbol.asyncDispose]();
+    expect(tasks.get("a")).toMatchObject({ status: "stopped" });
+  });
+
+  test("messages wait until the child asks, and an ended child takes none", async () => {
+    const tasks = manager();
+    const heard: unknown[] = [];
+    const turn = Promise.withResolvers<void>();
+    tasks.start(
+      task("a", async function* (line) {
+        yield { type: "turn-started", turn: 1 };
+        await turn.promise;
+        heard.push(...line.takeMessages());
+        yield completed;
+      }),
+    );
+    expect(tasks.send("a", { role: "user", content: "more" })).toBe(true);
+    turn.resolve();
+    await tasks.ended("a");
+    expect(heard).toEqual([{ role: "user", content: "more" }]);
+    expect(tasks.send("a", { role: "user", content: "late" })).toBe(false);
+  });
+
+  test("who stops waiting is freed at once", async () => {
+    const tasks = manager();
+    tasks.start(task("a", patient));
+    expect(await tasks.wait("a", { signal: AbortSignal.abort() })).toMatchObject({ status: "running" });
+    await tasks[Symbol.asyncDispose]();
+  });
+});
+
+test("[TSK-4] any prefix of a run's events gives a valid state", () => {
+  const event = fc.constantFrom<RunEvent>(
+    { type: "turn-started", turn: 1 },
+    { type: "call-started", call: { type: "tool_use", id: "1", name: "Read", input: {} }, effect: "read" },
+    {
+      type: "call-finished",
+      call: { type: "tool_use", id: "1", name: "Read", input: {} },
+      isError: false,
+      durationMs: 1,
+    },
+    {
+      type: "assistant-answered",
+      id: "m",
+      model: "x",
+      message: { role: "assistant", content: [{ type: "text", text: "t" }] },
+      stopReason: "end_turn",
+      usage: { ...noUsage, outputTokens: 1 },
+      cost: 1,
+    },
+    completed,
+  );
+  fc.assert(
+    fc.property(fc.array(event), (events) => {
+      let state = startedTask({
+        id: "a",
+        agentType: "x",
+        description: "d",
+        background: false,
+        parentId: "main",
+        at: 0,
+      });
+      for (const [index, next] of events.entries()) {
+        const before = state;
+        state = foldTask(state, next, index + 1);
+        expect(state.lastSignAt).toBeGreaterThanOrEqual(before.lastSignAt);
+        expect(state.turns).toBeGreaterThanOrEqual(before.turns);
+      }
+      expect(state.usage.outputTokens).toBe(state.turns);
+    }),
+  );
+});

@@ -1,0 +1,236 @@
+import type { UserMessage } from "../conversation/message.ts";
+import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
+import { noUsage } from "../conversation/usage.ts";
+import { sleep } from "../foundation/abort.ts";
+import { Fault } from "../foundation/fault.ts";
+import { createFeed } from "../foundation/feed.ts";
+import { foldTask, hasEnded, startedTask, type TaskStart, type TaskState } from "./task-state.ts";
+
+/** What a running child knows of those who may be watching it. */
+export interface RunLine {
+  /** Whether somebody waits for it who could be asked; false in the background. */
+  attended(): boolean;
+  /** Messages sent to it since it last asked. */
+  takeMessages(): readonly UserMessage[];
+}
+
+/** A child that is ready to run. */
+export interface TaskRun {
+  readonly start: Omit<TaskStart, "at">;
+  readonly events: (line: RunLine, signal: AbortSignal) => AsyncIterable<RunEvent>;
+  /** Hears each event after it was folded; what it throws ends the child, not its siblings. */
+  readonly onEvent?: (event: RunEvent, state: TaskState) => void;
+  /** Runs once, when the child has ended, however it ended. */
+  readonly onEnd?: (state: TaskState) => void | Promise<void>;
+}
+
+export type TaskStarted =
+  | { readonly type: "started"; readonly state: TaskState }
+  | { readonly type: "refused"; readonly because: string };
+
+export interface TaskNews {
+  readonly event: RunEvent;
+  readonly state: TaskState;
+}
+
+export type Stopper = "user" | "parent" | "program" | "session";
+
+/** All child agents of a session: at most so many at once, each with one driver. */
+export interface TaskManager extends AsyncDisposable {
+  start(run: TaskRun): TaskStarted;
+  /** The state when the child has ended, or when it was moved to the background meanwhile. */
+  wait(id: string, options: { readonly signal: AbortSignal }): Promise<TaskState | undefined>;
+  /** The state when the child has ended; detaching does not count. */
+  ended(id: string): Promise<TaskState | undefined>;
+  /** Stops waiting: the caller is freed at once and the child goes on unattended. */
+  detach(id: string): boolean;
+  stop(id: string, by: Stopper): Promise<TaskState | undefined>;
+  /** Between its turns the child reads it. False when it has ended or is not known. */
+  send(id: string, message: UserMessage): boolean;
+  get(id: string): TaskState | undefined;
+  list(): readonly TaskState[];
+  watch(): AsyncIterable<TaskNews>;
+}
+
+export interface TaskManagerOptions {
+  readonly maxRunning: number;
+  /** What happens to one child too many. */
+  readonly overflow?: "refuse" | "queue";
+  readonly now: () => number;
+}
+
+/** A child that does not end with its signal is given up after this time. */
+const patienceMs = 5000;
+
+interface Entry {
+  state: TaskState;
+  readonly run: TaskRun;
+  readonly controller: AbortController;
+  readonly mail: UserMessage[];
+  readonly done: PromiseWithResolvers<TaskState>;
+  readonly detached: PromiseWithResolvers<void>;
+}
+
+export function createTaskManager({ maxRunning, overflow = "refuse", now }: TaskManagerOptions): TaskManager {
+  const entries = new Map<string, Entry>();
+  const queue: Entry[] = [];
+  const feed = createFeed<TaskNews>();
+  let isClosed = false;
+
+  const running = (): number =>
+    [...entries.values()].filter(({ state }) => state.status === "running").length;
+
+  function start(run: TaskRun): TaskStarted {
+    if (isClosed) return { type: "refused", because: "the session is over" };
+    const known = entries.get(run.start.id);
+    if (known !== undefined && !hasEnded(known.state)) {
+      return {
+        type: "refused",
+        because: `the agent ${run.start.id} is still running; send it a message instead`,
+      };
+    }
+    const isFull = running() >= maxRunning;
+    if (isFull && overflow === "refuse") {
+      return { type: "refused", because: `max concurrent agents reached (${maxRunning})` };
+    }
+    const state = startedTask({ ...run.start, at: now() });
+    const entry: Entry = {
+      state: isFull ? { ...state, status: "queued", activity: "waiting for a place" } : state,
+      run,
+      controller: new AbortController(),
+      mail: [],
+      done: Promise.withResolvers(),
+      detached: Promise.withResolvers(),
+    };
+    entries.delete(run.start.id);
+    entries.set(run.start.id, entry);
+    if (isFull) queue.push(entry);
+    else void drive(entry);
+    return { type: "started", state: entry.state };
+  }
+
+  function take(entry: Entry, event: RunEvent): void {
+    if (hasEnded(entry.state)) return;
+    entry.state = foldTask(entry.state, event, now());
+    feed.publish({ event, state: entry.state });
+  }
+
+  async function drive(entry: Entry): Promise<void> {
+    const { run, controller } = entry;
+    const line: RunLine = {
+      attended: () => !entry.state.background,
+      takeMessages: () => entry.mail.splice(0),
+    };
+    const finished = follow(entry, line).catch((error: unknown) =>
+      take(entry, endedBy(error, controller.signal)),
+    );
+    const settled = new AbortController();
+    await Promise.race([finished, givenUp(controller.signal, settled.signal)]);
+    settled.abort();
+    take(entry, endedBy(new Fault("no-end", "The agent did not say how it ended."), controller.signal));
+    try {
+      await run.onEnd?.(entry.state);
+    } catch {
+      // The child has ended; what its ending triggers must not take down others.
+    }
+    entry.done.resolve(entry.state);
+    next();
+  }
+
+  async function follow(entry: Entry, line: RunLine): Promise<void> {
+    for await (const event of entry.run.events(line, entry.controller.signal)) {
+      if (hasEnded(entry.state)) return;
+      take(entry, event);
+      entry.run.onEvent?.(event, entry.state);
+    }
+  }
+
+  /** Whoever waited longest gets the place that became free. */
+  function next(): void {
+    if (running() >= maxRunning) return;
+    const entry = queue.shift();
+    if (entry === undefined) return;
+    if (hasEnded(entry.state)) {
+      next();
+      return;
+    }
+    entry.state = { ...entry.state, status: "running", activity: "starting", lastSignAt: now() };
+    void drive(entry);
+  }
+
+  async function stop(id: string, by: Stopper): Promise<TaskState | undefined> {
+    const entry = entries.get(id);
+    if (entry === undefined || hasEnded(entry.state)) return entry?.state;
+    entry.controller.abort(new Fault(`stopped-by-${by}`, `The agent was stopped by the ${by}.`));
+    if (entry.state.status === "queued") {
+      take(entry, endedBy(undefined, entry.controller.signal));
+      entry.done.resolve(entry.state);
+    }
+    return entry.done.promise;
+  }
+
+  return {
+    start,
+    stop,
+    get: (id) => entries.get(id)?.state,
+    list: () => [...entries.values()].map(({ state }) => state),
+    ended: async (id) => entries.get(id)?.done.promise,
+    async wait(id, { signal }) {
+      const entry = entries.get(id);
+      if (entry === undefined) return undefined;
+      const aborted = Promise.withResolvers<void>();
+      const release = (): void => aborted.resolve();
+      signal.addEventListener("abort", release, { once: true });
+      try {
+        if (signal.aborted) release();
+        await Promise.race([entry.done.promise, entry.detached.promise, aborted.promise]);
+      } finally {
+        signal.removeEventListener("abort", release);
+      }
+      return entry.state;
+    },
+    detach(id) {
+      const entry = entries.get(id);
+      if (entry === undefined || hasEnded(entry.state)) return false;
+      entry.state = { ...entry.state, background: true };
+      entry.detached.resolve();
+      return true;
+    },
+    send(id, message) {
+      const entry = entries.get(id);
+      if (entry === undefined || hasEnded(entry.state)) return false;
+      entry.mail.push(message);
+      return true;
+    },
+    watch: () => feed.subscribe(),
+    async [Symbol.asyncDispose]() {
+      isClosed = true;
+      await Promise.all([...entries.keys()].map((id) => stop(id, "session")));
+      feed.end();
+    },
+  };
+}
+
+/** Resolves some time after a stop was asked for; never, and without a timer left, once the child has settled. */
+async function givenUp(stopped: AbortSignal, settled: AbortSignal): Promise<void> {
+  const never = new Promise<void>(() => undefined);
+  await new Promise<void>((resolve) => {
+    if (stopped.aborted) resolve();
+    else stopped.addEventListener("abort", () => resolve(), { once: true, signal: settled });
+  });
+  await sleep(patienceMs, settled).catch(() => never);
+}
+
+/** The ending of a child that could not tell its own. */
+function endedBy(error: unknown, signal: AbortSignal): RunEvent {
+  const cause: unknown = signal.aborted ? signal.reason : error;
+  const ending: RunEnding = {
+    status: signal.aborted ? "stopped" : "failed",
+    reason: cause instanceof Fault ? cause.code : "error",
+    text: "",
+    denials: [],
+    totals: { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 },
+    ...(signal.aborted ? {} : { error: error instanceof Error ? error.message : String(error) }),
+  };
+  return { type: "run-ended", ending };
+}

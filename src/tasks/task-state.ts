@@ -1,0 +1,89 @@
+import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
+import { addUsage, noUsage, type Usage } from "../conversation/usage.ts";
+
+export type TaskStatus = "queued" | "running" | RunEnding["status"];
+
+/** One child agent, as everybody sees it: made from its events and nothing else. */
+export interface TaskState {
+  readonly id: string;
+  readonly agentType: string;
+  readonly description: string;
+  readonly name?: string;
+  readonly status: TaskStatus;
+  readonly background: boolean;
+  readonly parentId: string;
+  readonly startedAt: number;
+  readonly endedAt?: number;
+  /** The last time it did anything. */
+  readonly lastSignAt: number;
+  /** What it does now, as a few words. */
+  readonly activity: string;
+  readonly usage: Usage;
+  readonly turns: number;
+  readonly toolUses: number;
+  readonly cost?: number;
+  readonly lastText: string;
+  readonly ending?: RunEnding;
+}
+
+export interface TaskStart {
+  readonly id: string;
+  readonly agentType: string;
+  readonly description: string;
+  readonly name?: string;
+  readonly background: boolean;
+  readonly parentId: string;
+  readonly at: number;
+}
+
+export function startedTask({ at, ...start }: TaskStart): TaskState {
+  return {
+    ...start,
+    status: "running",
+    startedAt: at,
+    lastSignAt: at,
+    activity: "starting",
+    usage: noUsage,
+    turns: 0,
+    toolUses: 0,
+    cost: 0,
+    lastText: "",
+  };
+}
+
+/** The state after an event. Any prefix of a run's events gives a valid state. */
+export function foldTask(state: TaskState, event: RunEvent, at: number): TaskState {
+  const alive = { ...state, lastSignAt: at };
+  switch (event.type) {
+    case "turn-started":
+      return { ...alive, activity: "thinking" };
+    case "assistant-answered": {
+      const { cost: before, ...rest } = alive;
+      const cost = before === undefined || event.cost === undefined ? {} : { cost: before + event.cost };
+      const text = event.message.content
+        .flatMap((block) => (block.type === "text" ? [block.text] : []))
+        .join("\n");
+      return {
+        ...rest,
+        ...cost,
+        usage: addUsage(state.usage, event.usage),
+        turns: state.turns + 1,
+        lastText: text.trim() === "" ? state.lastText : text,
+      };
+    }
+    case "call-started":
+      return { ...alive, activity: event.call.name };
+    case "call-finished":
+      return { ...alive, toolUses: state.toolUses + 1, activity: "thinking" };
+    case "model-retried":
+      return { ...alive, activity: `waiting for the model (${event.code})` };
+    case "run-ended":
+      return { ...alive, status: event.ending.status, endedAt: at, activity: "", ending: event.ending };
+    default:
+      return alive;
+  }
+}
+
+export function hasEnded({ status }: Pick<TaskState, "status">): boolean {
+  return status !== "running" && status !== "queued";
+}
