@@ -1,6 +1,6 @@
 import { median, printTable, type Row } from "./measure.ts";
 import { startProvider } from "./provider.ts";
-import { programFile, runSubject, type SubjectRun, subjectFile } from "./run-subject.ts";
+import { programFile, subjectFile, type WeighedRun, weighSubject } from "./run-subject.ts";
 import { createWorkplace, type Workplace } from "./workplace.ts";
 
 const few = 50;
@@ -44,7 +44,7 @@ export async function benchAgentOverhead(): Promise<boolean> {
 }
 
 type Name = "bare" | "runtime" | "program";
-type Measured = Readonly<Record<Name, Readonly<Record<"few" | "many", SubjectRun[]>>>>;
+type Measured = Readonly<Record<Name, Readonly<Record<"few" | "many", WeighedRun[]>>>>;
 
 async function measureSubjects(place: Workplace, url: string): Promise<Measured> {
   const subjects: Readonly<Record<Name, readonly string[]>> = {
@@ -64,7 +64,7 @@ async function measureSubjects(place: Workplace, url: string): Promise<Measured>
     ] as const) {
       for (const name of ["bare", "runtime", "program"] as const) {
         const prompt = `turns=${turns} folder=${place.project}`;
-        const run = await runSubject({ arguments: [...subjects[name], prompt], url }, place);
+        const run = await weighSubject({ arguments: [...subjects[name], prompt], url }, place);
         if (!run.output.includes("DONE")) throw new Error(`${name} did not finish: ${run.output}`);
         if (round >= 0) measured[name][size].push(run);
       }
@@ -83,7 +83,7 @@ interface Summary {
 }
 
 function summarize({ few: short, many: long }: Measured[Name]): Summary {
-  const slope = (pick: (run: SubjectRun) => number): number =>
+  const slope = (pick: (run: WeighedRun) => number): number =>
     (median(long.map(pick)) - median(short.map(pick))) / (many - few);
   const gaps = long.map(gapsOf);
   return {
@@ -97,7 +97,7 @@ function summarize({ few: short, many: long }: Measured[Name]): Summary {
 }
 
 /** Milliseconds from the start of each turn to the start of the next, where the subject tells them. */
-function gapsOf({ output }: SubjectRun): readonly number[] {
+function gapsOf({ output }: WeighedRun): readonly number[] {
   const { starts = [] } = JSON.parse(output) as { readonly starts?: readonly number[] };
   return starts.slice(1).map((start, index) => start - (starts[index] ?? start));
 }

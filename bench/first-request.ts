@@ -20,11 +20,12 @@ export async function benchFirstRequest(): Promise<boolean> {
   const subjects = {
     bare: [subjectFile("first-request.mjs"), "hello"],
     program: [programFile, "-p", "hello", "--model", "claude-sonnet-4-5"],
+    trusting: [programFile, "-p", "hello", "--model", "claude-sonnet-4-5", "--trust"],
   } as const;
-  const times = { bare: [] as number[], program: [] as number[] };
-  const ends = { bare: [] as number[], program: [] as number[] };
+  const times: Record<keyof typeof subjects, number[]> = { bare: [], program: [], trusting: [] };
+  const ends: typeof times = { bare: [], program: [], trusting: [] };
   for (let round = -warmUp; round < rounds; round += 1) {
-    for (const name of ["bare", "program"] as const) {
+    for (const name of ["bare", "program", "trusting"] as const) {
       const start = performance.now();
       await runSubject({ arguments: subjects[name], url: provider.url }, place);
       if (round < 0) continue;
@@ -42,6 +43,7 @@ export async function benchFirstRequest(): Promise<boolean> {
   return printTable("From process start to the first request", [
     row("script that only imports the SDK", times.bare, times.bare),
     { ...row("retinue -p", times.program, times.bare), limit: 1.3 },
+    { ...row("retinue -p --trust, which asks git", times.trusting, times.bare), limit: 1.3 },
     row("the script, to its end", ends.bare, ends.bare),
     row("retinue -p, to its end", ends.program, ends.bare),
   ]);

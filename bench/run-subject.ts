@@ -1,29 +1,30 @@
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Workplace } from "./workplace.ts";
-
-export interface SubjectRun {
-  readonly wallMs: number;
-  readonly cpuMs: number;
-  /** The most the process held at once. */
-  readonly memoryMiB: number;
-  readonly output: string;
-}
 
 export interface Subject {
   readonly arguments: readonly string[];
   readonly url: string;
 }
 
+export interface SubjectRun {
+  readonly wallMs: number;
+  readonly output: string;
+}
+
+export interface WeighedRun extends SubjectRun {
+  readonly cpuMs: number;
+  /** The most the process held at once. */
+  readonly memoryMiB: number;
+}
+
 /** Runs a program in the workplace against the provider, from start to end. */
 export async function runSubject(subject: Subject, place: Workplace): Promise<SubjectRun> {
-  const usageFile = join(place.home, "usage.json");
   const start = performance.now();
-  const child = spawn(process.execPath, ["--import", reporter, ...subject.arguments], {
+  const child = spawn(process.execPath, subject.arguments, {
     cwd: place.project,
-    env: { ...place.environment(subject.url), BENCH_USAGE_FILE: usageFile },
+    env: place.environment(subject.url),
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
@@ -37,9 +38,16 @@ export async function runSubject(subject: Subject, place: Workplace): Promise<Su
   const code = await new Promise<number | null>((resolve) => child.on("close", resolve));
   const wallMs = performance.now() - start;
   if (code !== 0) throw new Error(`${subject.arguments.join(" ")} ended with ${code}: ${errors}${output}`);
+  return { wallMs, output };
+}
+
+/** The same, with what the process took; asking costs it a few milliseconds at its start. */
+export async function weighSubject(subject: Subject, place: Workplace): Promise<WeighedRun> {
+  const weighed = { ...subject, arguments: ["--import", reporter, ...subject.arguments] };
+  const run = await runSubject(weighed, place);
   // Written by report-usage.mjs in the shape used here.
-  const usage = JSON.parse(readFileSync(usageFile, "utf8")) as Pick<SubjectRun, "cpuMs" | "memoryMiB">;
-  return { wallMs, ...usage, output };
+  const usage = JSON.parse(readFileSync(place.usageFile, "utf8")) as Pick<WeighedRun, "cpuMs" | "memoryMiB">;
+  return { ...run, ...usage };
 }
 
 const reporter = new URL("subjects/report-usage.mjs", import.meta.url).href;

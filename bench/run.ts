@@ -3,12 +3,14 @@ import { benchAgentOverhead } from "./agent-overhead.ts";
 import { benchColdStart } from "./cold-start.ts";
 import { benchDefinitionLoading } from "./definition-loading.ts";
 import { benchFirstRequest } from "./first-request.ts";
+import { benchPromptCache } from "./prompt-cache.ts";
 
 const benches: ReadonlyMap<string, () => Promise<boolean>> = new Map([
   ["cold-start", benchColdStart],
   ["definition-loading", benchDefinitionLoading],
   ["agent-overhead", benchAgentOverhead],
   ["first-request", benchFirstRequest],
+  ["prompt-cache", benchPromptCache],
 ]);
 
 const names = process.argv.length > 2 ? process.argv.slice(2) : [...benches.keys()];

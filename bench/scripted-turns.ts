@@ -10,8 +10,8 @@ export function fileName(number: number): string {
 }
 
 /**
- * Answers by the prompt alone, so that one server serves any number of runs: `turns=N` calls Read N times and then
- * says DONE, `letters=N` is one answer of that length.
+ * Answers by the prompt alone, so that one server serves any number of runs: `turns=N` calls Read in N answers, `calls=K`
+ * times in each, and then says DONE; `letters=N` is one answer of that length.
  */
 export function answerScripted({ messages }: ModelRequest): StepAnswer {
   const prompt = firstText(messages);
@@ -21,7 +21,13 @@ export function answerScripted({ messages }: ModelRequest): StepAnswer {
   const folder = /\bfolder=(\S+)/.exec(prompt)?.[1] ?? "";
   const done = messages.filter(({ role }) => role === "assistant").length;
   if (done >= turns) return { text: "DONE" };
-  return { calls: [{ name: "Read", input: { file_path: `${folder}/${fileName(done)}` } }] };
+  const calls = Number(/\bcalls=(\d+)/.exec(prompt)?.[1] ?? 1);
+  return {
+    calls: Array.from({ length: calls }, (_, call) => ({
+      name: "Read",
+      input: { file_path: `${folder}/${fileName(done * calls + call)}` },
+    })),
+  };
 }
 
 function firstText(messages: readonly Message[]): string {

@@ -8,6 +8,8 @@ import { fileCount, fileName } from "./scripted-turns.ts";
 export interface Workplace extends Disposable {
   readonly home: string;
   readonly project: string;
+  /** Where a weighed process says what it took. */
+  readonly usageFile: string;
   environment(url: string): Readonly<Record<string, string | undefined>>;
 }
 
@@ -27,12 +29,15 @@ export function createWorkplace(): Workplace {
   git("init", "--quiet", "--initial-branch=main");
   git("add", ".");
   git("commit", "--quiet", "--message", "files");
+  const usageFile = join(home, "usage.json");
   return {
     home,
     project,
+    usageFile,
     environment: (url) => ({
       PATH: process.env["PATH"],
       HOME: home,
+      BENCH_USAGE_FILE: usageFile,
       ANTHROPIC_BASE_URL: url,
       ANTHROPIC_API_KEY: "none",
     }),

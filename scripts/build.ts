@@ -19,7 +19,7 @@ rmSync(`${root}/dist`, { recursive: true, force: true });
 await Promise.all([
   build({
     ...shared,
-    entryPoints: ["src/index.ts"],
+    entryPoints: { index: "src/index.ts", testing: "src/testing/index.ts" },
     outdir: "dist/lib",
     packages: "external",
     sourcemap: true,
@@ -29,12 +29,16 @@ await Promise.all([
     entryPoints: ["src/apps/cli/main.ts"],
     outdir: "dist/cli",
     minifySyntax: true,
+    // Less to read at each start; names stay, so that stack traces can be understood.
+    minifyWhitespace: true,
     // The CommonJS builds of some packages load their own parts in ways a bundler cannot follow.
     mainFields: ["module", "main"],
     // It finds its binary beside itself.
     external: ["@vscode/ripgrep"],
     legalComments: "linked",
-    banner: { js: 'import { createRequire as $r } from "node:module"; const require = $r(import.meta.url);' },
+    banner: {
+      js: 'import { createRequire as requireFrom__ } from "node:module"; const require = requireFrom__(import.meta.url);',
+    },
   }),
 ]);
 execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.types.json"], {

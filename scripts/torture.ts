@@ -30,7 +30,7 @@ while (kills.length < rounds) {
 const byMoment = killMoments.map(
   (moment) => `${moment} ${kills.filter((kill) => kill.moment === moment).length}`,
 );
-const interrupted = kills.filter((kill) => kill.interrupted > 0).length;
+const cutOff = kills.filter((kill) => kill.cutOff > 0).length;
 const torn = kills.filter((kill) => kill.torn).length;
 console.log(`Kills by moment: ${byMoment.join(", ")}.`);
-console.log(`${interrupted} left calls cut off, ${torn} a torn line. All ${runs} runs finished whole.`);
+console.log(`${cutOff} cut calls off, ${torn} left a torn line. All ${runs} runs finished whole.`);

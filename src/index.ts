@@ -1,4 +1,20 @@
 export type {
+  AssistantBlock,
+  AssistantMessage,
+  DocumentBlock,
+  ImageBlock,
+  Message,
+  TextBlock,
+  ToolResultBlock,
+  ToolUseBlock,
+  UserBlock,
+  UserMessage,
+} from "./conversation/message.ts";
+export type { ModelEvent } from "./conversation/model-event.ts";
+export type { PermissionDenial, RunEnding, RunEvent, RunTotals } from "./conversation/run-event.ts";
+export type { StopReason } from "./conversation/stop-reason.ts";
+export type { Price, Usage } from "./conversation/usage.ts";
+export type {
   AgentBehaviour,
   AgentDefinition,
   AgentEnding,
@@ -43,9 +59,11 @@ export {
 export { Fault, type FaultOptions, isFault } from "./foundation/fault.ts";
 export type { DocumentPath, Finding, Locate, Place, Problem, Severity } from "./foundation/problem.ts";
 export type { HookHandler, HookHandlerType, HookRule } from "./hooks/hook-config.ts";
-
+export type { Model, ModelFacts, ModelRequest, ServerTool, ToolSpecification } from "./model/model.ts";
 export type { AliasTable, AliasTarget } from "./model/model-aliases.ts";
+export { ModelFault, type ModelFaultCode, type ModelFaultOptions } from "./model/model-fault.ts";
 export { type ModelReference, parseModelReference } from "./model/model-reference.ts";
+export type { ApprovalAnswer, ApprovalRequest, Approver, AskingAgent } from "./permissions/approver.ts";
 export {
   formatRule,
   type PermissionRule,
@@ -56,7 +74,14 @@ export {
   type RuleSpecifier,
 } from "./permissions/parse-rule.ts";
 export type { PermissionMode } from "./permissions/permission-mode.ts";
+export type { Decided, RunPlan } from "./planning/run-plan.ts";
 export type { Plugin, PluginOrigin } from "./plugins/plugin.ts";
+export type { CanUseTool } from "./runtime/admit.ts";
+export { createRuntime, type Runtime } from "./runtime/create-runtime.ts";
+export type { RunHandle, RunResult } from "./runtime/run-handle.ts";
+export type { RunOptions, RuntimeOptions, SessionOptions } from "./runtime/runtime-options.ts";
+export type { Session } from "./runtime/session.ts";
+export type { OutputSchema } from "./runtime/typed-output.ts";
 export { type LoadedSettings, type LoadSettingsOptions, loadSettings } from "./settings/load-settings.ts";
 export type { MergedPermissions, MergedSettings } from "./settings/merge-settings.ts";
 export { createPaths, type Paths, type PathsInput } from "./settings/paths.ts";
@@ -76,7 +101,9 @@ export {
   type TrustStoreOptions,
 } from "./settings/trust.ts";
 export type { ToolEffect } from "./tools/builtin-tools.ts";
+export type { FileLedger } from "./tools/file-ledger.ts";
 export type { AvailableTool } from "./tools/match-tools.ts";
+export { defineTool, type Tool, type ToolContext, type ToolOutcome } from "./tools/tool.ts";
 export {
   type GrantedTool,
   type GrantRequest,
@@ -84,3 +111,4 @@ export {
   type SpawnRule,
   type ToolGrant,
 } from "./tools/tool-grants.ts";
+export type { HostQuestion, TodoItem, ToolHost } from "./tools/tool-host.ts";

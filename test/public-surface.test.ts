@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import packageJson from "../package.json" with { type: "json" };
 import * as surface from "../src/index.ts";
+import * as testing from "../src/testing/index.ts";
 import { ownImports } from "./import-rules.ts";
 import { projectRoot, readProjectFile } from "./project-files.ts";
 import { packageOf, readImports } from "./read-imports.ts";
@@ -12,12 +13,15 @@ import { packageOf, readImports } from "./read-imports.ts";
 /** A name added here is a promise to users: it stays until a major version. */
 const exportedNames = [
   "Fault",
+  "ModelFault",
   "builtinAgents",
   "createAgentCatalog",
   "createPaths",
   "createRegistry",
+  "createRuntime",
   "createTrustStore",
   "defineAgent",
+  "defineTool",
   "describeAgents",
   "discoverAgents",
   "formatRule",
@@ -32,8 +36,11 @@ const exportedNames = [
   "readSessionAgents",
 ];
 
+const testingNames = ["createFakeHost", "createScriptedModel", "describeModelContract", "startFakeProvider"];
+
 const exportMap = {
   ".": { types: "./dist/types/index.d.ts", default: "./dist/lib/index.js" },
+  "./testing": { types: "./dist/types/testing/index.d.ts", default: "./dist/lib/testing.js" },
   "./package.json": "./package.json",
 };
 
@@ -49,6 +56,10 @@ describe("the public surface is what is pinned here", () => {
     expect(Object.keys(surface).sort()).toEqual([...exportedNames].sort());
   });
 
+  test("the testing entry exports exactly the pinned names [MDL-5]", () => {
+    expect(Object.keys(testing).sort()).toEqual(testingNames);
+  });
+
   test("every file of the export map and of the types is there after a build", () => {
     const files = Object.values(exportMap).flatMap((entry) =>
       typeof entry === "string" ? [entry] : Object.values(entry),
@@ -61,6 +72,14 @@ describe("the public surface is what is pinned here", () => {
 describe("loading stays light", () => {
   test("the root entry pulls in exactly the pinned packages", () => {
     expect(packagesLoadedBy("src/index.ts")).toEqual(packagesOfRootEntry);
+  });
+
+  test("the testing entry pulls in no package, a test runner least of all", () => {
+    expect(packagesLoadedBy("src/testing/index.ts")).toEqual([]);
+  });
+
+  test("running brings the schema library, which is loaded with the first session", () => {
+    expect(packagesLoadedBy("src/runtime/open-session.ts")).toContain("zod");
   });
 
   test("the root entry never pulls in the command line or a terminal", () => {

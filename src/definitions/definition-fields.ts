@@ -1,7 +1,8 @@
 import type { Finding } from "../foundation/problem.ts";
 import type { AgentDefinition, WrittenField } from "./agent-definition.ts";
+import { addsUp, combineRepeated, combineSpellings } from "./combine-fields.ts";
 import { type DefinitionKey, definitionKeys, meaningOfKey, restrictingKeys } from "./definition-keys.ts";
-import { combineRepeated, fieldReaders } from "./field-readers.ts";
+import { fieldReaders } from "./field-readers.ts";
 import type { Frontmatter, FrontmatterField } from "./read-frontmatter.ts";
 
 /** The fields of a definition as understood, before a name and a source are settled. */
@@ -20,46 +21,55 @@ export function readDefinitionFields(frontmatter: Pick<Frontmatter, "fields" | "
   const fields: Partial<Record<DefinitionKey, unknown>> = {};
   const written: Record<string, WrittenField> = {};
   for (const key of definitionKeys) {
-    const field = chosen.get(key);
-    if (field === undefined) continue;
-    written[key] = { key: field.key, value: field.value, place: field.place };
-    const value = readField(key, field, findings);
-    const earlier = frontmatter.repeated.filter((other) => other.key === field.key);
-    const settled = earlier.reduceRight(
-      (later, other) => combineRepeated(key, readField(key, other, findings), later),
-      value,
-    );
+    const [first] = chosen.get(key) ?? [];
+    if (first === undefined) continue;
+    written[key] = { key: first.key, value: first.value, place: first.place };
+    const readers = (chosen.get(key) ?? []).map((field) => () => {
+      const all = [...frontmatter.repeated.filter((other) => other.key === field.key), field];
+      return combineRepeated(
+        key,
+        all.map((each) => readField(key, each, findings)),
+      );
+    });
+    const settled = combineSpellings(key, readers);
     if (settled !== undefined) fields[key] = settled;
   }
   // The readers return exactly the type of their field; the table cannot express that per key.
   return { fields: fields as DefinitionFields, written, findings };
 }
 
-/** Which written field stands for which canonical one: the exact spelling wins over a misspelt one. */
+/** Which written fields stand for which canonical one: the exact spelling first, then misspelt ones. */
 function chooseFields(
   fields: ReadonlyMap<string, FrontmatterField>,
   findings: Finding[],
-): ReadonlyMap<DefinitionKey, FrontmatterField> {
-  const chosen = new Map<DefinitionKey, FrontmatterField>();
+): ReadonlyMap<DefinitionKey, readonly FrontmatterField[]> {
+  const chosen = new Map<DefinitionKey, readonly FrontmatterField[]>();
   for (const field of fields.values()) {
     const meaning = meaningOfKey(field.key);
-    if (meaning.type === "known") chosen.set(meaning.key, field);
+    if (meaning.type === "known") chosen.set(meaning.key, [field]);
   }
   for (const field of fields.values()) {
     const meaning = meaningOfKey(field.key);
     if (meaning.type === "unknown") findings.push(unknownKey(field.key, meaning.nearest));
     if (meaning.type !== "misspelt") continue;
-    const taken = chosen.has(meaning.key);
-    if (!taken) chosen.set(meaning.key, field);
-    findings.push({
-      severity: "warning",
-      code: "misspelt-key",
-      message: `\`${field.key}\` is not a field of an agent; ${taken ? `\`${meaning.key}\` is there too, so it was ignored` : `it was read as \`${meaning.key}\``}.`,
-      advice: `Write \`${meaning.key}\`.`,
-      path: [field.key],
-    });
+    const before = chosen.get(meaning.key) ?? [];
+    chosen.set(meaning.key, [...before, field]);
+    findings.push(misspeltKey(field.key, meaning.key, before[0]?.key));
   }
   return chosen;
+}
+
+function misspeltKey(key: string, meant: DefinitionKey, first: string | undefined): Finding {
+  const effect = addsUp(meant) ? "both hold" : "it counts only where that says nothing";
+  const reading =
+    first === undefined ? `it was read as \`${meant}\`` : `\`${first}\` is there too; ${effect}`;
+  return {
+    severity: "warning",
+    code: "misspelt-key",
+    message: `\`${key}\` is not a field of an agent; ${reading}.`,
+    advice: first === undefined ? `Write \`${meant}\`.` : `Keep one of the two, as \`${meant}\`.`,
+    path: [key],
+  };
 }
 
 function unknownKey(key: string, nearest: DefinitionKey | undefined): Finding {

@@ -50,8 +50,8 @@ export type KeyMeaning =
 export function meaningOfKey(written: string): KeyMeaning {
   const exact = canonical.get(written);
   if (exact !== undefined) return { type: "known", key: exact };
-  const misspelt = spellings.get(bareKey(written));
-  if (misspelt !== undefined) return { type: "misspelt", key: misspelt };
+  const misspelt = spellings.get(bareKey(written)) ?? nearestName(written, restrictingKeys, 1);
+  if (misspelt !== undefined) return { type: "misspelt", key: misspelt as DefinitionKey };
   const nearest = nearestName(written, definitionKeys);
   return nearest === undefined ? { type: "unknown" } : { type: "unknown", nearest: nearest as DefinitionKey };
 }
@@ -64,8 +64,16 @@ const spellings: ReadonlyMap<string, DefinitionKey> = new Map<string, Definition
   ["allowedtools", "tools"],
   ["allowtools", "tools"],
   ["toolsallowed", "tools"],
+  ["availabletools", "tools"],
+  ["disallowed", "disallowedTools"],
+  ["disallowtools", "disallowedTools"],
+  ["toolsdisallowed", "disallowedTools"],
   ["deniedtools", "disallowedTools"],
+  ["denytools", "disallowedTools"],
+  ["toolsdenied", "disallowedTools"],
   ["disabledtools", "disallowedTools"],
+  ["excludedtools", "disallowedTools"],
+  ["excludetools", "disallowedTools"],
   ["forbiddentools", "disallowedTools"],
   ["blockedtools", "disallowedTools"],
   ["mcpserver", "mcpServers"],

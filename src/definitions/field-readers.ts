@@ -1,11 +1,13 @@
+import { isRecord } from "../foundation/json-value.ts";
 import type { Finding } from "../foundation/problem.ts";
 import { readHooks } from "../hooks/hook-config.ts";
-import { parsePermissionMode, permissionModes } from "../permissions/permission-mode.ts";
-import { rejoinEntries, splitEntries } from "../tools/list-field.ts";
+import { parseModeLoosely } from "../permissions/compare-modes.ts";
+import { permissionModes } from "../permissions/permission-mode.ts";
 import type { AgentMcpServer, MemoryScope } from "./agent-definition.ts";
 import type { DefinitionKey } from "./definition-keys.ts";
 import { readMcpServersField } from "./mcp-servers-field.ts";
-import { type FrontmatterField, isMapping } from "./read-frontmatter.ts";
+import type { FrontmatterField } from "./read-frontmatter.ts";
+import { readDisallowedTools, readTools } from "./tool-list-fields.ts";
 
 export interface FieldReport {
   readonly report: (severity: "warning" | "note", code: string, message: string, advice?: string) => void;
@@ -51,20 +53,6 @@ export const fieldReaders: Readonly<Record<DefinitionKey, FieldReader>> = {
   forkContext: { expected: "Write true or false.", read: readBoolean },
 };
 
-/** Of a limit that stands twice, the narrower meaning holds; elsewhere the later one. */
-export function combineRepeated(key: DefinitionKey, earlier: unknown, later: unknown): unknown {
-  if (key === "tools" && isList(earlier))
-    return isList(later) ? later.filter((entry) => earlier.includes(entry)) : earlier;
-  if (key === "disallowedTools" && isList(earlier))
-    return isList(later) ? [...new Set([...earlier, ...later])] : earlier;
-  if (key === "isolation") return later ?? earlier;
-  return later ?? earlier;
-}
-
-function isList(value: unknown): value is readonly unknown[] {
-  return Array.isArray(value);
-}
-
 function readName(field: FrontmatterField, to: FieldReport): string | undefined {
   if (field.value === null) return undefined;
   if (typeof field.value === "string") return field.value.trim();
@@ -93,57 +81,19 @@ function proseOf(field: FrontmatterField): string {
   return field.value === null || field.value === undefined ? "" : field.text;
 }
 
-function readTools(field: FrontmatterField, to: FieldReport): readonly string[] | undefined {
-  if (field.value === null) {
-    to.report(
-      "warning",
-      "empty-tools",
-      "`tools` is empty, so the agent gets all tools.",
-      "Name the tools, write `[]` for none, or remove the key.",
-    );
-    return undefined;
-  }
-  const word = typeof field.value === "string" ? field.value.trim().toLowerCase() : "";
-  if (word === "all" || word === "all tools" || word === "none") {
-    const clear = word === "none" ? "[]" : '"*"';
-    to.report(
-      "warning",
-      "tools-word",
-      `\`tools: ${word}\` was read as \`${clear}\`.`,
-      `Write \`tools: ${clear}\`.`,
-    );
-    return word === "none" ? [] : undefined;
-  }
-  const entries = readToolList(field, to);
-  return entries?.includes("*") ? undefined : entries;
-}
-
-function readDisallowedTools(field: FrontmatterField, to: FieldReport): readonly string[] | undefined {
-  return field.value === null ? undefined : readToolList(field, to);
-}
-
-function readToolList(field: FrontmatterField, to: FieldReport): readonly string[] | undefined {
-  const { value } = field;
-  if (typeof value === "string") {
-    return /^\[[^\]]*$/.test(value) ? to.unreadable("a bracket is never closed") : splitEntries(value);
-  }
-  if (!Array.isArray(value))
-    return to.unreadable(isMapping(value) ? "it is a mapping, not a list" : "it is not a list");
-  const flat: unknown[] = value.flat(3);
-  if (!flat.every((entry) => typeof entry === "string"))
-    return to.unreadable("an entry of the list is not a text");
-  return rejoinEntries(flat).flatMap((entry) => (entry.includes(",") ? splitEntries(entry) : [entry]));
-}
-
 function readNames(field: FrontmatterField, to: FieldReport): readonly string[] | undefined {
   const { value } = field;
   if (value === null) return undefined;
   if (typeof value === "string") return splitNames(value);
   if (!Array.isArray(value)) return to.unreadable("it is not a list");
-  return value
+  const names = value
     .flat(3)
-    .filter((entry) => typeof entry === "string")
-    .flatMap(splitNames);
+    .map((entry: unknown) => (isRecord(entry) && Object.hasOwn(entry, "name") ? entry["name"] : entry));
+  if (names.some((name) => typeof name !== "string" && name !== null)) {
+    const message = `An entry of \`${field.key}\` is not a name; it was left out.`;
+    to.report("warning", "unreadable-field", message, fieldReaders.skills.expected);
+  }
+  return names.filter((name) => typeof name === "string").flatMap(splitNames);
 }
 
 function splitNames(text: string): string[] {
@@ -168,12 +118,14 @@ function readText(field: FrontmatterField, to: FieldReport): string | undefined 
 function readMode(field: FrontmatterField, to: FieldReport): string | undefined {
   if (field.value === null) return undefined;
   if (typeof field.value !== "string") return to.unreadable("it is not one word");
-  const mode = parsePermissionMode(field.value.trim());
-  if (mode === undefined) {
+  const written = field.value.trim();
+  const mode = parseModeLoosely(written);
+  if (mode !== written && written !== "manual") {
+    const effect = mode === undefined ? "the agent keeps its parent's mode" : `it was read as ${mode}`;
     to.report(
       "warning",
       "unknown-permission-mode",
-      `There is no permission mode ${JSON.stringify(field.value)}; the agent keeps its parent's mode.`,
+      `There is no permission mode ${JSON.stringify(written.slice(0, 80))}; ${effect}.`,
       fieldReaders.permissionMode.expected,
     );
   }
@@ -235,10 +187,15 @@ function readEffort(field: FrontmatterField, to: FieldReport): string | number |
 }
 
 function readIsolation(field: FrontmatterField, to: FieldReport): string | undefined {
-  if (field.value === null || field.value === false || field.value === "none") return undefined;
+  if (field.value === null || field.value === false) return undefined;
+  if (field.value === true) {
+    const message = "`isolation: true` was read as `worktree`, the one isolation there is.";
+    to.report("warning", "unknown-isolation", message, fieldReaders.isolation.expected);
+    return "worktree";
+  }
   if (typeof field.value !== "string") return to.unreadable("it is not one word");
   const word = field.value.trim();
-  if (word === "") return undefined;
+  if (word === "" || word === "none") return undefined;
   if (word !== "worktree") {
     to.report(
       "warning",

@@ -1,5 +1,5 @@
 import type { Place } from "../foundation/problem.ts";
-import { meaningOfKey, proseKeys } from "./definition-keys.ts";
+import { meaningOfKey, proseKeys, restrictingKeys } from "./definition-keys.ts";
 
 /** One top-level key of a frontmatter with all lines that belong to it. */
 export interface FrontmatterEntry {
@@ -18,7 +18,7 @@ export interface EntriesReading {
   readonly stray: readonly number[];
 }
 
-const keyLine = /^(["']?)([A-Za-z_][\w.-]*(?: [A-Za-z][\w-]*)?)\1[ \t]*:(?:[ \t]+(.*)|)$/;
+const keyLine = /^(["']?)([A-Za-z_][\w.-]*(?: [A-Za-z][\w-]*)?)\1[ \t]*:(?:\s+(.*)|)$/;
 /** `name:value` without the blank; only believed for known keys. */
 const tightKeyLine = /^([A-Za-z_][\w-]*):(\S.*)$/;
 /** Speakers and headings of example dialogues that people paste below a description. */
@@ -29,12 +29,17 @@ const dialogueWord =
 export function splitEntriesByKey(lines: readonly string[]): EntriesReading {
   const entries: { key: string; head: string; below: string[]; index: number }[] = [];
   const stray: number[] = [];
+  let openQuote: string | undefined;
   for (const [index, line] of lines.entries()) {
     const current = entries.at(-1);
-    const start = startOfEntry(line, current?.key);
-    if (start !== undefined) entries.push({ ...start, below: [], index });
-    else if (current !== undefined) current.below.push(line);
-    else if (line.trim() !== "" && !line.startsWith("#")) stray.push(index);
+    const start = startOfEntry(line, current?.key, openQuote) ?? startOfSlippedEntry(line, current);
+    if (start !== undefined) {
+      entries.push({ ...start, below: [], index });
+      openQuote = /^(["'])(?!.*\1$)/.exec(start.head)?.[1];
+    } else if (current !== undefined) {
+      current.below.push(line);
+      if (openQuote !== undefined && line.trimEnd().endsWith(openQuote)) openQuote = undefined;
+    } else if (line.trim() !== "" && !line.startsWith("#")) stray.push(index);
   }
   return { entries, stray };
 }
@@ -42,6 +47,7 @@ export function splitEntriesByKey(lines: readonly string[]): EntriesReading {
 function startOfEntry(
   line: string,
   currentKey: string | undefined,
+  openQuote?: string,
 ): { key: string; head: string } | undefined {
   const match = keyLine.exec(line);
   if (match === null) {
@@ -53,7 +59,21 @@ function startOfEntry(
   const start = { key, head: (match[3] ?? "").trim() };
   if (meaningOfKey(key).type !== "unknown") return start;
   if (currentKey === undefined || !isProse(currentKey)) return start;
-  return looksLikeField(key) ? start : undefined;
+  return openQuote === undefined && looksLikeField(key) ? start : undefined;
+}
+
+/** A key that slipped to the right by a few blanks: the first one, or a limit that would drown in the text above it. */
+function startOfSlippedEntry(
+  line: string,
+  current: Pick<FrontmatterEntry, "key" | "head"> | undefined,
+): { key: string; head: string } | undefined {
+  if (!/^ {1,3}[A-Za-z]/.test(line)) return undefined;
+  const start = startOfEntry(line.trimStart(), undefined);
+  const meaning = start === undefined ? undefined : meaningOfKey(start.key);
+  if (start === undefined || meaning?.type !== "known") return undefined;
+  if (current === undefined) return start;
+  const isPlainProse = isProse(current.key) && /^[^|>"'[{]/.test(current.head);
+  return isPlainProse && restrictingKeys.has(meaning.key) ? start : undefined;
 }
 
 function isProse(key: string): boolean {

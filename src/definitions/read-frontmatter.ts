@@ -3,6 +3,8 @@ import type { Locate, Place, Problem } from "../foundation/problem.ts";
 import { meaningOfKey } from "./definition-keys.ts";
 import { type FrontmatterBlock, splitFrontmatter } from "./frontmatter-block.ts";
 import { type FrontmatterEntry, placeOfEntry, splitEntriesByKey } from "./frontmatter-entries.ts";
+import { locateBelow } from "./locate-below.ts";
+import { readPlainFrontmatter } from "./plain-frontmatter.ts";
 import { type RepairedValue, repairEntry } from "./repair-entry.ts";
 
 /** One field as written; `unreadable` when even the repair step could not tell what it says. */
@@ -40,7 +42,9 @@ export function readFrontmatter(text: string): Frontmatter {
     return emptyFrontmatter("too-large", { line: block.firstLine, column: 1 });
   }
   const { entries } = splitEntriesByKey(block.lines);
-  const strict = loadStrictly(source);
+  const plain = readPlainFrontmatter(block.lines);
+  const strict: StrictReading =
+    plain === undefined ? loadStrictly(source) : { type: "mapping", value: plain };
   return strict.type === "mapping"
     ? fromStrictYaml(strict.value, entries, block)
     : fromRepairedEntries(entries, block, strict);
@@ -107,6 +111,7 @@ function fromRepairedEntries(
       ...(reading.type === "unreadable" ? { unreadable: reading.because } : {}),
     });
   }
+  problems.push(...hashProblems(fields, block));
   if (problems.length === 0 && strict.type === "failed") {
     const place = {
       line: block.firstLine + Math.min(strict.line, block.lines.length),
@@ -160,7 +165,7 @@ function hashProblems(fields: ReadonlyMap<string, FrontmatterField>, block: Bloc
   const line = block.lines[field.place.line - block.firstLine] ?? "";
   const plain = /^description[ \t]*:[ \t]*[^"'|>\s[{&*!]/.test(line);
   const hash = line.search(/[ \t]#/);
-  if (!plain || hash === -1) return [];
+  if (!plain || hash === -1 || field.value.includes(line.slice(hash + 1).trim())) return [];
   return [
     {
       severity: "warning",
@@ -195,20 +200,14 @@ function createLocate(
   return ([first, ...deeper]) => {
     const field = fields.get(String(first));
     if (field === undefined) return { line: Math.max(1, block.firstLine - 1), column: 1, length: 3 };
-    const entry = entries.find((candidate) => candidate.key === field.key);
-    let place = field.place;
-    let from = 0;
-    for (const segment of deeper) {
-      if (typeof segment !== "string" || entry === undefined) continue;
-      const at = entry.below.findIndex(
-        (line, index) => index >= from && line.trimStart().replace(/^- /, "").startsWith(`${segment}:`),
-      );
-      if (at === -1) break;
-      from = at + 1;
-      const column = (entry.below[at] ?? "").indexOf(segment) + 1 + block.indent;
-      place = { line: block.firstLine + entry.index + 1 + at, column, length: segment.length };
-    }
-    return place;
+    const entry = entries.findLast((candidate) => candidate.key === field.key);
+    const below = entry === undefined ? undefined : locateBelow(entry.below, deeper);
+    if (entry === undefined || below === undefined) return field.place;
+    return {
+      line: block.firstLine + entry.index + 1 + below.line,
+      column: below.column + 1 + block.indent,
+      length: below.length,
+    };
   };
 }
 

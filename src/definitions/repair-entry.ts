@@ -8,7 +8,7 @@ export type RepairedValue =
   | { readonly type: "repaired"; readonly value: unknown; readonly because: string; readonly advice: string }
   | { readonly type: "unreadable"; readonly because: string };
 
-/** Reads an entry as YAML, then with tabs expanded, then as the plain text or list it evidently is. */
+/** Reads an entry as YAML, then with its indentation mended, then as the plain text or list it evidently is. */
 export function repairEntry(entry: FrontmatterEntry): RepairedValue {
   const lines = [`${entry.key}: ${entry.head}`, ...entry.below];
   const clean = loadEntry(lines.join("\n"));
@@ -20,6 +20,8 @@ export function repairEntry(entry: FrontmatterEntry): RepairedValue {
       return { type: "repaired", value: expanded.value, because, advice: "Indent with blanks." };
     }
   }
+  const enclosed = asEnclosed(entry);
+  if (enclosed !== undefined) return enclosed;
   if (isProse(entry.key)) return asText(entry);
   return withoutStrayLines(entry) ?? asList(entry) ?? asText(entry);
 }
@@ -27,6 +29,15 @@ export function repairEntry(entry: FrontmatterEntry): RepairedValue {
 function isProse(key: string): boolean {
   const meaning = meaningOfKey(key);
   return meaning.type === "unknown" || proseKeys.has(meaning.key);
+}
+
+/** Brackets and quotes tell where a value ends, also when its last lines stand at the left margin. */
+function asEnclosed({ key, head, below }: FrontmatterEntry): RepairedValue | undefined {
+  if (!/^["'[{]/.test(head)) return undefined;
+  const reading = loadEntry([`${key}: ${head}`, ...below.map((line) => `  ${expandTabs(line)}`)].join("\n"));
+  if (reading === undefined) return undefined;
+  const because = "the value goes on in lines that are not indented; they were taken as part of it.";
+  return { type: "repaired", value: reading.value, because, advice: "Indent them by two blanks." };
 }
 
 /** Text at the left margin below a one-word field belongs to nothing; the field itself is still clear. */
@@ -64,7 +75,7 @@ function asList(entry: FrontmatterEntry): RepairedValue | undefined {
   const lines = entry.below.filter((line) => line.trim() !== "" && !line.trimStart().startsWith("#"));
   if (entry.head !== "" || lines.length === 0 || !lines.every((line) => /^\s*-\s+\S/.test(line)))
     return undefined;
-  const value = lines.map((line) => unquote(line.replace(/^\s*-\s+/, "").trim()));
+  const value = lines.map((line) => unquote(withoutComment(line.replace(/^\s*-\s+/, "").trim())));
   const because = "the list is not valid YAML; its lines were read as they stand.";
   return {
     type: "repaired",
@@ -74,9 +85,18 @@ function asList(entry: FrontmatterEntry): RepairedValue | undefined {
   };
 }
 
+/** A parenthesis that closes after the hash means that the hash is part of the entry. */
+function withoutComment(text: string): string {
+  const at = text.search(/\s#/);
+  return at === -1 || text.includes(")", at) ? text : text.slice(0, at).trimEnd();
+}
+
 function asText(entry: FrontmatterEntry): RepairedValue {
   const isBlockScalar = /^[|>][-+0-9]*$/.test(entry.head);
-  const parts = [isBlockScalar ? "" : entry.head, ...entry.below.map((line) => line.trim())];
+  // What follows the text at the left margin behind a hash is a comment on the next key.
+  const last = entry.below.findLastIndex((line) => line.trim() !== "" && !line.startsWith("#"));
+  const below = entry.below.slice(0, last + 1).map((line) => line.trim());
+  const parts = [isBlockScalar ? "" : entry.head, ...below];
   const text = unquote(parts.join("\n").trim());
   if (isStructure(entry)) {
     return { type: "unreadable", because: "it holds nested keys that are not valid YAML" };
@@ -89,13 +109,13 @@ function isStructure(entry: FrontmatterEntry): boolean {
   if (isProse(entry.key)) return false;
   const meaning = meaningOfKey(entry.key);
   if (meaning.type !== "unknown" && (meaning.key === "hooks" || meaning.key === "mcpServers")) return true;
-  if (entry.head !== "") return entry.head.startsWith("{") || isOpenList(entry.head);
+  if (entry.head !== "") return entry.head.startsWith("{") || isOpenList([entry.head, ...entry.below]);
   return entry.below.some((line) => /^\s+(?:- )?["']?[\w.-]+["']?:(?:\s|$)/.test(line));
 }
 
 /** `[Beta] Handles refunds` is text; `["Read", "Grep"` is a list that was never closed. */
-function isOpenList(head: string): boolean {
-  return head.startsWith("[") && !head.includes("]");
+function isOpenList(lines: readonly string[]): boolean {
+  return lines[0]?.startsWith("[") === true && !lines.some((line) => line.includes("]"));
 }
 
 function explain(entry: FrontmatterEntry, text: string): { because: string; advice: string } {
@@ -125,10 +145,12 @@ function explain(entry: FrontmatterEntry, text: string): { because: string; advi
   return { because: "the value is not valid YAML; it was read as plain text.", advice: quoted };
 }
 
-/** Takes off one pair of quotes around the whole text. */
+/** Takes off one pair of quotes around the whole text, or the one quote that was opened and never closed. */
 function unquote(text: string): string {
   const quote = text[0];
-  if (text.length < 2 || (quote !== '"' && quote !== "'") || !text.endsWith(quote)) return text;
+  if (text.length < 2 || (quote !== '"' && quote !== "'")) return text;
+  if (!text.includes(quote, 1)) return text.slice(1);
+  if (!text.endsWith(quote)) return text;
   const inner = text.slice(1, -1);
   return quote === '"' ? inner.replaceAll('\\"', '"') : inner.replaceAll("''", "'");
 }

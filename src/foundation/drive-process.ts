@@ -36,6 +36,8 @@ export interface ProcessEnding {
   readonly stopped: boolean;
   /** Processes it had left in its group, which were ended too. */
   readonly leftBehind: number;
+  /** Somebody outside the group, a daemon, still held its output when it was given up. */
+  readonly isHeld?: boolean;
   readonly report: string;
 }
 
@@ -157,14 +159,15 @@ async function follow(child: ChildProcess, { request, cause, streams }: Followin
   }
   if (why !== "exit") await endProcessGroup(child.pid, { graceMs });
   await within(exited, graceMs + 1_000);
-  const leftBehind = await endLeftovers(child.pid, streams, { graceMs, drainMs: request.drainMs ?? 250 });
+  const left = await endLeftovers(child.pid, streams, { graceMs, drainMs: request.drainMs ?? 250 });
   return {
     ...(child.exitCode === null ? {} : { exitCode: child.exitCode }),
     ...(child.signalCode === null ? {} : { signal: child.signalCode }),
     timedOut: why === "time",
     aborted: why === "abort",
     stopped: why === "stop",
-    leftBehind,
+    leftBehind: left.members,
+    ...(left.isHeld ? { isHeld: true } : {}),
     report: streams.report(),
   };
 }
@@ -190,13 +193,13 @@ async function endLeftovers(
   leader: number,
   streams: Streams,
   { graceMs, drainMs }: { readonly graceMs: number; readonly drainMs: number },
-): Promise<number> {
+): Promise<{ readonly members: number; readonly isHeld: boolean }> {
   const closedInTime = await within(streams.closed, drainMs);
-  const left = closedInTime && !groupAnswers(leader) ? 0 : findGroupMembers(leader).length;
-  if (left > 0) await endProcessGroup(leader, { graceMs });
-  if (!closedInTime) await within(streams.closed, drainMs);
+  const members = closedInTime && !groupAnswers(leader) ? 0 : findGroupMembers(leader).length;
+  if (members > 0) await endProcessGroup(leader, { graceMs });
+  const closed = closedInTime || (await within(streams.closed, drainMs));
   for (const readable of streams.readables) readable.destroy();
-  return left;
+  return { members, isHeld: !closed };
 }
 
 async function within(promise: Promise<unknown>, limitMs: number): Promise<boolean> {

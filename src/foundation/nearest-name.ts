@@ -1,11 +1,15 @@
-/** The known name a person most likely meant, if one is close enough to be worth saying. */
-export function nearestName(name: string, known: Iterable<string>): string | undefined {
+/** The known name a person most likely meant, if one is close enough to be worth saying, at most `slips` changes away. */
+export function nearestName(
+  name: string,
+  known: Iterable<string>,
+  slips = Number.POSITIVE_INFINITY,
+): string | undefined {
   const wanted = bare(name);
   let best: { name: string; distance: number } | undefined;
   for (const candidate of known) {
     const other = bare(candidate);
     if (other === wanted) return candidate;
-    const limit = Math.max(1, Math.floor(Math.min(wanted.length, other.length) / 3));
+    const limit = Math.min(slips, Math.max(1, Math.floor(Math.min(wanted.length, other.length) / 3)));
     const distance = editDistance(
       wanted,
       other,

@@ -32,7 +32,9 @@ export interface EventOutcome extends CommonOutcome {
   readonly updatedOutput?: string;
 }
 
-export type HookOutcome<Event extends FiredEvent = FiredEvent> = Event extends "PreToolUse" | "PermissionRequest"
+export type HookOutcome<Event extends FiredEvent = FiredEvent> = Event extends
+  | "PreToolUse"
+  | "PermissionRequest"
   ? CallOutcome
   : EventOutcome;
 
@@ -42,7 +44,9 @@ export type HookOutcome<Event extends FiredEvent = FiredEvent> = Event extends "
  */
 export function aggregateCall(results: readonly HookResult[]): CallOutcome {
   const answers = answersOf(results);
-  const broken = results.filter(({ reading, toleratesFailure }) => reading.type === "failed" && !toleratesFailure);
+  const broken = results.filter(
+    ({ reading, toleratesFailure }) => reading.type === "failed" && !toleratesFailure,
+  );
   const type = broken.length > 0 ? "deny" : strictest(answers);
   const reasons =
     broken.length > 0
@@ -56,7 +60,10 @@ export function aggregateCall(results: readonly HookResult[]): CallOutcome {
   const [first, ...others] = changes;
   const ignored = others
     .filter(({ input }) => JSON.stringify(input) !== JSON.stringify(first?.input))
-    .map(({ name }) => `The ${name} changed the input too; only the first change counts, that of the ${first?.name}.`);
+    .map(
+      ({ name }) =>
+        `The ${name} changed the input too; only the first change counts, that of the ${first?.name}.`,
+    );
   return {
     type,
     ...common(results, reasons),
@@ -72,7 +79,10 @@ export function aggregateEvent(results: readonly HookResult[]): EventOutcome {
   const changed = answers.find(({ updatedOutput }) => updatedOutput !== undefined)?.updatedOutput;
   return {
     blocked: blocking.length > 0,
-    ...common(results, blocking.flatMap(({ because }) => because ?? [])),
+    ...common(
+      results,
+      blocking.flatMap(({ because }) => because ?? []),
+    ),
     ...(changed === undefined ? {} : { updatedOutput: changed }),
   };
 }

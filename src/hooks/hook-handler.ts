@@ -121,6 +121,7 @@ const fields: ReadonlyMap<string, FieldRule> = new Map<string, FieldRule>([
   ["if", { read: textOrNothing, expected: "a text" }],
   ["timeout", { read: secondsOrNothing, expected: "a number of seconds above 0" }],
   ["async", { read: flagOrNothing, expected: "true or false", types: ["command"] }],
+  ["asyncRewake", { read: flagOrNothing, expected: "true or false", types: ["command"] }],
   ["shell", { read: oneOf(["bash", "powershell"]), expected: '"bash" or "powershell"', types: ["command"] }],
   [
     "onFailure",

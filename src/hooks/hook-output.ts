@@ -1,5 +1,5 @@
 import { isRecord, isUnreasonablyLarge, type JsonRecord, kindOf, shown } from "../foundation/json-value.ts";
-import { blockingAnswer, blockEffects, type HookAnswer, type HookReading } from "./hook-answer.ts";
+import { blockEffects, blockingAnswer, type HookAnswer, type HookReading } from "./hook-answer.ts";
 import type { FiredEvent } from "./hook-input.ts";
 
 /** How a command ended, and what it wrote. */
@@ -31,6 +31,7 @@ export function readCommandOutput(event: FiredEvent, output: CommandOutput): Hoo
 
 /** Reads what was printed, or what a server answered: JSON where it begins with a brace, else plain text. */
 export function readPrinted(event: FiredEvent, text: string, truncated: boolean): HookReading {
+  if (truncated) return failed(`it printed more than ${text.length} characters, which is no answer`);
   if (!looksLikeJson(text)) {
     const context = text.trim();
     return answer(context !== "" && takesPlainText.has(event) ? { context } : {});
@@ -39,8 +40,7 @@ export function readPrinted(event: FiredEvent, text: string, truncated: boolean)
   try {
     value = JSON.parse(text);
   } catch {
-    const why = truncated ? "it printed more than fits, so its JSON is cut" : "its JSON is not complete";
-    return failed(`${why}: ${brief(text)}`);
+    return failed(`it printed JSON that is not complete: ${brief(text)}`);
   }
   return readAnswer(event, value);
 }
@@ -101,7 +101,8 @@ function readDecision(event: FiredEvent, value: JsonRecord, specific: JsonRecord
   const written = given ?? value["decision"];
   if (!isGiven(written)) return {};
   const verdict = words.get(written);
-  if (verdict === undefined) return `it decides ${shown(written)}; the words are allow, ask, deny, approve, block`;
+  if (verdict === undefined)
+    return `it decides ${shown(written)}; the words are allow, ask, deny, approve, block`;
   const because = textIn(specific["permissionDecisionReason"]) ?? textIn(value["reason"]);
   if (verdict === "deny") return blockingAnswer(event, because ?? "the hook gave no reason");
   if (blockEffects[event] !== "deny") return {};
@@ -127,9 +128,7 @@ function readTexts(value: JsonRecord, specific: JsonRecord): HookAnswer {
   return {
     ...(context === undefined ? {} : { context }),
     ...(systemMessage === undefined ? {} : { systemMessage }),
-    ...(value["continue"] === false
-      ? { stop: textIn(value["stopReason"]) ?? "a hook ended the run" }
-      : {}),
+    ...(value["continue"] === false ? { stop: textIn(value["stopReason"]) ?? "a hook ended the run" } : {}),
   };
 }
 
@@ -161,7 +160,8 @@ export function readModelAnswer(event: FiredEvent, text: string): HookReading {
   if (reading.type === "failed" || reading.answer.verdict !== "allow") {
     const saysNothing = reading.type === "answer" && Object.keys(reading.answer).length === 0;
     if (!saysNothing) return reading;
-    if (value["decision"] !== "approve") return failed(`the model did not say whether it is ok: ${brief(text)}`);
+    if (value["decision"] !== "approve")
+      return failed(`the model did not say whether it is ok: ${brief(text)}`);
   }
   return answer({});
 }

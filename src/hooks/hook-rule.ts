@@ -18,6 +18,8 @@ export interface HookHandler {
   /** Seconds, as written. */
   readonly timeout?: number;
   readonly async?: boolean;
+  /** Like `async`, and its exit with code 2 tells the model. */
+  readonly asyncRewake?: boolean;
   readonly shell?: "bash" | "powershell";
   readonly onFailure?: "continue" | "block";
   readonly statusMessage?: string;

@@ -20,7 +20,10 @@ export function matchSubject(matcher: string | undefined, subject: string): Subj
     const listed = written.split(/[|,]/).map((name) => name.trim());
     return listed.some((name) => names.includes(name)) ? "match" : "no-match";
   }
-  return testBounded(written, names.map((name) => name.slice(0, subjectLimit)));
+  return testBounded(
+    written,
+    names.map((name) => name.slice(0, subjectLimit)),
+  );
 }
 
 /** The tool that starts agents has had two names; people's files use both. */

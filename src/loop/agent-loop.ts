@@ -69,6 +69,7 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
       const message = withReminder({ role: "user", content }, input);
       yield* add(conversation, message, "tool-results", results.data);
       signal.throwIfAborted();
+      if (ports.isStopped?.() === true) return { status: "stopped", reason: "stopped_by_person" };
       if (ports.isFinished?.() === true) return { status: "completed", reason: "output_given" };
       continue;
     }

@@ -1,6 +1,5 @@
 import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
 import type { PermissionDenial, RunEvent } from "../conversation/run-event.ts";
-import { sleep } from "../foundation/abort.ts";
 import { type AsyncQueue, createAsyncQueue } from "../foundation/async-queue.ts";
 import { isFault } from "../foundation/fault.ts";
 import type { ToolOutcome } from "../tools/tool.ts";
@@ -107,25 +106,22 @@ async function runTool({ call, tool, input }: AdmittedCall, work: Work): Promise
 
 /** Waits for the tool; once the run is stopped, only a little longer. */
 async function settleWithin(running: Promise<ToolOutcome>, signal: AbortSignal): Promise<ToolOutcome> {
-  const end = new AbortController();
-  const abandoned = waitForAbort(signal, end.signal).then(() => interrupted());
+  let timer: NodeJS.Timeout | undefined;
+  let leaveSoon: (() => void) | undefined;
+  const abandoned = new Promise<ToolOutcome>((resolve) => {
+    leaveSoon = () => {
+      timer = setTimeout(() => resolve(interrupted()), graceMs);
+    };
+    if (signal.aborted) leaveSoon();
+    else signal.addEventListener("abort", leaveSoon, { once: true });
+  });
   try {
     return await Promise.race([running, abandoned]);
   } finally {
-    end.abort();
+    if (leaveSoon !== undefined) signal.removeEventListener("abort", leaveSoon);
+    clearTimeout(timer);
     running.catch(() => undefined);
   }
-}
-
-/** Resolves some time after the first signal is aborted; gives up quietly with the second. */
-async function waitForAbort(signal: AbortSignal, end: AbortSignal): Promise<void> {
-  const never = new Promise<void>(() => undefined);
-  const aborted = new Promise<void>((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true, signal: end });
-  });
-  await aborted;
-  await sleep(graceMs, end).catch(() => never);
 }
 
 function interrupted(): ToolOutcome {

@@ -4,7 +4,8 @@ import type { Tool, ToolContext } from "../tools/tool.ts";
 
 export type Admission =
   | { readonly type: "allowed"; readonly input: unknown }
-  | { readonly type: "denied"; readonly because: string };
+  /** `stops`: the person also wants the run to end after this turn. */
+  | { readonly type: "denied"; readonly because: string; readonly stops?: boolean };
 
 export interface CallRequest {
   readonly call: ToolUseBlock;
@@ -28,6 +29,8 @@ export interface LoopPorts {
   readonly takeMessages: () => readonly UserMessage[];
   /** Whether a tool has taken the final result, so that no further turn is needed. */
   readonly isFinished?: () => boolean;
+  /** Whether somebody has said since the last question that the run must end after this turn. */
+  readonly isStopped?: () => boolean;
   /** Milliseconds that only ever grow. */
   readonly now: () => number;
 }

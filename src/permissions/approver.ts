@@ -36,6 +36,8 @@ export type ApprovalAnswer =
 /** Whoever can be asked. Rejects only when the signal is aborted. */
 export interface Approver {
   approve(request: ApprovalRequest, options: { readonly signal: AbortSignal }): Promise<ApprovalAnswer>;
+  /** Told when an answer could not be followed to the letter, such as a rule that was not saved. */
+  readonly notice?: (message: string) => void;
 }
 
 /** `main → reviewer → Explore`. */

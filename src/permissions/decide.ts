@@ -1,83 +1,179 @@
 import { matchesPattern } from "../foundation/match-pattern.ts";
-import { matchesCall, type RuleUse } from "./match-rule.ts";
-import { formatRule, type PermissionRule } from "./parse-rule.ts";
+import { factsOf, type PathFact, type PermissionRequest } from "./call-facts.ts";
+import { isInside } from "./containment.ts";
+import { grantShell } from "./decide-shell.ts";
+import { alwaysAsks, asksDespiteRules } from "./guard-call.ts";
+import { matchesText } from "./match-command.ts";
+import { matchesCall, matchesPath, type RuleUse } from "./match-rule.ts";
+import { isMcpTool } from "./mcp-identity.ts";
+import { formatRule, parseRule } from "./parse-rule.ts";
 import type { PermissionMode } from "./permission-mode.ts";
+import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
+import { isInMemory, refuseByScopes } from "./tool-scope.ts";
 
-/** A rule with the directory that its `/path` form starts at. */
-export interface PolicyRule {
-  readonly rule: PermissionRule;
-  readonly anchor: string;
-  /** The file it stands in, for explanations. */
-  readonly from?: string;
-}
-
-/** What a run may do, as plain data. */
-export interface PermissionPolicy {
-  readonly mode: PermissionMode;
-  readonly allow: readonly PolicyRule[];
-  readonly ask: readonly PolicyRule[];
-  readonly deny: readonly PolicyRule[];
-  readonly workingDirectories: readonly string[];
-  readonly home: string;
-}
-
-/** One call, described without the tool itself. */
-export interface PermissionRequest {
-  readonly tool: string;
-  readonly effect: string;
-  /** Real paths the call touches. */
-  readonly paths: readonly string[];
-  readonly command?: string;
-  readonly host?: string;
-  readonly input: Readonly<Record<string, unknown>>;
-}
+export type { PermissionRequest } from "./call-facts.ts";
+export { isInside } from "./containment.ts";
+export type { PermissionPolicy, PolicyRule, ToolScope, ToolScopes } from "./permission-policy.ts";
 
 export interface Decision {
   readonly type: "allow" | "deny" | "ask";
   readonly because: string;
+  /** The rule that decided, if one did. */
+  readonly rule?: PolicyRule;
+}
+
+export interface DecideOptions {
+  /** Whether somebody can be asked; absent means yes, and the caller asks. */
+  readonly attended?: boolean;
+  /** What hooks said about the call: their word lifts no rule and no guard. */
+  readonly hooks?: "allow" | "ask" | "deny";
 }
 
 /**
- * Deny rules, ask rules, the mode, allow rules, then asking: deny always wins. Shell commands are compared as text
- * only, so a command that is more than one plain command is never allowed by a scoped rule.
+ * Decides about one call: input and granted tools, deny rules, ask rules, guards, the mode, allow rules, then asking.
+ * Deny always wins. Where nobody can be asked, asking is refusing.
  */
-export function decide(request: PermissionRequest, policy: PermissionPolicy): Decision {
-  const matched = (rules: readonly PolicyRule[], use: RuleUse): PolicyRule | undefined =>
-    rules.find((candidate) => matchesCall(candidate, request, { use, policy }));
-  const denied = matched(policy.deny, "restrict");
-  if (denied !== undefined) return { type: "deny", because: `the rule ${describe(denied)} denies it` };
-  const asked = matched(policy.ask, "restrict");
-  if (asked !== undefined) return { type: "ask", because: `the rule ${describe(asked)} asks for it` };
+export function decide(request: PermissionRequest, policy: PermissionPolicy, options: DecideOptions = {}): Decision {
+  for (const mode of policy.outerModes ?? []) {
+    const above = silence(decideIn({ ...policy, mode }, request, options), mode);
+    if (above.type === "deny") return above;
+  }
+  const decision = silence(decideIn(policy, request, options), policy.mode);
+  if (decision.type !== "ask" || (options.attended !== false && policy.background !== true)) return decision;
+  return { ...decision, type: "deny", because: `${decision.because}, and nobody can be asked here` };
+}
+
+function silence(decision: Decision, mode: PermissionMode): Decision {
+  if (decision.type !== "ask" || mode !== "dontAsk") return decision;
+  return { ...decision, type: "deny", because: `${decision.because}, and this mode asks nothing` };
+}
+
+function decideIn(policy: PermissionPolicy, request: PermissionRequest, options: DecideOptions): Decision {
+  const refusal = refuse(request, policy, options);
+  if (refusal !== undefined) return refusal;
+  const outOfMode = refuseByMode(request, policy);
+  if (outOfMode !== undefined) return { type: "deny", because: outOfMode };
+  const asked = find(policy.ask, "restrict", request, policy);
+  if (asked !== undefined) return byRule("ask", "asks for it", asked);
+  if (options.hooks === "ask") return { type: "ask", because: "a hook wants it to be asked" };
+  const always = alwaysAsks(request, policy);
+  if (always !== undefined) return { type: "ask", because: always };
   if (policy.mode === "bypassPermissions") return { type: "allow", because: "permissions are bypassed" };
-  if (request.effect === "coordinate" || request.effect === "interact" || request.effect === "spawn") {
-    return { type: "allow", because: "it changes nothing outside this run" };
-  }
-  if (request.effect === "read" && request.paths.every((path) => isInside(path, policy.workingDirectories))) {
-    return { type: "allow", because: "it reads inside the working directories" };
-  }
-  if (policy.mode === "plan") return { type: "deny", because: "plan mode only reads" };
-  if (
-    policy.mode === "acceptEdits" &&
-    request.effect === "edit" &&
-    request.paths.length > 0 &&
-    request.paths.every((path) => isInside(path, policy.workingDirectories))
-  ) {
-    return { type: "allow", because: "edits inside the working directories are accepted" };
-  }
-  const allowed = matched(policy.allow, "grant");
-  if (allowed !== undefined) return { type: "allow", because: `the rule ${describe(allowed)} allows it` };
-  return { type: policy.mode === "dontAsk" ? "deny" : "ask", because: "no rule allows it" };
+  if (isInMemory(request, policy)) return { type: "allow", because: "it stays in the agent's own memory" };
+  const guarded = asksDespiteRules(request, policy);
+  if (guarded !== undefined) return { type: "ask", because: guarded };
+  return grant(request, policy, options);
 }
 
-function describe({ rule, from }: PolicyRule): string {
+function refuse(
+  request: PermissionRequest,
+  policy: PermissionPolicy,
+  { attended = true, hooks }: DecideOptions,
+): Decision | undefined {
+  const { invalid } = factsOf(request);
+  if (invalid !== undefined) return { type: "deny", because: `the call is not valid: ${invalid}` };
+  const outside = refuseByScopes(request, policy);
+  if (outside !== undefined) return { type: "deny", because: outside };
+  if (policy.background === true && isMcpTool(request.tool))
+    return { type: "deny", because: "in the background there are no tools of MCP servers" };
+  const denied = find(policy.deny, "restrict", request, policy);
+  if (denied !== undefined) return byRule("deny", "denies it", denied);
+  if (hooks === "deny") return { type: "deny", because: "a hook refuses it" };
+  const isSilent = !attended || policy.background === true || policy.mode === "dontAsk";
+  if (request.effect === "interact" && isSilent) return { type: "deny", because: "nobody can answer here" };
+  if (request.input["dangerouslyDisableSandbox"] === true && policy.sandbox?.allowUnsandboxed === false)
+    return { type: "deny", because: "settings forbid to run commands outside the sandbox" };
+  return undefined;
+}
+
+/** Planning only reads, delegating only coordinates; no rule changes that, so that none can turn a refusal into a question. */
+function refuseByMode(request: PermissionRequest, { mode }: PermissionPolicy): string | undefined {
+  const { effect } = request;
+  if (mode === "delegate") {
+    const coordinates = effect === "coordinate" || effect === "interact" || effect === "spawn";
+    return coordinates ? undefined : "this mode only coordinates other agents";
+  }
+  if (mode !== "plan" || effect === "read" || effect === "network") return undefined;
+  if (effect === "coordinate" || effect === "interact" || effect === "spawn") return undefined;
+  const shell = factsOf(request).shell;
+  if (shell === undefined || shell.analysis.opaque !== undefined) return "plan mode only reads";
+  const paths = [...shell.units.flatMap((unit) => unit.paths), ...shell.redirects];
+  const onlyReads = shell.analysis.units.every(({ readOnly }) => readOnly) && paths.every(({ use }) => use === "read");
+  return onlyReads ? undefined : "plan mode only reads";
+}
+
+function grant(request: PermissionRequest, policy: PermissionPolicy, options: DecideOptions): Decision {
+  const { shell, paths } = factsOf(request);
+  const byNature = grantByNature(request, policy);
+  if (byNature !== undefined) return { type: "allow", because: byNature };
+  if (options.hooks === "allow") return { type: "allow", because: "a hook allows it" };
+  if (shell !== undefined) {
+    const shellGrant = grantShell(request, shell, policy);
+    if (shellGrant.type === "granted") {
+      return shellGrant.rule === undefined
+        ? { type: "allow", because: shellGrant.because }
+        : byRule("allow", "allows it", shellGrant.rule);
+    }
+    if (isSandboxed(request, policy)) return { type: "allow", because: "it runs inside the sandbox" };
+    return { type: "ask", because: shellGrant.because };
+  }
+  const allowed = find(policy.allow, "grant", request, policy);
+  if (allowed !== undefined) return byRule("allow", "allows it", allowed);
+  if (paths.length > 0 && paths.every((path) => mayUse(path, request, policy)))
+    return { type: "allow", because: "rules and the mode allow each of its paths" };
+  return { type: "ask", because: "no rule allows it" };
+}
+
+function grantByNature(request: PermissionRequest, policy: PermissionPolicy): string | undefined {
+  const { effect } = request;
+  if (effect === "coordinate" || effect === "interact" || effect === "spawn")
+    return "it changes nothing outside this run";
+  const { paths } = factsOf(request);
+  const isLocal = paths.every((path) => isWithin(path, policy));
+  if (isMcpTool(request.tool))
+    return effect === "read" && policy.mode === "plan" ? "its server says that it only reads" : undefined;
+  if (effect === "read" && isLocal) return "it reads inside the working directories";
+  const accepts = policy.mode === "acceptEdits" && effect === "edit" && paths.length > 0;
+  return accepts && isLocal ? "edits inside the working directories are accepted" : undefined;
+}
+
+function mayUse(path: PathFact, { effect }: PermissionRequest, policy: PermissionPolicy): boolean {
+  const isOpen = effect === "read" || (effect === "edit" && policy.mode === "acceptEdits");
+  if (isOpen && isWithin(path, policy)) return true;
+  return (effect === "read" || effect === "edit") &&
+    policy.allow.some((rule) => matchesPath(rule, path, { use: "grant", policy }));
+}
+
+function isWithin({ forms, unknown }: PathFact, { workingDirectories }: PermissionPolicy): boolean {
+  return unknown === undefined && forms.every((form) => isInside(form, workingDirectories));
+}
+
+function isSandboxed({ input, facts }: PermissionRequest, { sandbox }: PermissionPolicy): boolean {
+  if (sandbox?.autoAllow !== true || input["dangerouslyDisableSandbox"] === true) return false;
+  const texts = facts?.shell?.analysis.units.flatMap(({ restrictTexts }) => restrictTexts) ?? [];
+  return !sandbox.excludedCommands.some((pattern) => {
+    const reading = parseRule(`Bash(${pattern})`);
+    if (reading.type === "invalid" || reading.rule.specifier.type !== "command") return true;
+    const { specifier } = reading.rule;
+    return texts.some((text) => matchesText(specifier, text));
+  });
+}
+
+function find(
+  rules: readonly PolicyRule[],
+  use: RuleUse,
+  request: PermissionRequest,
+  policy: PermissionPolicy,
+): PolicyRule | undefined {
+  return rules.find((candidate) => matchesCall(candidate, request, { use, policy }));
+}
+
+function byRule(type: Decision["type"], what: string, rule: PolicyRule): Decision {
+  return { type, because: `the rule ${describeRule(rule)} ${what}`, rule };
+}
+
+export function describeRule({ rule, from }: PolicyRule): string {
   return from === undefined ? formatRule(rule) : `${formatRule(rule)} in ${from}`;
-}
-
-export function isInside(path: string, directories: readonly string[]): boolean {
-  return directories.some(
-    (directory) =>
-      path === directory || path.startsWith(directory.endsWith("/") ? directory : `${directory}/`),
-  );
 }
 
 /** Whether a deny rule takes a whole tool away, so that the model need not see it. */

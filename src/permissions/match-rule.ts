@@ -1,108 +1,171 @@
 import { matchesPattern } from "../foundation/match-pattern.ts";
-import type { PermissionPolicy, PermissionRequest, PolicyRule } from "./decide.ts";
+import { factsOf, type PathFact, type PermissionRequest, type ShellFacts } from "./call-facts.ts";
+import { grantsUnit, restrictsUnit, saysWholeCall } from "./match-command.ts";
+import { isMcpTool, readMcpName } from "./mcp-identity.ts";
 import type { RuleSpecifier } from "./parse-rule.ts";
 import { coversPath } from "./path-pattern.ts";
+import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
+import { matchesDomain } from "./web-target.ts";
 
 /** A rule that restricts matches when in doubt; one that grants does not. */
 export type RuleUse = "grant" | "restrict";
 
-interface MatchOptions {
+export interface MatchOptions {
   readonly use: RuleUse;
-  readonly policy: Pick<PermissionPolicy, "home" | "workingDirectories">;
+  readonly policy: Pick<PermissionPolicy, "home" | "workingDirectories" | "platform">;
 }
 
-export function matchesCall(
+/** Whether a rule speaks of a call. For a shell call, a rule that grants must cover every command in it. */
+export function matchesCall(candidate: PolicyRule, request: PermissionRequest, options: MatchOptions): boolean {
+  const facts = factsOf(request);
+  if (speaksOfTool(candidate, request, options.use) && matchesSpecifier(candidate, request, options)) return true;
+  if (facts.shell === undefined || options.use === "grant") return false;
+  const paths = [...facts.shell.units.flatMap((unit) => unit.paths), ...facts.shell.redirects];
+  return paths.some((path) => restrictsPath(candidate, path, { ...options, homes: facts.otherHomes }));
+}
+
+/** Whether a rule about reading or editing covers one path that is read or written. */
+export function matchesPath(
+  candidate: PolicyRule,
+  path: PathFact,
+  options: MatchOptions & { readonly homes?: readonly string[] | undefined },
+): boolean {
+  if (options.use === "restrict") return restrictsPath(candidate, path, options);
+  return speaksOfUse(candidate.rule.canonicalTool, path, "grant") && coversForms(candidate, path, options);
+}
+
+function restrictsPath(
+  candidate: PolicyRule,
+  path: PathFact,
+  options: MatchOptions & { readonly homes?: readonly string[] | undefined },
+): boolean {
+  return speaksOfUse(candidate.rule.canonicalTool, path, "restrict") && coversForms(candidate, path, options);
+}
+
+/** What may not be read may not be written either; what may be edited need not be readable. */
+function speaksOfUse(ruleTool: string, { use }: PathFact, ruleUse: RuleUse): boolean {
+  if (ruleTool === "Read") return use === "read" || ruleUse === "restrict";
+  return (ruleTool === "Edit" || ruleTool === "Write") && use !== "read";
+}
+
+function coversForms(
   { rule, anchor }: PolicyRule,
-  request: PermissionRequest,
-  options: MatchOptions,
+  { forms, unknown }: PathFact,
+  { use, policy, homes = [] }: MatchOptions & { readonly homes?: readonly string[] | undefined },
 ): boolean {
   const { specifier } = rule;
-  if (specifier.type === "toolGlob")
-    return options.use === "restrict" && matchesPattern(rule.tool, request.tool);
-  if (specifier.type === "mcp") return matchesMcp(specifier, request.tool);
-  if (!speaksOf(rule.canonicalTool, request, options.use)) return false;
+  if (specifier.type === "whole") return true;
+  if (specifier.type === "text") return use === "restrict";
+  if (specifier.type !== "path") return false;
+  const bases = {
+    root: ["/"],
+    home: [policy.home, ...homes],
+    settings: [anchor],
+    cwd: policy.workingDirectories.slice(0, 1),
+  }[specifier.anchor];
+  const foldsCase = use === "restrict" && (policy.platform === "darwin" || policy.platform === "win32");
+  const covered = (form: string): boolean =>
+    bases.some((base) => coversPath(specifier.pattern, base, form, { foldsCase, floats: use === "restrict" }));
+  return use === "grant" ? unknown === undefined && forms.every(covered) : forms.some(covered);
+}
+
+/** `Edit` speaks of every editing tool and `Read` of every reading one. */
+function speaksOfTool({ rule }: PolicyRule, request: PermissionRequest, use: RuleUse): boolean {
+  const { canonicalTool, specifier } = rule;
+  if (specifier.type === "toolGlob") return use === "restrict" && matchesPattern(rule.tool, request.tool);
+  if (specifier.type === "mcp" || canonicalTool === request.tool) return true;
+  if (canonicalTool === "Edit") return request.effect === "edit";
+  if (canonicalTool === "Write" || canonicalTool === "NotebookEdit")
+    return use === "restrict" && request.effect === "edit" && specifier.type === "path";
+  if (canonicalTool !== "Read" || factsOf(request).paths.length === 0) return false;
+  return request.effect === "read" || (use === "restrict" && request.effect === "edit");
+}
+
+function matchesSpecifier(candidate: PolicyRule, request: PermissionRequest, options: MatchOptions): boolean {
+  const { specifier } = candidate.rule;
+  const facts = factsOf(request);
   switch (specifier.type) {
-    case "whole":
+    case "toolGlob":
       return true;
+    case "whole":
+      return !isMcpTool(request.tool) && grantsWhole(request, options.use);
+    case "mcp":
+      return matchesMcp(specifier, request, options.use);
     case "command":
-      return matchesCommand(specifier, request.command ?? "", options.use);
+      return facts.shell !== undefined && matchesShell(specifier, facts.shell, options.use);
     case "path":
-      return matchesPaths(specifier, anchor, request, options);
+      return matchesPaths(candidate, request, options);
     case "domain":
-      return request.host !== undefined && matchesDomain(specifier.domain, request.host);
+      return facts.web?.type === "web" && matchesDomain(specifier.domain, facts.web, options.use);
     case "parameter":
       return matchesParameter(specifier, request.input);
     case "agent":
-      return specifier.names.some((name) =>
-        matchesPattern(name, String(request.input["subagent_type"] ?? "")),
-      );
+      return matchesAgent(specifier.names, request, options.use);
     case "skill":
-      return String(request.input["skill"] ?? "") === specifier.name;
+      return matchesSkill(specifier, request, options.use);
     case "text":
       return options.use === "restrict";
   }
 }
 
-/** `Edit` speaks of every editing tool and `Read` of every reading one; what may not be read may not be written either. */
-function speaksOf(ruleTool: string, request: PermissionRequest, use: RuleUse): boolean {
-  if (ruleTool === request.tool) return true;
-  if (ruleTool === "Edit" || ruleTool === "Write") return request.effect === "edit";
-  if (ruleTool !== "Read" || request.paths.length === 0) return false;
-  return request.effect === "read" || (use === "restrict" && request.effect === "edit");
+/** A grant of all of the web is not one of this machine and its network. */
+function grantsWhole(request: PermissionRequest, use: RuleUse): boolean {
+  const { web } = factsOf(request);
+  return use === "restrict" || web === undefined || (web.type === "web" && !web.isPrivate && web.leadsToPrivate !== true);
 }
 
-function matchesMcp(specifier: Extract<RuleSpecifier, { type: "mcp" }>, tool: string): boolean {
-  const prefix = `mcp__${specifier.server}`;
-  if (specifier.tool === undefined) return tool === prefix || tool.startsWith(`${prefix}__`);
-  return matchesPattern(`${prefix}__${specifier.tool}`, tool);
-}
-
-/** Letters, digits and what stands in plain arguments; anything else could start a second command. */
-const plainCommand = /^[\w./:=@,+%^~ -]+$/;
-
-function matchesCommand(
-  specifier: Extract<RuleSpecifier, { type: "command" }>,
-  command: string,
+function matchesMcp(
+  specifier: Extract<RuleSpecifier, { type: "mcp" }>,
+  request: PermissionRequest,
   use: RuleUse,
 ): boolean {
-  const text = command.trim();
-  if (use === "grant") return plainCommand.test(text) && matchesText(specifier, text);
-  if (!plainCommand.test(text.replace(/[;&|\n]+/g, " "))) return true;
-  return text.split(/[;&|\n]+/).some((part) => matchesText(specifier, part.trim()));
+  if (!isMcpTool(request.tool)) return false;
+  const { mcp } = factsOf(request);
+  const readings = mcp === undefined ? readMcpName(request.tool) : [mcp];
+  if (use === "grant" && (readings.length !== 1 || mcp?.isChanged === true)) return false;
+  return readings.some(
+    ({ server, tool }) =>
+      server === specifier.server && (specifier.tool === undefined || matchesPattern(specifier.tool, tool)),
+  );
 }
 
-function matchesText({ match, text }: Extract<RuleSpecifier, { type: "command" }>, command: string): boolean {
-  switch (match) {
-    case "exact":
-      return command === text;
-    case "prefix":
-      return command === text || command.startsWith(`${text} `);
-    case "wildcard":
-      return matchesPattern(text, command);
-  }
-}
-
-function matchesPaths(
-  { anchor, pattern }: Extract<RuleSpecifier, { type: "path" }>,
-  ruleAnchor: string,
-  request: PermissionRequest,
-  { use, policy }: MatchOptions,
+function matchesShell(
+  specifier: Extract<RuleSpecifier, { type: "command" }>,
+  { analysis, units }: ShellFacts,
+  use: RuleUse,
 ): boolean {
-  if (request.paths.length === 0) return false;
-  const bases = {
-    root: "/",
-    home: policy.home,
-    settings: ruleAnchor,
-    cwd: policy.workingDirectories[0] ?? "/",
-  };
-  const covered = (path: string): boolean => coversPath(pattern, bases[anchor], path);
-  return use === "grant" ? request.paths.every(covered) : request.paths.some(covered);
+  if (use === "grant") {
+    if (analysis.opaque !== undefined || analysis.units.length === 0) return false;
+    return saysWholeCall(specifier, analysis) || analysis.units.every((unit) => grantsUnit(specifier, unit));
+  }
+  if (saysWholeCall(specifier, analysis)) return true;
+  return analysis.units.some((unit, at) =>
+    restrictsUnit(specifier, [...unit.restrictTexts, ...(units[at]?.otherTexts ?? [])]),
+  );
 }
 
-function matchesDomain(domain: string, host: string): boolean {
-  const name = host.toLowerCase().replace(/\.$/, "");
-  if (domain.startsWith("*.")) return name.endsWith(domain.slice(1)) && name !== domain.slice(2);
-  return name === domain;
+function matchesPaths(candidate: PolicyRule, request: PermissionRequest, options: MatchOptions): boolean {
+  const facts = factsOf(request);
+  if (facts.paths.length === 0) return false;
+  const covered = (path: PathFact): boolean => coversForms(candidate, path, { ...options, homes: facts.otherHomes });
+  return options.use === "grant" ? facts.paths.every(covered) : facts.paths.some(covered);
+}
+
+function matchesAgent(names: readonly string[], request: PermissionRequest, use: RuleUse): boolean {
+  const named = [factsOf(request).agentType, request.input["subagent_type"]].filter((type) => typeof type === "string");
+  const types = named.length === 0 ? ["general-purpose"] : named;
+  const bare = (text: string): string => (use === "restrict" ? text.toLowerCase().replace(/[\s_-]/g, "") : text);
+  const covered = (type: string): boolean => names.some((name) => matchesPattern(bare(name), bare(type)));
+  return use === "restrict" ? types.some(covered) : types.every(covered);
+}
+
+function matchesSkill(
+  { name, anyArguments }: Extract<RuleSpecifier, { type: "skill" }>,
+  { input }: PermissionRequest,
+  use: RuleUse,
+): boolean {
+  if (String(input["skill"] ?? "") !== name) return false;
+  return use === "restrict" || anyArguments || String(input["args"] ?? "").trim() === "";
 }
 
 function matchesParameter(

@@ -145,6 +145,9 @@ describe("rules in files", () => {
     { tool: 5 },
     { tool: "Task", args: 5 },
     { tool: "Bash", args: "ls) (" },
+    // Taken for the whole tool, these would allow every command.
+    { tool: "Bash", command: "git status" },
+    { tool: "Bash", pattern: "ls *" },
   ])("refuses %j", (value) => {
     expect(readRule(value).type).toBe("invalid");
   });

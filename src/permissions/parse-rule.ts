@@ -46,14 +46,17 @@ export function formatRule(rule: PermissionRule): string {
   return inner === undefined ? rule.tool : `${rule.tool}(${inner})`;
 }
 
+/** An object with any other key says more than is understood here; taken for the whole tool, it could allow too much. */
 function ruleText(value: unknown): string | undefined {
-  if (!isRecord(value)) return undefined;
+  if (!isRecord(value) || !Object.keys(value).every((key) => ruleKeys.has(key))) return undefined;
   const tool = value["tool"] ?? value["toolName"];
   const inner = value["args"] ?? value["ruleContent"];
   if (typeof tool !== "string") return undefined;
   if (inner === undefined || inner === null) return tool;
   return typeof inner === "string" ? `${tool}(${inner})` : undefined;
 }
+
+const ruleKeys: ReadonlySet<string> = new Set(["tool", "args", "toolName", "ruleContent"]);
 
 function toolComplaint(tool: string, specifier: string | undefined): RuleReading | undefined {
   if (toolName.test(tool)) return undefined;

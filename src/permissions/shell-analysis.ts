@@ -1,46 +1,19 @@
-/** A word of a command: its text after unquoting, and whether that is all it can be. */
-export interface ShellWord {
-  readonly text: string;
-  readonly literal: boolean;
-  readonly glob: boolean;
-}
+import type { ShellAnalysis } from "./shell-types.ts";
 
-/** A path that a command reads or writes. */
-export interface PathOperand {
-  readonly path: string;
-  readonly literal: boolean;
-  /** "" is the call's own directory, else the literal target of the `cd`s before it; "unknown" after a `cd` to somewhere unknown. */
-  readonly directory: string | "unknown";
-  readonly use: "read" | "write" | "remove";
-}
+export type { PathOperand, ShellAnalysis, ShellUnit, ShellWord } from "./shell-types.ts";
 
-/** One simple command that could run. */
-export interface ShellUnit {
-  readonly words: readonly ShellWord[];
-  /** Texts that deny and ask rules are compared with: as written, unwrapped, with the base name of the command, git without global options. */
-  readonly restrictTexts: readonly string[];
-  /** The canonical text that allow rules are compared with; absent when only a rule for the whole tool may allow it. */
-  readonly grantText?: string;
-  /** Why only an exact rule may allow it, not a wildcard. */
-  readonly exactOnly?: string;
-  /** It only reads, by the built-in set with these arguments, and needs no rule. */
-  readonly readOnly: boolean;
-  readonly operands: readonly PathOperand[];
-  /** Why there is no `grantText`. */
-  readonly because?: string;
-}
-
-export interface ShellAnalysis {
-  readonly units: readonly ShellUnit[];
-  /** Redirections, as operands. */
-  readonly redirects: readonly PathOperand[];
-  /** Not fully understood: never allowed by itself; asked even in bypass mode when scoped deny rules exist. */
-  readonly opaque?: string;
-  /** The call's text as one exact rule would have to say it. */
-  readonly exactText: string;
-}
-
-/** Understands a Bash command by its grammar; never throws. */
+/** Understands a Bash command by its grammar, which is loaded at the first call; never throws. */
 export async function analyseShell(command: string): Promise<ShellAnalysis> {
-  return { units: [], redirects: [], opaque: "the command was not analysed", exactText: command.trim() };
+  const kept = recent.get(command);
+  if (kept !== undefined) return kept;
+  const [grammar, { analyseWith }] = await Promise.all([import("unbash"), import("./shell-grammar.ts")]);
+  const analysis = analyseWith(grammar, command);
+  if (recent.size >= keptCount) recent.clear();
+  if (command.length <= keptLength) recent.set(command, analysis);
+  return analysis;
 }
+
+/** Only saves time: an analysis depends on nothing but the text. */
+const recent = new Map<string, ShellAnalysis>();
+const keptCount = 256;
+const keptLength = 4_000;

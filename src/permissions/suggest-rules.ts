@@ -52,12 +52,14 @@ function shellRules({ units, opaque }: ShellAnalysis): readonly string[] {
 
 /** The empty text makes an invalid rule, so that nothing is suggested for the whole command. */
 function unitPattern(unit: ShellUnit): string {
-  const { grantText, exactOnly, words } = unit;
+  const { grantText, exactOnly, wildcardHead, words } = unit;
   if (grantText === undefined || /[*\n]/.test(grantText)) return "";
-  if (exactOnly !== undefined || !words.every(({ literal, glob }) => literal && !glob)) return grantText;
   const beginning = knownBeginning(words.map(({ text }) => text));
-  const isWhole = beginning !== undefined && `${grantText} `.startsWith(`${beginning} `);
-  return isWhole ? `${beginning} *` : grantText;
+  if (beginning === undefined || !`${grantText} `.startsWith(`${beginning} `)) return grantText;
+  const isRisky =
+    exactOnly !== undefined && !(wildcardHead !== undefined && beginning.startsWith(wildcardHead));
+  const isPlain = words.every(({ literal, glob }) => literal && !glob);
+  return isRisky || !isPlain ? grantText : `${beginning} *`;
 }
 
 /**

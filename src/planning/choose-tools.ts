@@ -21,7 +21,9 @@ export function chooseTools(
   if (narrowed !== undefined) return notAName(narrowed);
   const builtin = available.filter(({ origin }) => origin === "builtin");
   const grant = grantTools({ definition: { tools: names }, available: builtin, role: "main" });
-  if (grant.type === "refused") return { ...grant, advice: `There are ${namesOf(builtin)}.` };
+  if (grant.type === "refused") {
+    return { type: "refused", because: grant.because, advice: `There are ${namesOf(builtin)}.` };
+  }
   const chosen = new Set(grant.tools.map(({ name }) => name));
   return {
     type: "chosen",

@@ -1,6 +1,7 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { type PermissionPolicy, type PolicyRule, removesTool } from "../permissions/decide.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
+import type { SandboxRights } from "../permissions/permission-policy.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
 import { grantTools } from "../tools/tool-grants.ts";
 import { chooseTools } from "./choose-tools.ts";
@@ -37,6 +38,9 @@ export interface SessionFacts {
   readonly directory: string;
   readonly workingDirectories: readonly string[];
   readonly home: string;
+  readonly platform: string;
+  /** What commands may do because they run in a sandbox. */
+  readonly sandbox?: SandboxRights;
   readonly system: readonly string[];
   /** Whether the files of the project may widen rights. */
   readonly trusted: boolean;
@@ -47,6 +51,8 @@ export interface SessionFacts {
 /** Decides a whole session of the main agent. Pure. */
 export function planSession(request: SessionRequest, facts: SessionFacts): Planned {
   const { definition } = facts;
+  const limits = refuseLimits(request);
+  if (limits !== undefined) return limits;
   const mode = decideMode({ ...request, ...facts });
   if (mode.type === "refused") return mode;
   const policy: PermissionPolicy = {
@@ -54,9 +60,11 @@ export function planSession(request: SessionRequest, facts: SessionFacts): Plann
     ...facts.rules,
     workingDirectories: facts.workingDirectories,
     home: facts.home,
+    platform: facts.platform,
+    ...optional("sandbox", facts.sandbox),
   };
   const choice = chooseTools(facts.available, request.tools);
-  if (choice.type === "refused") return choice;
+  if (choice.type === "refused") return { ...choice, code: "unusable-tools" };
   const available = choice.tools.filter(({ name }) => !removesTool(name, policy));
   const grant = grantTools({ definition: definition ?? {}, available, role: "main" });
   if (grant.type === "refused") return { type: "refused", because: grant.because };
@@ -71,7 +79,7 @@ export function planSession(request: SessionRequest, facts: SessionFacts): Plann
       ...(effort === undefined ? {} : { effort }),
       tools: grant.tools,
       spawn: grant.spawn,
-      policy,
+      policy: { ...policy, toolScopes: [{ anchor: facts.directory, tools: grant.tools }] },
       modeFrom: mode.mode.from,
       system: facts.system,
       ...optional("reminder", definition?.criticalSystemReminder_EXPERIMENTAL),
@@ -89,6 +97,18 @@ export function planSession(request: SessionRequest, facts: SessionFacts): Plann
       ],
     },
   };
+}
+
+function refuseLimits({ maxTurns, maxBudget }: SessionRequest): Planned | undefined {
+  if (maxTurns !== undefined && (!Number.isSafeInteger(maxTurns) || maxTurns < 1)) {
+    return refuseLimit(`maxTurns must be a whole number from 1, and it is ${maxTurns}.`);
+  }
+  if (maxBudget === undefined || maxBudget > 0) return undefined;
+  return refuseLimit(`maxBudget must be an amount above 0, and it is ${maxBudget}.`);
+}
+
+function refuseLimit(because: string): Planned {
+  return { type: "refused", because, code: "unusable-limit" };
 }
 
 function decideTurns(

@@ -31,4 +31,10 @@ export interface RunPlan {
 
 export type Planned =
   | { readonly type: "planned"; readonly plan: RunPlan }
-  | { readonly type: "refused"; readonly because: string; readonly advice?: string };
+  | {
+      readonly type: "refused";
+      readonly because: string;
+      readonly advice?: string;
+      /** Set where a value of the call is to blame. */
+      readonly code?: "unusable-tools" | "unusable-limit";
+    };

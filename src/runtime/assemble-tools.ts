@@ -5,6 +5,7 @@ import { createBuiltinTools } from "../tools/builtin/builtin-tool-set.ts";
 import { createShellDirectories } from "../tools/builtin/shell-directories.ts";
 import { webSearchServerTool } from "../tools/builtin/web-search.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
+import type { Sandbox } from "../tools/sandbox.ts";
 import { createShells } from "../tools/shells.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { SessionWorld } from "./session-world.ts";
@@ -25,12 +26,18 @@ export interface AssembledTools {
 export function assembleTools(
   world: Pick<SessionWorld, "extraTools" | "host" | "now">,
   model: Pick<Model, "facts">,
+  sandbox?: Sandbox,
 ): AssembledTools {
   checkExtraTools(world.extraTools);
   const shells = createShells({ newId: () => randomBytes(4).toString("hex"), now: world.now });
   const directories = createShellDirectories();
   const replaced = new Set(world.extraTools.map(({ name }) => name));
-  const builtin = createBuiltinTools({ shells, directories, now: world.now })
+  const builtin = createBuiltinTools({
+    shells,
+    directories,
+    now: world.now,
+    ...(sandbox === undefined ? {} : { bash: { sandbox } }),
+  })
     .filter(({ name }) => !replaced.has(name))
     // Nobody can be asked where the program around it has no way to ask.
     .filter(({ effect }) => effect !== "interact" || world.host.ask !== undefined);

@@ -100,6 +100,7 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
       while (busy.size > 0) await Promise.allSettled(busy);
       await Promise.allSettled([...sessions].map((session) => session[Symbol.asyncDispose]()));
       await tidying.end();
+      await world[Symbol.asyncDispose]();
     },
   };
 }

@@ -9,12 +9,13 @@ import { createCoolDowns } from "../model/cool-down.ts";
 import { createModelFactory } from "../model/model-factory.ts";
 import { createPaths } from "../settings/paths.ts";
 import { createTrustStore } from "../settings/trust.ts";
+import { createSandboxRuntime } from "../tools/load-sandbox.ts";
 import { runKeyHelper } from "./run-key-helper.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
 import type { SessionWorld } from "./session-world.ts";
 
 /** Looks at the world anew whenever it is asked; what must be shared between sessions is made once. */
-export interface World {
+export interface World extends AsyncDisposable {
   gather(): Promise<SessionWorld>;
   register(agent: AgentDefinition | AgentInput): void;
   unregister(name: string): void;
@@ -32,6 +33,7 @@ export function createWorld(options: RuntimeOptions): World {
   const clock = { now: () => performance.now(), sleep };
   const coolDowns = createCoolDowns(clock, Math.random);
   const registered = new Map((options.agents ?? []).map(toDefinition).map((agent) => [agent.name, agent]));
+  const sandbox = createSandboxRuntime();
   let looking: Promise<{ readonly catalog: AgentCatalog; readonly trusted: boolean }> | undefined;
 
   async function look() {
@@ -78,6 +80,8 @@ export function createWorld(options: RuntimeOptions): World {
         disallowedTools: options.disallowedTools ?? [],
         host: options.host ?? {},
         ...(options.canUseTool === undefined ? {} : { canUseTool: options.canUseTool }),
+        ...(options.approver === undefined ? {} : { approver: options.approver }),
+        sandbox,
         keepsTranscripts: options.transcripts ?? true,
         entrypoint: options.entrypoint ?? "sdk-ts",
         ids: { uuid: randomUUID },
@@ -94,6 +98,7 @@ export function createWorld(options: RuntimeOptions): World {
       // A failure to look is told to whoever asks for the agents.
       looking?.then(({ catalog }) => catalog.unregister(name)).catch(() => undefined);
     },
+    [Symbol.asyncDispose]: () => Promise.resolve(sandbox[Symbol.asyncDispose]()),
   };
 }
 

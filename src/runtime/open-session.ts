@@ -1,18 +1,24 @@
-import { isAbsolute, join, resolve } from "node:path";
 import { Fault } from "../foundation/fault.ts";
 import { version } from "../foundation/version.ts";
 import { sessionFiles } from "../journal/session-files.ts";
+import type { Approver } from "../permissions/approver.ts";
+import { createAskQueue } from "../permissions/ask-queue.ts";
 import { decide } from "../permissions/decide.ts";
+import { createSessionApprovals } from "../permissions/session-approvals.ts";
 import { planSession, type SessionFacts } from "../planning/plan-session.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { readEnvironment } from "../settings/environment.ts";
+import { writeLocalRules } from "../settings/write-local-rules.ts";
 import { createSessionFiles } from "../tools/file-ledger.ts";
-import { findRealPath } from "../tools/find-real-path.ts";
+import { createSandbox } from "../tools/run-in-sandbox.ts";
+import { readSandboxSettings, sandboxRights } from "../tools/sandbox-settings.ts";
 import type { ToolContext } from "../tools/tool.ts";
 import { createMayRead } from "./admit.ts";
+import { type AskPerson, createAskPerson } from "./ask-person.ts";
 import { assembleTools } from "./assemble-tools.ts";
 import { chooseModel } from "./choose-model.ts";
 import { findMainAgent } from "./find-main-agent.ts";
+import { findWorkingDirectories } from "./find-working-directories.ts";
 import { gatherSystemPrompt } from "./gather-system-prompt.ts";
 import { chooseSession, openTranscript } from "./open-transcript.ts";
 import type { SessionOptions } from "./runtime-options.ts";
@@ -32,7 +38,7 @@ export async function openSession<Output>(
   const definition = findMainAgent(world.discovered, options.agent);
   const { model, decided, notes } = await chooseModel(world, options, definition);
   const chosen = await chooseSession(options, paths.transcripts, world.ids);
-  const built = assembleTools(world, model);
+  const built = assembleTools(world, model, openSandbox(world, options));
   const system = await gatherSystemPrompt({ world, options, definition, modelId: model.facts.id });
   const plan = decidePlan(world, options, chosen.sessionId, {
     ...(definition === undefined ? {} : { definition }),
@@ -61,7 +67,9 @@ export async function openSession<Output>(
     history: transcript.history,
     toolContext: createToolContext(world, plan, directory),
     ...(world.canUseTool === undefined ? {} : { canUseTool: world.canUseTool }),
-    pathForms: async (path) => [...new Set([path, await findRealPath(path)])],
+    ...(world.approver === undefined
+      ? {}
+      : { askPerson: openAskPerson(world.approver, plan, paths.projectRoot) }),
     directory,
     now: world.now,
     record: transcript.record,
@@ -76,23 +84,37 @@ export async function openSession<Output>(
   });
 }
 
+/** Where settings ask for it, commands run where the operating system keeps them inside the work. */
+function openSandbox({ discovered, sandbox, disallowedTools }: SessionWorld, options: SessionOptions) {
+  const { paths, settings } = discovered;
+  const flags = { disallowedTools: [...disallowedTools, ...(options.disallowedTools ?? [])] };
+  return createSandbox({
+    runtime: sandbox,
+    settings: readSandboxSettings(settings.settings.plain.sandbox),
+    home: paths.home,
+    deny: sessionRules(settings, flags, paths.cwd).deny,
+  });
+}
+
+function openAskPerson(approver: Approver, plan: RunPlan, projectRoot: string): AskPerson {
+  return createAskPerson({
+    queue: createAskQueue(approver),
+    approvals: createSessionApprovals(),
+    path: [plan.agent],
+    policy: plan.policy,
+    directory: plan.directory,
+    async saveRules(rules) {
+      const outcome = await writeLocalRules(projectRoot, { list: "allow", rules });
+      return outcome.type === "saved" ? undefined : outcome.why;
+    },
+    ...(approver.notice === undefined ? {} : { notice: approver.notice }),
+  });
+}
+
 function openOutput({ environment }: SessionWorld, { output }: SessionOptions) {
   if (output === undefined) return undefined;
   const { maxStructuredOutputRetries } = readEnvironment(environment).options;
   return createTypedOutput(output, { maxRetries: maxStructuredOutputRetries });
-}
-
-/** The project and the folders added to it, as written and with links followed, because calls are judged by both. */
-async function findWorkingDirectories(world: SessionWorld): Promise<readonly string[]> {
-  const { paths, settings } = world.discovered;
-  const fromSettings = settings.settings.permissions.additionalDirectories.map(({ directory, source }) =>
-    directory === "~" || directory.startsWith("~/")
-      ? join(paths.home, directory.slice(1))
-      : resolve(source.anchor, directory),
-  );
-  const folders = [paths.cwd, ...world.additionalDirectories, ...fromSettings].filter(isAbsolute);
-  const real = await Promise.all(folders.map((folder) => findRealPath(folder)));
-  return [...new Set([...folders, ...real])];
 }
 
 type FactsFound = Pick<
@@ -110,6 +132,7 @@ function decidePlan(
   const { permissions, sources } = settings.settings;
   const disallowedTools = [...world.disallowedTools, ...(options.disallowedTools ?? [])];
   const mode = permissions.defaultMode;
+  const sandbox = sandboxRights(settings.settings.plain.sandbox);
   const planned = planSession(
     { ...options, sessionId, agentId: "main" },
     {
@@ -121,12 +144,14 @@ function decidePlan(
       bypassForbidden: permissions.switches.disableBypassPermissionsMode === "disable",
       directory: paths.cwd,
       home: paths.home,
+      platform: world.platform,
+      ...(sandbox === undefined ? {} : { sandbox }),
       trusted: world.trusted,
     },
   );
   if (planned.type === "planned") return planned.plan;
-  const { because, advice } = planned;
-  throw new Fault("plan-refused", because, advice === undefined ? {} : { advice });
+  const { because, advice, code = "plan-refused" } = planned;
+  throw new Fault(code, because, advice === undefined ? {} : { advice });
 }
 
 /** The provider runs the search itself, so there is no call to decide about: it is offered only where it is allowed. */
@@ -150,7 +175,7 @@ function transcriptFacts(world: SessionWorld, plan: RunPlan, branch: string | un
 function createToolContext(world: SessionWorld, plan: RunPlan, directory: () => string) {
   const { paths } = world.discovered;
   const files = createSessionFiles().forAgent();
-  const mayRead = createMayRead({ plan });
+  const mayRead = createMayRead(plan);
   // `~` must mean to the tools what it means to the rules.
   const environment = { ...world.environment, HOME: paths.home };
   return (call: Pick<ToolContext, "callId" | "signal" | "progress">): ToolContext => ({

@@ -95,6 +95,14 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     facts: options.facts,
     leaf: loaded?.leaf,
   });
+  // The conversation already answers calls that a crash cut off; now the file does so too.
+  if (loaded !== undefined && loaded.interrupted.length > 0) {
+    writer.record({
+      type: "user-added",
+      message: { role: "user", content: loaded.interrupted },
+      origin: "tool-results",
+    });
+  }
   return { history: loaded?.messages ?? [], record: writer.record, close: () => log.close() };
 }
 

@@ -1,6 +1,7 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AgentInput } from "../definitions/define-agent.ts";
 import type { Model } from "../model/model.ts";
+import type { Approver } from "../permissions/approver.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { ToolHost } from "../tools/tool-host.ts";
@@ -28,7 +29,10 @@ export interface RuntimeOptions {
   /** Deny rules of every session; `Task(name)` also hides that agent. */
   readonly disallowedTools?: readonly string[];
   /** Answers for calls that no rule allows or denies; without it they are refused. */
+  /** Decides by program what rules leave open; goes before the approver. */
   readonly canUseTool?: CanUseTool;
+  /** Asks a person what rules leave open; without it such calls are refused. */
+  readonly approver?: Approver;
   /** What tools may ask of this program, such as putting a question to a person. */
   readonly host?: ToolHost;
   /** False keeps no transcripts. */

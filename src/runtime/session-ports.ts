@@ -28,17 +28,38 @@ export interface SessionParts extends AdmitDependencies {
 
 export function createPorts(parts: SessionParts): LoopPorts {
   const { output } = parts;
+  const stop = createStopMark();
   return {
     model: parts.model,
     tools: output === undefined ? parts.tools : [...parts.tools, output.tool],
     ...(parts.serverTools === undefined ? {} : { serverTools: parts.serverTools }),
-    admit: admitWithOutput(parts),
+    admit: stop.watch(admitWithOutput(parts)),
+    isStopped: stop.take,
     toolContext: (callId, options) => parts.toolContext({ callId, ...options }),
     takeMessages: () => [],
     ...(output === undefined
       ? {}
       : { isFinished: () => output.value() !== undefined || output.hasGivenUp() }),
     now: parts.now,
+  };
+}
+
+/** Remembers that a person wants the run to end, until the loop has asked for it: the next prompt starts anew. */
+function createStopMark() {
+  let isWanted = false;
+  return {
+    watch:
+      (admit: LoopPorts["admit"]): LoopPorts["admit"] =>
+      async (request, options) => {
+        const admission = await admit(request, options);
+        isWanted ||= admission.type === "denied" && admission.stops === true;
+        return admission;
+      },
+    take(): boolean {
+      const wanted = isWanted;
+      isWanted = false;
+      return wanted;
+    },
   };
 }
 

@@ -2,6 +2,8 @@ import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import type { IdSource } from "../journal/id-source.ts";
 import type { Model } from "../model/model.ts";
 import type { ModelFactory } from "../model/model-factory.ts";
+import type { Approver } from "../permissions/approver.ts";
+import type { SandboxRuntime } from "../tools/load-sandbox.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { ToolHost } from "../tools/tool-host.ts";
 import type { CanUseTool } from "./admit.ts";
@@ -22,6 +24,9 @@ export interface SessionWorld {
   readonly disallowedTools: readonly string[];
   readonly host: ToolHost;
   readonly canUseTool?: CanUseTool;
+  readonly approver?: Approver;
+  /** Started at the first command that needs it, and shared by all sessions. */
+  readonly sandbox: SandboxRuntime;
   readonly keepsTranscripts: boolean;
   readonly entrypoint: string;
   readonly ids: IdSource;

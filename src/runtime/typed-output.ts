@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { Fault } from "../foundation/fault.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";
 

@@ -1,6 +1,11 @@
+import { isWiderMode } from "../permissions/compare-modes.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
-import type { PermissionSettings, PermissionSwitches } from "./permission-settings.ts";
-import type { PlainSettings } from "./plain-settings.ts";
+import {
+  type PermissionSettings,
+  type PermissionSwitches,
+  restrictingSwitches,
+} from "./permission-settings.ts";
+import { type PlainSettings, restrictingPlainKeys } from "./plain-settings.ts";
 import { isForbiddenToRepositories } from "./repository-environment.ts";
 import { limitSandbox } from "./repository-sandbox.ts";
 import type { Settings } from "./settings.ts";
@@ -106,41 +111,14 @@ function limitPermissions(
   };
 }
 
-/** From narrow to wide. */
-const modeRank: Readonly<Record<PermissionMode, number>> = {
-  plan: 0,
-  dontAsk: 1,
-  default: 2,
-  delegate: 3,
-  acceptEdits: 3,
-  auto: 4,
-  bypassPermissions: 5,
-};
-
 function mayBeMode(mode: PermissionMode, { trusted, modeSoFar }: LimitOptions): boolean {
   if (mode === "bypassPermissions" || mode === "auto") return false;
-  return trusted || modeRank[mode] <= modeRank[modeSoFar];
+  return trusted || !isWiderMode(mode, modeSoFar);
 }
-
-/** Switches whose `true` or `"disable"` restricts; any other value could only undo what somebody else restricted. */
-const restrictingSwitches: ReadonlySet<string> = new Set([
-  "blockReadsOutsideWorkingDirectories",
-  "blockWritesOutsideWorkingDirectories",
-  "denyInsteadOfPrompting",
-  "disableBypassPermissionsMode",
-  "disableAutoMode",
-]);
 
 function restricts(key: string, value: unknown): boolean {
   return restrictingSwitches.has(key) && (value === true || value === "disable");
 }
-
-const restrictingKeys: ReadonlySet<string> = new Set([
-  "deniedMcpServers",
-  "deniedModels",
-  "disableAutoMode",
-  "disabledMcpjsonServers",
-]);
 
 function limitPlain(
   plain: PlainSettings,
@@ -148,7 +126,7 @@ function limitPlain(
   { trusted, isShared }: { readonly trusted: boolean; readonly isShared: boolean },
 ): PlainSettings {
   const counts = ([key, value]: [string, unknown]): boolean => {
-    if (key === "sandbox" || restrictingKeys.has(key)) return true;
+    if (restrictingPlainKeys.has(key)) return true;
     if (key === "disableSkillShellExecution") return value === true || trusted;
     if (key === "autoMemoryDirectory") return false;
     // The shared file must not switch off the guards that a person has set up for themselves.

@@ -1,10 +1,11 @@
 import { isRecord, kindOf, shown } from "../foundation/json-value.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
 import type { DocumentPath, Finding } from "../foundation/problem.ts";
+import { parseModeLoosely } from "../permissions/compare-modes.ts";
 import { formatRule, type PermissionRule, type RuleList, readRule } from "../permissions/parse-rule.ts";
-import { type PermissionMode, parsePermissionMode, permissionModes } from "../permissions/permission-mode.ts";
+import { type PermissionMode, permissionModes } from "../permissions/permission-mode.ts";
 import { wrongValue } from "./plain-settings.ts";
-import { choice, flag, textList, type ValueReader } from "./value-readers.ts";
+import { disable, flag, textList, type ValueReader } from "./value-readers.ts";
 
 export interface WrittenRule {
   readonly text: string;
@@ -34,9 +35,18 @@ const switchReaders = {
   blockReadsExemptPaths: textList,
   workingDirectoriesAsGiven: flag,
   denyInsteadOfPrompting: flag,
-  disableBypassPermissionsMode: choice("disable"),
-  disableAutoMode: choice("disable"),
+  disableBypassPermissionsMode: disable,
+  disableAutoMode: disable,
 } as const satisfies Readonly<Record<string, ValueReader<unknown>>>;
+
+/** Switches whose `true` or `"disable"` restricts; any other value could only undo what somebody else restricted. */
+export const restrictingSwitches: ReadonlySet<string> = new Set<keyof typeof switchReaders>([
+  "blockReadsOutsideWorkingDirectories",
+  "blockWritesOutsideWorkingDirectories",
+  "denyInsteadOfPrompting",
+  "disableBypassPermissionsMode",
+  "disableAutoMode",
+]);
 
 export type PermissionSwitches = {
   readonly [Key in keyof typeof switchReaders]?: (typeof switchReaders)[Key] extends ValueReader<infer Value>
@@ -87,7 +97,7 @@ export function readPermissions(value: unknown): PermissionsReading {
       unknownKeys: unknown.keys,
     },
     findings,
-    brokenRestrictions: [...broken, ...unknown.broken],
+    brokenRestrictions: [...broken, ...details.broken, ...unknown.broken],
   };
 }
 
@@ -174,12 +184,17 @@ function notUnderstood(list: RuleList, text: string, path: DocumentPath): Findin
 
 function readDetails(value: Readonly<Record<string, unknown>>) {
   const findings: Finding[] = [];
+  const broken: string[] = [];
   const switches: [string, unknown][] = [];
   const readOne = <T>(key: string, reader: ValueReader<T>): T | undefined => {
     if (!Object.hasOwn(value, key) || value[key] === null) return undefined;
     const read = reader.read(value[key]);
-    if (read === undefined) findings.push(wrongValue(key, reader.expected, value[key], ["permissions", key]));
-    return read;
+    if (read !== undefined) return read;
+    const finding = wrongValue(key, reader.expected, value[key], ["permissions", key]);
+    const restricts = restrictingSwitches.has(key);
+    findings.push(restricts ? { ...finding, severity: "error" } : finding);
+    if (restricts) broken.push(`permissions.${key}`);
+    return undefined;
   };
   const defaultMode = readOne("defaultMode", modeReader);
   const additionalDirectories = readOne("additionalDirectories", textList) ?? [];
@@ -193,12 +208,12 @@ function readDetails(value: Readonly<Record<string, unknown>>) {
     additionalDirectories,
     ...(defaultMode === undefined ? {} : { defaultMode }),
   };
-  return { details, findings };
+  return { details, findings, broken };
 }
 
 const modeReader: ValueReader<PermissionMode> = {
   expected: `one of ${permissionModes.join(", ")}`,
-  read: (value) => (typeof value === "string" ? parsePermissionMode(value) : undefined),
+  read: (value) => (typeof value === "string" ? parseModeLoosely(value.trim()) : undefined),
 };
 
 const knownKeys: readonly string[] = [
@@ -210,6 +225,14 @@ const knownKeys: readonly string[] = [
   ...Object.keys(switchReaders),
 ];
 
+/** Words that other products, or memory, put in the place of `deny`. */
+const restrictingWord = /^(?:den(?:y|ied)|disallow|block|forbid|reject|restrict)/i;
+
+/** Whether a value could be a list of rules that is not empty. */
+export function holdsRules(value: unknown): boolean {
+  return Array.isArray(value) ? value.length > 0 : typeof value === "string" && value.trim() !== "";
+}
+
 function readUnknownKeys(entries: readonly (readonly [string, unknown])[]) {
   const keys: string[] = [];
   const findings: Finding[] = [];
@@ -218,7 +241,7 @@ function readUnknownKeys(entries: readonly (readonly [string, unknown])[]) {
     if (knownKeys.includes(key)) continue;
     const nearest = nearestName(key, knownKeys);
     const meantToRestrict =
-      (nearest === "deny" || nearest === "ask") && (Array.isArray(value) || typeof value === "string");
+      (nearest === "deny" || nearest === "ask" || restrictingWord.test(key)) && holdsRules(value);
     keys.push(key);
     if (meantToRestrict) broken.push(`permissions.${key}`);
     findings.push({

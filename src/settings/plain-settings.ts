@@ -2,6 +2,8 @@ import { type JsonRecord, shown } from "../foundation/json-value.ts";
 import type { Finding } from "../foundation/problem.ts";
 import {
   choice,
+  disable,
+  enabledObject,
   flag,
   flagOrTextList,
   integer,
@@ -37,7 +39,7 @@ const plainReaders = {
   deniedMcpServers: objectList,
   deniedModels: textList,
   disableAllHooks: flag,
-  disableAutoMode: choice("disable"),
+  disableAutoMode: disable,
   disableBundledSkills: flag,
   disableSkillShellExecution: flag,
   disabledMcpjsonServers: textList,
@@ -58,7 +60,7 @@ const plainReaders = {
   outputStyle: text,
   pluginConfigs: object,
   promptCacheTtl: choice("5m", "1h"),
-  sandbox: object,
+  sandbox: enabledObject,
   skillListingBudgetFraction: numberBetween(0, 1),
   skillListingMaxDescChars: integer(1),
   skillOverrides: object,
@@ -85,6 +87,15 @@ const managedOnlyKeys: ReadonlySet<string> = new Set<PlainKey>([
   "managedMcpServers",
 ]);
 
+/** Keys that only take something away: one that cannot be read leaves open what should be closed. */
+export const restrictingPlainKeys: ReadonlySet<string> = new Set<PlainKey>([
+  "deniedMcpServers",
+  "deniedModels",
+  "disableAutoMode",
+  "disabledMcpjsonServers",
+  "sandbox",
+]);
+
 export function isPlainKey(key: string): key is PlainKey {
   return Object.hasOwn(plainReaders, key);
 }
@@ -92,18 +103,26 @@ export function isPlainKey(key: string): key is PlainKey {
 export function readPlainSettings(
   value: JsonRecord,
   isManaged: boolean,
-): { readonly settings: PlainSettings; readonly findings: readonly Finding[] } {
+): {
+  readonly settings: PlainSettings;
+  readonly findings: readonly Finding[];
+  readonly broken: readonly string[];
+} {
   const entries: [string, unknown][] = [];
   const findings: Finding[] = [];
+  const broken: string[] = [];
   for (const [key, reader] of Object.entries<ValueReader<unknown>>(plainReaders)) {
     if (!Object.hasOwn(value, key) || value[key] === null) continue;
     const read = reader.read(value[key]);
-    if (read === undefined) findings.push(wrongValue(key, reader.expected, value[key]));
+    if (read === undefined && restrictingPlainKeys.has(key)) {
+      findings.push({ ...wrongValue(key, reader.expected, value[key]), severity: "error" });
+      broken.push(key);
+    } else if (read === undefined) findings.push(wrongValue(key, reader.expected, value[key]));
     else if (managedOnlyKeys.has(key) && !isManaged) findings.push(managedOnly(key));
     else entries.push([key, read]);
   }
   // Each value comes from the reader that gives PlainSettings the type of its key.
-  return { settings: Object.fromEntries(entries) as PlainSettings, findings };
+  return { settings: Object.fromEntries(entries) as PlainSettings, findings, broken };
 }
 
 export function wrongValue(

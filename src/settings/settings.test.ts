@@ -57,6 +57,45 @@ describe("reading settings", () => {
     expect(settings.brokenRestrictions).toEqual([]);
   });
 
+  it.each([
+    [{ permissions: { denied: ["Bash"] } }, "permissions.denied"],
+    [{ permissions: { block: ["Bash"] } }, "permissions.block"],
+    [{ permissions: { disableBypassPermissionsMode: "maybe" } }, "permissions.disableBypassPermissionsMode"],
+    [{ permissions: { denyInsteadOfPrompting: 3 } }, "permissions.denyInsteadOfPrompting"],
+    [{ Permissions: { deny: ["Bash"] } }, "Permissions"],
+    [{ deny: ["Bash"] }, "deny"],
+    [{ disallowedTools: "Bash" }, "disallowedTools"],
+    [{ deniedModels: { opus: true } }, "deniedModels"],
+    [{ sandbox: "strict" }, "sandbox"],
+  ])("makes %j, which was meant to restrict, an error [PRM-8]", (value, broken) => {
+    const { settings, findings } = read(value);
+    expect(settings.brokenRestrictions).toEqual([broken]);
+    expect(findings).toMatchObject([{ severity: "error" }]);
+  });
+
+  it.each([
+    { permissions: { denied: [] } },
+    { permissions: { bash: { enabled: true } } },
+    { deny: [] },
+    { permission: { allow: ["Bash"] } },
+  ])("does not take %j for a restriction", (value) => {
+    expect(read(value).settings.brokenRestrictions).toEqual([]);
+  });
+
+  it("reads a switch that says true where a word is documented, and a sandbox that is only switched on", () => {
+    const { settings, findings } = read({
+      permissions: { disableBypassPermissionsMode: true, defaultMode: "Plan" },
+      disableAutoMode: "true",
+      sandbox: true,
+    });
+    expect(findings).toEqual([]);
+    expect(settings.permissions).toMatchObject({
+      switches: { disableBypassPermissionsMode: "disable" },
+      defaultMode: "plan",
+    });
+    expect(settings.plain).toEqual({ disableAutoMode: "disable", sandbox: { enabled: true } });
+  });
+
   it.each(["deny", "ask"])("makes an invalid %s rule an error that cannot pass unseen", (list) => {
     const { settings, findings } = read({ permissions: { [list]: ["Bash(rm *", "Read(./.env)"] } });
     expect(findings).toMatchObject([{ severity: "error", code: "invalid-permission-rule" }]);

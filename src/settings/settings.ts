@@ -1,7 +1,12 @@
 import { isRecord, isUnreasonablyLarge, kindOf, shown } from "../foundation/json-value.ts";
 import type { Finding } from "../foundation/problem.ts";
 import { type HookRule, readHooks } from "../hooks/hook-config.ts";
-import { noPermissions, type PermissionSettings, readPermissions } from "./permission-settings.ts";
+import {
+  holdsRules,
+  noPermissions,
+  type PermissionSettings,
+  readPermissions,
+} from "./permission-settings.ts";
 import { isPlainKey, type PlainSettings, readPlainSettings, wrongValue } from "./plain-settings.ts";
 
 /** Where settings come from, lowest rank first. */
@@ -44,6 +49,7 @@ export function readSettings(value: unknown, options: { readonly scope: Settings
   const env = readEnv(value["env"]);
   const plain = readPlainSettings(value, options.scope === "managed");
   const extra = Object.entries(value).filter(([key]) => !ownReaders.has(key) && !isPlainKey(key));
+  const misplaced = extra.filter(([key, written]) => isMisplacedRestriction(key, written));
   return {
     settings: {
       permissions: permissions.permissions,
@@ -51,9 +57,19 @@ export function readSettings(value: unknown, options: { readonly scope: Settings
       env: env.env,
       plain: plain.settings,
       extra: new Map(extra),
-      brokenRestrictions: permissions.brokenRestrictions,
+      brokenRestrictions: [
+        ...permissions.brokenRestrictions,
+        ...plain.broken,
+        ...misplaced.map(([key]) => key),
+      ],
     },
-    findings: [...permissions.findings, ...hooks.findings, ...env.findings, ...plain.findings],
+    findings: [
+      ...permissions.findings,
+      ...hooks.findings,
+      ...env.findings,
+      ...plain.findings,
+      ...misplaced.map(([key]) => misplacedRestriction(key)),
+    ],
   };
 }
 
@@ -67,6 +83,26 @@ const emptySettings: Settings = {
 };
 
 const ownReaders: ReadonlySet<string> = new Set(["permissions", "hooks", "env"]);
+
+/** Rules that restrict, under a key that has no effect where it stands: `deny` at the top, or `Permissions`. */
+function isMisplacedRestriction(key: string, value: unknown): boolean {
+  const bare = key.toLowerCase().replace(/[-_]/g, "");
+  if (bare === "deny" || bare === "ask" || bare === "disallowedtools") return holdsRules(value);
+  if (bare !== "permissions" && bare !== "permission") return false;
+  return (
+    isRecord(value) && ["deny", "ask"].some((list) => Object.hasOwn(value, list) && holdsRules(value[list]))
+  );
+}
+
+function misplacedRestriction(key: string): Finding {
+  return {
+    severity: "error",
+    code: "misplaced-restriction",
+    message: `${shown(key)} holds rules that should restrict, but is no setting; what they should restrict would stay open.`,
+    advice: 'Write the rules as {"permissions": {"deny": […], "ask": […]}}.',
+    path: [key],
+  };
+}
 
 function unusable(code: string, message: string): SettingsReading {
   return {

@@ -72,6 +72,21 @@ export function numberBetween(least: number, most: number): ValueReader<number> 
   };
 }
 
+/** `"disable"` is the documented word; whoever writes true means the same. */
+export const disable: ValueReader<"disable"> = {
+  expected: '"disable"',
+  read: (value) => (flag.read(value) === true || value === "disable" ? "disable" : undefined),
+};
+
+/** A flag stands for an object with nothing but `enabled`. */
+export const enabledObject: ValueReader<JsonRecord> = {
+  expected: "an object",
+  read: (value) => {
+    const enabled = flag.read(value);
+    return enabled === undefined ? object.read(value) : { enabled };
+  },
+};
+
 export function choice<const T extends string>(...choices: readonly T[]): ValueReader<T> {
   return {
     expected: choices.map((each) => `"${each}"`).join(" or "),

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { describeAgents } from "../definitions/describe-agents.ts";
 import { parsePermissionMode, permissionModes } from "../permissions/permission-mode.ts";

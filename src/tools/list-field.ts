@@ -1,12 +1,12 @@
 import { resolveToolName } from "./tool-names.ts";
 
 /**
- * The entries of a list that was written as one text. Commas and line breaks separate, except inside parentheses or
- * quotes; a text without either is split at blanks when every piece looks like a tool name.
+ * The entries of a list that was written as one text. Commas, semicolons, bars and line breaks separate, except inside
+ * parentheses or quotes; a text without either is split at blanks when every piece looks like a tool name.
  */
 export function splitEntries(text: string): string[] {
   const source = unwrapList(text);
-  const pieces = cleanEntries(splitOutside(source, /[,\r\n]/));
+  const pieces = cleanEntries(splitOutside(source, /[,;|，、；\r\n]/));
   if (pieces.length !== 1) return pieces;
   const words = cleanEntries(splitOutside(source, /\s/));
   return words.length > 1 && words.every(looksLikeToolName) ? words : pieces;

@@ -29,7 +29,10 @@ export function matchTools(name: string, available: readonly AvailableTool[]): T
 }
 
 function matchPattern(name: string, available: readonly AvailableTool[]): ToolMatch {
-  const tools = available.filter((tool) => matchesStars(name, tool.name));
+  const exact = available.filter((tool) => matchesStars(name, tool.name));
+  const lower = name.toLowerCase();
+  const tools =
+    exact.length > 0 ? exact : available.filter((tool) => matchesStars(lower, tool.name.toLowerCase()));
   return { tools, meaning: tools.length > 0 || name === "*" ? { type: "known", name } : { type: "unknown" } };
 }
 

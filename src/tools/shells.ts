@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { type ProcessEnding, startProcess } from "../foundation/drive-process.ts";
 import type { Shell } from "./find-shell.ts";
+import type { Invocation } from "./sandbox.ts";
 import { shellArguments } from "./shell-command.ts";
 import type { TaskRunState, TaskSource, TaskView } from "./task-source.ts";
 import { type CommandOutput, createCommandOutput } from "./write-command-output.ts";
@@ -22,6 +23,10 @@ export interface ShellRequest {
   readonly description?: string;
   readonly owner: string;
   readonly shell: Shell;
+  /** What to start in place of the shell itself, such as the shell inside a sandbox. */
+  readonly invocation?: Invocation;
+  /** Called once, when nothing of it runs any more. */
+  readonly onEnded?: () => void;
   readonly directory: string;
   readonly environment: Readonly<Record<string, string>>;
   readonly outputDirectory: string;
@@ -78,8 +83,10 @@ export function createShells(options: ShellsOptions): Shells {
       const entry = createEntry(freshId(options.newId, entries), request, now());
       entries.set(entry.view.id, entry);
       const started = await startProcess({
-        file: request.shell.file,
-        arguments: shellArguments(request.shell, request.command),
+        ...(request.invocation ?? {
+          file: request.shell.file,
+          arguments: shellArguments(request.shell, request.command),
+        }),
         directory: request.directory,
         environment: request.environment,
         merged: { directory: request.outputDirectory, name: `.${entry.view.id}.pipe` },
@@ -91,7 +98,10 @@ export function createShells(options: ShellsOptions): Shells {
           entry.view = { ...entry.view, lastSignAt: now() };
         },
       });
-      void started.ended.then((ending) => finish(entry, ending));
+      void started.ended.then((ending) => {
+        request.onEnded?.();
+        finish(entry, ending);
+      });
       return { type: "started", shell: entry.view };
     },
     find: (id) => entries.get(id)?.view,

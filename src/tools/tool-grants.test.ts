@@ -72,6 +72,16 @@ describe("scoped entries [TLS-3]", () => {
     ]);
   });
 
+  test("a comma in a denial separates and belongs to the pattern, so that neither reading gets through", () => {
+    expect(grant({ tools: ["Bash"], disallowedTools: ["Bash(rm *, sudo *)"] }).tools).toEqual([
+      { name: "Bash", deny: ["rm *, sudo *", "rm *", "sudo *"] },
+    ]);
+  });
+
+  test("a denial with a star heeds no letter case where it names nothing otherwise", () => {
+    expect(grant({ tools: ["Bash", "Read"], disallowedTools: ["bash*"] }).tools).toEqual([{ name: "Read" }]);
+  });
+
   test("several entries for one tool add up, and a bare one means the whole tool", () => {
     expect(grant({ tools: ["Bash(a *)", "Bash(b *)"] }).tools).toEqual([
       { name: "Bash", allowOnly: ["a *", "b *"] },

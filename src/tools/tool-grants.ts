@@ -81,10 +81,16 @@ function readDenials(
     if (entry.type === "malformed") notes.push(finding("malformed-denial", text, path));
     for (const tool of match.tools) {
       if (entry.type !== "scoped") whole.add(tool.name);
-      else scoped.set(tool.name, [...(scoped.get(tool.name) ?? []), ...specifiers(tool, entry.specifier)]);
+      else scoped.set(tool.name, [...(scoped.get(tool.name) ?? []), ...denials(tool, entry.specifier)]);
     }
   }
   return { whole, scoped };
+}
+
+/** A comma may be part of a pattern or stand between two; in a denial both readings hold. */
+function denials(tool: AvailableTool, specifier: string): readonly string[] {
+  const rules = specifiers(tool, specifier);
+  return rules.length === 1 && specifier.includes(",") ? [...rules, ...splitEntries(specifier)] : rules;
 }
 
 /** TLS-7 is structural: whatever spawns is out of a subagent's reach. */

@@ -1,12 +1,18 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { ToolSpecification } from "../model/model.ts";
 import type { Tool } from "./tool.ts";
 
 /** A tool's schema never changes, so it is made once; the same objects turn after turn also keep prompt caches valid. */
 const specifications = new WeakMap<Tool, ToolSpecification>();
+const lists = new WeakMap<readonly Tool[], readonly ToolSpecification[]>();
 
+/** The same list for the same tools, so that models can keep what they made of it. */
 export function specificationsOf(tools: readonly Tool[]): readonly ToolSpecification[] {
-  return tools.map(specificationOf);
+  const known = lists.get(tools);
+  if (known?.length === tools.length) return known;
+  const made = tools.map(specificationOf);
+  lists.set(tools, made);
+  return made;
 }
 
 export function specificationOf(tool: Tool): ToolSpecification {

@@ -3,15 +3,17 @@ import { createRandom } from "../torture/random.ts";
 import { startTortureProvider } from "../torture/torture-provider.ts";
 import { type KillReport, torturedRun } from "../torture/tortured-run.ts";
 
-test("[TRN-3] a run that is killed again and again loads, goes on, and repeats no finished call", async () => {
+test("[TRN-2, TRN-3] runs that are killed again and again load, go on, and repeat no finished call", async () => {
   await using provider = await startTortureProvider();
+  const random = createRandom(7);
   const kills: KillReport[] = [];
-  await torturedRun({
-    provider,
-    random: createRandom(7),
-    mayKill: () => kills.length < 8,
-    report: (kill) => kills.push(kill),
-  });
-  expect(kills).toHaveLength(8);
-  expect(kills.at(-1)?.lines).toBeGreaterThan(0);
+  while (kills.length < 8) {
+    await torturedRun({
+      provider,
+      random,
+      mayKill: () => kills.length < 8,
+      report: (kill) => kills.push(kill),
+    });
+  }
+  expect(kills.some(({ done }) => done.size > 0)).toBe(true);
 }, 60_000);

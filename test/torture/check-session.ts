@@ -9,7 +9,7 @@ export interface SessionState {
   readonly lines: number;
   readonly torn: boolean;
   readonly done: ReadonlySet<string>;
-  /** Calls that a crash cut off and that were answered as interrupted. */
+  /** How many calls so far were cut off and answered as interrupted. */
   readonly interrupted: number;
 }
 
@@ -37,8 +37,10 @@ export async function checkSession({ transcript, ...place }: CheckedPlace): Prom
     throw new Error(`${broken} lines of the transcript were passed over.`);
   checkConversation(messages);
   checkDeeds(messages, place);
-  const interrupted = resultsOf(messages).filter(({ is_error }) => is_error === true).length;
-  return { ...state, done: doneDeeds(messages), interrupted };
+  const failed = resultsOf(messages).filter(({ is_error }) => is_error === true);
+  const odd = failed.find(({ content }) => !/interrupted/i.test(JSON.stringify(content)));
+  if (odd !== undefined) throw new Error(`A call failed that should not: ${JSON.stringify(odd.content)}`);
+  return { ...state, done: doneDeeds(messages), interrupted: failed.length };
 }
 
 function isJson(line: string): boolean {

@@ -26,6 +26,8 @@ export interface TortureOptions {
 
 export interface KillReport extends SessionState {
   readonly moment: KillMoment;
+  /** How many calls this kill cut off. */
+  readonly cutOff: number;
 }
 
 /** One run of thirty steps, killed and resumed until nobody kills it any more. Throws when a promise is broken. */
@@ -46,6 +48,7 @@ async function runInFolder(root: string, options: TortureOptions): Promise<void>
     const moment = options.mayKill() ? pick(options.random) : undefined;
     if (moment !== undefined) await killAt(moment, child, { place, ...options });
     const { code, signal, output } = await child.ended;
+    const before = state;
     const next = await checkSession(place);
     const lost = [...state.done].find((deed) => !next.done.has(deed));
     if (lost !== undefined) throw new Error(`The result of ${lost} was in the transcript and is gone.`);
@@ -56,7 +59,7 @@ async function runInFolder(root: string, options: TortureOptions): Promise<void>
         for (const id of tearLastLine(place.transcript, options.random)) place.tornCalls.add(id);
         state = await checkSession(place);
       }
-      options.report({ ...state, moment });
+      options.report({ ...state, moment, cutOff: state.interrupted - before.interrupted });
       continue;
     }
     if (code !== 0 || !output.includes("ALL DONE"))
@@ -121,8 +124,7 @@ function startProgram(place: Place, isBegun: boolean, url: string): RunningProgr
   };
   child.stdout.setEncoding("utf8").on("data", collect);
   child.stderr.setEncoding("utf8").on("data", collect);
-  // Not "close": a command that outlives the program may hold its pipes open.
-  const ended = once(child, "exit").then(([code, signal]) => ({ code, signal, output }));
+  const ended = once(child, "close").then(([code, signal]) => ({ code, signal, output }));
   return { process: child, ended };
 }
 

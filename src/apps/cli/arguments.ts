@@ -40,6 +40,8 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
   addSessionOptions(program);
   addPrintOptions(program);
   addAgents(program, invoke);
+  addPermissions(program, invoke);
+  addTrust(program, invoke);
   addDoctor(program, invoke);
   program.action((words: readonly string[], options: PrintOptions) => {
     const [first] = words;
@@ -155,8 +157,58 @@ function addAgentsNew(agents: Command, invoke: Invoke): void {
     .option("--scope <scope>", "project (this folder, the default) or user (all your folders)")
     .option("--prompt <text>", "the system prompt; a starter is written when left out")
     .option("--force", "replace a file that is there")
-    .action((options) =>
-      invoke(async (context) => (await import("./commands/agents-new.ts")).agentsNew(context, options)),
+    // `--tools` and `--model` are also options of a run, and the program takes them first wherever they stand.
+    .action((_, command: Command) =>
+      invoke(async (context) =>
+        (await import("./commands/agents-new.ts")).agentsNew(context, command.optsWithGlobals()),
+      ),
+    );
+}
+
+function addPermissions(program: Command, invoke: Invoke): void {
+  const permissions = describe(program.command("permissions"), "Lists all rules and where each stands.")
+    .argument("[command]")
+    .usage("[list|test] [options]")
+    .option("--json", "print JSON")
+    .allowExcessArguments();
+  permissions.action((name: string | undefined, options: { json?: boolean }) => {
+    if (name !== undefined) throw unknownCommand(permissions, name);
+    return invoke(async (context) =>
+      (await import("./commands/permissions-list.ts")).permissionsList(context, options),
+    );
+  });
+  describe(permissions.command("list"), "Lists all rules, where each stands, and what is held back.")
+    .option("--json", "print JSON")
+    .action((_, command: Command) =>
+      invoke(async (context) =>
+        (await import("./commands/permissions-list.ts")).permissionsList(context, command.optsWithGlobals()),
+      ),
+    );
+  describe(permissions.command("test [call]"), "Tells what would happen to a call, and by which rule.")
+    .option("--tool <name>", "the tool, in place of a call such as 'Bash(git push)'")
+    .option("--input <json>", "its whole input")
+    .option("--mode <mode>", "as if this permission mode were chosen")
+    .option("--explain", "everything that was looked at")
+    .option("--json", "print JSON")
+    .action((call: string | undefined, _, command: Command) =>
+      invoke(async (context) =>
+        (await import("./commands/permissions-test.ts")).permissionsTest(
+          context,
+          call,
+          command.optsWithGlobals(),
+        ),
+      ),
+    );
+}
+
+function addTrust(program: Command, invoke: Invoke): void {
+  describe(program.command("trust [folder]"), "Lets the files of a folder run programs and widen rights.")
+    .option("--show", "only tell what waits for trust, or has it")
+    .option("--yes", "trust it without asking")
+    .option("--remove", "take trust back")
+    .option("--json", "print JSON, and change nothing")
+    .action((folder: string | undefined, options) =>
+      invoke(async (context) => (await import("./commands/trust.ts")).trust(context, folder, options)),
     );
 }
 

@@ -5,6 +5,8 @@ export const helpText = `Usage: retinue -p [options] "prompt"        run an agen
 Commands:
   agents                 list all agents; also: agents show NAME, agents new
   agents check [PATH…]   find mistakes and weak descriptions
+  permissions            list all rules; also: permissions test 'Bash(git push)'
+  trust [FOLDER]         let a folder's hooks and settings count; --remove
   doctor                 check the set-up and say what to do
 
 Running:
@@ -18,6 +20,6 @@ Running:
 
 Everywhere:
   --agents JSON|FILE  --plugin-dir DIR  --add-dir DIR  --settings FILE|JSON
-  --setting-sources user,project,local  --trust  --verbose
-  -v, --version    -h, --help, also after a command: retinue agents check --help
+  --setting-sources user,project,local  --trust  --verbose  -v, --version
+  -h, --help, also after a command: retinue agents check --help
 `;

@@ -1,15 +1,17 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { startProcess } from "../../foundation/drive-process.ts";
 import { commandEnvironment } from "../command-environment.ts";
 import { findShell, type Shell } from "../find-shell.ts";
-import { reportedDirectory, reportingShellArguments } from "../shell-command.ts";
+import type { Sandbox } from "../sandbox.ts";
+import { reportedDirectory, reportingShellArguments, shellArguments } from "../shell-command.ts";
 import type { Shells } from "../shells.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
 import { createCommandOutput } from "../write-command-output.ts";
 import { backgroundLimit, foregroundLimit, outputLimit } from "./bash-limits.ts";
 import { endingNotes, outcomeOf } from "./bash-outcome.ts";
+import { enterSandbox } from "./bash-sandbox.ts";
 import { builtinTool, failed } from "./builtin-tool.ts";
 import { keepDirectory, type ShellDirectories, startDirectory } from "./shell-directories.ts";
 import { optionalFlag, optionalNumber, optionalText } from "./tolerant-input.ts";
@@ -26,6 +28,8 @@ export interface BashToolOptions {
   /** Variables that every command gets, such as the session's id. */
   readonly variables?: Readonly<Record<string, string>>;
   readonly graceMs?: number;
+  /** Where commands run; absent means as the person's own processes. */
+  readonly sandbox?: Sandbox;
 }
 
 const description = `Runs a command in a fresh bash and returns what it wrote, stdout and stderr in order, with the exit code if it is not 0.
@@ -95,7 +99,11 @@ async function runToEnd(
   options: BashToolOptions,
   notes: readonly string[],
 ): Promise<ToolOutcome> {
-  const { context } = command;
+  const { context, shell } = command;
+  const written = command.input.command;
+  const plain = { file: shell.file, arguments: reportingShellArguments(shell, written) };
+  const entered = await enterSandbox(options.sandbox, plain, { command: written, context });
+  if (entered.type === "refused") return failed(entered.because);
   const limit = foregroundLimit(command.input.timeout, context.environment);
   const name = fileNameOf(context.callId);
   const file = join(context.outputDirectory, `${name}.txt`);
@@ -103,8 +111,7 @@ async function runToEnd(
   const begun = options.now();
   const tell = createTeller(options.now, () => context.progress(lastLine(output.view().text)));
   const started = await startProcess({
-    file: command.shell.file,
-    arguments: reportingShellArguments(command.shell, command.input.command),
+    ...entered.invocation,
     directory: command.directory,
     environment: command.environment,
     merged: { directory: context.outputDirectory, name: `.${name}.pipe` },
@@ -118,42 +125,53 @@ async function runToEnd(
     },
   });
   const ending = await started.ended;
+  entered.leave();
   output.end();
   const keeps = options.keepsDirectory?.(context.agent) ?? true;
   const moved = keeps
     ? await keepDirectory(options.directories, context, reportedDirectory(ending.report))
     : undefined;
-  const allNotes = [...notes, limit.note, ...endingNotes(ending, limit), moved];
+  const allNotes = [...notes, entered.note, limit.note, ...endingNotes(ending, limit), moved];
   return outcomeOf(output.view(), ending, { notes: allNotes, durationMs: options.now() - begun });
 }
 
 async function runBeside(
   command: Command,
-  { shells }: BashToolOptions,
+  { shells, sandbox }: BashToolOptions,
   notes: readonly string[],
 ): Promise<ToolOutcome> {
   const { context } = command;
   if (context.environment["CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"] === "1") {
     return failed("Background commands are switched off here; run it without run_in_background.");
   }
+  const written = command.input.command;
+  const plain = { file: command.shell.file, arguments: shellArguments(command.shell, written) };
+  const entered = await enterSandbox(sandbox, plain, { command: written, context });
+  if (entered.type === "refused") return failed(entered.because);
   const limit = backgroundLimit(command.input.timeout);
   const started = await shells.start({
-    command: command.input.command,
+    command: written,
     ...(command.input.description === undefined ? {} : { description: command.input.description }),
     owner: context.agent.id,
     shell: command.shell,
+    invocation: entered.invocation,
+    onEnded: entered.leave,
     directory: command.directory,
     environment: command.environment,
     outputDirectory: context.outputDirectory,
     outputLimit: outputLimit(context.environment),
     timeLimitMs: limit.milliseconds,
   });
-  if (started.type === "refused") return failed(started.because);
+  if (started.type === "refused") {
+    entered.leave();
+    return failed(started.because);
+  }
   const { id, outputFile } = started.shell;
   const lines = [
     `The command runs in the background as task ${id}; TaskOutput reads what it writes, TaskStop ends it.`,
     `Its output grows in ${outputFile}.`,
     ...notes,
+    entered.note,
     limit.note,
   ];
   return {

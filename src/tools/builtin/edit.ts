@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { explainMismatch } from "../explain-mismatch.ts";
 import { diffLines } from "../line-diff.ts";
 import { findOccurrences, replaceRanges, type TextRange } from "../replace-text.ts";

@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { createPathReader } from "../grep-output.ts";
 import { runRipgrep } from "../run-ripgrep.ts";
 import { excludedFolders, globArguments, planGlob, versionControlFolders } from "../search-plan.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { runRipgrep } from "../run-ripgrep.ts";
 import { excludedFolders, splitGlobs, versionControlFolders } from "../search-plan.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";

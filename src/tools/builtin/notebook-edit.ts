@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { z } from "zod";
+import * as z from "zod";
 import { type CellChange, changeNotebook } from "../change-notebook.ts";
 import { readNotebookJson } from "../notebook.ts";
 import { decodeText, encodeText } from "../text-encoding.ts";

@@ -1,5 +1,5 @@
 import { extname } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { imageTypeOf } from "../image-header.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
 import { pathForRules } from "../workspace-path.ts";

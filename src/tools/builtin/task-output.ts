@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { TaskSource, TaskView } from "../task-source.ts";
 import type { Tool } from "../tool.ts";
 import { builtinTool, failed } from "./builtin-tool.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { Tool } from "../tool.ts";
 import type { TodoItem } from "../tool-host.ts";
 import { builtinTool } from "./builtin-tool.ts";

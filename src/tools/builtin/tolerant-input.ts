@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** Models send numbers as text and null for what they leave out; both are taken for what was meant. */
 export function optionalNumber(description: string) {

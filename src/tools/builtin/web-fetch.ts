@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { takeStart } from "../output-limit.ts";
 import type { Tool, ToolOutcome } from "../tool.ts";
 import { builtinTool, failed } from "./builtin-tool.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { diffLines } from "../line-diff.ts";
 import { decodeText } from "../text-encoding.ts";
 import type { Tool, ToolOutcome } from "../tool.ts";

@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { agentScopes } from "../../../definitions/agent-definition.ts";
 import { hasErrors, type Problem } from "../../../foundation/problem.ts";
-import type { CliHost } from "../cli-host.ts";
 import type { GatheredSession } from "../gather-session.ts";
 import { countBySeverity, describeCounts, plural } from "../views/problem-view.ts";
 import { scopeWords } from "./agents-list.ts";
@@ -47,7 +46,7 @@ function settingsLine(name: string, problems: readonly Problem[]): Checkup {
 }
 
 /** Trust matters only where something waits for it. */
-export function checkTrust({ discovered, trust, nameOf }: GatheredSession, { home }: CliHost): Checkup {
+export function checkTrust({ discovered, trust }: GatheredSession): Checkup {
   const name = "trust";
   if (trust.trusted) return { name, state: "ok", text: `This folder is trusted: ${trust.why}.` };
   if (trust.problem !== undefined) {
@@ -74,10 +73,7 @@ export function checkTrust({ discovered, trust, nameOf }: GatheredSession, { hom
     name,
     state: "warning",
     text: `This folder is not trusted, so parts of ${parts.join(" and ")} are held back (hooks, servers, modes, allow rules).`,
-    advice: [
-      "Read them first. For one run: add --trust.",
-      `For good: set "hasTrustDialogAccepted": true under projects[${JSON.stringify(trust.folder)}] in ${nameOf(discovered.paths.stateFile.replace(/^~/, home))}.`,
-    ].join("\n"),
+    advice: "`retinue trust` lists them and asks; for one run add --trust.",
   };
 }
 

@@ -4,6 +4,8 @@ import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { resolveModelReference } from "../../../model/model-reference.ts";
 import { readEnvironment } from "../../../settings/environment.ts";
+import { createSandboxRuntime } from "../../../tools/load-sandbox.ts";
+import { readSandboxSettings } from "../../../tools/sandbox-settings.ts";
 import type { CliHost } from "../cli-host.ts";
 import type { GatheredSession } from "../gather-session.ts";
 import type { Checkup } from "./doctor.ts";
@@ -97,14 +99,28 @@ export async function checkGit({ environment }: CliHost): Promise<Checkup> {
   }
 }
 
-/** Only tells: nothing runs in a sandbox yet. */
-export function checkSandbox({ platform, environment }: CliHost): Checkup {
+/** Where settings ask for the sandbox it is started and tried, for only that tells whether commands can run in it. */
+export async function checkSandbox(
+  { platform, environment }: CliHost,
+  { discovered }: GatheredSession,
+): Promise<Checkup> {
   const name = "sandbox";
+  const settings = readSandboxSettings(discovered.settings.settings.plain.sandbox);
+  if (settings.enabled) {
+    await using runtime = createSandboxRuntime();
+    const start = await runtime.start(settings);
+    if (start.type === "ready")
+      return { name, state: "ok", text: "Commands run in a sandbox, and it works." };
+    const { why, advice } = start;
+    return settings.mayRunUnprotected
+      ? { name, state: "warning", text: `Commands run without protection: ${why}.`, advice }
+      : { name, state: "problem", text: `No command can run: ${why}.`, advice };
+  }
+  const off = "Commands run without a sandbox (`sandbox.enabled` is not set)";
   const program = sandboxPrograms.get(platform);
-  if (program === undefined) return { name, state: "note", text: `There is no sandbox for ${platform}.` };
-  if (isOnPath(program, environment)) return { name, state: "ok", text: `${program} is there.` };
-  const text = `${program} is not on the PATH; agents cannot be run in a sandbox without it.`;
-  return { name, state: "note", text, ...(platform === "linux" ? { advice: "Install bubblewrap." } : {}) };
+  if (program === undefined) return { name, state: "note", text: `${off}; there is none for ${platform}.` };
+  const isThere = isOnPath(program, environment);
+  return { name, state: "note", text: `${off}; ${program} is ${isThere ? "there" : "not on the PATH"}.` };
 }
 
 const sandboxPrograms: ReadonlyMap<string, string> = new Map([

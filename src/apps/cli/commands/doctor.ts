@@ -29,13 +29,13 @@ export async function doctor(context: CommandContext, options: { readonly json?:
     checkNode(host),
     checkConfigDirectory(session),
     ...checkSettings(session),
-    checkTrust(session, host),
+    checkTrust(session),
     checkDefinitions(session),
     ...checkPlugins(session),
     checkKeys(session, host),
     checkModels(session, host),
     await checkGit(host),
-    checkSandbox(host),
+    await checkSandbox(host, session),
   ];
   const count = (state: Checkup["state"]): number => checkups.filter((one) => one.state === state).length;
   const summary = { problems: count("problem"), warnings: count("warning") };

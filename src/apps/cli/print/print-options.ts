@@ -6,7 +6,10 @@ import {
   permissionModes,
 } from "../../../permissions/permission-mode.ts";
 import type { SessionOptions as RuntimeSessionOptions } from "../../../runtime/runtime-options.ts";
-import { misuse } from "../session-options.ts";
+import { parseToolEntry } from "../../../tools/tool-entry.ts";
+import { resolveToolName } from "../../../tools/tool-names.ts";
+import { checkRules } from "../check-session-options.ts";
+import { misuse, type SessionOptions } from "../session-options.ts";
 
 /** The options of `retinue -p` as commander hands them over. */
 export interface PrintOptions {
@@ -36,13 +39,67 @@ export interface PrintOptions {
   readonly jsonSchema?: string;
 }
 
-export const outputFormats = ["text", "json", "stream-json"] as const;
-export type OutputFormat = (typeof outputFormats)[number];
+const outputFormats = ["text", "json", "stream-json"] as const;
+const inputFormats = ["text", "stream-json"] as const;
 
-export const inputFormats = ["text", "stream-json"] as const;
-export type InputFormat = (typeof inputFormats)[number];
+/** What `retinue -p` was asked to do, with every value checked. */
+export interface PrintRequest {
+  readonly output: (typeof outputFormats)[number];
+  readonly input: (typeof inputFormats)[number];
+  readonly partial: boolean;
+  readonly replay: boolean;
+  readonly session: RuntimeSessionOptions;
+}
 
-export function chooseFormat<Format extends string>(
+interface Surroundings {
+  readonly words: readonly string[];
+  readonly cwd: string;
+  readonly session: SessionOptions;
+}
+
+export function readPrintOptions(options: PrintOptions, { words, cwd, session }: Surroundings): PrintRequest {
+  const output = chooseFormat("--output-format", options.outputFormat, outputFormats);
+  const input = chooseFormat("--input-format", options.inputFormat, inputFormats);
+  const partial = options.includePartialMessages === true;
+  const replay = options.replayUserMessages === true;
+  if (output !== "stream-json" && (partial || replay)) {
+    const option = partial ? "--include-partial-messages" : "--replay-user-messages";
+    throw misuse(`${option} has no meaning without --output-format stream-json.`);
+  }
+  if (input === "stream-json" && words.length > 0) {
+    throw misuse(
+      "With --input-format stream-json the prompts come from stdin alone.",
+      "Leave out the prompt.",
+    );
+  }
+  checkRules("--allowedTools", "allow", options.allowedTools ?? []);
+  refuseStrayEntries(words, options, session);
+  return { output, input, partial, replay, session: readSessionOptions(options, cwd) };
+}
+
+/** People write `--allowedTools Read Edit`; the second name would quietly become a word of the prompt. */
+function refuseStrayEntries(words: readonly string[], options: PrintOptions, session: SessionOptions): void {
+  const hasList = [options.allowedTools, options.tools, session.disallowedTools].some(
+    (list) => list !== undefined,
+  );
+  const stray = words.length > 1 && hasList ? words.find(isToolEntry) : undefined;
+  if (stray === undefined) return;
+  throw misuse(
+    `${JSON.stringify(stray)} stands where a prompt is expected.`,
+    'Write lists of tools with commas, as in --allowedTools "Read,Edit", and the prompt in quotes.',
+  );
+}
+
+function isToolEntry(word: string): boolean {
+  const { name } = parseToolEntry(word);
+  return (
+    !/\s/.test(name) &&
+    ["known", "renamed", "mcp"].includes(resolveToolName(name).type) &&
+    /[A-Z_]/.test(name)
+  );
+}
+
+function chooseFormat<Format extends string>(
   option: string,
   given: string | undefined,
   known: readonly [Format, ...Format[]],
@@ -53,8 +110,7 @@ export function chooseFormat<Format extends string>(
   throw misuse(`${option} does not know "${given}".`, `Write one of ${known.join(", ")}.`);
 }
 
-/** What the runtime is told, with every value checked. */
-export function readSessionOptions(options: PrintOptions, cwd: string): RuntimeSessionOptions {
+function readSessionOptions(options: PrintOptions, cwd: string): RuntimeSessionOptions {
   const systemPrompt = textOrFile(options.systemPrompt, options.systemPromptFile, "--system-prompt", cwd);
   const appendSystemPrompt = textOrFile(
     options.appendSystemPrompt,

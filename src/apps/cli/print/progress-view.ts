@@ -29,12 +29,7 @@ export function createProgressView({ stderr }: CliHost): ProgressView {
     },
     end(ending) {
       if (ending.error !== undefined) stderr.write(`${paint.error("retinue:")} ${harmless(ending.error)}\n`);
-      const tools = [...new Set(ending.denials.map(({ call }) => call.name))];
-      if (tools.length > 0) {
-        stderr.write(
-          `${ending.denials.length} calls were not allowed (${tools.join(", ")}). --allowedTools "${tools.join(",")}" would allow them.\n`,
-        );
-      }
+      if (ending.denials.length > 0) stderr.write(`${harmless(describeDenials(ending))}\n`);
     },
   };
 }
@@ -45,4 +40,10 @@ export function describeCall({ name, input }: ToolUseBlock): string {
   const telling = ["file_path", "path", "pattern", "command", "url", "query", "description"];
   const [, value] = fields.find(([key]) => telling.includes(key)) ?? [];
   return typeof value === "string" ? `${name} ${value.split("\n")[0]?.slice(0, 100)}` : name;
+}
+
+function describeDenials({ denials }: RunEnding): string {
+  const tools = [...new Set(denials.map(({ call }) => call.name))].join(",");
+  const count = denials.length === 1 ? "1 call was" : `${denials.length} calls were`;
+  return `${count} not allowed; unless a rule denies it, --allowedTools "${tools}" allows it.`;
 }

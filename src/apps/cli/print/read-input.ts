@@ -12,20 +12,27 @@ export async function readPrompt(words: readonly string[], stdin: CliInput): Pro
   const given = words.join(" ").trim();
   if (stdin.isTerminal) {
     if (given !== "") return given;
-    throw misuse("There is no prompt.", 'Write one, as in: retinue -p "what is in this folder?"');
+    throw noPrompt();
   }
   const piped = (
     await stdin.readAll({ limit: largestPrompt, ...(given === "" ? {} : { patienceMs }) })
   ).trim();
   const prompt = [given, piped].filter((part) => part !== "").join("\n\n");
   if (prompt !== "") return prompt;
-  throw misuse("There is no prompt.", 'Write one, as in: retinue -p "what is in this folder?"');
+  throw noPrompt();
+}
+
+export function noPrompt(): Fault {
+  return misuse("There is no prompt.", 'Write one, as in: retinue -p "what is in this folder?"');
 }
 
 /** The user messages of `--input-format stream-json`, one per line; other types are skipped. */
-export async function* readMessages(stdin: CliInput): AsyncGenerator<UserMessage["content"], void> {
+export async function* readMessages(
+  stdin: CliInput,
+  signal: AbortSignal,
+): AsyncGenerator<UserMessage["content"], void> {
   let number = 0;
-  for await (const line of stdin.lines()) {
+  for await (const line of stdin.lines({ signal })) {
     number += 1;
     if (line.trim() === "") continue;
     const content = contentOf(parseLine(line, number), number);
@@ -49,7 +56,7 @@ function contentOf(value: unknown, number: number): UserMessage["content"] | und
   const content: unknown =
     typeof message === "object" && message !== null ? Reflect.get(message, "content") : undefined;
   if (typeof content === "string") return content;
-  if (Array.isArray(content) && content.every(isBlock)) return content;
+  if (Array.isArray(content) && content.length > 0 && content.every(isBlock)) return content;
   throw new Fault("bad-input", `Line ${number} of the input has no message content.`, {
     advice: '"content" must be a text or a list of content blocks.',
   });

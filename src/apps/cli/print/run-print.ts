@@ -1,28 +1,15 @@
-import { randomUUID } from "node:crypto";
 import type { UserMessage } from "../../../conversation/message.ts";
-import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
-import { Fault } from "../../../foundation/fault.ts";
+import type { RunEnding } from "../../../conversation/run-event.ts";
+import { abortable } from "../../../foundation/abort.ts";
+import { Fault, isFault } from "../../../foundation/fault.ts";
 import { createRuntime, type Runtime } from "../../../runtime/create-runtime.ts";
 import type { Session } from "../../../runtime/session.ts";
+import { checkSessionOptions } from "../check-session-options.ts";
 import { loadAgentsOption, refuseBrokenOption } from "../load-agents-option.ts";
-import type { CommandContext } from "../session-options.ts";
-import {
-  initMessage,
-  type MessageContext,
-  messageOf,
-  type OutputMessage,
-  resultMessage,
-} from "./output-messages.ts";
-import {
-  chooseFormat,
-  inputFormats,
-  type OutputFormat,
-  outputFormats,
-  type PrintOptions,
-  readSessionOptions,
-} from "./print-options.ts";
-import { createProgressView } from "./progress-view.ts";
-import { readMessages, readPrompt } from "./read-input.ts";
+import { type CommandContext, misuse } from "../session-options.ts";
+import { type PrintOptions, type PrintRequest, readPrintOptions } from "./print-options.ts";
+import { createPrinter, type Printer } from "./printer.ts";
+import { noPrompt, readMessages, readPrompt } from "./read-input.ts";
 
 /** `retinue -p`: runs the prompt to its end, prints the result in the asked form, and returns the exit code. */
 export async function runPrint(
@@ -31,35 +18,83 @@ export async function runPrint(
   options: PrintOptions,
 ): Promise<number> {
   const { host } = context;
-  const output = chooseFormat("--output-format", options.outputFormat, outputFormats);
-  const input = chooseFormat("--input-format", options.inputFormat, inputFormats);
-  const sessionOptions = readSessionOptions(options, host.cwd);
-  const prompts =
-    input === "stream-json" ? readMessages(host.stdin) : once(await readPrompt(words, host.stdin));
+  checkSessionOptions(context.session, host.cwd);
+  const request = readPrintOptions(options, { words, cwd: host.cwd, session: context.session });
+  const first = request.input === "text" ? await readPrompt(words, host.stdin) : undefined;
   const stop = new AbortController();
   const forget = host.onInterrupt(() => stop.abort(new Fault("interrupted", "Interrupted.")));
+  const { closed } = host.stdout;
+  const signal = closed === undefined ? stop.signal : AbortSignal.any([stop.signal, closed]);
   try {
     await using runtime = createPrintRuntime(context, options);
-    await using session = await runtime.open({ ...sessionOptions, ...deniedTools(context) });
-    const printer = createPrinter({ context, options, output, session });
-    await printer.begin(runtime);
-    let code = 0;
-    for await (const prompt of prompts) {
-      code = await printOne(session, prompt, { printer, signal: stop.signal });
-      if (stop.signal.aborted) break;
-    }
+    await using session = await openSession(runtime, request, signal);
+    const printer = createPrinter(host, request, session);
+    const prompts = first === undefined ? readMessages(host.stdin, signal) : once(first);
+    const code = await answerAll(session, prompts, { printer, signal });
     return stop.signal.aborted ? 130 : code;
+  } catch (error) {
+    // A reader that went away has what it wanted.
+    if (closed?.aborted === true && !stop.signal.aborted) return 0;
+    throw error;
   } finally {
     forget();
   }
 }
 
-async function* once(prompt: string): AsyncGenerator<UserMessage["content"], void> {
-  yield prompt;
+/** What the runtime finds wrong with a value of an option is a misuse of the command. */
+const misuseCodes: ReadonlySet<string> = new Set([
+  "bad-session-id",
+  "invalid-rule",
+  "invalid-schema",
+  "invalid-settings",
+  "session-conflict",
+  "unclear-model",
+  "unusable-limit",
+  "unusable-tools",
+]);
+
+async function openSession(runtime: Runtime, request: PrintRequest, signal: AbortSignal): Promise<Session> {
+  try {
+    return await abortable(runtime.open(request.session), signal);
+  } catch (error) {
+    if (isFault(error) && misuseCodes.has(error.code)) throw misuse(error.message, error.advice);
+    throw error;
+  }
 }
 
-function deniedTools({ session }: CommandContext): { disallowedTools?: readonly string[] } {
-  return session.disallowedTools === undefined ? {} : { disallowedTools: session.disallowedTools };
+async function answerAll(
+  session: Session,
+  prompts: AsyncIterable<UserMessage["content"]>,
+  { printer, signal }: { readonly printer: Printer; readonly signal: AbortSignal },
+): Promise<number> {
+  let code: number | undefined;
+  printer.begin();
+  for await (const prompt of prompts) {
+    code = Math.max(code ?? 0, await answerOne(session, prompt, { printer, signal }));
+    if (signal.aborted) break;
+  }
+  if (code === undefined && !signal.aborted) throw noPrompt();
+  return code ?? 0;
+}
+
+async function answerOne(
+  session: Session,
+  prompt: UserMessage["content"],
+  { printer, signal }: { readonly printer: Printer; readonly signal: AbortSignal },
+): Promise<number> {
+  let ending: RunEnding | undefined;
+  for await (const event of session.stream(prompt, signal)) {
+    if (event.type === "run-ended") ending = event.ending;
+    else printer.show(event);
+  }
+  if (ending === undefined) throw new Fault("run-without-end", "The run ended without saying how.");
+  printer.end(ending);
+  if (ending.reason === "reader-gone") return 0;
+  return ending.status === "completed" ? 0 : 1;
+}
+
+async function* once(prompt: string): AsyncGenerator<UserMessage["content"], void> {
+  yield prompt;
 }
 
 function createPrintRuntime({ host, session }: CommandContext, options: PrintOptions): Runtime {
@@ -76,82 +111,8 @@ function createPrintRuntime({ host, session }: CommandContext, options: PrintOpt
     ...(session.settingSources === undefined ? {} : { settingSources: session.settingSources }),
     ...(session.pluginDir === undefined ? {} : { pluginDirectories: session.pluginDir }),
     ...(session.addDir === undefined ? {} : { additionalDirectories: session.addDir }),
+    ...(session.disallowedTools === undefined ? {} : { disallowedTools: session.disallowedTools }),
     ...(session.trust === true ? { trusted: true } : {}),
     transcripts: options.sessionPersistence ?? true,
   });
-}
-
-interface Printer {
-  begin(runtime: Runtime): Promise<void>;
-  show(event: RunEvent): void;
-  end(ending: RunEnding): void;
-}
-
-async function printOne(
-  session: Session,
-  prompt: UserMessage["content"],
-  { printer, signal }: { readonly printer: Printer; readonly signal: AbortSignal },
-): Promise<number> {
-  let ending: RunEnding | undefined;
-  for await (const event of session.stream(prompt, signal)) {
-    if (event.type === "run-ended") ending = event.ending;
-    else printer.show(event);
-  }
-  if (ending === undefined) throw new Fault("run-without-end", "The run ended without saying how.");
-  printer.end(ending);
-  return ending.status === "completed" ? 0 : 1;
-}
-
-function createPrinter({
-  context,
-  options,
-  output,
-  session,
-}: {
-  readonly context: CommandContext;
-  readonly options: PrintOptions;
-  readonly output: OutputFormat;
-  readonly session: Session;
-}): Printer {
-  const { host } = context;
-  const messages: MessageContext = { sessionId: session.plan.sessionId, uuid: randomUUID };
-  const line = (message: OutputMessage): void => host.stdout.write(`${JSON.stringify(message)}\n`);
-  const finish = (ending: RunEnding): OutputMessage =>
-    resultMessage(ending, session.plan.model.value, messages);
-  if (output === "json")
-    return { begin: async () => undefined, show: () => undefined, end: (ending) => line(finish(ending)) };
-  if (output === "stream-json") {
-    const shown = {
-      partial: options.includePartialMessages === true,
-      replay: options.replayUserMessages === true,
-    };
-    return {
-      async begin(runtime) {
-        const { registry, plugins } = await runtime.agents();
-        const agents = registry.list().map(({ id }) => id);
-        line(
-          initMessage(
-            session.plan,
-            { agents, plugins: plugins.map(({ name, root }) => ({ name, path: root })) },
-            messages,
-          ),
-        );
-      },
-      show(event) {
-        const message = messageOf(event, shown, messages);
-        if (message !== undefined) line(message);
-      },
-      end: (ending) => line(finish(ending)),
-    };
-  }
-  const progress = createProgressView(host);
-  return {
-    begin: async () => progress.begin(session.plan),
-    show: progress.show,
-    end(ending) {
-      progress.end(ending);
-      if (ending.output !== undefined) host.stdout.write(`${JSON.stringify(ending.output)}\n`);
-      else if (ending.text !== "") host.stdout.write(`${ending.text.trimEnd()}\n`);
-    },
-  };
 }

@@ -1,0 +1,22 @@
+// Asks for a value instead of a text. What the agent hands in is checked; a wrong value goes back to it with its flaws.
+import { createRuntime } from "retinue";
+import { createScriptedModel } from "retinue/testing";
+import { z } from "zod";
+
+const Review = z.object({
+  verdict: z.enum(["merge", "change", "reject"]),
+  findings: z.array(z.object({ file: z.string(), line: z.number().int(), problem: z.string() })),
+});
+
+const finding = { file: "src/cart.ts", line: 12, problem: "The total is not rounded." };
+const model = createScriptedModel([
+  { calls: [{ name: "StructuredOutput", input: { verdict: "unsure", findings: [] } }] },
+  { calls: [{ name: "StructuredOutput", input: { verdict: "change", findings: [finding] } }] },
+]);
+
+await using runtime = createRuntime({ model, transcripts: false });
+const { output, totals } = await runtime.run("Review the last change.", { tools: ["Read", "Grep"], output: Review });
+
+// The type of `output` is that of the schema.
+console.log(output?.verdict, output?.findings.map(({ file, line }) => `${file}:${line}`));
+console.log(`after ${totals.turns} tries`);

@@ -1,0 +1,119 @@
+import type { AgentDefinition } from "../../../definitions/agent-definition.ts";
+import type { HookRule } from "../../../hooks/hook-config.ts";
+import { mergeSettings } from "../../../settings/merge-settings.ts";
+import type { HeldBack } from "../../../settings/settings-layer.ts";
+import type { GatheredSession } from "../gather-session.ts";
+import type { Paint } from "../views/colour.ts";
+import { harmless } from "../views/text-width.ts";
+import { sourceName } from "./permissions-list.ts";
+
+/** One thing in a folder that counts only when the folder is trusted. */
+interface WaitingPart {
+  readonly kind: "runs" | "variable" | "right" | "setting";
+  /** `hooks.Stop`, `env.PATH`, `agent sql-reviewer: hooks.Stop` … */
+  readonly name: string;
+  readonly value?: string;
+  readonly from: string;
+}
+
+/** Everything that waits for trust, or has it already, in the order of how much it can do. */
+export function waitingParts(session: GatheredSession): readonly WaitingPart[] {
+  const { registry, settings } = session.discovered;
+  const { heldBack } = mergeSettings(settings.layers, { trusted: false });
+  const fromSettings = heldBack
+    .filter(({ because }) => because === "folder-not-trusted")
+    .map((held): WaitingPart => settingPart(held, session));
+  const fromAgents = registry
+    .all()
+    .flatMap(({ definition, shadowed }) => [definition, ...shadowed])
+    .filter(({ source }) => source.scope === "project")
+    .flatMap((definition) => agentParts(definition, session));
+  const all = [...fromSettings, ...fromAgents];
+  return kinds.flatMap(([kind]) => all.filter((part) => part.kind === kind));
+}
+
+const kinds = [
+  ["runs", "Would run programs"],
+  ["variable", "Would set variables for every command"],
+  ["right", "Would allow without asking"],
+  ["setting", "Other settings that would count"],
+] as const;
+
+export function describeTrust(session: GatheredSession, paint: Paint): string {
+  const { trust } = session;
+  const parts = waitingParts(session);
+  const heading = trust.trusted ? `Trusted: ${trust.why}.` : `Not trusted: ${trust.folder}`;
+  const sections = kinds.flatMap(([kind, title]) => {
+    const lines = parts.filter((part) => part.kind === kind).map((part) => `  ${lineOf(part, paint)}`);
+    return lines.length === 0 ? [] : ["", paint.bold(title), ...lines];
+  });
+  const nothing =
+    parts.length === 0
+      ? ["", "Nothing in it waits for trust today; what is added later would count at once."]
+      : [];
+  return `${[harmless(heading), ...sections, ...nothing, ""].join("\n")}\n`;
+}
+
+export function trustAsJson(session: GatheredSession) {
+  const { trusted, folder, why } = session.trust;
+  return { version: 1, folder, trusted, why, parts: waitingParts(session) };
+}
+
+function lineOf({ name, value, from }: WaitingPart, paint: Paint): string {
+  const words = value === undefined ? name : `${name}: ${value}`;
+  return `${harmless(words)}  ${paint.dim(harmless(`(${from})`))}`;
+}
+
+function settingPart(held: HeldBack, session: GatheredSession): WaitingPart {
+  const { key, detail } = held;
+  return {
+    kind: kindOfSetting(key),
+    name: key,
+    ...(detail === undefined ? {} : { value: detail }),
+    from: sourceName(held.source, session),
+  };
+}
+
+const runningKeys: ReadonlySet<string> = new Set([
+  "apiKeyHelper",
+  "awsAuthRefresh",
+  "awsCredentialExport",
+  "enableAllProjectMcpServers",
+  "enabledMcpjsonServers",
+  "fileSuggestion",
+  "otelHeadersHelper",
+  "statusLine",
+  "subagentStatusLine",
+]);
+
+function kindOfSetting(key: string): WaitingPart["kind"] {
+  if (key.startsWith("hooks.") || runningKeys.has(key)) return "runs";
+  if (key.startsWith("env.")) return "variable";
+  return key.startsWith("permissions.") ? "right" : "setting";
+}
+
+function agentParts(definition: AgentDefinition, { nameOf }: GatheredSession): readonly WaitingPart[] {
+  const { name, hooks = [], mcpServers = [], permissionMode, source } = definition;
+  const from = source.file === undefined ? source.scope : nameOf(source.file);
+  return [
+    ...hooks.map((hook): WaitingPart => {
+      const value = hookWords(hook);
+      return {
+        kind: "runs",
+        name: `agent ${name}, hooks.${hook.event}`,
+        ...(value === undefined ? {} : { value }),
+        from,
+      };
+    }),
+    ...mcpServers.map(
+      (server): WaitingPart => ({ kind: "runs", name: `agent ${name}, MCP server ${server.name}`, from }),
+    ),
+    ...(permissionMode === "acceptEdits"
+      ? [{ kind: "right" as const, name: `agent ${name}, permissionMode`, value: permissionMode, from }]
+      : []),
+  ];
+}
+
+function hookWords({ handler }: HookRule): string | undefined {
+  return handler.command ?? handler.url ?? handler.prompt ?? handler.tool;
+}

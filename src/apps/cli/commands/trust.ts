@@ -1,0 +1,108 @@
+import { realpathSync, statSync } from "node:fs";
+import { resolve } from "node:path";
+import { Fault } from "../../../foundation/fault.ts";
+import { shown } from "../../../foundation/json-value.ts";
+import { createTrustStore, type TrustOutcome, type TrustStore } from "../../../settings/trust.ts";
+import { type GatheredSession, gatherSession } from "../gather-session.ts";
+import { type CommandContext, misuse } from "../session-options.ts";
+import { createPaint } from "../views/colour.ts";
+import { describeTrust, trustAsJson } from "./describe-trust.ts";
+
+export interface TrustOptions {
+  readonly show?: boolean;
+  readonly remove?: boolean;
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+/** `retinue trust`: shows what waits for trust, asks, and writes the answer where Claude Code keeps it too. */
+export async function trust(
+  context: CommandContext,
+  folder: string | undefined,
+  options: TrustOptions,
+): Promise<number> {
+  refuseContradiction(options);
+  const host = { ...context.host, cwd: findFolder(context.host.cwd, folder) };
+  const { trust: _forThisRun, ...session } = context.session;
+  const gathered = await gatherSession({ host, session }, { toleratesBrokenFiles: true });
+  const { stateFile } = gathered.discovered.paths;
+  const store = createTrustStore({ stateFile, home: host.home });
+  const { problem } = gathered.trust.trusted ? {} : gathered.trust;
+  if (problem !== undefined) {
+    const advice = problem.advice === undefined ? {} : { advice: problem.advice };
+    throw new Fault("state-file", `Trust cannot be read: ${problem.message}`, advice);
+  }
+  if (options.json === true) {
+    host.stdout.write(`${JSON.stringify(trustAsJson(gathered), undefined, 2)}\n`);
+    return 0;
+  }
+  if (options.remove === true) return remove(context, { store, folder: host.cwd, gathered });
+  host.stdout.write(describeTrust(gathered, createPaint(host.stdout.isColourAllowed)));
+  if (options.show === true || gathered.trust.trusted) return 0;
+  if (!(await isWanted(context, options))) {
+    host.stdout.write("Nothing was changed.\n");
+    return 1;
+  }
+  const stored = orFault(await store.trust(host.cwd));
+  host.stdout.write(`${stored.folder} is trusted now. \`retinue trust --remove\` takes it back.\n`);
+  return 0;
+}
+
+function refuseContradiction({ show, remove: takesBack, yes, json }: TrustOptions): void {
+  if (takesBack === true && (show === true || yes === true || json === true))
+    throw misuse("--remove stands alone: it takes trust back without a question.");
+  if (yes === true && (show === true || json === true))
+    throw misuse("--show and --json change nothing.", "Leave out --yes.");
+}
+
+function findFolder(cwd: string, written = "."): string {
+  const folder = resolve(cwd, written);
+  const stats = statSync(folder, { throwIfNoEntry: false });
+  if (stats?.isDirectory() === true) return realpathSync(folder);
+  throw misuse(
+    `${shown(written, 300)} is not a folder.`,
+    "Name the folder of a project, or none for this one.",
+  );
+}
+
+async function isWanted({ host }: CommandContext, { yes }: TrustOptions): Promise<boolean> {
+  if (yes === true) return true;
+  if (!host.canAsk) {
+    throw misuse(
+      "Without a terminal to ask in, `retinue trust` needs --yes.",
+      "Read what it lists first. For one run without storing anything: --trust.",
+    );
+  }
+  const answer = await host.ask("Trust this folder? [y/N] ").finally(host.endQuestions);
+  return /^y(?:es)?$/i.test(answer.trim());
+}
+
+async function remove(
+  { host }: CommandContext,
+  {
+    store,
+    folder,
+    gathered,
+  }: { readonly store: TrustStore; readonly folder: string; readonly gathered: GatheredSession },
+): Promise<number> {
+  if (!gathered.trust.trusted) {
+    host.stdout.write(`${gathered.trust.folder} is not trusted; nothing was changed.\n`);
+    return 0;
+  }
+  const stored = orFault(await store.untrust(folder));
+  host.stdout.write(`${stored.folder} is not trusted any more.\n`);
+  const after = await store.isTrusted(folder);
+  if (!after.trusted) return 0;
+  host.stderr.write(`This folder is still trusted: ${after.why}. Run it again to take that back too.\n`);
+  return 1;
+}
+
+function orFault(outcome: TrustOutcome): TrustOutcome {
+  if (outcome.type === "stored") return outcome;
+  const advice = outcome.problem?.advice;
+  throw new Fault(
+    "trust-refused",
+    `Trust was not changed: ${outcome.why}.`,
+    advice === undefined ? {} : { advice },
+  );
+}

@@ -1,0 +1,52 @@
+import { randomUUID } from "node:crypto";
+import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
+import type { Session } from "../../../runtime/session.ts";
+import type { CliHost } from "../cli-host.ts";
+import { initMessage, type MessageContext, messagesOf, type OutputMessage } from "./output-messages.ts";
+import type { PrintRequest } from "./print-options.ts";
+import { createProgressView } from "./progress-view.ts";
+import { resultMessage } from "./result-message.ts";
+
+/** What is printed of a session, in one of the output formats. */
+export interface Printer {
+  begin(): void;
+  show(event: RunEvent): void;
+  end(ending: RunEnding): void;
+}
+
+export function createPrinter(host: CliHost, request: PrintRequest, session: Session): Printer {
+  if (request.output === "text") return createTextPrinter(host, session);
+  const context: MessageContext = { sessionId: session.plan.sessionId, uuid: randomUUID };
+  const line = (message: OutputMessage): void => host.stdout.write(`${JSON.stringify(message)}\n`);
+  const end = (ending: RunEnding): void => line(resultMessage(ending, session.model, context));
+  if (request.output === "json") return { begin: () => undefined, show: () => undefined, end };
+  return {
+    begin: () => line(initMessage(session, keySourceOf(session, host), context)),
+    show(event) {
+      for (const message of messagesOf(event, request, context)) line(message);
+    },
+    end,
+  };
+}
+
+function createTextPrinter(host: CliHost, session: Session): Printer {
+  const progress = createProgressView(host);
+  return {
+    begin: () => progress.begin(session.plan),
+    show: progress.show,
+    end(ending) {
+      progress.end(ending);
+      if (ending.output !== undefined) host.stdout.write(`${JSON.stringify(ending.output)}\n`);
+      else if (ending.text !== "") host.stdout.write(`${ending.text.trimEnd()}\n`);
+    },
+  };
+}
+
+/** Which of the places a key can come from has one; never the key. */
+function keySourceOf({ model, discovered }: Session, { environment }: CliHost): string {
+  if (model.provider !== "anthropic") return "none";
+  const { env, plain } = discovered.settings.settings;
+  const isSet = (name: string): boolean => (env.get(name) ?? environment[name] ?? "").trim() !== "";
+  const variable = ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"].find(isSet);
+  return variable ?? (plain.apiKeyHelper === undefined ? "none" : "apiKeyHelper");
+}

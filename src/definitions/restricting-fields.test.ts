@@ -1,0 +1,86 @@
+import { describe, expect, test } from "vitest";
+import { parseAgentDefinition } from "./parse-definition.ts";
+
+function parse(lines: string) {
+  return parseAgentDefinition(`---\nname: a\ndescription: Does a thing.\n${lines}\n---\nYou help.`);
+}
+
+describe("[DEF-6] a limit is never read wider than it was written", () => {
+  test.each([
+    ["tools:\nallowed-tools: Read", { tools: ["Read"] }],
+    ["tool: Read", { tools: ["Read"] }],
+    ["disallowed: [Write]", { disallowedTools: ["Write"] }],
+    ["dissallowedTools: Write", { disallowedTools: ["Write"] }],
+    ["disallowedTools: Write\ndisallowed-tools: Bash", { disallowedTools: ["Write", "Bash"] }],
+    ["disallowedTools: all", { disallowedTools: ["*"] }],
+    ["disallowedTools: Write; Edit | Bash、Read", { disallowedTools: ["Write", "Edit", "Bash", "Read"] }],
+    ["permissionMode: Plan", { permissionMode: "plan" }],
+    ["permisionMode: plan", { permissionMode: "plan" }],
+    ["permissionMode: plan\npermissionMode: acceptEdits", { permissionMode: "plan" }],
+    ["permissionMode: acceptEdits\npermissionMode: plan", { permissionMode: "plan" }],
+    ["isolation: true", { isolation: "worktree" }],
+    [" tools: Read", { tools: ["Read"] }],
+  ])("%j", (lines, expected) => {
+    expect(parse(lines).definition).toMatchObject(expected);
+    expect(parse(lines).problems.every(({ severity }) => severity === "warning")).toBe(true);
+  });
+
+  test.each([
+    "Write and Edit",
+    "Write Edit, Bash",
+    "everything but Read",
+    "[Write, Edit # both]",
+  ])("a denial that names no tool would deny nothing, so the agent is not loaded: %s", (written) => {
+    const { definition, problems } = parse(`disallowedTools: ${written}`);
+    expect(definition).toBeUndefined();
+    expect(problems).toContainEqual(
+      expect.objectContaining({ severity: "error", code: "unreadable-restriction", line: 4 }),
+    );
+  });
+
+  test("hooks that stand twice all run", () => {
+    const hooks = (command: string) => `hooks:\n  Stop:\n    - command: ${command}`;
+    const { definition } = parse(`${hooks("one")}\n${hooks("two")}`);
+    expect(definition?.hooks?.map(({ handler }) => handler.command)).toEqual(["one", "two"]);
+  });
+
+  test("the documented spelling of `tools` wins over another one", () => {
+    const { definition, problems } = parse("tools: Read\nallowed-tools: Bash");
+    expect(definition?.tools).toEqual(["Read"]);
+    expect(problems).toMatchObject([{ code: "misspelt-key", line: 5 }]);
+  });
+
+  test("many repetitions take linear work", () => {
+    const { definition } = parse("hooks: {Stop: [{command: x}]}\n".repeat(5_000));
+    expect(definition?.hooks).toHaveLength(5_000);
+  });
+});
+
+describe("[DEF-3] [DEF-6] lists as people write them", () => {
+  test.each([
+    ['tools: [\n  "Read",\n  "Grep",\n]', ["Read", "Grep"]],
+    ["tools: [\nRead,\nGrep\n]", ["Read", "Grep"]],
+    ["tools:\n  - Read\n  -\n  - Grep", ["Read", "Grep"]],
+    ["tools:\n  - Bash(git log: *)\n  - Read", ["Bash(git log: *)", "Read"]],
+    ['tools: ["Read", Bash(git log: x)]', ["Read", "Bash(git log: x)"]],
+    ["tools:\n\t- Read # why: to see\n\t- Bash(a: b)", ["Read", "Bash(a: b)"]],
+    ["tools: inherit", undefined],
+    ["tools:\u00a0Read", ["Read"]],
+  ])("%j", (lines, expected) => {
+    const { definition } = parse(lines);
+    expect(definition).toBeDefined();
+    expect(definition?.tools).toEqual(expected);
+  });
+
+  test("JSON whose last brace stands at the left margin is read as the structure it is", () => {
+    const { definition } = parse('hooks: {\n  "Stop": [{"command": "x"}]\n}\nmodel: opus');
+    expect(definition?.hooks).toMatchObject([{ event: "Stop", handler: { command: "x" } }]);
+    expect(definition?.model).toBe("opus");
+  });
+
+  test("an entry of `skills` may carry its name as a key, and one that has none is reported", () => {
+    const { definition, problems } = parse("skills:\n  - name: style\n  - rules\n  - other: x");
+    expect(definition?.skills).toEqual(["style", "rules"]);
+    expect(problems).toMatchObject([{ severity: "warning", code: "unreadable-field", line: 4 }]);
+  });
+});

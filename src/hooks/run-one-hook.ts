@@ -1,0 +1,183 @@
+import type { HookReading } from "./hook-answer.ts";
+import type { FiredEvent } from "./hook-input.ts";
+import { readAnswer, readModelAnswer, readPrinted } from "./hook-output.ts";
+import { fillFromEvent, hookPrompt } from "./hook-prompt.ts";
+import type { HookHandler } from "./hook-rule.ts";
+import { type StartedCommand, startCommandHook } from "./run-command-hook.ts";
+import type { HookRunnerOptions } from "./run-hooks.ts";
+import { runHttpHook } from "./run-http-hook.ts";
+import { runWithin } from "./run-within.ts";
+import { describeHook, type SelectedHook } from "./select-hooks.ts";
+
+/** A hook in code: reads what a command would read, gives what a command would print. */
+export interface HookFunction {
+  readonly event: FiredEvent;
+  readonly matcher?: string;
+  /** For messages. */
+  readonly name?: string;
+  readonly timeoutMs?: number;
+  readonly run: (
+    input: Readonly<Record<string, unknown>>,
+    options: { readonly signal: AbortSignal },
+  ) => unknown;
+}
+
+export interface RunContext {
+  readonly event: FiredEvent;
+  readonly input: Readonly<Record<string, unknown>>;
+  readonly cwd: string;
+  readonly signal: AbortSignal;
+  /** Ends what runs beside the work. */
+  readonly sessionSignal: AbortSignal;
+  readonly options: HookRunnerOptions;
+  readonly lateCount: () => number;
+  readonly followLate: (work: Promise<void>) => void;
+}
+
+const defaultLimitMs = 60_000;
+const longestLimitMs = 24 * 60 * 60 * 1000;
+const defaultGraceMs = 1_000;
+const mostAtOnce = 50;
+
+/** Runs one configured hook to its answer, within its limit. Never rejects. */
+export async function runHandler(hook: SelectedHook, context: RunContext): Promise<HookReading> {
+  const { handler } = hook;
+  try {
+    if (handler.type === "command") return await runCommand(hook, context);
+    const limitMs = limitOf(handler, context);
+    const result = await runWithin(limitMs, context.signal, (signal) =>
+      runAsked(hook, { ...context, signal }),
+    );
+    if (result.type === "done") return result.value;
+    return result.type === "stopped"
+      ? failed("the run was stopped while it ran")
+      : failed(`it did not answer within ${limitMs / 1000} s`);
+  } catch (error) {
+    return failed(messageOf(error));
+  }
+}
+
+export async function runFunction(hook: HookFunction, context: RunContext): Promise<HookReading> {
+  const limitMs = hook.timeoutMs ?? context.options.defaultLimitMs ?? defaultLimitMs;
+  try {
+    const result = await runWithin(limitMs, context.signal, async (signal) =>
+      readAnswer(context.event, await hook.run(context.input, { signal })),
+    );
+    if (result.type === "done") return result.value;
+    return failed(
+      result.type === "stopped"
+        ? "the run was stopped while it ran"
+        : `it did not end within ${limitMs / 1000} s`,
+    );
+  } catch (error) {
+    return failed(messageOf(error));
+  }
+}
+
+async function runAsked({ handler }: SelectedHook, context: RunContext): Promise<HookReading> {
+  const { event, input, options, signal } = context;
+  const json = JSON.stringify(input);
+  switch (handler.type) {
+    case "http": {
+      const environment = definedVariables(options.environment);
+      return runHttpHook({ event, handler, input: json, environment, limits: options.http ?? {}, signal });
+    }
+    case "prompt":
+    case "agent": {
+      if (options.ask === undefined)
+        return failed(`there is no model here that a ${handler.type} hook could ask`);
+      const model = handler.model === undefined ? {} : { model: handler.model };
+      const prompt = hookPrompt(handler.prompt ?? "", json);
+      return readModelAnswer(event, await options.ask(prompt, { kind: handler.type, ...model, signal }));
+    }
+    case "mcp_tool": {
+      const { server = "", tool = "" } = handler;
+      if (options.callTool === undefined)
+        return failed(`the server ${JSON.stringify(server)} is not connected here`);
+      const filled = fillFromEvent(handler.input ?? {}, input);
+      return readPrinted(event, await options.callTool({ server, tool, input: filled }, { signal }), false);
+    }
+    case "command":
+      return failed("a command is not asked but run");
+  }
+}
+
+async function runCommand(hook: SelectedHook, context: RunContext): Promise<HookReading> {
+  const { handler } = hook;
+  const runsBeside = handler.async === true || handler.asyncRewake === true;
+  if (runsBeside && context.lateCount() >= mostAtOnce)
+    return failed(`${mostAtOnce} hooks run beside the work already, so it was not started`);
+  const started = startCommandHook({
+    event: context.event,
+    handler,
+    input: JSON.stringify(context.input),
+    directory: context.cwd,
+    environment: hookEnvironment(hook, context),
+    mark: context.options.newId(),
+    limitMs: limitOf(handler, context),
+    graceMs: context.options.graceMs ?? defaultGraceMs,
+    signal: runsBeside ? context.sessionSignal : context.signal,
+  });
+  if (!runsBeside) {
+    const first = await Promise.race([started.reading, started.released]);
+    if (first !== undefined) return first;
+    // It may have ended in the very moment it was released; then its answer counts.
+    const ended = await Promise.race([started.reading, Promise.resolve(undefined)]);
+    if (ended !== undefined) return ended;
+  }
+  context.followLate(reportLate(hook, started, context));
+  return { type: "answer", answer: {} };
+}
+
+/** What comes late decides nothing any more; it is passed on as news. */
+async function reportLate(hook: SelectedHook, started: StartedCommand, context: RunContext): Promise<void> {
+  const reading = await started.reading;
+  if (context.sessionSignal.aborted) return;
+  const name = describeHook(hook);
+  const wakes = hook.handler.asyncRewake === true && started.exitCode() === 2;
+  if (reading.type === "failed") {
+    context.options.onLate?.({ name, wakes, failure: `The ${name} failed: ${reading.because}.` });
+    return;
+  }
+  const { context: added, because, systemMessage } = reading.answer;
+  const text = wakes ? (because ?? systemMessage ?? added) : added;
+  context.options.onLate?.({
+    name,
+    wakes,
+    ...(text === undefined ? {} : { context: text }),
+    ...(systemMessage === undefined ? {} : { systemMessage }),
+  });
+}
+
+function hookEnvironment({ origin }: SelectedHook, { options }: RunContext): Record<string, string> {
+  return {
+    ...definedVariables(options.environment),
+    CLAUDECODE: "1",
+    CLAUDE_CODE_CHILD_SESSION: "1",
+    CLAUDE_CODE_SESSION_ID: options.session.sessionId,
+    CLAUDE_PROJECT_DIR: options.projectDirectory,
+    ...(origin.type === "plugin" ? { CLAUDE_PLUGIN_ROOT: origin.root } : {}),
+  };
+}
+
+function definedVariables(environment: HookRunnerOptions["environment"]): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+}
+
+function limitOf(handler: HookHandler, { options }: RunContext): number {
+  const written = handler.timeout === undefined ? undefined : handler.timeout * 1000;
+  return Math.min(written ?? options.defaultLimitMs ?? defaultLimitMs, longestLimitMs);
+}
+
+function failed(because: string): HookReading {
+  return { type: "failed", because };
+}
+
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  // fetch says only that it failed; why stands in its cause.
+  const cause = error.cause instanceof Error ? `: ${error.cause.message}` : "";
+  return `${error.message}${cause}`;
+}

@@ -1,0 +1,76 @@
+import type { McpIdentity } from "./mcp-identity.ts";
+import type { ShellAnalysis } from "./shell-analysis.ts";
+import { readWebTarget, type WebTarget } from "./web-target.ts";
+
+export type PathUse = "read" | "write" | "remove";
+
+/** A path that a call touches. */
+export interface PathFact {
+  /** Everything the path is known as: without `..`, and with links followed. A grant needs all, a restriction one. */
+  readonly forms: readonly string[];
+  readonly use: PathUse;
+  /** Why the path can only be guessed; the forms are then guesses. */
+  readonly unknown?: string;
+  /** The file has other names somewhere that cannot be listed. */
+  readonly hasOtherNames?: boolean;
+}
+
+/** What one simple command of a shell call touches; stands beside the analysis's unit of the same index. */
+export interface UnitFacts {
+  readonly paths: readonly PathFact[];
+  /** More texts for rules that restrict: the command under the real name of its program. */
+  readonly otherTexts: readonly string[];
+}
+
+export interface ShellFacts {
+  readonly analysis: ShellAnalysis;
+  readonly units: readonly UnitFacts[];
+  readonly redirects: readonly PathFact[];
+  /** The folders that commands move to before others run. */
+  readonly moves: readonly PathFact[];
+  /** Why the commands may not run where the call starts. */
+  readonly elsewhere?: string;
+}
+
+/** What a call would touch, found out before anything is decided. */
+export interface CallFacts {
+  /** Why the input cannot be meant. */
+  readonly invalid?: string;
+  readonly paths: readonly PathFact[];
+  readonly shell?: ShellFacts;
+  readonly web?: WebTarget;
+  readonly mcp?: McpIdentity;
+  /** The type of agent that a spawn would run, also where it resumes one. */
+  readonly agentType?: string;
+  /** Other spellings of the home directory, links followed. */
+  readonly otherHomes?: readonly string[];
+}
+
+/** One call, described without the tool itself. */
+export interface PermissionRequest {
+  readonly tool: string;
+  readonly effect: string;
+  /** Every form of the paths it touches. */
+  readonly paths: readonly string[];
+  readonly command?: string;
+  readonly host?: string;
+  readonly input: Readonly<Record<string, unknown>>;
+  /** Absent where nothing was looked up; the call is then judged by its texts alone. */
+  readonly facts?: CallFacts;
+}
+
+/** The facts of a request, or what can be said without looking anything up: a command is then not understood. */
+export function factsOf(request: PermissionRequest): CallFacts {
+  if (request.facts !== undefined) return request.facts;
+  const use: PathUse = request.effect === "edit" ? "write" : "read";
+  return {
+    paths: request.paths.map((path) => ({ forms: [path], use })),
+    ...(request.host === undefined ? {} : { web: readWebTarget(`https://${request.host}/`) }),
+    ...(request.command === undefined ? {} : { shell: notLookedUp(request.command) }),
+  };
+}
+
+function notLookedUp(command: string): ShellFacts {
+  const opaque = "the command was not looked into";
+  return { analysis: { units: [], redirects: [], opaque, exactText: command.trim() }, units: [], redirects: [], moves: [] };
+}

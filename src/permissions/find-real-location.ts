@@ -1,0 +1,46 @@
+import { lstat, readlink, realpath } from "node:fs/promises";
+
+/**
+ * Where an absolute path leads when each link is followed before the next name or `..` is taken. What does not exist
+ * stands below its nearest real ancestor. Undefined where links go round in circles.
+ */
+export async function findRealLocation(path: string): Promise<string | undefined> {
+  try {
+    return await realpath(path === "" ? "/" : path);
+  } catch {
+    return walk(path);
+  }
+}
+
+async function walk(path: string): Promise<string | undefined> {
+  const names = path.split("/").reverse();
+  let at = "/";
+  let links = 0;
+  for (let name = names.pop(); name !== undefined; name = names.pop()) {
+    if (name === "" || name === ".") continue;
+    if (name === "..") {
+      at = at.slice(0, at.lastIndexOf("/")) || "/";
+      continue;
+    }
+    const next = at === "/" ? `/${name}` : `${at}/${name}`;
+    const target = await linkTarget(next);
+    if (target === undefined) at = next;
+    else {
+      links += 1;
+      if (links > mostLinks) return undefined;
+      if (target.startsWith("/")) at = "/";
+      names.push(...target.split("/").reverse());
+    }
+  }
+  return at;
+}
+
+const mostLinks = 40;
+
+async function linkTarget(path: string): Promise<string | undefined> {
+  try {
+    return (await lstat(path)).isSymbolicLink() ? await readlink(path) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,136 @@
+import type { CallFacts, PathFact, PathUse, PermissionRequest } from "./call-facts.ts";
+import { findRealLocation } from "./find-real-location.ts";
+import { gatherPathFact, type PathWorld, type WrittenPath } from "./gather-path-facts.ts";
+import { gatherShellFacts } from "./gather-shell-facts.ts";
+import { isMcpTool, type McpIdentity } from "./mcp-identity.ts";
+import type { PermissionPolicy } from "./permission-policy.ts";
+import { type ShellAnalysis, analyseShell } from "./shell-analysis.ts";
+import { readWebTarget } from "./web-target.ts";
+
+/** A call as it came from the model or a hook. */
+export interface CallToJudge {
+  readonly tool: string;
+  readonly effect: string;
+  readonly input: unknown;
+  /** Paths the tool itself says it touches, besides those in the fields of the usual tools. */
+  readonly paths?: readonly string[];
+  readonly mcp?: McpIdentity;
+  readonly agentType?: string;
+  /** The addresses that the host of a URL was resolved to. */
+  readonly addresses?: readonly string[];
+}
+
+export interface GatherOptions {
+  readonly policy: Pick<PermissionPolicy, "deny" | "home" | "platform">;
+  /** The folder the call starts in; absolute and real. */
+  readonly directory: string;
+  readonly analyse?: (command: string) => Promise<ShellAnalysis>;
+}
+
+/** Finds out what a call would touch; what is wrong with its input is a fact like any other. Never throws. */
+export async function gatherCallFacts(call: CallToJudge, options: GatherOptions): Promise<PermissionRequest> {
+  const input = isFields(call.input) ? call.input : {};
+  const invalid = isFields(call.input) ? flawOf(call.tool, input) : "the input is not an object";
+  const request = { tool: call.tool, effect: call.effect, input };
+  if (invalid !== undefined) return { ...request, paths: [], facts: { invalid, paths: [] } };
+  const world: PathWorld = {
+    directory: options.directory,
+    home: options.policy.home,
+    platform: options.policy.platform ?? "linux",
+    deny: options.policy.deny,
+  };
+  const facts = await gather(call, input, { ...options, world });
+  const command = input["command"];
+  return {
+    ...request,
+    paths: facts.paths.flatMap(({ forms }) => forms),
+    ...(call.tool === "Bash" && typeof command === "string" ? { command } : {}),
+    ...(facts.web?.type === "web" ? { host: facts.web.host } : {}),
+    facts,
+  };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+async function gather(
+  call: CallToJudge,
+  input: Fields,
+  { world, analyse = analyseShell }: GatherOptions & { readonly world: PathWorld },
+): Promise<CallFacts> {
+  const [paths, home] = await Promise.all([gatherPaths(call, input, world), findRealLocation(world.home)]);
+  const otherHomes = home === undefined || home === world.home ? [] : [home];
+  const common: CallFacts = {
+    paths,
+    otherHomes,
+    ...(call.agentType === undefined ? {} : { agentType: call.agentType }),
+  };
+  if (call.tool === "Bash") {
+    const analysis = await analyse(String(input["command"]));
+    return { ...common, shell: await gatherShellFacts(analysis, world) };
+  }
+  if (call.tool === "WebFetch") {
+    const web = readWebTarget(input["url"], call.addresses);
+    return web.type === "invalid" ? { ...common, invalid: web.because, web } : { ...common, web };
+  }
+  return isMcpTool(call.tool) && call.mcp !== undefined ? { ...common, mcp: call.mcp } : common;
+}
+
+async function gatherPaths(call: CallToJudge, input: Fields, world: PathWorld): Promise<readonly PathFact[]> {
+  const use: PathUse = call.effect === "edit" ? "write" : "read";
+  const written: WrittenPath[] = (call.paths ?? []).map((path) => ({ path, use }));
+  for (const field of pathFields.get(call.tool) ?? []) {
+    const path = input[field];
+    if (typeof path === "string") written.push({ path, use });
+  }
+  const facts = await Promise.all(written.map((path) => gatherPathFact(path, world)));
+  if (call.tool !== "Glob" && call.tool !== "Grep") return facts;
+  return [...facts, ...(await gatherSearchRoot(call.tool, input, world))];
+}
+
+/** Where a search starts: the folder that its pattern names literally; a `..` after that could lead anywhere. */
+async function gatherSearchRoot(tool: string, input: Fields, world: PathWorld): Promise<readonly PathFact[]> {
+  const path = typeof input["path"] === "string" ? input["path"] : ".";
+  const pattern = tool === "Glob" && typeof input["pattern"] === "string" ? input["pattern"] : "";
+  const segments = pattern.split("/");
+  const first = segments.findIndex((segment) => /[*?[{]/.test(segment));
+  const literal = segments.slice(0, first === -1 ? segments.length : first).join("/");
+  const isAnchored = literal.startsWith("/") || pattern.startsWith("/") || literal === "~" || literal.startsWith("~/");
+  const root = isAnchored ? literal || "/" : `${path}/${literal}`;
+  const fact = await gatherPathFact({ path: root, use: "read" }, world);
+  const rest = first === -1 ? "" : segments.slice(first).join("/");
+  return /(?:^|[/{,])\.\.(?:[/},]|$)/.test(rest) ? [{ ...fact, unknown: "its pattern leads upwards" }] : [fact];
+}
+
+const pathFields: ReadonlyMap<string, readonly string[]> = new Map([
+  ["Read", ["file_path"]],
+  ["Write", ["file_path"]],
+  ["Edit", ["file_path"]],
+  ["NotebookEdit", ["notebook_path"]],
+  ["Grep", ["path"]],
+  ["Glob", ["path"]],
+]);
+
+/** Fields without which a call means nothing. */
+const neededFields: ReadonlyMap<string, readonly string[]> = new Map([
+  ["Bash", ["command"]],
+  ["Read", ["file_path"]],
+  ["Write", ["file_path"]],
+  ["Edit", ["file_path"]],
+  ["NotebookEdit", ["notebook_path"]],
+  ["Grep", ["pattern"]],
+  ["Glob", ["pattern"]],
+]);
+
+function flawOf(tool: string, input: Fields): string | undefined {
+  const wrong = neededFields.get(tool)?.find((field) => typeof input[field] !== "string" || input[field] === "");
+  if (wrong !== undefined) return `\`${wrong}\` must be a text`;
+  const fields = [...(neededFields.get(tool) ?? []), ...(pathFields.get(tool) ?? [])];
+  const odd = fields.find((field) => input[field] !== undefined && typeof input[field] !== "string");
+  if (odd !== undefined) return `\`${odd}\` must be a text`;
+  const broken = fields.find((field) => String(input[field] ?? "").includes("\0"));
+  return broken === undefined ? undefined : `\`${broken}\` holds a NUL character`;
+}

@@ -1,0 +1,95 @@
+import { stat } from "node:fs/promises";
+import { posix } from "node:path";
+import type { PathFact, PathUse } from "./call-facts.ts";
+import { findRealLocation } from "./find-real-location.ts";
+import type { PolicyRule } from "./permission-policy.ts";
+
+/** Where paths of a call start, and what is compared with them. */
+export interface PathWorld {
+  /** Where relative paths start; absolute and real. */
+  readonly directory: string;
+  readonly home: string;
+  readonly platform: string;
+  /** Rules whose files must also be known under their other names. */
+  readonly deny: readonly PolicyRule[];
+}
+
+export interface WrittenPath {
+  readonly path: string;
+  readonly use: PathUse;
+  /** Where it starts, if not where the call does. */
+  readonly directory?: string;
+}
+
+/** Finds every form of a path: without `..`, and with links followed. */
+export async function gatherPathFact(written: WrittenPath, world: PathWorld): Promise<PathFact> {
+  const absolute = absolutePath(written, world);
+  const lexical = withoutEnd(posix.normalize(absolute));
+  const hasDots = /(?:^|\/)\.\.?(?:\/|$)/.test(absolute);
+  const [walked, real, other] = await Promise.all([
+    findRealLocation(absolute),
+    hasDots ? findRealLocation(lexical) : undefined,
+    gatherOtherNames(lexical, world),
+  ]);
+  const forms = [lexical, walked, real, ...aliases(lexical, world), ...other.names].filter((form) => form !== undefined);
+  return {
+    forms: [...new Set(forms)],
+    use: written.use,
+    ...(walked === undefined ? { unknown: "its links lead in a circle" } : {}),
+    ...(other.isUnclear ? { hasOtherNames: true } : {}),
+  };
+}
+
+/** An absolute path that still has its `..`, because what they lead to depends on links. */
+export function absolutePath({ path, directory }: WrittenPath, world: PathWorld): string {
+  const base = directory ?? world.directory;
+  const plain = world.platform === "win32" ? fromWindows(path) : path;
+  if (plain === "~" || plain.startsWith("~/")) return `${world.home}${plain.slice(1)}`;
+  return plain.startsWith("/") ? plain : `${base}/${plain}`;
+}
+
+/** `C:\x` is compared as `/c/x`; names of other machines and of devices are below no folder of this one. */
+function fromWindows(path: string): string {
+  const slashed = path.replaceAll("\\", "/");
+  if (slashed.startsWith("//")) return `/unc/${slashed.replace(/^\/+/, "")}`;
+  const [, drive, rest = ""] = /^([A-Za-z]):(.*)$/.exec(slashed) ?? [];
+  if (drive === undefined) return slashed;
+  return rest.startsWith("/") ? `/${drive.toLowerCase()}${rest}` : `/${drive.toLowerCase()}/unknown/${rest}`;
+}
+
+function withoutEnd(path: string): string {
+  return path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
+}
+
+/** Places that are the same by convention of the system, seen from the process that will run the call. */
+function aliases(path: string, { directory, platform }: PathWorld): readonly string[] {
+  const [, kind, rest = ""] = /^\/proc\/(?:self|thread-self|\d+)(?:\/task\/\d+)?\/(root|cwd)(\/.*)?$/.exec(path) ?? [];
+  if (kind !== undefined) return [withoutEnd(posix.normalize(kind === "root" ? rest || "/" : `${directory}${rest}`))];
+  const [, user] = platform === "darwin" ? (/^\/system\/volumes\/data(\/.*)$/i.exec(path) ?? []) : [];
+  return user === undefined ? [] : [user];
+}
+
+/** Hard links: the names under which a rule forbids the same file, as far as they can be told from the rules. */
+async function gatherOtherNames(
+  path: string,
+  world: PathWorld,
+): Promise<{ readonly names: readonly string[]; readonly isUnclear: boolean }> {
+  const own = await stat(path).catch(() => undefined);
+  if (own === undefined || !own.isFile() || own.nlink < 2) return { names: [], isUnclear: false };
+  const forbidden = world.deny.map((rule) => literalPath(rule, world));
+  const names: string[] = [];
+  for (const name of forbidden) {
+    if (typeof name !== "string") continue;
+    const other = await stat(name).catch(() => undefined);
+    if (other?.ino === own.ino && other.dev === own.dev) names.push(name);
+  }
+  return { names, isUnclear: true };
+}
+
+/** The one file a rule speaks of, where it speaks of one. */
+export function literalPath({ rule, anchor }: PolicyRule, { directory, home }: PathWorld): string | undefined {
+  const { specifier } = rule;
+  if (specifier.type !== "path" || /[*?[\\]/.test(specifier.pattern)) return undefined;
+  const bases = { root: "/", home, settings: anchor, cwd: directory };
+  return posix.join(bases[specifier.anchor], specifier.pattern);
+}

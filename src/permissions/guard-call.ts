@@ -1,0 +1,82 @@
+import { type CallFacts, factsOf, type PathFact, type PermissionRequest } from "./call-facts.ts";
+import { criticalityOf } from "./critical-paths.ts";
+import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
+import { protectionOf } from "./protected-paths.ts";
+
+/** Why a call is asked about in every mode, also where permissions are bypassed. */
+export function alwaysAsks(request: PermissionRequest, policy: PermissionPolicy): string | undefined {
+  const facts = factsOf(request);
+  return criticalRemoval(facts, policy) ?? hiddenFromRules(facts, policy);
+}
+
+/** Why a call is asked about whatever allow rules say. */
+export function asksDespiteRules(request: PermissionRequest, policy: PermissionPolicy): string | undefined {
+  const facts = factsOf(request);
+  if (facts.web?.type === "web" && facts.web.isOdd !== undefined) return facts.web.isOdd;
+  if (facts.shell?.analysis.opaque !== undefined)
+    return `the command is not fully understood: ${facts.shell.analysis.opaque}`;
+  for (const path of touchedPaths(facts)) {
+    if (path.use === "read" || isDevice(path)) continue;
+    for (const form of path.forms) {
+      const why = protectionOf(form, policy);
+      if (why !== undefined) return `${form} is protected: ${why}`;
+    }
+    if (path.hasOtherNames === true) return `${path.forms[0]} has other names, and writing to it changes those too`;
+  }
+  return linkedRead(facts, policy);
+}
+
+/** Every path of a call, those of its commands and redirections too. */
+export function touchedPaths({ paths, shell }: CallFacts): readonly PathFact[] {
+  return shell === undefined ? paths : [...paths, ...shell.units.flatMap((unit) => unit.paths), ...shell.redirects];
+}
+
+/** Writing there reaches no file. */
+export function isDevice({ forms: [lexical] }: PathFact): boolean {
+  return lexical !== undefined && /^\/dev\/(?:null|stdout|stderr|stdin|fd\/[012])$/.test(lexical);
+}
+
+function criticalRemoval(facts: CallFacts, policy: PermissionPolicy): string | undefined {
+  const places = {
+    workingDirectories: policy.workingDirectories,
+    homes: [policy.home, ...(facts.otherHomes ?? [])],
+  };
+  for (const { use, forms } of touchedPaths(facts)) {
+    if (use !== "remove") continue;
+    const found = forms.map((form) => criticalityOf(form, places)).find((why) => why !== undefined);
+    if (found !== undefined) return `it would remove ${found}`;
+  }
+  return undefined;
+}
+
+/** What rules forbid could hide in a command that is not understood, or in a path that is not known. */
+function hiddenFromRules(facts: CallFacts, policy: PermissionPolicy): string | undefined {
+  if (facts.shell === undefined) return undefined;
+  const { analysis } = facts.shell;
+  const rules = [...policy.deny, ...policy.ask];
+  const unclear = analysis.opaque ?? analysis.units.find(({ grantText }) => grantText === undefined)?.because;
+  const hidesCommand = analysis.opaque !== undefined || analysis.units.some(({ grantText }) => grantText === undefined);
+  if (hidesCommand && rules.some(isScoped))
+    return `the command is not fully understood (${unclear ?? "its parts are not known"}), and rules forbid some`;
+  const guessed = touchedPaths(facts).find(({ unknown }) => unknown !== undefined);
+  if (guessed !== undefined && rules.some(isAboutPaths))
+    return `it is not known which file the command uses (${guessed.unknown}), and rules forbid some`;
+  return undefined;
+}
+
+function isScoped({ rule }: PolicyRule): boolean {
+  return rule.specifier.type === "command" || isAboutPaths({ rule });
+}
+
+function isAboutPaths({ rule }: Pick<PolicyRule, "rule">): boolean {
+  return rule.specifier.type === "path";
+}
+
+/** A file with several names may be one that a rule forbids under another. */
+function linkedRead(facts: CallFacts, policy: PermissionPolicy): string | undefined {
+  const hasPatterns = policy.deny.some(
+    ({ rule: { specifier } }) => specifier.type === "path" && /[*?[]/.test(specifier.pattern),
+  );
+  const linked = hasPatterns ? touchedPaths(facts).find(({ hasOtherNames }) => hasOtherNames === true) : undefined;
+  return linked === undefined ? undefined : `${linked.forms[0]} has other names, and rules forbid some files`;
+}

@@ -1,0 +1,74 @@
+import { matchesPattern } from "../foundation/match-pattern.ts";
+import type { RuleSpecifier } from "./parse-rule.ts";
+import type { ShellAnalysis, ShellUnit } from "./shell-analysis.ts";
+
+type CommandSpecifier = Extract<RuleSpecifier, { type: "command" }>;
+
+/** Whether a rule for one command text says exactly this whole call. */
+export function saysWholeCall({ text }: CommandSpecifier, analysis: ShellAnalysis): boolean {
+  return text === analysis.exactText;
+}
+
+/** Whether a rule that grants covers a command: a wildcard never covers what only an exact rule may allow. */
+export function grantsUnit(specifier: CommandSpecifier, unit: ShellUnit): boolean {
+  const { grantText, written, exactOnly, wildcardHead } = unit;
+  if (grantText === undefined) return false;
+  if (specifier.text === grantText || specifier.text === written) return true;
+  if (specifier.match === "exact") return false;
+  if (exactOnly !== undefined && !(wildcardHead !== undefined && beginsWith(specifier, wildcardHead))) return false;
+  return matchesText(specifier, grantText);
+}
+
+function beginsWith({ match, text }: CommandSpecifier, head: string): boolean {
+  const before = match === "prefix" ? text : (text.split("*")[0] ?? "");
+  return `${before.trimEnd()} `.startsWith(`${head} `);
+}
+
+/** Whether a rule that restricts speaks of a command, under any of its names and with its options in any order. */
+export function restrictsUnit(specifier: CommandSpecifier, texts: readonly string[]): boolean {
+  return texts.some((text) => matchesText(specifier, text) || matchesInAnyOrder(specifier, text));
+}
+
+export function matchesText({ match, text }: CommandSpecifier, command: string): boolean {
+  switch (match) {
+    case "exact":
+      return command === text;
+    case "prefix":
+      return command === text || command.startsWith(`${text} `);
+    case "wildcard":
+      // A last ` *` also stands for nothing at all.
+      return matchesPattern(text, command) || (text.endsWith(" *") && matchesPattern(text, `${command} `));
+  }
+}
+
+/** `rm -rf *` also speaks of `rm -f -r x` and `rm x -rf`. */
+function matchesInAnyOrder({ match, text }: CommandSpecifier, command: string): boolean {
+  if (match === "wildcard" || !/ -/.test(text)) return false;
+  const wanted = sortWords(text);
+  const given = sortWords(command);
+  if (![...wanted.options].every((option) => given.options.has(option))) return false;
+  if (match === "exact" && wanted.options.size !== given.options.size) return false;
+  const hasWords = wanted.words.every((word, at) => given.words[at] === word);
+  return hasWords && (match === "prefix" || wanted.words.length === given.words.length);
+}
+
+function sortWords(text: string): { readonly words: readonly string[]; readonly options: ReadonlySet<string> } {
+  const words: string[] = [];
+  const options = new Set<string>();
+  for (const word of text.split(/\s+/)) {
+    if (!word.startsWith("-") || word === "-") words.push(word);
+    else for (const option of splitOption(word)) options.add(sameOptions.get(option) ?? option);
+  }
+  return { words, options };
+}
+
+/** Short options stand alone or together; a longer word after one hyphen is an option of its own. */
+function splitOption(word: string): readonly string[] {
+  return /^-[A-Za-z]{2,4}$/.test(word) ? [...word.slice(1)].map((letter) => `-${letter}`) : [word];
+}
+
+const sameOptions: ReadonlyMap<string, string> = new Map([
+  ["-R", "-r"],
+  ["--recursive", "-r"],
+  ["--force", "-f"],
+]);

@@ -1,0 +1,81 @@
+import { isInside } from "./containment.ts";
+import { factsOf, type PermissionRequest } from "./call-facts.ts";
+import { grantsUnit } from "./match-command.ts";
+import { matchesCall, type RuleUse } from "./match-rule.ts";
+import { parseRule } from "./parse-rule.ts";
+import type { PermissionPolicy, PolicyRule, ToolScope, ToolScopes } from "./permission-policy.ts";
+
+/** Why a call is outside what the definitions of an agent and those above it give, or undefined. */
+export function refuseByScopes(request: PermissionRequest, policy: PermissionPolicy): string | undefined {
+  for (const scopes of policy.toolScopes ?? []) {
+    const refusal = refuseByScope(request, scopes, policy);
+    if (refusal !== undefined) return refusal;
+  }
+  return undefined;
+}
+
+/** Whether a call stays in the agent's own memory directory, where it needs no rule. */
+export function isInMemory(request: PermissionRequest, policy: PermissionPolicy): boolean {
+  const directory = policy.toolScopes?.at(-1)?.memoryDirectory;
+  return directory !== undefined && staysIn(request, directory);
+}
+
+function staysIn(request: PermissionRequest, directory: string): boolean {
+  const { paths } = factsOf(request);
+  if (paths.length === 0 || (request.effect !== "read" && request.effect !== "edit")) return false;
+  return paths.every(
+    ({ forms, unknown, hasOtherNames }) =>
+      unknown === undefined && hasOtherNames !== true && forms.every((form) => isInside(form, [directory])),
+  );
+}
+
+function refuseByScope(
+  request: PermissionRequest,
+  scopes: ToolScopes,
+  policy: PermissionPolicy,
+): string | undefined {
+  const scope = scopes.tools.find(({ name }) => name === request.tool);
+  if (scope === undefined) return "it is not among the tools of this agent";
+  const isMemory = scopes.memoryDirectory !== undefined && staysIn(request, scopes.memoryDirectory);
+  if (scope.confinedTo === "memory" && !isMemory) {
+    return scopes.memoryDirectory === undefined
+      ? "it works only inside the agent's memory directory, and there is none"
+      : `it works only inside the agent's memory directory ${scopes.memoryDirectory}`;
+  }
+  // What a definition excludes of one reading or editing tool, it excludes of all of them.
+  const excluding = scopes.tools.flatMap(({ name, deny = [] }) => deny.map((text) => `${name}(${text})`));
+  if (excluding.some((text) => excludes(text, request, { anchor: scopes.anchor, policy })))
+    return "the agent's definition excludes such calls";
+  if (scope.allowOnly === undefined || (scope.alsoIn === "memory" && isMemory)) return undefined;
+  const isCovered = coversAll(scope, request, { anchor: scopes.anchor, policy });
+  return isCovered ? undefined : `the agent may only make calls that match ${scope.allowOnly.join(", ")}`;
+}
+
+interface ScopeContext {
+  readonly anchor: string;
+  readonly policy: PermissionPolicy;
+}
+
+function excludes(text: string, request: PermissionRequest, context: ScopeContext): boolean {
+  const reading = parseRule(text);
+  if (reading.type === "invalid") return text.startsWith(`${request.tool}(`);
+  return matches({ rule: reading.rule, anchor: context.anchor }, request, "restrict", context);
+}
+
+/** One specifier must cover the call; for a shell call, each of its commands may have another. */
+function coversAll({ name, allowOnly = [] }: ToolScope, request: PermissionRequest, context: ScopeContext): boolean {
+  const rules = allowOnly.flatMap((text): PolicyRule[] => {
+    const reading = parseRule(`${name}(${text})`);
+    return reading.type === "rule" ? [{ rule: reading.rule, anchor: context.anchor }] : [];
+  });
+  if (rules.some((rule) => matches(rule, request, "grant", context))) return true;
+  const analysis = factsOf(request).shell?.analysis;
+  if (analysis === undefined || analysis.opaque !== undefined || analysis.units.length === 0) return false;
+  return analysis.units.every((unit) =>
+    rules.some(({ rule }) => rule.specifier.type === "command" && grantsUnit(rule.specifier, unit)),
+  );
+}
+
+function matches(rule: PolicyRule, request: PermissionRequest, use: RuleUse, { policy }: ScopeContext): boolean {
+  return matchesCall(rule, request, { use, policy });
+}

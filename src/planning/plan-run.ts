@@ -1,0 +1,166 @@
+import type { AgentDefinition } from "../definitions/agent-definition.ts";
+import type { AliasTable } from "../model/model-aliases.ts";
+import { type ChosenModel, selectSubagentModel } from "../model/select-model.ts";
+import { childPolicy } from "../permissions/child-policy.ts";
+import { removesTool } from "../permissions/decide.ts";
+import type { AvailableTool } from "../tools/match-tools.ts";
+import { grantTools } from "../tools/tool-grants.ts";
+import type { RunPlan } from "./run-plan.ts";
+import type { SpawnRequest } from "./spawn-request.ts";
+
+/** A child's run, decided completely before it starts. Plain data: it survives JSON. */
+export interface ChildPlan extends RunPlan {
+  readonly chosenModel: ChosenModel;
+  readonly task: {
+    readonly agentType: string;
+    readonly description: string;
+    readonly prompt: string;
+    readonly background: boolean;
+    readonly parentId: string;
+    readonly callId?: string;
+    readonly name?: string;
+    /** It goes on with an earlier conversation of its own. */
+    readonly resumed: boolean;
+    /** It starts with its parent's conversation. */
+    readonly forksContext: boolean;
+  };
+}
+
+/** What was found out before planning a child. */
+export interface SpawnFacts {
+  readonly definition: AgentDefinition;
+  readonly agentId: string;
+  readonly parent: RunPlan;
+  readonly parentModel: ChosenModel;
+  readonly aliases: AliasTable;
+  /** CLAUDE_CODE_SUBAGENT_MODEL and its FORCE. */
+  readonly subagentModel?: string;
+  readonly subagentModelForced?: boolean;
+  /** Every tool of the session; which of them the parent has stands in its plan. */
+  readonly available: readonly AvailableTool[];
+  readonly system: readonly string[];
+  readonly trusted: boolean;
+  readonly backgroundAllowed: boolean;
+}
+
+export type ChildPlanned =
+  | { readonly type: "planned"; readonly plan: ChildPlan }
+  | { readonly type: "refused"; readonly because: string };
+
+/** Unless the call or the definition says otherwise. */
+const usualTurns = 50;
+
+/** Decides a child completely, or says why there can be none. Pure. */
+export function planRun(request: SpawnRequest, facts: SpawnFacts): ChildPlanned {
+  const { definition, parent } = facts;
+  const refusal = refuseSpawn(request, facts);
+  if (refusal !== undefined) return { type: "refused", because: refusal };
+  const wantsBackground = definition.background === true || request.background === true;
+  const background = wantsBackground && facts.backgroundAllowed;
+  const grant = grantTools({ definition, available: availableTo(facts, background), role: "subagent" });
+  if (grant.type === "refused") return { type: "refused", because: grant.because };
+  const selection = selectSubagentModel({
+    call: request.model,
+    definition: definition.model,
+    variable: facts.subagentModel,
+    isForced: facts.subagentModelForced === true,
+    parent: facts.parentModel,
+    aliases: facts.aliases,
+  });
+  const policy = childPolicy(parent.policy, {
+    ...(request.mode === undefined ? {} : { call: { mode: request.mode, by: request.origin } }),
+    definition: { mode: definition.permissionMode, scope: definition.source.scope },
+    projectMayWiden: facts.trusted,
+    tools: { anchor: parent.directory, tools: grant.tools },
+    background,
+  });
+  return {
+    type: "planned",
+    plan: {
+      sessionId: parent.sessionId,
+      agent: { id: facts.agentId, name: definition.name },
+      model: { value: selection.model.id, from: selection.origin },
+      chosenModel: selection.model,
+      tools: grant.tools,
+      spawn: "none",
+      policy,
+      modeFrom: policy.mode === parent.policy.mode ? "the parent" : "the call or the definition",
+      system: facts.system,
+      maxTurns: decideTurns(request, definition),
+      ...decideEffort(request, definition),
+      ...(definition.criticalSystemReminder_EXPERIMENTAL === undefined
+        ? {}
+        : { reminder: definition.criticalSystemReminder_EXPERIMENTAL }),
+      directory: parent.directory,
+      notes: [
+        ...(wantsBackground && !background
+          ? ["Background work is switched off; it ran in the foreground."]
+          : []),
+        ...selection.unclear.map(
+          ({ written, why }) => `The model ${JSON.stringify(written)} does not count: ${why}.`,
+        ),
+        ...grant.notes.map(({ message }) => message),
+      ],
+      task: describeTask(request, facts, background),
+    },
+  };
+}
+
+/** A hard rule, not a depth limit: what was started by an agent starts none. */
+function refuseSpawn(request: SpawnRequest, { definition, parent }: SpawnFacts): string | undefined {
+  if ("task" in parent) return "An agent that was started by another cannot start agents.";
+  const { spawn } = parent;
+  if (spawn === "none") return "This agent may not start others; its definition does not list Agent.";
+  const id = definition.source.id ?? definition.name;
+  if (spawn !== "any" && !spawn.only.some((name) => name === id || name === definition.name)) {
+    return `This agent may only start ${spawn.only.join(", ")}, not ${id}.`;
+  }
+  const isolation = request.isolation ?? definition.isolation;
+  if (isolation === undefined) return undefined;
+  return `The isolation ${JSON.stringify(isolation)} is not available yet, and running without it would not be what was asked for.`;
+}
+
+/** Without `tools` the parent's; with `tools` whatever the session has. In the background nothing of MCP servers. */
+function availableTo(
+  { definition, available, parent }: SpawnFacts,
+  background: boolean,
+): readonly AvailableTool[] {
+  const own = new Set(parent.tools.map(({ name }) => name));
+  return available.filter(
+    ({ name, origin }) =>
+      (definition.tools !== undefined || own.has(name)) &&
+      !(background && origin === "mcp") &&
+      !removesTool(name, parent.policy),
+  );
+}
+
+function decideTurns(request: SpawnRequest, definition: AgentDefinition) {
+  if (request.maxTurns !== undefined) return { value: request.maxTurns, from: "the call" };
+  if (definition.maxTurns !== undefined) return { value: definition.maxTurns, from: "the definition" };
+  return { value: usualTurns, from: "the default" };
+}
+
+function decideEffort(request: SpawnRequest, definition: AgentDefinition): Pick<RunPlan, "effort"> {
+  if (request.effort !== undefined) return { effort: { value: request.effort, from: "the call" } };
+  if (definition.effort !== undefined)
+    return { effort: { value: definition.effort, from: "the definition" } };
+  return {};
+}
+
+function describeTask(
+  request: SpawnRequest,
+  { definition, parent }: SpawnFacts,
+  background: boolean,
+): ChildPlan["task"] {
+  return {
+    agentType: definition.source.id ?? definition.name,
+    description: request.description,
+    prompt: request.prompt,
+    background,
+    parentId: parent.agent.id,
+    ...(request.callId === undefined ? {} : { callId: request.callId }),
+    ...(request.name === undefined ? {} : { name: request.name }),
+    resumed: request.resume !== undefined,
+    forksContext: definition.forkContext === true,
+  };
+}

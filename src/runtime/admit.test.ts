@@ -1,0 +1,187 @@
+import { symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { createSampleRuntime } from "../testing/sample-runtime.ts";
+import type { CanUseTool } from "./admit.ts";
+import type { RuntimeOptions, SessionOptions } from "./runtime-options.ts";
+
+/** Lets a scripted model make one call in a real project and tells what became of it. */
+async function tryCall(
+  call: { readonly name: string; readonly input: Readonly<Record<string, unknown>> },
+  options: { readonly runtime?: RuntimeOptions; readonly session?: SessionOptions } = {},
+) {
+  await using sample = await createSampleRuntime([{ calls: [call] }, "Done."], options.runtime);
+  const { workspace } = sample;
+  await workspace.write("a.txt", "inside\n");
+  await workspace.write("../outside.txt", "outside\n");
+  await symlink(join(workspace.root, "outside.txt"), workspace.path("link.txt"));
+  await workspace.write("secrets/key.txt", "hunter2\n");
+  const { denials } = await sample.runtime.run("Go.", options.session);
+  const last = sample.requests[1]?.messages.at(-1)?.content;
+  const [block] = typeof last === "object" ? last : [];
+  const answer = block?.type === "tool_result" ? JSON.stringify(block.content) : "";
+  return { answer, because: denials[0]?.because, isDenied: denials.length > 0 };
+}
+
+const read = (file_path: string) => ({ name: "Read", input: { file_path } });
+const bash = (command: string) => ({ name: "Bash", input: { command } });
+const write = { name: "Write", input: { file_path: "new.txt", content: "new" } };
+
+describe("without rules, everything but reading inside the folder is refused", () => {
+  it.each([
+    ["reading a file", read("a.txt"), false],
+    ["searching", { name: "Grep", input: { pattern: "inside" } }, false],
+    ["finding", { name: "Glob", input: { pattern: "*" } }, false],
+    ["a list of steps", { name: "TodoWrite", input: { todos: [] } }, false],
+    ["reading outside", read("../outside.txt"), true],
+    ["reading the home directory", read("~/x"), true],
+    ["reading outside by a link", read("link.txt"), true],
+    ["writing", write, true],
+    ["a command", bash("ls"), true],
+    ["the network", { name: "WebFetch", input: { url: "https://example.com/", prompt: "Read." } }, true],
+  ])("%s", async (_, call, isDenied) => {
+    const result = await tryCall(call);
+    expect(result.isDenied).toBe(isDenied);
+    if (isDenied) expect(result.because).toMatch(/was not allowed: .*, and nobody can be asked here\./);
+  });
+});
+
+describe("rules and modes", () => {
+  it.each<[string, ReturnType<typeof bash | typeof read>, SessionOptions, boolean]>([
+    ["allowedTools allows", bash("echo hi"), { allowedTools: ["Bash"] }, false],
+    ["a scoped rule allows what it names", bash("echo hi"), { allowedTools: ["Bash(echo *)"] }, false],
+    ["a scoped rule allows nothing else", bash("ls"), { allowedTools: ["Bash(echo *)"] }, true],
+    ["a list may stand in one text", bash("echo hi"), { allowedTools: ["Read, Bash(echo *)"] }, false],
+    [
+      "disallowedTools wins",
+      bash("echo hi"),
+      { allowedTools: ["Bash"], disallowedTools: ["Bash(echo *)"] },
+      true,
+    ],
+    [
+      "a denial wins over a bypass",
+      read("secrets/key.txt"),
+      { skipPermissions: true, disallowedTools: ["Read(secrets/**)"] },
+      true,
+    ],
+    ["a bypass allows the rest", bash("echo hi"), { skipPermissions: true }, false],
+  ])("%s", async (_, call, session, isDenied) => {
+    expect((await tryCall(call, { session })).isDenied).toBe(isDenied);
+  });
+
+  it.each([
+    ["acceptEdits", false],
+    ["default", true],
+    ["plan", true],
+    ["dontAsk", true],
+  ] as const)("in the mode %s writing inside the folder is refused: %s", async (permissionMode, isDenied) => {
+    expect((await tryCall(write, { session: { permissionMode } })).isDenied).toBe(isDenied);
+  });
+
+  it("what may not be read is not found by a search either", async () => {
+    const session = { disallowedTools: ["Read(secrets/**)"] };
+    const grep = { name: "Grep", input: { pattern: "inside|hunter2", output_mode: "content" } };
+    const { answer, isDenied } = await tryCall(grep, { session });
+    expect(isDenied).toBe(false);
+    expect(answer).toContain("inside");
+    expect(answer).not.toContain("hunter2");
+  });
+});
+
+describe("a definition's specifiers", () => {
+  const narrow = (fields: object): RuntimeOptions => ({
+    agents: [{ name: "narrow", description: "Narrow. Use it. Not wide.", prompt: "Go.", ...fields }],
+  });
+  const session = { agent: "narrow", skipPermissions: true };
+
+  it.each([
+    ["git diff --stat", false],
+    ["git diff", false],
+    ["git push", true],
+    ["git diff; rm -rf x", true],
+    ["git diff $(rm x)", true],
+    ["git difftool", true],
+  ])("`tools: Bash(git diff *)` refuses %j, whatever the mode: %s [TLS-3]", async (command, isDenied) => {
+    const runtime = narrow({ tools: ["Bash(git diff *)"] });
+    const result = await tryCall(bash(command), { runtime, session });
+    expect(result.isDenied).toBe(isDenied);
+    if (isDenied) expect(result.because).toContain("git diff *");
+  });
+
+  it.each([
+    ["rm -rf x", true],
+    ["echo hi", false],
+    ["echo hi && rm x", true],
+  ])("`disallowedTools: Bash(rm *)` refuses %j: %s [TLS-2, TLS-3]", async (command, isDenied) => {
+    const runtime = narrow({ disallowedTools: ["Bash(rm *)"] });
+    expect((await tryCall(bash(command), { runtime, session })).isDenied).toBe(isDenied);
+  });
+
+  it("of one reading tool hold for all of them", async () => {
+    const runtime = narrow({ disallowedTools: ["Read(secrets/**)"] });
+    const grep = { name: "Grep", input: { pattern: "hunter2", path: "secrets" } };
+    expect((await tryCall(grep, { runtime, session })).isDenied).toBe(true);
+  });
+
+  it("a tool it does not have is answered with those there are [TLS-10]", async () => {
+    const { answer, isDenied } = await tryCall(bash("ls"), {
+      runtime: narrow({ tools: ["Read", "Glob"] }),
+      session,
+    });
+    expect(isDenied).toBe(false);
+    expect(answer).toMatch(/no tool .*Bash.* Available: Glob, Read/);
+  });
+});
+
+describe("a program's own answer", () => {
+  const asking = (canUseTool: CanUseTool) => ({ runtime: { canUseTool } });
+
+  it("allows or refuses what rules leave open, and is told why it is asked", async () => {
+    const asked: unknown[] = [];
+    const canUseTool: CanUseTool = async (name, input, { agentId, because }) => {
+      asked.push([name, input["command"], agentId, because]);
+      return name === "Bash" ? { behavior: "allow" } : { behavior: "deny", message: "not on Mondays." };
+    };
+    expect((await tryCall(bash("echo hi"), asking(canUseTool))).answer).toContain("hi");
+    expect((await tryCall(write, asking(canUseTool))).because).toMatch(
+      /^Write was not allowed: not on Mondays\. Do/,
+    );
+    expect((await tryCall(read("a.txt"), asking(canUseTool))).isDenied).toBe(false);
+    expect(asked).toEqual([
+      ["Bash", "echo hi", "main", expect.any(String)],
+      ["Write", undefined, "main", "no rule allows it"],
+    ]);
+  });
+
+  it("may change the input, which is checked again", async () => {
+    const change = (command: unknown) =>
+      asking(async () => ({ behavior: "allow", updatedInput: { command } }));
+    expect((await tryCall(bash("rm x"), change("echo safe"))).answer).toContain("safe");
+    expect((await tryCall(bash("rm x"), change(7))).answer).toMatch(/not valid.*command/);
+    const session = { disallowedTools: ["Bash(rm *)"] };
+    const sneaky = await tryCall(bash("echo hi"), { ...change("rm x"), session });
+    expect(sneaky.because).toContain("Bash(rm *)");
+  });
+
+  it("is not asked where a rule denies", async () => {
+    const never: CanUseTool = () => Promise.reject(new Error("It was asked."));
+    const session = { disallowedTools: ["Bash(rm *)"] };
+    expect((await tryCall(bash("rm x"), { ...asking(never), session })).because).toContain("Bash(rm *)");
+  });
+
+  it("that fails lets nothing through", async () => {
+    const broken: CanUseTool = () => Promise.reject(new Error("The desk is closed"));
+    expect((await tryCall(bash("ls"), asking(broken))).because).toContain("The desk is closed");
+  });
+
+  it("that never comes does not hold up the end of a run [SDK-3]", async () => {
+    const stop = new AbortController();
+    const canUseTool: CanUseTool = () => {
+      stop.abort();
+      return new Promise(() => undefined);
+    };
+    await using sample = await createSampleRuntime([{ calls: [bash("ls")] }], { canUseTool });
+    const result = await sample.runtime.run("Go.", { signal: stop.signal });
+    expect(result).toMatchObject({ status: "stopped", denials: [] });
+  });
+});

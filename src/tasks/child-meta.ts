@@ -1,0 +1,46 @@
+import { isRecord } from "../foundation/json-value.ts";
+import type { ChosenModel } from "../model/select-model.ts";
+import type { ChildPlan } from "../planning/plan-run.ts";
+
+/** What stands beside a child's transcript, in the words existing viewers read; enough to take the child up again. */
+export interface ChildMeta {
+  readonly agentType: string;
+  readonly description: string;
+  readonly toolUseId?: string;
+  readonly spawnDepth: 1;
+  readonly name?: string;
+  readonly model: string;
+  readonly provider?: string;
+}
+
+export function metaOf({ task, chosenModel }: Pick<ChildPlan, "task" | "chosenModel">): ChildMeta {
+  return {
+    agentType: task.agentType,
+    description: task.description,
+    ...(task.callId === undefined ? {} : { toolUseId: task.callId }),
+    spawnDepth: 1,
+    ...(task.name === undefined ? {} : { name: task.name }),
+    model: chosenModel.id,
+    ...(chosenModel.provider === undefined ? {} : { provider: chosenModel.provider }),
+  };
+}
+
+/** What a sidecar says, however it was written; undefined when it names no agent type. */
+export function readChildMeta(
+  text: string,
+): { readonly agentType: string; readonly model?: ChosenModel } | undefined {
+  const value = parse(text);
+  if (!isRecord(value)) return undefined;
+  const { agentType, model, provider } = value;
+  if (typeof agentType !== "string") return undefined;
+  if (typeof model !== "string") return { agentType };
+  return { agentType, model: typeof provider === "string" ? { id: model, provider } : { id: model } };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

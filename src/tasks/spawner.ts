@@ -1,0 +1,221 @@
+import type { Message, UserMessage } from "../conversation/message.ts";
+import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
+import type { AgentDefinition } from "../definitions/agent-definition.ts";
+import type { AgentRegistry } from "../definitions/registry.ts";
+import { isFault } from "../foundation/fault.ts";
+import { runAgentLoop } from "../loop/agent-loop.ts";
+import type { LoopInput, LoopPorts } from "../loop/loop-ports.ts";
+import type { Model } from "../model/model.ts";
+import type { ChosenModel } from "../model/select-model.ts";
+import { type ChildPlan, planRun, type SpawnFacts } from "../planning/plan-run.ts";
+import type { RunPlan } from "../planning/run-plan.ts";
+import type { SpawnRequest } from "../planning/spawn-request.ts";
+import type { SpawnOutcome } from "./agent-tool.ts";
+import { endNotice } from "./notice.ts";
+import { resultText } from "./result-text.ts";
+import { completedData, launchedData, launchedText } from "./spawn-results.ts";
+import type { RunLine, TaskManager } from "./task-manager.ts";
+import { hasEnded, type TaskState } from "./task-state.ts";
+
+/** A child's own record: its conversation so far, and the pen that goes on with it. */
+export interface ChildRecord {
+  readonly history: readonly Message[];
+  readonly record: (event: RunEvent) => void;
+  readonly close: () => void;
+  readonly outputFile: string;
+}
+
+/** What starting children needs of the session around them. */
+export interface ChildHost {
+  readonly registry: () => Promise<AgentRegistry>;
+  readonly model: (chosen: ChosenModel) => Promise<Model>;
+  /** Everything planning asks for besides the definition, the parent and the prompt. */
+  readonly facts: Pick<
+    SpawnFacts,
+    | "aliases"
+    | "subagentModel"
+    | "subagentModelForced"
+    | "available"
+    | "trusted"
+    | "backgroundAllowed"
+    | "parentModel"
+  >;
+  readonly systemPrompt: (definition: AgentDefinition, task: string) => Promise<readonly string[]>;
+  readonly open: (plan: ChildPlan) => Promise<ChildRecord>;
+  /** What an earlier child was, by its id. */
+  readonly recall: (
+    agentId: string,
+  ) => Promise<{ readonly agentType: string; readonly model?: ChosenModel } | undefined>;
+  readonly ports: (plan: ChildPlan, model: Model, line: RunLine) => LoopPorts;
+  readonly newAgentId: () => string;
+  /** Called once when a child has ended: lets go of what it held. */
+  readonly release: (agentId: string) => Promise<void>;
+  /** Tells the parent something between its turns. */
+  readonly notify: (message: UserMessage) => void;
+}
+
+export interface SpawnerOptions {
+  readonly host: ChildHost;
+  readonly tasks: TaskManager;
+  readonly parent: () => { readonly plan: RunPlan; readonly messages: readonly Message[] };
+}
+
+export interface Spawner {
+  spawn(request: SpawnRequest, options: { readonly signal: AbortSignal }): Promise<SpawnOutcome>;
+  /** Starts a child and returns at once; the state says whether it runs. */
+  start(
+    request: SpawnRequest,
+  ): Promise<
+    | { readonly type: "started"; readonly plan: ChildPlan; readonly outputFile: string }
+    | { readonly type: "refused"; readonly because: string }
+  >;
+}
+
+/** Gather, plan, start: and where the caller waits, hand over what came of it. */
+export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner {
+  async function start(request: SpawnRequest): ReturnType<Spawner["start"]> {
+    const recalled = request.resume === undefined ? undefined : await host.recall(request.resume);
+    if (request.resume !== undefined && recalled === undefined)
+      return refused(`There is no agent ${request.resume} that could be resumed.`);
+    const found = (await host.registry()).find(recalled?.agentType ?? request.agentType ?? "general-purpose");
+    if (found.type === "unknown") return refused(unknownType(request, found));
+    if (found.type === "denied")
+      return refused(`The agent ${found.agent.id} is denied by the rule ${found.rule}.`);
+    const { definition } = found.agent;
+    const planned = planRun(withModel(request, recalled?.model), {
+      ...host.facts,
+      definition,
+      agentId: request.resume ?? host.newAgentId(),
+      parent: parent().plan,
+      system: await host.systemPrompt(definition, request.prompt),
+    });
+    if (planned.type === "refused") return planned;
+    return launch(planned.plan, definition);
+  }
+
+  async function launch(plan: ChildPlan, definition: AgentDefinition): ReturnType<Spawner["start"]> {
+    const model = await host.model(plan.chosenModel);
+    const record = await host.open(plan);
+    const history =
+      plan.task.forksContext && record.history.length === 0 ? parent().messages : record.history;
+    const started = tasks.start({
+      start: {
+        id: plan.agent.id,
+        agentType: plan.task.agentType,
+        description: plan.task.description,
+        background: plan.task.background,
+        parentId: plan.task.parentId,
+        ...(plan.task.name === undefined ? {} : { name: plan.task.name }),
+      },
+      events: (line, signal) => runAgentLoop(inputOf(plan, history), host.ports(plan, model, line), signal),
+      onEvent: (event) => record.record(event),
+      onEnd: (state) => finish(state, { record, definition }),
+    });
+    if (started.type === "refused") {
+      record.close();
+      return started;
+    }
+    return { type: "started", plan, outputFile: record.outputFile };
+  }
+
+  async function finish(
+    state: TaskState,
+    { record, definition }: { readonly record: ChildRecord; readonly definition: AgentDefinition },
+  ): Promise<void> {
+    try {
+      if (state.ending !== undefined)
+        await definition.behaviour?.onEnd?.({
+          agent: definition.name,
+          agentId: state.id,
+          status: state.status,
+          text: state.ending.text,
+        });
+    } finally {
+      record.close();
+      await host.release(state.id);
+      if (state.background)
+        host.notify(
+          endNotice(state, { outputFile: record.outputFile, text: textOfEnd(state, record.outputFile) }),
+        );
+    }
+  }
+
+  return {
+    start,
+    async spawn(request, { signal }) {
+      let started: Awaited<ReturnType<Spawner["start"]>>;
+      try {
+        started = await start(request);
+      } catch (error) {
+        const advice = isFault(error) && error.advice !== undefined ? ` ${error.advice}` : "";
+        return {
+          type: "refused",
+          because: `The agent could not be started: ${error instanceof Error ? error.message : String(error)}${advice}`,
+        };
+      }
+      if (started.type === "refused")
+        return { type: "refused", because: `The agent was not started: ${started.because}` };
+      const { plan, outputFile } = started;
+      if (plan.task.background) return launched(plan, outputFile);
+      const state = await tasks.wait(plan.agent.id, { signal });
+      if (signal.aborted) await tasks.stop(plan.agent.id, "parent");
+      const last = tasks.get(plan.agent.id) ?? state;
+      if (last === undefined || !hasEnded(last)) return launched(plan, outputFile);
+      return ended(plan, last, outputFile);
+    },
+  };
+}
+
+function refused(because: string): { readonly type: "refused"; readonly because: string } {
+  return { type: "refused", because };
+}
+
+function unknownType(
+  request: SpawnRequest,
+  found: { readonly nearest?: string; readonly available: readonly string[] },
+): string {
+  const near = found.nearest === undefined ? "" : ` Did you mean ${found.nearest}?`;
+  return `There is no agent ${JSON.stringify(request.agentType)}.${near} Available: ${found.available.join(", ")}.`;
+}
+
+/** A resumed child keeps its model unless the call names another. */
+function withModel(request: SpawnRequest, model: ChosenModel | undefined): SpawnRequest {
+  if (request.model !== undefined || model === undefined) return request;
+  return { ...request, model: model.provider === undefined ? model.id : `${model.provider}/${model.id}` };
+}
+
+function inputOf(plan: ChildPlan, history: readonly Message[]): LoopInput {
+  return {
+    system: plan.system,
+    history,
+    prompt: { role: "user", content: [{ type: "text", text: plan.task.prompt }] },
+    maxTurns: plan.maxTurns?.value ?? 50,
+    lastTurn: true,
+    askWhenSilent: true,
+    ...(plan.reminder === undefined ? {} : { reminder: plan.reminder }),
+    ...(plan.effort === undefined ? {} : { effort: plan.effort.value }),
+  };
+}
+
+function textOfEnd(state: TaskState, file: string): string {
+  const { ending } = state;
+  return ending === undefined
+    ? ""
+    : resultText({ agentId: state.id, description: state.description, ending, file });
+}
+
+function launched(plan: ChildPlan, outputFile: string): SpawnOutcome {
+  return { type: "launched", text: launchedText(plan, outputFile), data: launchedData(plan, outputFile) };
+}
+
+function ended(plan: ChildPlan, state: TaskState, outputFile: string): SpawnOutcome {
+  const ending: RunEnding | undefined = state.ending;
+  if (ending === undefined) return refused("The agent ended without saying how.");
+  const notes = plan.notes.length === 0 ? "" : `${plan.notes.join("\n")}\n\n`;
+  return {
+    type: "ended",
+    text: `${notes}${textOfEnd(state, outputFile)}`,
+    isError: ending.status === "failed" || ending.status === "stopped",
+    data: completedData(plan, state, ending),
+  };
+}

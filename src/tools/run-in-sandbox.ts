@@ -1,0 +1,53 @@
+import type { PolicyRule } from "../permissions/decide.ts";
+import type { SandboxRuntime } from "./load-sandbox.ts";
+import { quoteInvocation, type Sandbox, type SandboxWrap } from "./sandbox.ts";
+import { sandboxLimits } from "./sandbox-limits.ts";
+import { isExcluded, type SandboxSettings } from "./sandbox-settings.ts";
+
+export interface SessionSandboxOptions {
+  readonly runtime: SandboxRuntime;
+  readonly settings: SandboxSettings;
+  readonly home: string;
+  readonly deny: readonly PolicyRule[];
+}
+
+/** The sandbox of one session; undefined where settings do not ask for one. */
+export function createSandbox(options: SessionSandboxOptions): Sandbox | undefined {
+  const { runtime, settings } = options;
+  if (!settings.enabled) return undefined;
+  return {
+    async wrap(invocation, { signal, command, workingDirectories }): Promise<SandboxWrap> {
+      if (isExcluded(command, settings.excludedCommands)) return { type: "unprotected" };
+      const start = await runtime.start(settings);
+      if (start.type === "unavailable") return withoutSandbox(start, settings);
+      const { manager, temporaryDirectory } = start;
+      const filesystem = sandboxLimits({ ...options, workingDirectories, temporaryDirectory });
+      const text = `TMPDIR=${quoteInvocation({ file: temporaryDirectory, arguments: [] })} exec ${quoteInvocation(invocation)}`;
+      try {
+        const { argv } = await manager.wrapWithSandboxArgv(text, "/bin/bash", { filesystem }, signal);
+        const [file = "", ...words] = argv;
+        return {
+          type: "wrapped",
+          invocation: { file, arguments: words },
+          ended: () => manager.cleanupAfterCommand(),
+        };
+      } catch (error) {
+        const because = `The sandbox could not take the command, so it did not run: ${error instanceof Error ? error.message : String(error)}`;
+        return { type: "refused", because };
+      }
+    },
+  };
+}
+
+function withoutSandbox(
+  { why, advice }: { readonly why: string; readonly advice: string },
+  settings: SandboxSettings,
+): SandboxWrap {
+  if (settings.mayRunUnprotected) {
+    return { type: "unprotected", note: `The command ran without a sandbox: ${why}.` };
+  }
+  return {
+    type: "refused",
+    because: `Settings want commands in a sandbox, and there is none: ${why}. Nothing was run. ${advice} To run without protection where there is no sandbox, set "failIfUnavailable": false under "sandbox".`,
+  };
+}

@@ -1,0 +1,54 @@
+import { describe, expect, it } from "vitest";
+import { isExcluded, readSandboxSettings } from "./sandbox-settings.ts";
+
+describe("reading the sandbox settings", () => {
+  it("is off, and lets nothing through, where nothing is written", () => {
+    expect(readSandboxSettings(undefined)).toMatchObject({
+      enabled: false,
+      mayRunUnprotected: false,
+      network: { allowedDomains: [], allowAllUnixSockets: false, allowLocalBinding: false },
+    });
+  });
+
+  it.each([
+    [{}, false],
+    [{ failIfUnavailable: true }, false],
+    [{ failIfUnavailable: false }, true],
+    [{ allowUnsandboxedCommands: true }, true],
+    [{ allowUnsandboxedCommands: false }, false],
+    [{ allowUnsandboxedCommands: true, failIfUnavailable: true }, false],
+    [{ failIfUnavailable: "no" }, false],
+  ])("%j lets commands run without a sandbox: %s", (written, expected) => {
+    expect(readSandboxSettings({ enabled: true, ...written }).mayRunUnprotected).toBe(expected);
+  });
+
+  it("takes values of another kind as not written", () => {
+    const read = readSandboxSettings({
+      enabled: "yes",
+      excludedCommands: "docker",
+      filesystem: [],
+      network: { allowedDomains: ["a.test", 3, ""], allowLocalBinding: 1 },
+    });
+    expect(read).toMatchObject({ enabled: false, excludedCommands: [] });
+    expect(read.network).toMatchObject({ allowedDomains: ["a.test"], allowLocalBinding: false });
+  });
+});
+
+describe("commands that settings take out of the sandbox", () => {
+  it.each([
+    ["docker ps", ["docker *"], true],
+    ["docker ps", ["docker:*"], true],
+    ["docker", ["docker *"], true],
+    ["docker ps", ["docker"], false],
+    ["dockerd", ["docker *"], false],
+    ["docker ps; rm -rf x", ["docker *"], false],
+    ["docker ps $(id)", ["docker *"], false],
+    ["docker ps > out", ["docker *"], false],
+    ["docker ps\nid", ["docker *"], false],
+    ["X=1 docker ps", ["docker *"], false],
+    ["rm x", ["*"], false],
+    ["rm x", [""], false],
+  ])("%j by %j: %s", (command, entries, expected) => {
+    expect(isExcluded(command, entries)).toBe(expected);
+  });
+});

@@ -1,0 +1,401 @@
+import { execFile } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { textOf } from "../../src/conversation/message.ts";
+import { offlineLabel } from "../../src/model/offline-texts.ts";
+import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
+import type { Step } from "../../src/testing/script.ts";
+import { projectRoot } from "../project-files.ts";
+import {
+  type CommandOptions,
+  createPlace,
+  type Finished,
+  type Place,
+  readJsonLines,
+  runCommand,
+} from "./run-command.ts";
+
+interface Stage extends Place {
+  readonly provider: FakeProvider;
+  run(arguments_: readonly string[], options?: CommandOptions): Promise<Finished>;
+}
+
+/** A place whose runs ask a provider on this machine, over HTTP, that says what the steps say. */
+async function createStage(steps: readonly Step[], apiKey?: string): Promise<Stage> {
+  const provider = await startFakeProvider({ script: steps, ...(apiKey === undefined ? {} : { apiKey }) });
+  onTestFinished(() => provider[Symbol.asyncDispose]());
+  const place = createPlace();
+  const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
+  return {
+    ...place,
+    provider,
+    run: (arguments_, options = {}) =>
+      runCommand(place, arguments_, { ...options, environment: { ...environment, ...options.environment } }),
+  };
+}
+
+const asked = ({ provider }: Stage, at: number) => provider.requests[at]?.request;
+const said = (stage: Stage, at: number) => asked(stage, at)?.messages.map(textOf);
+const read = (file_path: string) => ({ calls: [{ name: "Read", input: { file_path } }] });
+const bash = (command: string) => ({ calls: [{ name: "Bash", input: { command } }] });
+const isWindows = process.platform === "win32";
+
+describe("output formats [CLI-1]", () => {
+  test("text is the answer alone, and the tools really read", async () => {
+    const stage = await createStage([read("a.txt"), "It says hello."]);
+    stage.write("a.txt", "hello\n");
+    expect(await stage.run(["-p", "what does a.txt say?"])).toEqual({
+      code: 0,
+      out: "It says hello.\n",
+      err: "",
+    });
+    expect(JSON.stringify(asked(stage, 1)?.messages.at(-1))).toContain("hello");
+    stage.provider.finish();
+  });
+
+  test("json is one object with the result and its sums [LIM-4]", async () => {
+    const stage = await createStage([{ text: "Yes.", usage: { inputTokens: 10, outputTokens: 5 } }]);
+    const { code, out, err } = await stage.run(["-p", "really?", "--output-format", "json"]);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(JSON.parse(out)).toMatchObject({
+      type: "result",
+      subtype: "success",
+      is_error: false,
+      num_turns: 1,
+      result: "Yes.",
+      stop_reason: "end_turn",
+      usage: { input_tokens: 10, output_tokens: 5 },
+      total_cost_usd: expect.any(Number),
+      permission_denials: [],
+      session_id: [...stage.transcripts().keys()][0],
+    });
+  });
+
+  test("stream-json is everything that happens, one message per line", async () => {
+    const stage = await createStage([{ text: "Looking.", ...read("a.txt") }, "Hello."]);
+    stage.write("a.txt", "hello\n");
+    const flags = ["--output-format", "stream-json", "--verbose", "--include-partial-messages"];
+    const messages = readJsonLines((await stage.run(["-p", "read a.txt", ...flags])).out);
+    const kinds = messages.map(({ type, subtype }) => (subtype === undefined ? type : `${type}/${subtype}`));
+    expect(kinds.filter((kind) => kind !== "stream_event")).toEqual([
+      "system/init",
+      "assistant",
+      "user",
+      "assistant",
+      "result/success",
+    ]);
+    const streamed = messages.flatMap(({ event }) =>
+      event === undefined ? [] : [Reflect.get(Object(event), "type")],
+    );
+    expect(streamed.slice(0, 3)).toEqual(["message_start", "content_block_start", "content_block_delta"]);
+    expect(streamed.slice(-2)).toEqual(["message_delta", "message_stop"]);
+    expect(new Set(messages.map(({ session_id }) => session_id)).size).toBe(1);
+    expect(messages[0]).toMatchObject({ cwd: stage.cwd, apiKeySource: "ANTHROPIC_API_KEY" });
+  });
+
+  test("a retry is told, and the answer comes all the same", async () => {
+    const stage = await createStage([{ fault: "overloaded", retryAfterMs: 1 }, "Now."]);
+    const { code, out } = await stage.run(["-p", "hi", "--output-format", "stream-json"]);
+    const retry = readJsonLines(out).find(({ subtype }) => subtype === "api_retry");
+    expect(retry).toMatchObject({ attempt: 1, max_retries: 10, error_status: 529 });
+    expect(code).toBe(0);
+  });
+
+  test("without a key the offline model answers with the real tools [MDL-4]", async () => {
+    const place = createPlace();
+    place.write("README.md", "# Demo\n\nA demo with two parts.\n");
+    const { code, out, err } = await runCommand(place, ["-p", "what is here"]);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(out.startsWith(offlineLabel)).toBe(true);
+    expect(out).toContain("A demo with two parts.");
+  });
+});
+
+describe("where the prompt comes from [CLI-1]", () => {
+  test("stdin alone", async () => {
+    const stage = await createStage(["Yes."]);
+    expect((await stage.run(["-p"], { input: "from the pipe\n" })).out).toBe("Yes.\n");
+    expect(said(stage, 0)).toEqual(["from the pipe"]);
+  });
+
+  test("the arguments with a file piped in", async () => {
+    const stage = await createStage(["Yes."]);
+    await stage.run(["-p", "explain"], { input: "const a = 1;\n" });
+    expect(said(stage, 0)).toEqual(["explain\n\nconst a = 1;"]);
+  });
+
+  test("the arguments alone, where the pipe stays open and silent", async () => {
+    const stage = await createStage(["Yes."]);
+    expect(await stage.run(["-p", "explain"], { input: { open: true } })).toEqual({
+      code: 0,
+      out: "Yes.\n",
+      err: "",
+    });
+  });
+
+  test("several messages on stdin, in one session", async () => {
+    const stage = await createStage(["One.", "Two."]);
+    const message = (content: string) =>
+      `${JSON.stringify({ type: "user", message: { role: "user", content } })}\n`;
+    const flags = [
+      "--input-format",
+      "stream-json",
+      "--output-format",
+      "stream-json",
+      "--replay-user-messages",
+    ];
+    const { code, out } = await stage.run(["-p", ...flags], { input: message("first") + message("second") });
+    expect(code).toBe(0);
+    expect(said(stage, 1)).toEqual(["first", "One.", "second"]);
+    const results = readJsonLines(out).filter(({ type }) => type === "result");
+    expect(results.map(({ result }) => result)).toEqual(["One.", "Two."]);
+    expect(readJsonLines(out).filter(({ isReplay }) => isReplay === true)).toHaveLength(2);
+    expect(stage.transcripts().size).toBe(1);
+  });
+});
+
+describe("limits and forms", () => {
+  test("--max-turns ends with 1, error_max_turns and what there is", async () => {
+    const stage = await createStage([{ text: "Looking.", ...read("a.txt") }]);
+    const flags = ["--max-turns", "1", "--output-format", "json"];
+    const { code, out } = await stage.run(["-p", "go", ...flags]);
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toMatchObject({
+      subtype: "error_max_turns",
+      is_error: true,
+      result: "Looking.",
+      errors: ["The limit of 1 turn was reached."],
+    });
+  });
+
+  test("--json-schema gives a checked value, after a retry where it must [SDK-4]", async () => {
+    const schema = JSON.stringify({
+      type: "object",
+      properties: { n: { type: "integer" } },
+      required: ["n"],
+    });
+    const handIn = (n: unknown) => ({ calls: [{ name: "StructuredOutput", input: { n } }] });
+    const stage = await createStage([handIn("many"), handIn(3), handIn(4)]);
+    const { out } = await stage.run(["-p", "count", "--json-schema", schema, "--output-format", "json"]);
+    expect(JSON.parse(out)).toMatchObject({ subtype: "success", structured_output: { n: 3 } });
+    expect((await stage.run(["-p", "count", "--json-schema", schema])).out).toBe('{"n":4}\n');
+  });
+});
+
+describe("sessions", () => {
+  const id = "3f0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";
+
+  test("are resumed, continued and forked with all that was said [TRN-1, TRN-3]", async () => {
+    const stage = await createStage(["One.", "Two.", "Three.", "Four."]);
+    await stage.run(["-p", "first", "--session-id", id]);
+    await stage.run(["-p", "second", "--resume", id]);
+    expect(said(stage, 1)).toEqual(["first", "One.", "second"]);
+    await stage.run(["-p", "third", "--continue"]);
+    expect(said(stage, 2)).toEqual(["first", "One.", "second", "Two.", "third"]);
+    expect([...stage.transcripts().keys()]).toEqual([id]);
+    await stage.run(["-p", "fourth", "--resume", id, "--fork-session"]);
+    expect(said(stage, 3)?.slice(-3)).toEqual(["third", "Three.", "fourth"]);
+    expect(stage.transcripts().size).toBe(2);
+  });
+
+  test("--no-session-persistence keeps nothing", async () => {
+    const stage = await createStage(["One."]);
+    expect((await stage.run(["-p", "first", "--no-session-persistence"])).out).toBe("One.\n");
+    expect(existsSync(join(stage.home, ".claude"))).toBe(false);
+  });
+
+  test.runIf(!isWindows)(
+    "Ctrl+C in the middle of an answer ends with 130, and the session goes on later [CLI-6, TRN-2, TRN-3]",
+    async () => {
+      const stage = await createStage([
+        read("a.txt"),
+        { text: "Half of an answer that stalls", fault: "stall", after: 1 },
+        "Well.",
+      ]);
+      stage.write("a.txt", "hello\n");
+      const flags = ["--session-id", id, "--output-format", "stream-json", "--include-partial-messages"];
+      let isAnswering = false;
+      const { code, out, err } = await stage.run(["-p", "go", ...flags], {
+        watch(text, child) {
+          if (isAnswering || !text.includes('"Half')) return;
+          isAnswering = true;
+          child.kill("SIGINT");
+        },
+      });
+      expect({ code, err }).toEqual({ code: 130, err: "" });
+      expect(readJsonLines(out).at(-1)).toMatchObject({
+        type: "result",
+        subtype: "error_during_execution",
+        result: "",
+      });
+      expect((await stage.run(["-p", "go on", "--resume", id])).out).toBe("Well.\n");
+      const sent = asked(stage, 2)?.messages ?? [];
+      expect(sent.map(({ role }) => role)).toEqual(["user", "assistant", "user", "user"]);
+      expect(JSON.stringify(sent.slice(2))).toMatch(/tool_result.*hello.*go on/);
+      expect(
+        stage
+          .transcripts()
+          .get(id)
+          ?.some(({ type }) => type === "system"),
+      ).toBe(true);
+    },
+  );
+
+  test.runIf(!isWindows)("Ctrl+C while it waits for the next message ends at once [CLI-6]", async () => {
+    const stage = await createStage([]);
+    const { code } = await stage.run(
+      ["-p", "--input-format", "stream-json", "--output-format", "stream-json"],
+      {
+        input: { open: true },
+        watch: (_, child) => void child.kill("SIGINT"),
+      },
+    );
+    expect(code).toBe(130);
+  });
+});
+
+describe("agents", () => {
+  test("--agent brings its prompt, its tools and its model [TLS-1, TLS-6, SPN-3]", async () => {
+    const stage = await createStage(["Reviewed."]);
+    stage.write(
+      ".claude/agents/reviewer.md",
+      "---\nname: reviewer\ndescription: Reviews. Use it. Not else.\ntools: Read, Grep\nmodel: opus\n---\nYou review.\n",
+    );
+    expect((await stage.run(["-p", "go", "--agent", "reviewer"])).out).toBe("Reviewed.\n");
+    expect(asked(stage, 0)?.system.join("\n")).toContain("You review.");
+    expect(asked(stage, 0)?.tools.map(({ name }) => name)).toEqual(["Grep", "Read"]);
+    expect(stage.provider.requests[0]?.body["model"]).toMatch(/opus/);
+  });
+
+  test("--agents, --model and --append-system-prompt go together", async () => {
+    const stage = await createStage(["Ahoy."]);
+    const agents = JSON.stringify({
+      pirate: { description: "Talks. Use at sea. Not on land.", prompt: "You are a pirate." },
+    });
+    await stage.run([
+      "-p",
+      "go",
+      "--agents",
+      agents,
+      "--agent",
+      "pirate",
+      "--model",
+      "haiku",
+      "--append-system-prompt",
+      "Be brief.",
+    ]);
+    expect(asked(stage, 0)?.system.join("\n")).toMatch(/You are a pirate\.[\s\S]*Be brief\./);
+    expect(stage.provider.requests[0]?.body["model"]).toMatch(/haiku/);
+  });
+});
+
+describe("permissions", () => {
+  test("everything but reading inside the folder is refused, and the result lists it", async () => {
+    const calls = [
+      { name: "Bash", input: { command: "touch made" }, id: "t1" },
+      { name: "Write", input: { file_path: "made", content: "x" }, id: "t2" },
+      { name: "Read", input: { file_path: "/etc/hostname" }, id: "t3" },
+      { name: "Read", input: { file_path: "a.txt" }, id: "t4" },
+    ];
+    const stage = await createStage([{ calls }, "I could not.", { calls }, "I could not."]);
+    stage.write("a.txt", "hello\n");
+    const { code, out } = await stage.run(["-p", "go", "--output-format", "json"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(out).permission_denials).toEqual(
+      calls
+        .slice(0, 3)
+        .map(({ name, input, id }) => ({ tool_name: name, tool_use_id: id, tool_input: input })),
+    );
+    expect(existsSync(join(stage.cwd, "made"))).toBe(false);
+    const text = await stage.run(["-p", "go"]);
+    expect(text.err).toMatch(/^3 calls were not allowed; .* --allowedTools "Bash,Write,Read"/);
+  });
+
+  test("--allowedTools allows, --tools leaves out, --disallowedTools wins", async () => {
+    const stage = await createStage([bash("touch made"), "Done.", bash("touch made2"), "No."]);
+    await stage.run(["-p", "go", "--allowedTools", "Bash", "--tools", "Bash,Read"]);
+    expect(existsSync(join(stage.cwd, "made"))).toBe(true);
+    expect(asked(stage, 0)?.tools.map(({ name }) => name)).toEqual(["Bash", "Read"]);
+    await stage.run(["-p", "go", "--dangerously-skip-permissions", "--disallowedTools", "Bash"]);
+    expect(existsSync(join(stage.cwd, "made2"))).toBe(false);
+    expect(JSON.stringify(asked(stage, 3)?.messages.at(-1))).toMatch(/no tool .*Bash.* Available: /);
+  });
+});
+
+describe("what goes wrong is one sentence and an exit code [CLI-6]", () => {
+  const noModel = { environment: { ANTHROPIC_BASE_URL: "", ANTHROPIC_API_KEY: "" } };
+
+  test.each<[readonly string[], number, RegExp]>([
+    [["-p"], 2, /^retinue: There is no prompt\.\n/],
+    [["-p", "hi", "--output-format", "xml"], 2, /^retinue: --output-format does not know "xml"\.\n/],
+    [["-p", "hi", "--max-turns", "none"], 2, /^retinue: --max-turns needs a whole number from 1/],
+    [["-p", "hi", "--tools", "Raed"], 2, /^retinue: `tools` names `Raed`/],
+    [
+      ["-p", "hi", "--model", "sonnet or opus"],
+      2,
+      /^retinue: The model cannot be used: "sonnet or opus" has blanks/,
+    ],
+    [["-p", "hi", "--settings", "{bad"], 2, /^retinue: The settings given to this run cannot be used: /],
+    [["-p", "hi", "--add-dir", "nowhere"], 2, /^retinue: --add-dir names a folder that is not there/],
+    [["-p", "hi", "--session-id", "../x"], 2, /^retinue: "\.\.\/x" is not a session id\.\n/],
+    [["-p", "hi", "--json-schema", '{"type":"objekt"}'], 2, /^retinue: The output schema cannot be used/],
+    [["-p", "hi", "--wrong"], 2, /^retinue: Unknown option '--wrong'\.\n/],
+    [["-p", "hi", "--agent", "nobody"], 1, /^retinue: There is no agent "nobody"\.\n/],
+    [["-p", "hi", "--resume", "../x"], 1, /^retinue: There is no session "\.\.\/x" in this folder\.\n/],
+    [["-p", "hi", "--continue"], 1, /^retinue: There is no session in this folder to continue\.\n/],
+    [["-p", "hi", "--model", "nobody/gpt-5"], 1, /^retinue: .*nobody.*\n/],
+    [
+      ["-p", "hi", "--model", "anthropic/claude-opus-5"],
+      1,
+      /^retinue: anthropic\/claude-opus-5 needs a key, and none is set\.\n/,
+    ],
+  ])("%j", async (arguments_, code, message) => {
+    const place = createPlace();
+    const result = await runCommand(place, arguments_, noModel);
+    expect(result).toMatchObject({ code, out: "" });
+    expect(result.err).toMatch(message);
+    expect(result.err).not.toMatch(/^\s+at /m);
+    expect(result.err.trimEnd().split("\n").length).toBeLessThanOrEqual(3);
+  });
+
+  test("a key that is not accepted", async () => {
+    const stage = await createStage([], "the right one");
+    const { code, out, err } = await stage.run(["-p", "hi"]);
+    expect({ code, out }).toEqual({ code: 1, out: "" });
+    expect(err).toMatch(/^retinue: .*\n$/);
+    expect(err).toMatch(/key/i);
+    expect(stage.provider.requests).toHaveLength(1);
+  });
+
+  test("a model that does not exist", async () => {
+    const stage = await createStage([{ fault: "not-found" }]);
+    const { code, err } = await stage.run(["-p", "hi", "--model", "claude-opus-99"]);
+    expect(code).toBe(1);
+    expect(err).toMatch(/^retinue: .*\n$/);
+  });
+
+  test("settings that cannot be read", async () => {
+    const place = createPlace();
+    place.write(".claude/settings.json", "{bad");
+    const { code, out, err } = await runCommand(place, ["-p", "hi"]);
+    expect({ code, out }).toEqual({ code: 1, out: "" });
+    expect(err).toMatch(/^retinue: Settings cannot be read completely \(.*settings\.json:1\)/);
+  });
+
+  test.runIf(!isWindows)("a reader that goes away stops the run quietly", async () => {
+    const stage = await createStage([{ text: "x".repeat(20_000), delayMs: 1 }, "never asked"]);
+    const program = join(projectRoot, "bin/retinue.js");
+    const line = `"${process.execPath}" "${program}" -p hi --output-format stream-json --include-partial-messages`;
+    const pipe = `${line} | head -1 >first; echo "\${PIPESTATUS[0]}" >code`;
+    const environment = { ANTHROPIC_BASE_URL: stage.provider.url, ANTHROPIC_API_KEY: "x" };
+    const env = { HOME: stage.home, PATH: process.env["PATH"], ...environment };
+    const shell = await new Promise<string>((resolve) => {
+      execFile("bash", ["-c", pipe], { cwd: stage.cwd, env }, (_error, out, err) => resolve(`${out}${err}`));
+    });
+    expect(shell).toBe("");
+    expect(readFileSync(join(stage.cwd, "code"), "utf8")).toBe("0\n");
+    expect(readFileSync(join(stage.cwd, "first"), "utf8")).toContain('"subtype":"init"');
+    expect(stage.provider.requests[0]?.status).toBe("abandoned");
+  });
+});

@@ -1,0 +1,97 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { onTestFinished } from "vitest";
+import { projectRoot } from "../project-files.ts";
+
+const program = join(projectRoot, "bin/retinue.js");
+
+export interface Place {
+  readonly cwd: string;
+  readonly home: string;
+  write(name: string, text: string): void;
+  /** The lines of all transcripts of the project, by session. */
+  transcripts(): ReadonlyMap<string, readonly Record<string, unknown>[]>;
+}
+
+/** A project and an empty home in a temporary folder. */
+export function createPlace(): Place {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-print-")));
+  onTestFinished(() => rmSync(root, { recursive: true, force: true, maxRetries: 3 }));
+  const [cwd, home] = [join(root, "project"), join(root, "home")];
+  mkdirSync(cwd);
+  mkdirSync(home);
+  return {
+    cwd,
+    home,
+    write(name, text) {
+      const file = join(cwd, name);
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, text);
+    },
+    transcripts() {
+      const folder = join(home, ".claude/projects", cwd.replace(/[^A-Za-z0-9]/g, "-"));
+      const files = readdirSync(folder).filter((name) => name.endsWith(".jsonl"));
+      return new Map(
+        files.map((name) => [name.slice(0, -6), readJsonLines(readFileSync(join(folder, name), "utf8"))]),
+      );
+    },
+  };
+}
+
+export interface Finished {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface CommandOptions {
+  readonly environment?: Readonly<Record<string, string>>;
+  /** What is piped in; a pipe that stays open and silent where it is `open`; nothing by default. */
+  readonly input?: string | { readonly open: true };
+  /** Called with everything written to stdout so far, whenever more comes. */
+  readonly watch?: (out: string, child: ChildProcess) => void;
+}
+
+/** Runs the built command as a user does, beside whatever else this process does. */
+export function runCommand(
+  { cwd, home }: Pick<Place, "cwd" | "home">,
+  arguments_: readonly string[],
+  { environment = {}, input, watch }: CommandOptions = {},
+): Promise<Finished> {
+  const child = spawn(process.execPath, [program, ...arguments_], {
+    cwd,
+    env: { HOME: home, PATH: process.env["PATH"], ...environment },
+    stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const written = { out: "", err: "" };
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+    written.out += text;
+    watch?.(written.out, child);
+  });
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    written.err += text;
+  });
+  if (typeof input === "string") child.stdin?.end(input);
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (code) => resolve({ code, ...written }));
+  });
+}
+
+export function readJsonLines(text: string): Record<string, unknown>[] {
+  return text
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line));
+}

@@ -1,0 +1,92 @@
+import { rm, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parseAgentDefinition } from "../../src/definitions/parse-definition.ts";
+import { matchSubject } from "../../src/hooks/match-subject.ts";
+import { isAgentId } from "../../src/journal/session-files.ts";
+import { parseRule } from "../../src/permissions/parse-rule.ts";
+import { parsePermissionMode } from "../../src/permissions/permission-mode.ts";
+import { mergeSettings } from "../../src/settings/merge-settings.ts";
+import { readSettings, type SettingsScope, settingsScopes } from "../../src/settings/settings.ts";
+import { createTrustStore } from "../../src/settings/trust.ts";
+import { fieldsOf, texts } from "./case-policy.ts";
+import type { Answer, Fields, Roots, SecurityCase } from "./security-case.ts";
+
+type Judge = (testCase: SecurityCase, roots: Roots) => Answer | Promise<Answer>;
+
+/** What is decided while files, settings and ids are read, by the surface of the case. */
+export const loadingJudges: ReadonlyMap<string, Judge> = new Map<string, Judge>([
+  ["agent_load", ({ context = {} }) => judgeAgent(context)],
+  ["settings_load", judgeSetting],
+  ["trust_check", judgeTrust],
+  ["rule_parse", ({ context = {} }) => judgeRule(context)],
+  ["transcript_path", judgeId],
+  ["mode_enter", ({ context = {} }) => judgeMode(context)],
+  ["hook_match", ({ context = {}, tool }) => judgeHook(context, tool)],
+]);
+
+function judgeAgent(context: Fields): Answer {
+  const lines = Object.entries(fieldsOf(context["frontmatter"])).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
+  const scope = context["scope"] === "user" ? "user" : "project";
+  const { definition } = parseAgentDefinition(`---\n${lines.join("\n")}\n---\nDo it.\n`, { file: "x.md", scope });
+  const isTaken = definition !== undefined && texts(context["existing"]).includes(definition.name);
+  return definition === undefined || isTaken ? "deny" : "allow";
+}
+
+function judgeSetting({ context = {}, trusted = true }: SecurityCase, { P }: Roots): Answer {
+  const scope = settingsScopes.find((each) => each === context["scope"]) ?? ("project" satisfies SettingsScope);
+  const key = String(context["key"]);
+  const { settings } = readSettings(nested(key.split("."), context["value"]), { scope });
+  const merged = mergeSettings([{ source: { scope, anchor: P }, settings }], { trusted });
+  const isHeld = merged.heldBack.some((held) => held.key === key || held.key.startsWith(`${key}.`));
+  return isHeld || merged.brokenRestrictions.length > 0 ? "deny" : "allow";
+}
+
+function nested([key = "", ...rest]: readonly string[], value: unknown): Fields {
+  return { [key]: rest.length === 0 ? value : nested(rest, value) };
+}
+
+async function judgeTrust({ context = {} }: SecurityCase, { H }: Roots): Promise<Answer> {
+  const stateFile = join(H, ".claude.json");
+  const projects = Object.fromEntries(
+    texts(context["trustedRoots"]).map((root) => [root, { hasTrustDialogAccepted: true }]),
+  );
+  await writeFile(stateFile, JSON.stringify({ projects }));
+  const repository = String(context["repo"] ?? context["cwd"]);
+  const target = context["nowSymlinkTo"];
+  if (typeof target === "string") {
+    await rm(repository, { recursive: true, force: true });
+    await symlink(target, repository);
+  }
+  const store = createTrustStore({ stateFile, home: H });
+  if (context["persist"] === true) return (await store.trust(repository)).type === "stored" ? "allow" : "deny";
+  return (await store.isTrusted(repository)).trusted ? "allow" : "deny";
+}
+
+function judgeRule({ list, rule }: Fields): Answer {
+  const known = (["allow", "ask", "deny"] as const).find((each) => each === list);
+  return typeof rule === "string" && parseRule(rule, known === undefined ? {} : { list: known }).type === "rule" ? "allow" : "deny";
+}
+
+/** An id must have the form of one, and be known to this session: a lookup by own key. */
+function judgeId({ input, context = {} }: SecurityCase): Answer {
+  const { resume, task_id: taskId, agentId } = fieldsOf(input);
+  const id = resume ?? taskId ?? agentId;
+  if (typeof id !== "string" || !isAgentId(id)) return "deny";
+  const owners = new Map([[id, context["idBelongsTo"]]]);
+  const isOwn = context["ownSession"] !== undefined && owners.get(id) === context["ownSession"];
+  return isOwn || Object.hasOwn(fieldsOf(context["transcripts"]), id) ? "allow" : "deny";
+}
+
+function judgeMode(context: Fields): Answer {
+  const mode = parsePermissionMode(String(context["requested"]));
+  if (mode === undefined) return "deny";
+  const isForbidden = fieldsOf(context["managed"])["disableBypassPermissionsMode"] === "disable";
+  const isUnwanted = context["hostAllowsBypass"] === false || context["by"] === "model" || context["scope"] === "project";
+  return mode === "bypassPermissions" && (isForbidden || isUnwanted) ? "deny" : "allow";
+}
+
+function judgeHook(context: Fields, tool: string | null): Answer {
+  const subject = String(context["subject"] ?? context["toolName"] ?? tool ?? "");
+  const matcher = context["matcher"];
+  return matchSubject(typeof matcher === "string" ? matcher : undefined, subject) === "no-match" ? "deny" : "allow";
+}
