@@ -13,32 +13,16 @@ export async function benchAgentOverhead(): Promise<boolean> {
   using place = createWorkplace();
   await using provider = await startProvider({ deltaSize: 1000 });
   const measured = await measureSubjects(place, provider.url);
-  const bare = summarize(measured.bare);
-  const runtime = summarize(measured.runtime);
-  const program = summarize(measured.program);
-  const against = "bare SDK loop";
-  const rows = (pick: (summary: Summary) => number, most?: number): readonly Row[] =>
-    [
-      { what: against, summary: bare },
-      { what: "createRuntime", summary: runtime, ...(most === undefined ? {} : { limit: most }) },
-      { what: "retinue -p", summary: program, ...(most === undefined ? {} : { limit: most }) },
-    ].map(({ summary, ...row }) => ({
-      ...row,
-      milliseconds: pick(summary),
-      against,
-      ratio: pick(summary) / pick(bare),
-    }));
+  const summaries: Summaries = {
+    bare: summarize(measured.bare),
+    runtime: summarize(measured.runtime),
+    program: summarize(measured.program),
+  };
   const results = [
-    printTable(
-      `One turn, elapsed (slope from ${few} to ${many} turns)`,
-      rows(({ wall }) => wall, limit),
-    ),
-    printTable(
-      "One turn, processor time",
-      rows(({ cpu }) => cpu, limit),
-    ),
-    printGaps(bare, runtime),
-    printMemory({ [against]: bare, createRuntime: runtime, "retinue -p": program }),
+    printSlopes(`One turn, elapsed (slope from ${few} to ${many} turns)`, summaries, ({ wall }) => wall),
+    printSlopes("One turn, processor time", summaries, ({ cpu }) => cpu),
+    printGrowth(summaries),
+    printMemory(summaries),
   ];
   return results.every(Boolean);
 }
@@ -62,7 +46,7 @@ async function measureSubjects(place: Workplace, url: string): Promise<Measured>
       ["few", few],
       ["many", many],
     ] as const) {
-      for (const name of ["bare", "runtime", "program"] as const) {
+      for (const name of names) {
         const prompt = `turns=${turns} folder=${place.project}`;
         const run = await weighSubject({ arguments: [...subjects[name], prompt], url }, place);
         if (!run.output.includes("DONE")) throw new Error(`${name} did not finish: ${run.output}`);
@@ -72,6 +56,8 @@ async function measureSubjects(place: Workplace, url: string): Promise<Measured>
   }
   return measured;
 }
+
+type Summaries = Readonly<Record<Name, Summary>>;
 
 interface Summary {
   readonly wall: number;
@@ -102,26 +88,51 @@ function gapsOf({ output }: WeighedRun): readonly number[] {
   return starts.slice(1).map((start, index) => start - (starts[index] ?? start));
 }
 
+const labels: Readonly<Record<Name, string>> = {
+  bare: "bare SDK loop",
+  runtime: "createRuntime",
+  program: "retinue -p",
+};
+const names = ["bare", "runtime", "program"] as const;
+
+function printSlopes(title: string, summaries: Summaries, pick: (summary: Summary) => number): boolean {
+  const rows = names.map((name) => ({
+    what: labels[name],
+    milliseconds: pick(summaries[name]),
+    against: labels.bare,
+    ratio: pick(summaries[name]) / pick(summaries.bare),
+    ...(name === "bare" ? {} : { limit }),
+  }));
+  return printTable(title, rows);
+}
+
 /** A turn may grow only as the request does, which the bare loop shows. */
-function printGaps(bare: Summary, runtime: Summary): boolean {
-  const against = "turns 20 to 50";
-  const row = (what: string, { early, late }: Summary, most?: number): Row => ({
+function printGrowth({ bare, runtime }: Summaries): boolean {
+  const row = (what: string, { early, late }: Summary): Row => ({
     what,
     milliseconds: late,
-    against,
+    against: "turns 20 to 50",
     ratio: late / early,
-    ...(most === undefined ? {} : { limit: most }),
   });
+  const most = Math.max(limit, (1.25 * bare.late) / bare.early);
   return printTable("Turns 170 to 200", [
-    row("bare SDK loop", bare),
-    row("createRuntime", runtime, Math.max(limit, (1.25 * bare.late) / bare.early)),
+    row(labels.bare, bare),
+    { ...row(labels.runtime, runtime), limit: most },
   ]);
 }
 
-function printMemory(summaries: Readonly<Record<string, Summary>>): boolean {
+/** Beyond the conversation itself, which the bare loop holds too, nothing may pile up. */
+function printMemory(summaries: Summaries): boolean {
+  const grown = ({ memoryFew, memoryMany }: Summary): number => memoryMany - memoryFew;
   console.log(`\nMemory at its highest, ${few} and ${many} turns`);
-  for (const [what, { memoryFew, memoryMany }] of Object.entries(summaries)) {
-    console.log(`  ${what.padEnd(15)} ${memoryFew.toFixed(0)} MiB  ${memoryMany.toFixed(0)} MiB`);
-  }
-  return true;
+  const verdicts = names.map((name) => {
+    const { memoryFew, memoryMany } = summaries[name];
+    const isGood = grown(summaries[name]) <= limit * grown(summaries.bare);
+    const verdict = isGood ? "ok" : "TOO MUCH";
+    console.log(
+      `  ${labels[name].padEnd(13)} ${memoryFew.toFixed(0)} MiB  ${memoryMany.toFixed(0)} MiB  ${verdict}`,
+    );
+    return isGood;
+  });
+  return verdicts.every(Boolean);
 }

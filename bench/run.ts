@@ -3,11 +3,13 @@ import { benchAgentOverhead } from "./agent-overhead.ts";
 import { benchColdStart } from "./cold-start.ts";
 import { benchDefinitionLoading } from "./definition-loading.ts";
 import { benchFirstRequest } from "./first-request.ts";
+import { benchPermissionDecision } from "./permission-decision.ts";
 import { benchPromptCache } from "./prompt-cache.ts";
 
 const benches: ReadonlyMap<string, () => Promise<boolean>> = new Map([
   ["cold-start", benchColdStart],
   ["definition-loading", benchDefinitionLoading],
+  ["permission-decision", benchPermissionDecision],
   ["agent-overhead", benchAgentOverhead],
   ["first-request", benchFirstRequest],
   ["prompt-cache", benchPromptCache],

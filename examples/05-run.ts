@@ -9,9 +9,12 @@ const model = createScriptedModel([
   "There are five agents. I was not allowed to remove them.",
 ]);
 
+// The home directory named here does not exist, so nobody's own settings count.
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
 await using runtime = createRuntime({
-  cwd: fileURLToPath(new URL("workspace", import.meta.url)),
-  home: fileURLToPath(new URL("workspace/no-home", import.meta.url)),
+  cwd: here("workspace"),
+  home: here("workspace/no-home"),
   model,
   transcripts: false,
 });

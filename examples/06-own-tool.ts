@@ -1,8 +1,10 @@
 // A conversation over two prompts, with a tool of this program and a person's word on each call that no rule allows.
+import { fileURLToPath } from "node:url";
 import { createRuntime, defineTool } from "retinue";
 import { createScriptedModel } from "retinue/testing";
 import { z } from "zod";
 
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const stock = new Map([["apples", 7]]);
 
 const order = defineTool({
@@ -24,10 +26,12 @@ const model = createScriptedModel([
 ]);
 
 await using runtime = createRuntime({
+  cwd: here("workspace"),
+  home: here("workspace/no-home"),
   model,
   transcripts: false,
   extraTools: [order],
-  async canUseTool(name, input) {
+  async canUseTool(_tool, input) {
     if (input["article"] === "gold") return { behavior: "deny", message: "we do not trade in gold" };
     return { behavior: "allow", updatedInput: { ...input, count: Math.min(Number(input["count"]), 50) } };
   },

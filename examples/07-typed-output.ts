@@ -1,4 +1,5 @@
 // Asks for a value instead of a text. What the agent hands in is checked; a wrong value goes back to it with its flaws.
+import { fileURLToPath } from "node:url";
 import { createRuntime } from "retinue";
 import { createScriptedModel } from "retinue/testing";
 import { z } from "zod";
@@ -14,9 +15,22 @@ const model = createScriptedModel([
   { calls: [{ name: "StructuredOutput", input: { verdict: "change", findings: [finding] } }] },
 ]);
 
-await using runtime = createRuntime({ model, transcripts: false });
-const { output, totals } = await runtime.run("Review the last change.", { tools: ["Read", "Grep"], output: Review });
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+await using runtime = createRuntime({
+  cwd: here("workspace"),
+  home: here("workspace/no-home"),
+  model,
+  transcripts: false,
+});
+const { output, totals } = await runtime.run("Review the last change.", {
+  tools: ["Read", "Grep"],
+  output: Review,
+});
 
 // The type of `output` is that of the schema.
-console.log(output?.verdict, output?.findings.map(({ file, line }) => `${file}:${line}`));
+console.log(
+  output?.verdict,
+  output?.findings.map(({ file, line }) => `${file}:${line}`),
+);
 console.log(`after ${totals.turns} tries`);

@@ -21,8 +21,8 @@ const configuration = mkdtempSync(join(tmpdir(), "retinue-tour-"));
 process.on("exit", () => rmSync(configuration, { recursive: true, force: true }));
 
 say(`Retinue reads the agents that people define in Markdown files, and tells what
-each of them may do. This tour runs three commands on the example files in
-examples/. Your own files are left out of it.`);
+each of them may do, and runs them. This tour runs four commands on the example
+files in examples/. Your own files and keys are left out of it.`);
 
 say(`1. A project has five agents and a settings file. Who is there? The built-in
    agents come last; a deny rule of the settings hides one of them.`);
@@ -37,11 +37,17 @@ say(`3. Files with one flaw each. What can be understood is understood and told;
    a code and a way out. The exit code is 1, as there are errors.`);
 show(root, ["agents", "check", join("examples", "awkward")], 1);
 
+say(`4. An agent at work. No key is used here, so the offline model answers: a small
+   program that drives the real tools and says so. With ANTHROPIC_API_KEY set,
+   or --model provider/model, a real model answers the same way.`);
+show(workspace, ["-p", "what is here"]);
+
 say(`That was the tour. To try it on a project of yours, make the command known
 to this terminal:`);
 console.log(`$ alias retinue="'${process.execPath}' '${program}'"\n`);
 console.log(`then, in the folder of your project:
 
+$ retinue -p "what is here"    runs an agent and prints its answer
 $ retinue agents               which agents there are, and from where
 $ retinue agents check         mistakes in your agents, settings and plugins
 $ retinue agents new           writes a new agent, asking for what it needs
@@ -55,17 +61,33 @@ function say(text: string): void {
   console.log(`${text}\n`);
 }
 
+/** Runs the command; an answer is folded, because a model does not know how wide the terminal is. */
 function show(folder: string, arguments_: readonly string[], expectedCode = 0): void {
   if (folder !== here) console.log(`$ cd ${relative(here, folder)}`);
   here = folder;
-  console.log(`$ retinue ${arguments_.join(" ")}`);
-  const { status, error } = spawnSync(process.execPath, [program, ...arguments_], {
+  console.log(`$ retinue ${arguments_.map((word) => (word.includes(" ") ? `"${word}"` : word)).join(" ")}`);
+  const { status, error, stdout } = spawnSync(process.execPath, [program, ...arguments_], {
     cwd: folder,
-    env: { ...process.env, CLAUDE_CONFIG_DIR: configuration, COLUMNS: process.env["COLUMNS"] ?? "80" },
-    stdio: ["ignore", "inherit", "inherit"],
+    encoding: "utf8",
+    env: {
+      ...withoutKeys(process.env),
+      CLAUDE_CONFIG_DIR: configuration,
+      COLUMNS: process.env["COLUMNS"] ?? "80",
+    },
+    stdio: ["ignore", arguments_.includes("-p") ? "pipe" : "inherit", "inherit"],
   });
+  if (stdout !== null) console.log(stdout.trimEnd().split("\n").map(fold).join("\n"));
   console.log("");
   if (status === expectedCode) return;
   console.error(`This command should have ended with ${expectedCode}, not ${status ?? error?.message}.`);
   process.exit(1);
+}
+
+/** The tour costs nobody anything: whatever would lead to a provider is left out. */
+function withoutKeys(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith("ANTHROPIC_")));
+}
+
+function fold(line: string): string {
+  return line.replace(/(?![^\n]{1,78}$)([^\n]{1,78})\s/g, "$1\n");
 }

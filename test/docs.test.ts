@@ -154,6 +154,7 @@ describe("npm start", () => {
     expect(output).toMatch(/\$ retinue agents\nNAME .*\n.*\n?code-reviewer +project/);
     expect(output).toMatch(/\$ retinue agents show release-captain\nrelease-captain\n/);
     expect(output).toMatch(/\d+ files checked: \d+ errors, /);
+    expect(output).toMatch(/\$ retinue -p "what is here"\n\[offline model: [^\]]*\]\n\n# Map of /);
     const long = output.split("\n").filter((line) => [...line].length > 80 && !line.startsWith("$ alias"));
     expect(long).toEqual([]);
     expect(existsSync(join(folder, ".claude"))).toBe(false);
@@ -205,7 +206,10 @@ function createFolder(): string {
   cpSync(join(projectRoot, "examples"), join(folder, "examples"), { recursive: true });
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
   symlinkSync(projectRoot, join(folder, "node_modules/retinue"), "junction");
-  symlinkSync(join(projectRoot, "node_modules/@types"), join(folder, "node_modules/@types"), "junction");
+  // What a program that uses the package installs beside it.
+  for (const name of ["@types", "zod"]) {
+    symlinkSync(join(projectRoot, "node_modules", name), join(folder, "node_modules", name), "junction");
+  }
   const command = join(folder, "bin/retinue");
   writeFileSync(
     command,

@@ -51,6 +51,23 @@ const expected: Readonly<Record<string, { readonly status?: number; readonly lin
       "5 errors, 20 other problems",
     ],
   },
+  "05-run.ts": {
+    lines: [
+      "calls Glob",
+      "refused Bash",
+      "completed There are five agents. I was not allowed to remove them.",
+      "3 turns, 2 calls, 1 refused",
+    ],
+  },
+  "06-own-tool.ts": {
+    lines: [
+      "There are apples again. 57",
+      "I may not order gold. order was not allowed: we do not trade in gold. Do without it, or say in your answer what you would have needed.",
+    ],
+  },
+  "07-typed-output.ts": {
+    lines: ["change [ 'src/cart.ts:12' ]", "after 2 tries"],
+  },
 };
 
 describe("the example programs use the package as its users do", () => {

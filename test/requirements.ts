@@ -62,17 +62,13 @@ export const requirements: readonly Requirement[] = [
   ),
   partly("BLT-7", "A higher scope replaces a built-in by name.", "Replaced in the registry, not run yet."),
 
-  notYet("TLS-1", "Without `tools` a child has its parent's tools, with it only those."),
   partly(
-    "TLS-2",
-    "`disallowedTools` is applied first and wins.",
-    "Decided from the definition, not yet for a run.",
+    "TLS-1",
+    "Without `tools` a child has its parent's tools, with it only those.",
+    "Built for the main agent.",
   ),
-  partly(
-    "TLS-3",
-    "A specifier narrows a grant or a denial to matching calls.",
-    "Entries are read; calls are not matched yet.",
-  ),
+  partly("TLS-2", "`disallowedTools` is applied first and wins.", "Built for the main agent."),
+  partly("TLS-3", "A specifier narrows a grant or a denial to matching calls.", "Built for the main agent."),
   partly(
     "TLS-4",
     "MCP patterns and old tool names resolve, with a note.",
@@ -81,32 +77,41 @@ export const requirements: readonly Requirement[] = [
   partly(
     "TLS-5",
     "A `tools` list that resolves to nothing refuses the spawn.",
-    "Found by the check; there is no spawn yet.",
+    "The main agent is refused; there is no spawn yet.",
   ),
   partly(
     "TLS-6",
     "`Task` in the main agent's tools says whom it may spawn.",
-    "Decided from the definition, not yet for a run.",
+    "Decided for the main agent; the Agent tool is still to come.",
   ),
-  notYet("TLS-7", "A subagent can never spawn."),
+  partly("TLS-7", "A subagent can never spawn.", "Decided from the definition; there is no child yet."),
   partly(
     "TLS-8",
     "`memory` adds file tools, confined to its directory where not granted.",
     "Granted, not enforced yet.",
   ),
   notYet("TLS-9", "A background agent has no MCP tools and cannot ask the user."),
-  notYet("TLS-10", "The model sees only its tools, and a call to another is answered with what there is."),
+  built("TLS-10", "The model sees only its tools, and a call to another is answered with what there is."),
 
-  notYet(
+  partly(
     "MDL-1",
     "The model comes from the call, the definition, the environment or the parent, in that order.",
+    "Decided for the main agent and for a child; there is no child yet.",
   ),
-  notYet("MDL-2", "Aliases are a configured table that environment and settings override."),
-  notYet("MDL-3", "Anthropic and any AI SDK provider work, also mixed in one tree."),
-  notYet("MDL-4", "Without a key an openly labelled offline model serves."),
-  notYet("MDL-5", "The scripted model for tests is public and injects faults."),
-  notYet("MDL-6", "Retries obey the server, never repeat acted-on output, and share one cool-down."),
-  notYet("MDL-7", "Prompts are cached and their order stays stable."),
+  built("MDL-2", "Aliases are a configured table that environment and settings override."),
+  partly(
+    "MDL-3",
+    "Anthropic and any AI SDK provider work, also mixed in one tree.",
+    "One provider in a run; a mixed tree waits for children.",
+  ),
+  partly(
+    "MDL-4",
+    "Without a key an openly labelled offline model serves.",
+    "A local server serves when it is named; it is not looked for.",
+  ),
+  built("MDL-5", "The scripted model for tests is public and injects faults."),
+  built("MDL-6", "Retries obey the server, never repeat acted-on output, and share one cool-down."),
+  built("MDL-7", "Prompts are cached and their order stays stable."),
 
   notYet(
     "PRM-1",
@@ -132,27 +137,55 @@ export const requirements: readonly Requirement[] = [
   ),
   notYet("PRM-12", "A program can decide calls itself."),
 
-  notYet("HKS-1", "All sixteen hook events fire."),
-  notYet("HKS-2", "Hooks of every source fire inside subagents, an agent's own only for itself."),
-  notYet("HKS-3", "Frontmatter hooks live as long as their agent, and the flat form is accepted."),
-  notYet("HKS-4", "Matchers are names, alternatives, expressions or everything."),
-  notYet("HKS-5", "A command hook reads the event as JSON."),
-  notYet("HKS-6", "Exit codes decide, and a broken guard lets nothing through."),
-  notYet("HKS-7", "Hooks are commands, requests, prompts, agents or functions."),
+  partly(
+    "HKS-1",
+    "All sixteen hook events fire.",
+    "Those of subagents, compaction, tasks and teams are known to the runner and wait for what they tell of.",
+  ),
+  partly(
+    "HKS-2",
+    "Hooks of every source fire inside subagents, an agent's own only for itself.",
+    "Hooks of every source fire for the main agent; children follow.",
+  ),
+  partly(
+    "HKS-3",
+    "Frontmatter hooks live as long as their agent, and the flat form is accepted.",
+    "Built for the main agent; children follow.",
+  ),
+  built("HKS-4", "Matchers are names, alternatives, expressions or everything."),
+  built("HKS-5", "A command hook reads the event as JSON."),
+  built("HKS-6", "Exit codes decide, and a broken guard lets nothing through."),
+  partly(
+    "HKS-7",
+    "Hooks are commands, requests, prompts, agents or functions.",
+    "An agent hook asks its model once, without tools.",
+  ),
   notYet("HKS-8", "Every start has exactly one stop, and a stop hook can send the agent on."),
-  notYet("HKS-9", "Hooks of one event run together under a time limit."),
+  built("HKS-9", "Hooks of one event run together under a time limit."),
 
   notYet("SKL-1", "Named skills stand in full in the child's prompt."),
   notYet("SKL-2", "Skills are not inherited, and an unknown one is a warning."),
   notYet("SKL-3", "The Skill tool loads on demand, and a skill may fork into a subagent."),
 
-  notYet("MEM-1", "`memory` gives an agent a directory of its scope."),
+  partly(
+    "MEM-1",
+    "`memory` gives an agent a directory of its scope.",
+    "The directories are known; no agent uses them yet.",
+  ),
   notYet("MEM-2", "The start of the memory file is in the prompt once, and cuts are said."),
 
   notYet("SPN-1", "A spawn goes through its steps in order, each visible."),
   notYet("SPN-2", "An unknown type is answered with the known ones and the nearest."),
-  notYet("SPN-3", "The child starts with its own context and not its parent's conversation."),
-  notYet("SPN-4", "A run is decided completely beforehand, as data that can be shown."),
+  partly(
+    "SPN-3",
+    "The child starts with its own context and not its parent's conversation.",
+    "Built for the main agent; skills and memory are still to come.",
+  ),
+  partly(
+    "SPN-4",
+    "A run is decided completely beforehand, as data that can be shown.",
+    "Built for the main agent; `retinue plan` is still to come.",
+  ),
   notYet("SPN-5", "Agent calls of one message run together."),
   notYet("SPN-6", "Whatever the end, everything held is released."),
   notYet("SPN-7", "A worktree isolates, is kept when changed, and is never faked."),
@@ -164,9 +197,21 @@ export const requirements: readonly Requirement[] = [
   notYet("AGT-5", "Every ending has one shape, and no success is empty."),
   notYet("AGT-6", "A child's text cannot pose as control text."),
 
-  notYet("TSK-1", "TaskOutput reads what there is, or waits up to its limit."),
-  notYet("TSK-2", "TaskStop ends an agent with all its processes and keeps its work."),
-  notYet("TSK-3", "An unknown id is answered with the known ones, and stopping twice is fine."),
+  partly(
+    "TSK-1",
+    "TaskOutput reads what there is, or waits up to its limit.",
+    "Built for background commands.",
+  ),
+  partly(
+    "TSK-2",
+    "TaskStop ends an agent with all its processes and keeps its work.",
+    "Built for background commands.",
+  ),
+  partly(
+    "TSK-3",
+    "An unknown id is answered with the known ones, and stopping twice is fine.",
+    "Built for background commands.",
+  ),
   notYet("TSK-4", "A program lists all tasks with their state and last sign of life."),
 
   notYet("BGR-1", "A background start returns at once with an id and a growing file."),
@@ -175,13 +220,21 @@ export const requirements: readonly Requirement[] = [
   notYet("BGR-4", "One environment variable switches the background off."),
   notYet("BGR-5", "A printing run waits for its background agents."),
 
-  notYet("TRN-1", "Transcripts stand where existing viewers look for them."),
-  notYet("TRN-2", "Each message is on disk before the next step, and a torn line is survived."),
-  notYet("TRN-3", "Resuming continues the same agent and repeats no call in silence."),
+  partly(
+    "TRN-1",
+    "Transcripts stand where existing viewers look for them.",
+    "Built for the main conversation.",
+  ),
+  built("TRN-2", "Each message is on disk before the next step, and a torn line is survived."),
+  partly(
+    "TRN-3",
+    "Resuming continues the same agent and repeats no call in silence.",
+    "Built for the main conversation, whose agent and model are named again.",
+  ),
   notYet("TRN-4", "After a crash, running children are found and can be resumed."),
   notYet("TRN-5", "Compacting the main conversation leaves children alone."),
-  notYet("TRN-6", "Old transcripts are removed, running ones never."),
-  notYet("TRN-7", "What is not an id is refused."),
+  built("TRN-6", "Old transcripts are removed, running ones never."),
+  built("TRN-7", "What is not an id is refused."),
 
   notYet("CMP-1", "A child compacts itself near the end of its window."),
   notYet("CMP-2", "Compaction leaves a boundary line."),
@@ -191,7 +244,11 @@ export const requirements: readonly Requirement[] = [
   notYet("LIM-1", "The number of agents at once is limited."),
   notYet("LIM-2", "At the turn limit an agent hands in what it has."),
   notYet("LIM-3", "Time, tokens and money are limited per agent and tree, reserved beforehand."),
-  notYet("LIM-4", "Every task counts its tokens, tools, time and cost."),
+  partly(
+    "LIM-4",
+    "Every task counts its tokens, tools, time and cost.",
+    "Built for a run; sums of a tree wait for children.",
+  ),
   notYet("LIM-5", "A silent agent is reported, then stopped."),
 
   notYet("MCP-1", "Servers come from every usual place over every transport."),
@@ -208,7 +265,11 @@ export const requirements: readonly Requirement[] = [
   notYet("TEA-8", "Teammates run here, as processes or as panes."),
   notYet("TEA-9", "Work is handed in by text, file or message, and failure as failure."),
 
-  notYet("CLI-1", "The command line is interactive or prints, with the flags people know."),
+  partly(
+    "CLI-1",
+    "The command line is interactive or prints, with the flags people know.",
+    "It prints, with all these flags but those of MCP; it is not interactive yet.",
+  ),
   built("CLI-2", "`retinue agents` lists, shows, makes and checks definitions, and rates descriptions."),
   notYet("CLI-3", "Plans and tasks can be seen and steered from any terminal."),
   notYet("CLI-4", "The terminal shows the tree of agents live."),
@@ -221,8 +282,8 @@ export const requirements: readonly Requirement[] = [
 
   notYet("SDK-1", "Two lines spawn an agent, and its handle streams, stops and takes messages."),
   notYet("SDK-2", "The tools can be handed to a program's own loop."),
-  notYet("SDK-3", "Everything ends by signal or disposal."),
-  notYet("SDK-4", "An agent's output can be checked against a schema."),
+  built("SDK-3", "Everything ends by signal or disposal."),
+  built("SDK-4", "An agent's output can be checked against a schema."),
 ];
 
 function built(id: string, title: string): Requirement {

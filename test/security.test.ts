@@ -30,7 +30,9 @@ describe("[PRM-1, PRM-8, PRM-9, PRM-10, PRM-11] known ways around permissions ar
     for (const testCase of built.filter((each) => each.category === category)) {
       const verdict = await withFixture(testCase, (roots) => evaluateCase(testCase, roots));
       if (typeof verdict === "object" || !testCase.accept.includes(verdict))
-        failures.push(`${testCase.id} ${testCase.title}: ${JSON.stringify(verdict)}, not ${testCase.accept.join(" or ")}`);
+        failures.push(
+          `${testCase.id} ${testCase.title}: ${JSON.stringify(verdict)}, not ${testCase.accept.join(" or ")}`,
+        );
     }
     expect(failures).toEqual([]);
   });
@@ -48,7 +50,19 @@ describe("[PRM-1, PRM-8, PRM-9, PRM-10, PRM-11] known ways around permissions ar
       if (testCase === undefined) throw new Error("the suite has no cases");
       return { testCase: { ...testCase, expect: expected }, got, passed: expected === got };
     };
-    const results = [result("deny", "allow"), result("deny", "ask"), result("allow", "ask"), result("allow", "allow")];
-    expect(countResults(results)).toEqual({ passed: 1, total: 4, falseAllow: 1, denyToAsk: 1, overBlock: 1, benign: 2 });
+    const results = [
+      result("deny", "allow"),
+      result("deny", "ask"),
+      result("allow", "ask"),
+      result("allow", "allow"),
+    ];
+    expect(countResults(results)).toEqual({
+      passed: 1,
+      total: 4,
+      falseAllow: 1,
+      denyToAsk: 1,
+      overBlock: 1,
+      benign: 2,
+    });
   });
 });

@@ -8,6 +8,9 @@ interface ServersReport {
   readonly path: DocumentPath;
 }
 
+/** More come from a mistake or from repeated YAML aliases, never from a person. */
+const mostServers = 1000;
+
 /** Reads `mcpServers`: names, `{name: config}` entries, `{serverName, tools}` entries, or one mapping of all servers. */
 export function readMcpServersField(
   value: unknown,
@@ -17,6 +20,7 @@ export function readMcpServersField(
   if (typeof value === "string") return value.split(",").flatMap((name) => reference(name));
   if (isMapping(value)) return fromMapping(value, to, []);
   if (!Array.isArray(value)) return to.unreadable("it is neither a list nor a mapping");
+  if (value.length > mostServers) return to.unreadable(`it names more than ${mostServers} servers`);
   return value.flatMap((entry: unknown, index): readonly AgentMcpServer[] => {
     if (typeof entry === "string") return reference(entry);
     if (isMapping(entry)) return fromMapping(entry, to, [index]);
@@ -31,7 +35,9 @@ function fromMapping(
   at: DocumentPath,
 ): readonly AgentMcpServer[] {
   if (typeof entry["serverName"] === "string") return narrowed(entry["serverName"], entry["tools"], to, at);
-  return Object.entries(entry).flatMap(([name, config]): readonly AgentMcpServer[] => {
+  const servers = Object.entries(entry);
+  if (servers.length > mostServers) return to.unreadable(`it names more than ${mostServers} servers`) ?? [];
+  return servers.flatMap(([name, config]): readonly AgentMcpServer[] => {
     if (config === null || config === true) return reference(name);
     if (isMapping(config)) return [{ type: "inline", name, config }];
     to.findings.push(dropped([...to.path, ...at, name], `the configuration of \`${name}\` is not a mapping`));

@@ -1,6 +1,5 @@
 import { load, YAMLException } from "js-yaml";
 import type { Locate, Place, Problem } from "../foundation/problem.ts";
-import { meaningOfKey } from "./definition-keys.ts";
 import { type FrontmatterBlock, splitFrontmatter } from "./frontmatter-block.ts";
 import { type FrontmatterEntry, placeOfEntry, splitEntriesByKey } from "./frontmatter-entries.ts";
 import { locateBelow } from "./locate-below.ts";
@@ -30,6 +29,8 @@ export interface Frontmatter {
 /** No person writes a frontmatter this long; beyond it, reading would only serve an attack. */
 const largestFrontmatter = 256 * 1024;
 const fewAliases = 20;
+/** A person mends the first problems first; looking up the place of each of thousands would take long. */
+const mostSearches = 100;
 
 /** Reads a file's frontmatter: strict YAML first, and where that fails entry by entry. Never throws. */
 export function readFrontmatter(text: string): Frontmatter {
@@ -197,12 +198,15 @@ function createLocate(
   entries: readonly FrontmatterEntry[],
   block: Block,
 ): Locate {
+  let searches = 0;
   return ([first, ...deeper]) => {
     const field = fields.get(String(first));
     if (field === undefined) return { line: Math.max(1, block.firstLine - 1), column: 1, length: 3 };
     const entry = entries.findLast((candidate) => candidate.key === field.key);
-    const below = entry === undefined ? undefined : locateBelow(entry.below, deeper);
-    if (entry === undefined || below === undefined) return field.place;
+    if (entry === undefined || deeper.length === 0 || searches >= mostSearches) return field.place;
+    searches += 1;
+    const below = locateBelow(entry.below, deeper);
+    if (below === undefined) return field.place;
     return {
       line: block.firstLine + entry.index + 1 + below.line,
       column: below.column + 1 + block.indent,
@@ -229,10 +233,4 @@ function emptyFrontmatter(type: "none" | "unclosed" | "too-large", place?: Place
 
 export function isMapping(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** Whether a key as written stands for the canonical one. */
-export function keyMeans(written: string, key: string): boolean {
-  const meaning = meaningOfKey(written);
-  return meaning.type !== "unknown" && meaning.key === key;
 }

@@ -40,8 +40,9 @@ function asEnclosed({ key, head, below }: FrontmatterEntry): RepairedValue | und
   return { type: "repaired", value: reading.value, because, advice: "Indent them by two blanks." };
 }
 
-/** Text at the left margin below a one-word field belongs to nothing; the field itself is still clear. */
+/** Text at the left margin below a one-word field belongs to nothing, unless a comma says that a list goes on. */
 function withoutStrayLines(entry: FrontmatterEntry): RepairedValue | undefined {
+  if (entry.head.endsWith(",")) return undefined;
   const own = entry.below.filter((line) => /^(?:\s|- |#|$)/.test(line));
   if (own.length === entry.below.length) return undefined;
   const reading = loadEntry([`${entry.key}: ${entry.head}`, ...own].join("\n"));

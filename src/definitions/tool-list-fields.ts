@@ -1,9 +1,16 @@
+import type { Severity } from "../foundation/problem.ts";
 import { rejoinEntries, splitEntries } from "../tools/list-field.ts";
 import { parseToolEntry } from "../tools/tool-entry.ts";
 import { type FrontmatterField, isMapping } from "./read-frontmatter.ts";
 
 interface ToolsReport {
-  readonly report: (severity: "warning", code: string, message: string, advice: string) => void;
+  /** Adds a Finding about the field. */
+  readonly report: (
+    severity: Exclude<Severity, "error">,
+    code: string,
+    message: string,
+    advice: string,
+  ) => void;
   readonly unreadable: (because: string) => undefined;
 }
 
@@ -30,8 +37,8 @@ export function readDisallowedTools(field: FrontmatterField, to: ToolsReport): r
   return odd === undefined ? entries : to.unreadable(`${JSON.stringify(odd.slice(0, 80))} names no tool`);
 }
 
-/** Stars may stand in a name; blanks and other punctuation mean that several things were written into one entry. */
-const toolName = /^(?:mcp__\S+|[\p{L}_*][\p{L}\d_.*-]*)$/u;
+/** Servers and programs name their tools freely, but a blank means that several things were written into one entry. */
+const toolName = /^[^\s!^-]\S*$/;
 
 /** Words that people write for every tool or for none. */
 function readWord(
@@ -54,6 +61,7 @@ function readWord(
 const toolWords: ReadonlyMap<string, "[]" | '"*"'> = new Map([
   ["all", '"*"'],
   ["all tools", '"*"'],
+  ["all available tools", '"*"'],
   ["none", "[]"],
 ]);
 const grantWords: typeof toolWords = new Map([...toolWords, ["inherit", '"*"']]);

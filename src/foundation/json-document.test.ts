@@ -38,6 +38,12 @@ describe("a JSON text with places", () => {
     }
   });
 
+  test("ten thousand values are found; what a hostile file asks beyond has no place", () => {
+    const { locate } = parseJsonDocument(JSON.stringify(Array.from({ length: 20_000 }, () => 0)));
+    const found = Array.from({ length: 20_000 }, (_, index) => locate([index]) !== undefined);
+    expect(found.filter(Boolean)).toHaveLength(10_000);
+  });
+
   test("no text makes it throw", () => {
     fc.assert(
       fc.property(

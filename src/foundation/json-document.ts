@@ -70,10 +70,16 @@ function parseTreeSafely(source: string, errors: ParseError[]): ReturnType<typeo
   }
 }
 
+/** Each search walks the document; beyond so many nobody mends them one by one, and a hostile file would take minutes. */
+const mostSearches = 10_000;
+
 /** The tree with offsets is built only when somebody asks for a place. */
 function createLocate(source: string): Locate {
   let tree: ReturnType<typeof parseTree> | undefined;
+  let searches = 0;
   return (path: DocumentPath) => {
+    searches += 1;
+    if (searches > mostSearches) return undefined;
     tree ??= parseTreeSafely(source, []);
     if (tree === undefined) return undefined;
     for (let depth = path.length; depth >= 0; depth -= 1) {

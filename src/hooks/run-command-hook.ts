@@ -92,10 +92,13 @@ function commandLine({ handler, environment }: CommandCall): { file: string; arg
     const file = process.platform === "win32" ? "powershell.exe" : "pwsh";
     return { file, arguments: ["-NoProfile", "-NonInteractive", "-Command", command] };
   }
-  return { file: shells.find((file) => existsSync(file)) ?? "bash", arguments: ["-c", command] };
+  const bash = bashes.find((file) => existsSync(file));
+  if (bash === undefined) return { file: "/bin/sh", arguments: ["-c", command] };
+  // A bash whose input is a socket, as here, takes itself for a remote shell and would read the person's start files.
+  return { file: bash, arguments: ["--norc", "--noprofile", "-c", command] };
 }
 
-const shells = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh"];
+const bashes = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash"];
 
 function fillIn(text: string, environment: Readonly<Record<string, string>>): string {
   return text.replace(/\$\{(CLAUDE_\w+)\}/g, (whole, name: string) =>

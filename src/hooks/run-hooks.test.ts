@@ -82,7 +82,7 @@ describe("[HKS-5] a command", () => {
 
   test("with args runs without a shell, its variables filled in", async () => {
     const origin: HookOrigin = { type: "plugin", name: "tidy", root: "/plugins/tidy" };
-    const args = ["-c", 'printf "%s" "$1" >&2; exit 2', "sh", "${CLAUDE_PLUGIN_ROOT}/x $(id)"];
+    const args = ["-c", 'printf "%s" "$1" >&2; exit 2', "sh", `$${"{CLAUDE_PLUGIN_ROOT}"}/x $(id)`];
     const outcome = await fire(
       [hook("PreToolUse", { command: "/bin/sh", args }, origin)],
       "PreToolUse",
@@ -287,9 +287,9 @@ describe("[HKS-7] hooks that are no commands", () => {
       server: "audit",
       tool: "check",
       input: {
-        line: "run ${tool_input.command} in ${cwd}",
-        whole: "${tool_input}",
-        none: "${constructor.name}",
+        line: `run $${"{tool_input.command}"} in $${"{cwd}"}`,
+        whole: `$${"{tool_input}"}`,
+        none: `$${"{constructor.name}"}`,
       },
     } as const;
     const calls: unknown[] = [];

@@ -123,7 +123,7 @@ describe("[HKS-7] a hook over http", () => {
   });
 
   test("sends only variables that the hook names and the settings permit", async () => {
-    const headers = { "x-one": "Bearer $TOKEN", "x-two": "${OTHER}", "x-three": "$HOME|$" };
+    const headers = { "x-one": "Bearer $TOKEN", "x-two": `$${"{OTHER}"}`, "x-three": "$HOME|$" };
     const handler = { url: `${origin}/empty`, headers, allowedEnvVars: ["TOKEN", "HOME"] };
     await guard(handler);
     expect(received.at(-1)?.headers).toMatchObject({

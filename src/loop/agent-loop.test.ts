@@ -384,3 +384,61 @@ describe("stopping", () => {
     expect(resultsOf(messages[2]).every(({ is_error }) => is_error)).toBe(true);
   });
 });
+
+describe("those who hear of what happened", () => {
+  test("see each call that ran, with its result, and may add to it", async () => {
+    const model = createScriptedModel([
+      {
+        calls: [
+          { name: "Say", input: { text: "one" } },
+          { name: "Absent", input: {} },
+        ],
+      },
+      "Done.",
+    ]);
+    const heard: unknown[] = [];
+    const { messages } = await run(model, [echo("Say")], {
+      ports: {
+        afterCall: async ({ tool, input }, outcome, { durationMs }) => {
+          heard.push([tool.name, input, outcome.content, durationMs > 0]);
+          return { ...outcome, content: `${outcome.content} (noted)` };
+        },
+      },
+    });
+    expect(heard).toEqual([["Say", { text: "one" }, "Say: one", true]]);
+    expect(resultsOf(messages[2])[0]?.content).toBe("Say: one (noted)");
+  });
+
+  test("cannot take a result away by failing", async () => {
+    const model = createScriptedModel([{ calls: [{ name: "Say", input: { text: "one" } }] }, "Done."]);
+    const { messages, ending } = await run(model, [echo("Say")], {
+      ports: { afterCall: () => Promise.reject(new Error("broken")) },
+    });
+    expect(resultsOf(messages[2])[0]?.content).toBe("Say: one");
+    expect(ending.status).toBe("completed");
+  });
+
+  test("can make an agent go on that wanted to end", async () => {
+    const model = createScriptedModel(["First.", "Second."]);
+    const texts: string[] = [];
+    const { ending, events } = await run(model, [], {
+      ports: {
+        beforeEnd: async (text) => {
+          texts.push(text);
+          return texts.length === 1 ? { role: "user", content: "The tests fail." } : undefined;
+        },
+      },
+    });
+    expect(texts).toEqual(["First.", "Second."]);
+    expect(ending).toMatchObject({ status: "completed", text: "Second." });
+    const added = events.flatMap((event) => (event.type === "user-added" ? [event.origin] : []));
+    expect(added).toEqual(["prompt", "system"]);
+  });
+
+  test("do not hold up an end that is none of the agent's own", async () => {
+    const model = createScriptedModel([{ text: "No.", stopReason: "refusal" }]);
+    const beforeEnd = () => Promise.reject(new Error("must not be asked"));
+    const { ending } = await run(model, [], { ports: { beforeEnd } });
+    expect(ending).toMatchObject({ status: "failed", reason: "refusal" });
+  });
+});

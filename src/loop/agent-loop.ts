@@ -84,7 +84,12 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
       yield* add(conversation, silenceQuestion, "system");
       continue;
     }
-    return endOf(answer);
+    const ending = endOf(answer);
+    if (ending.status !== "completed") return ending;
+    const more = await ports.beforeEnd?.(textOf(answer.message), { signal });
+    if (more === undefined) return ending;
+    yield* add(conversation, more, "system");
+    signal.throwIfAborted();
   }
 }
 

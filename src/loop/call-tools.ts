@@ -86,11 +86,26 @@ async function runOne(admitted: AdmittedCall | RefusedCall, work: Work): Promise
   if (signal.aborted) return { call, outcome: interrupted() };
   const start = ports.now();
   queue.push({ type: "call-started", call, effect: admitted.tool.effect });
-  const outcome = await runTool(admitted, work);
+  const own = await runTool(admitted, work);
   const durationMs = ports.now() - start;
+  const outcome = await tellAfterwards(admitted, own, { work, durationMs });
   const data = outcome.data === undefined ? {} : { data: outcome.data };
   queue.push({ type: "call-finished", call, isError: outcome.isError ?? false, durationMs, ...data });
   return { call, outcome };
+}
+
+/** The call has had its effect, so whoever hears of it afterwards can fail without taking its result away. */
+async function tellAfterwards(
+  { call, tool, input }: AdmittedCall,
+  outcome: ToolOutcome,
+  { work, durationMs }: { readonly work: Work; readonly durationMs: number },
+): Promise<ToolOutcome> {
+  const { ports, signal } = work;
+  try {
+    return (await ports.afterCall?.({ call, tool, input }, outcome, { signal, durationMs })) ?? outcome;
+  } catch {
+    return outcome;
+  }
 }
 
 async function runTool({ call, tool, input }: AdmittedCall, work: Work): Promise<ToolOutcome> {

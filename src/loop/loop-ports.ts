@@ -1,6 +1,6 @@
 import type { Message, ToolUseBlock, UserMessage } from "../conversation/message.ts";
 import type { Model, ServerTool } from "../model/model.ts";
-import type { Tool, ToolContext } from "../tools/tool.ts";
+import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
 
 export type Admission =
   | { readonly type: "allowed"; readonly input: unknown }
@@ -25,6 +25,17 @@ export interface LoopPorts {
     callId: string,
     options: { readonly signal: AbortSignal; readonly progress: (text: string) => void },
   ) => ToolContext;
+  /** Hears of each call that was run, and may add to what the model sees of it. */
+  readonly afterCall?: (
+    request: CallRequest,
+    outcome: ToolOutcome,
+    options: { readonly signal: AbortSignal; readonly durationMs: number },
+  ) => Promise<ToolOutcome>;
+  /** Hears the final text before the run ends; a message given back makes the agent go on with it. */
+  readonly beforeEnd?: (
+    text: string,
+    options: { readonly signal: AbortSignal },
+  ) => Promise<UserMessage | undefined>;
   /** Messages that arrived from outside since the last turn. */
   readonly takeMessages: () => readonly UserMessage[];
   /** Whether a tool has taken the final result, so that no further turn is needed. */

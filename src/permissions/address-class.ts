@@ -4,7 +4,9 @@ export function isPrivateHost(host: string): boolean {
   const bytes = readFourBytes(host);
   if (bytes !== undefined) return isPrivateFour(bytes);
   const labels = host.split(".");
-  return labels.length === 1 || localNames.has(labels.at(-1) ?? "") || host.endsWith(".home.arpa");
+  return (
+    labels.length === 1 || localNames.has(labels.at(-1) ?? "") || localNames.has(labels.slice(-2).join("."))
+  );
 }
 
 /** The same for an address that a name was resolved to; what cannot be read counts as private. */
@@ -15,8 +17,10 @@ export function isPrivateAddress(address: string): boolean {
   return words === undefined || isPrivateEight(words);
 }
 
+/** Names of local networks, and public ones that are made to lead to them. */
 const localNames: ReadonlySet<string> = new Set(
-  "localhost local internal intranet lan home corp private localdomain".split(" "),
+  `localhost local internal intranet lan home corp private localdomain home.arpa
+  nip.io sslip.io xip.io localtest.me lvh.me vcap.me lacolhost.com`.split(/\s+/),
 );
 
 function readFourBytes(text: string): readonly number[] | undefined {
@@ -63,7 +67,12 @@ function isPrivateEight(words: readonly number[]): boolean {
   if (first === 0x64 && second === 0xff9b) return isPrivateFour(fourBytes(words, 6));
   if (first === 0x2002) return isPrivateFour(fourBytes(words, 1));
   if (first === 0x2001) return second === 0 || second === 0xdb8 || (second >= 0x10 && second <= 0x2f);
-  return (first & 0xfe00) === 0xfc00 || (first & 0xff80) === 0xfe80 || (first & 0xff00) === 0xff00 || first === 0x100;
+  return (
+    (first & 0xfe00) === 0xfc00 ||
+    (first & 0xff80) === 0xfe80 ||
+    (first & 0xff00) === 0xff00 ||
+    first === 0x100
+  );
 }
 
 function isPrivateLow(words: readonly number[]): boolean {

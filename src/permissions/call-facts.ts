@@ -72,5 +72,10 @@ export function factsOf(request: PermissionRequest): CallFacts {
 
 function notLookedUp(command: string): ShellFacts {
   const opaque = "the command was not looked into";
-  return { analysis: { units: [], redirects: [], opaque, exactText: command.trim() }, units: [], redirects: [], moves: [] };
+  return {
+    analysis: { units: [], redirects: [], opaque, exactText: command.trim() },
+    units: [],
+    redirects: [],
+    moves: [],
+  };
 }

@@ -43,7 +43,12 @@ describe("[PRM-3] the mode of a child", () => {
     ["default", "acceptEdits in the call of a model", call("acceptEdits", "model"), "default"],
     ["default", "bypassPermissions in the call of a model", call("bypassPermissions", "model"), "default"],
     ["acceptEdits", "plan in the call of a model", call("plan", "model"), "plan"],
-    ["default", "bypassPermissions in the call of a program", call("bypassPermissions", "program"), "bypassPermissions"],
+    [
+      "default",
+      "bypassPermissions in the call of a program",
+      call("bypassPermissions", "program"),
+      "bypassPermissions",
+    ],
   ])("under %s, with %s", (parent, _what, wishes, child) => {
     expect(childMode(parent, wishes)).toBe(child);
   });
@@ -69,7 +74,16 @@ describe("[PRM-4, PRM-5] the rights of a child", () => {
       return { rule: reading.rule, anchor: "/p" };
     });
   const ruleTexts = fc.array(
-    fc.constantFrom("Bash", "Bash(npm *)", "Edit", "Edit(/a)", "Read(//q/**)", "WebFetch", "mcp__x", "AskUserQuestion"),
+    fc.constantFrom(
+      "Bash",
+      "Bash(npm *)",
+      "Edit",
+      "Edit(/a)",
+      "Read(//q/**)",
+      "WebFetch",
+      "mcp__x",
+      "AskUserQuestion",
+    ),
   );
   const mode = fc.constantFrom(...permissionModes);
   const scopes = fc.constantFrom(
@@ -82,8 +96,20 @@ describe("[PRM-4, PRM-5] the rights of a child", () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...calls),
-        fc.record({ mode, allow: ruleTexts, ask: ruleTexts, deny: ruleTexts, scopes, attended: fc.boolean() }),
-        fc.record({ mode, scope: fc.constantFrom("user", "project", "plugin"), asked: fc.option(mode), background: fc.boolean() }),
+        fc.record({
+          mode,
+          allow: ruleTexts,
+          ask: ruleTexts,
+          deny: ruleTexts,
+          scopes,
+          attended: fc.boolean(),
+        }),
+        fc.record({
+          mode,
+          scope: fc.constantFrom("user", "project", "plugin"),
+          asked: fc.option(mode),
+          background: fc.boolean(),
+        }),
         async (call, parent, child) => {
           const { scopes: toolScopes } = parent;
           const parentPolicy: PermissionPolicy = {

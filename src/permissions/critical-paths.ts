@@ -1,7 +1,10 @@
 /** Why nobody removes a path without being asked, in any mode; undefined for ordinary paths. */
 export function criticalityOf(
   path: string,
-  { workingDirectories, homes }: { readonly workingDirectories: readonly string[]; readonly homes: readonly string[] },
+  {
+    workingDirectories,
+    homes,
+  }: { readonly workingDirectories: readonly string[]; readonly homes: readonly string[] },
 ): string | undefined {
   const bare = withoutGlob(path);
   if (bare === "/" || /^\/?[A-Za-z]:\/?$/.test(bare)) return "the whole file system";
@@ -15,7 +18,9 @@ export function criticalityOf(
 
 /** `/x/*` empties `/x`. */
 function withoutGlob(path: string): string {
-  const bare = path.replace(/\/(?:\.?\*+|\.\[[^\]]*\]\*|\{[^}]*\*[^}]*\}|\.\?\?\*)(?=\/?$)/, "").replace(/\/+$/, "");
+  const bare = path
+    .replace(/\/(?:\.?\*+|\.\[[^\]]*\]\*|\{[^}]*\*[^}]*\}|\.\?\?\*)(?=\/?$)/, "")
+    .replace(/\/+$/, "");
   return bare === "" ? "/" : bare;
 }
 

@@ -12,7 +12,11 @@ export type ShellGrant =
   | { readonly type: "open"; readonly because: string };
 
 /** Whether every command of a shell call is allowed on its own, and every file it writes. */
-export function grantShell(request: PermissionRequest, shell: ShellFacts, policy: PermissionPolicy): ShellGrant {
+export function grantShell(
+  request: PermissionRequest,
+  shell: ShellFacts,
+  policy: PermissionPolicy,
+): ShellGrant {
   const commands = policy.allow.filter(({ rule }) => rule.canonicalTool === request.tool);
   const whole = commands.find(({ rule }) => rule.specifier.type === "whole");
   if (whole !== undefined) return { type: "granted", because: "", rule: whole };
@@ -23,13 +27,19 @@ export function grantShell(request: PermissionRequest, shell: ShellFacts, policy
   );
   const moved = shell.moves.find((path) => !isWithin(path, policy));
   if (moved !== undefined && exact === undefined)
-    return { type: "open", because: `commands would run in ${moved.forms[0]}, outside the working directories` };
+    return {
+      type: "open",
+      because: `commands would run in ${moved.forms[0]}, outside the working directories`,
+    };
   const grants = shell.analysis.units.map((unit, at) =>
     grantUnit(unit, shell.units[at]?.paths ?? [], { ...context, exact }),
   );
-  const open = grants.find((grant) => grant.type === "open") ?? openRedirect(shell.redirects, grants, context);
+  const open =
+    grants.find((grant) => grant.type === "open") ?? openRedirect(shell.redirects, grants, context);
   if (open !== undefined) return open;
-  return grants.find((grant) => grant.type === "granted" && grant.rule !== undefined) ?? grants[0] ?? onlyRedirects;
+  return (
+    grants.find((grant) => grant.type === "granted" && grant.rule !== undefined) ?? grants[0] ?? onlyRedirects
+  );
 }
 
 const onlyRedirects: ShellGrant = { type: "granted", because: "everything it writes may be written" };
@@ -45,16 +55,25 @@ function grantUnit(unit: ShellUnit, paths: readonly PathFact[], context: Context
   const shown = unit.grantText ?? unit.written;
   const rule =
     context.exact ??
-    context.commands.find(({ rule: { specifier } }) => specifier.type === "command" && grantsUnit(specifier, unit));
+    context.commands.find(
+      ({ rule: { specifier } }) => specifier.type === "command" && grantsUnit(specifier, unit),
+    );
   if (rule !== undefined) {
     const refused = paths.find((path) => !mayTouch(path, context, "granted"));
     if (refused === undefined) return { type: "granted", because: "", rule };
-    return { type: "open", because: `${shown} would ${verbs[refused.use]} ${refused.forms[0]}, which no rule allows` };
+    return {
+      type: "open",
+      because: `${shown} would ${verbs[refused.use]} ${refused.forms[0]}, which no rule allows`,
+    };
   }
   if (unit.readOnly) {
     const refused = paths.find((path) => !mayTouch(path, context, "reading"));
-    if (refused === undefined) return { type: "granted", because: "it only reads inside the working directories" };
-    return { type: "open", because: `${shown} would ${verbs[refused.use]} ${refused.forms[0]}, which no rule allows` };
+    if (refused === undefined)
+      return { type: "granted", because: "it only reads inside the working directories" };
+    return {
+      type: "open",
+      because: `${shown} would ${verbs[refused.use]} ${refused.forms[0]}, which no rule allows`,
+    };
   }
   if (isFileCommand(unit) && context.policy.mode === "acceptEdits" && paths.length > 0) {
     if (paths.every((path) => path.unknown === undefined && isWithin(path, context.policy)))

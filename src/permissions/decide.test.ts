@@ -98,7 +98,10 @@ describe("[PRM-1] the order", () => {
     const deny = rules("deny", "Bash");
     expect(await judge(run, { allow })).toMatchObject({ type: "allow" });
     expect(await judge(run, { allow, ask })).toMatchObject({ type: "ask", rule: { from: "/p/ask.json" } });
-    expect(await judge(run, { allow, ask, deny })).toMatchObject({ type: "deny", rule: { from: "/p/deny.json" } });
+    expect(await judge(run, { allow, ask, deny })).toMatchObject({
+      type: "deny",
+      rule: { from: "/p/deny.json" },
+    });
   });
 
   test("deny and ask rules hold where permissions are bypassed", async () => {
@@ -158,7 +161,7 @@ describe("[PRM-9] shell commands", () => {
     ["Bash(rm *)", "ls -la", "allow"],
     ["Read(.env)", "cat .env", "deny"],
     ["Read(.env)", "cat < .env", "deny"],
-    ["Read(.env)", "cat \"$FILE\"", "ask"],
+    ["Read(.env)", 'cat "$FILE"', "ask"],
     ["Edit(src/**)", "echo x > src/a", "deny"],
     ["*", "ls", "deny"],
   ])("deny %s holds where permissions are bypassed, for %j: %s", async (rule, command, expected) => {
@@ -171,7 +174,9 @@ describe("[PRM-10] paths", () => {
   test("a path that may not be read may not be written either, under any mode", async () => {
     const policy = { mode: "bypassPermissions", deny: rules("deny", "Read(.env)") } as const;
     expect((await judge({ ...calls.readInside, input: { file_path: "/p/.env" } }, policy)).type).toBe("deny");
-    expect((await judge({ ...calls.editInside, input: { file_path: "/p/sub/.env" } }, policy)).type).toBe("deny");
+    expect((await judge({ ...calls.editInside, input: { file_path: "/p/sub/.env" } }, policy)).type).toBe(
+      "deny",
+    );
     expect((await judge(calls.editInside, policy)).type).toBe("allow");
   });
 
@@ -204,7 +209,10 @@ describe("[TLS-3, TLS-8, TLS-9] the tools of an agent", () => {
   });
 
   test("an exclusion denies only matching calls, in every tool that edits", async () => {
-    const policy = { ...scoped({ name: "Edit", deny: ["secrets/**"] }, { name: "Write" }), mode: "acceptEdits" } as const;
+    const policy = {
+      ...scoped({ name: "Edit", deny: ["secrets/**"] }, { name: "Write" }),
+      mode: "acceptEdits",
+    } as const;
     expect((await judge(calls.editInside, policy)).type).toBe("allow");
     const secret = { tool: "Write", effect: "edit", input: { file_path: "/p/secrets/a" } };
     expect((await judge(secret, policy)).type).toBe("deny");
@@ -245,17 +253,32 @@ describe("properties", () => {
     "mcp__x__z",
   );
   const mode = fc.constantFrom(...modes);
-  const command = fc.constantFrom("npm publish", "ls", "rm -rf src", "cat .env", "echo x > src/a", "git push", "x $(y)");
+  const command = fc.constantFrom(
+    "npm publish",
+    "ls",
+    "rm -rf src",
+    "cat .env",
+    "echo x > src/a",
+    "git push",
+    "x $(y)",
+  );
   const call = fc.oneof(fc.constantFrom<CallToJudge>(...Object.values(calls)), command.map(bash));
 
   test("adding a deny rule never widens", async () => {
     await fc.assert(
-      fc.asyncProperty(call, mode, fc.array(rule), fc.array(rule), rule, async (each, inMode, allow, deny, more) => {
-        const policy = { mode: inMode, allow: rules("allow", ...allow) };
-        const before = await judge(each, { ...policy, deny: rules("deny", ...deny) });
-        const after = await judge(each, { ...policy, deny: rules("deny", ...deny, more) });
-        expect(rank[after.type]).toBeLessThanOrEqual(rank[before.type]);
-      }),
+      fc.asyncProperty(
+        call,
+        mode,
+        fc.array(rule),
+        fc.array(rule),
+        rule,
+        async (each, inMode, allow, deny, more) => {
+          const policy = { mode: inMode, allow: rules("allow", ...allow) };
+          const before = await judge(each, { ...policy, deny: rules("deny", ...deny) });
+          const after = await judge(each, { ...policy, deny: rules("deny", ...deny, more) });
+          expect(rank[after.type]).toBeLessThanOrEqual(rank[before.type]);
+        },
+      ),
     );
   });
 
@@ -286,9 +309,13 @@ describe("properties", () => {
     };
     expect((await judge(bash("npm test; echo hello"), policy)).type).toBe("allow");
     await fc.assert(
-      fc.asyncProperty(allowed, denied, fc.array(fc.constantFrom(...joints), { minLength: 1, maxLength: 3 }), mode,
+      fc.asyncProperty(
+        allowed,
+        denied,
+        fc.array(fc.constantFrom(...joints), { minLength: 1, maxLength: 3 }),
+        mode,
         async (good, bad, ways, inMode) => {
-          const text = ways.reduce((inner, join) => join(good, inner), bad);
+          const text = ways.reduce<string>((inner, join) => join(good, inner), bad);
           expect((await judge(bash(text), { ...policy, mode: inMode })).type).not.toBe("allow");
         },
       ),

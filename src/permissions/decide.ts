@@ -33,7 +33,11 @@ export interface DecideOptions {
  * Decides about one call: input and granted tools, deny rules, ask rules, guards, the mode, allow rules, then asking.
  * Deny always wins. Where nobody can be asked, asking is refusing.
  */
-export function decide(request: PermissionRequest, policy: PermissionPolicy, options: DecideOptions = {}): Decision {
+export function decide(
+  request: PermissionRequest,
+  policy: PermissionPolicy,
+  options: DecideOptions = {},
+): Decision {
   for (const mode of policy.outerModes ?? []) {
     const above = silence(decideIn({ ...policy, mode }, request, options), mode);
     if (above.type === "deny") return above;
@@ -98,7 +102,8 @@ function refuseByMode(request: PermissionRequest, { mode }: PermissionPolicy): s
   const shell = factsOf(request).shell;
   if (shell === undefined || shell.analysis.opaque !== undefined) return "plan mode only reads";
   const paths = [...shell.units.flatMap((unit) => unit.paths), ...shell.redirects];
-  const onlyReads = shell.analysis.units.every(({ readOnly }) => readOnly) && paths.every(({ use }) => use === "read");
+  const onlyReads =
+    shell.analysis.units.every(({ readOnly }) => readOnly) && paths.every(({ use }) => use === "read");
   return onlyReads ? undefined : "plan mode only reads";
 }
 
@@ -140,8 +145,10 @@ function grantByNature(request: PermissionRequest, policy: PermissionPolicy): st
 function mayUse(path: PathFact, { effect }: PermissionRequest, policy: PermissionPolicy): boolean {
   const isOpen = effect === "read" || (effect === "edit" && policy.mode === "acceptEdits");
   if (isOpen && isWithin(path, policy)) return true;
-  return (effect === "read" || effect === "edit") &&
-    policy.allow.some((rule) => matchesPath(rule, path, { use: "grant", policy }));
+  return (
+    (effect === "read" || effect === "edit") &&
+    policy.allow.some((rule) => matchesPath(rule, path, { use: "grant", policy }))
+  );
 }
 
 function isWithin({ forms, unknown }: PathFact, { workingDirectories }: PermissionPolicy): boolean {

@@ -7,7 +7,11 @@ export function explainDecision({ type, because, rule }: Decision): readonly str
   const answer = { allow: "allowed", ask: "asked", deny: "denied" }[type];
   if (rule === undefined) return [answer, `because ${because}`, "decided by no rule"];
   const place = rule.from === undefined ? "given with the call" : `from ${rule.from}`;
-  return [answer, `because ${because}`, `decided by ${describeRule({ rule: rule.rule, anchor: rule.anchor })}, ${place}`];
+  return [
+    answer,
+    `because ${because}`,
+    `decided by ${describeRule({ rule: rule.rule, anchor: rule.anchor })}, ${place}`,
+  ];
 }
 
 export type CallText =

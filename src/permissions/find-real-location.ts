@@ -8,7 +8,19 @@ export async function findRealLocation(path: string): Promise<string | undefined
   try {
     return await realpath(path === "" ? "/" : path);
   } catch {
-    return walk(path);
+    return (await belowRealFolder(path)) ?? walk(path);
+  }
+}
+
+/** The usual case of a file that is to be made: its folder is there, and nothing has its name. */
+async function belowRealFolder(path: string): Promise<string | undefined> {
+  const [, folder = "", name = ""] = /^(\/.*?)\/+([^/]+)$/.exec(path) ?? [];
+  if (name === "" || name === "." || name === ".." || /(?:^|\/)\.\.(?:\/|$)/.test(folder)) return undefined;
+  try {
+    const [real, entry] = await Promise.all([realpath(folder), lstat(path).catch(() => undefined)]);
+    return entry === undefined ? `${real === "/" ? "" : real}/${name}` : undefined;
+  } catch {
+    return undefined;
   }
 }
 

@@ -26,7 +26,11 @@ beforeAll(async () => {
 
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-async function answer(tool: string, input: object, policy: Partial<PermissionPolicy> & { readonly denied?: string } = {}) {
+async function answer(
+  tool: string,
+  input: object,
+  policy: Partial<PermissionPolicy> & { readonly denied?: string } = {},
+) {
   const { denied, ...rest } = policy;
   const reading = denied === undefined ? undefined : parseRule(denied, { list: "deny" });
   const whole: PermissionPolicy = {
@@ -72,11 +76,15 @@ describe("[PRM-10] links and names", () => {
     ["twin", "deny"],
     ["src/a.ts", "allow"],
   ])("reading %s where .env is denied: %s", async (path, expected) => {
-    expect(await answer("Read", { file_path: `${project}/${path}` }, { denied: "Read(./.env)" })).toBe(expected);
+    expect(await answer("Read", { file_path: `${project}/${path}` }, { denied: "Read(./.env)" })).toBe(
+      expected,
+    );
   });
 
   test("/proc/self/cwd is the folder of the call, not that of this process", async () => {
-    expect(await answer("Read", { file_path: "/proc/self/cwd/.env" }, { denied: "Read(./.env)" })).toBe("deny");
+    expect(await answer("Read", { file_path: "/proc/self/cwd/.env" }, { denied: "Read(./.env)" })).toBe(
+      "deny",
+    );
   });
 
   test.each([

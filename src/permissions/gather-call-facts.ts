@@ -4,7 +4,7 @@ import { gatherPathFact, type PathWorld, type WrittenPath } from "./gather-path-
 import { gatherShellFacts } from "./gather-shell-facts.ts";
 import { isMcpTool, type McpIdentity } from "./mcp-identity.ts";
 import type { PermissionPolicy } from "./permission-policy.ts";
-import { type ShellAnalysis, analyseShell } from "./shell-analysis.ts";
+import { analyseShell, type ShellAnalysis } from "./shell-analysis.ts";
 import { readWebTarget } from "./web-target.ts";
 
 /** A call as it came from the model or a hook. */
@@ -98,11 +98,14 @@ async function gatherSearchRoot(tool: string, input: Fields, world: PathWorld): 
   const segments = pattern.split("/");
   const first = segments.findIndex((segment) => /[*?[{]/.test(segment));
   const literal = segments.slice(0, first === -1 ? segments.length : first).join("/");
-  const isAnchored = literal.startsWith("/") || pattern.startsWith("/") || literal === "~" || literal.startsWith("~/");
+  const isAnchored =
+    literal.startsWith("/") || pattern.startsWith("/") || literal === "~" || literal.startsWith("~/");
   const root = isAnchored ? literal || "/" : `${path}/${literal}`;
   const fact = await gatherPathFact({ path: root, use: "read" }, world);
   const rest = first === -1 ? "" : segments.slice(first).join("/");
-  return /(?:^|[/{,])\.\.(?:[/},]|$)/.test(rest) ? [{ ...fact, unknown: "its pattern leads upwards" }] : [fact];
+  return /(?:^|[/{,])\.\.(?:[/},]|$)/.test(rest)
+    ? [{ ...fact, unknown: "its pattern leads upwards" }]
+    : [fact];
 }
 
 const pathFields: ReadonlyMap<string, readonly string[]> = new Map([
@@ -126,7 +129,9 @@ const neededFields: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 function flawOf(tool: string, input: Fields): string | undefined {
-  const wrong = neededFields.get(tool)?.find((field) => typeof input[field] !== "string" || input[field] === "");
+  const wrong = neededFields
+    .get(tool)
+    ?.find((field) => typeof input[field] !== "string" || input[field] === "");
   if (wrong !== undefined) return `\`${wrong}\` must be a text`;
   const fields = [...(neededFields.get(tool) ?? []), ...(pathFields.get(tool) ?? [])];
   const odd = fields.find((field) => input[field] !== undefined && typeof input[field] !== "string");

@@ -29,13 +29,16 @@ export async function gatherPathFact(written: WrittenPath, world: PathWorld): Pr
   const [walked, real, other] = await Promise.all([
     findRealLocation(absolute),
     hasDots ? findRealLocation(lexical) : undefined,
-    gatherOtherNames(lexical, world),
+    gatherOtherNames(lexical, written.use, world),
   ]);
-  const forms = [lexical, walked, real, ...aliases(lexical, world), ...other.names].filter((form) => form !== undefined);
+  const unknown = walked === undefined ? "its links lead in a circle" : oddness(written.path, world);
+  const forms = [lexical, walked, real, ...aliases(lexical, world), ...other.names].filter(
+    (form) => form !== undefined,
+  );
   return {
     forms: [...new Set(forms)],
     use: written.use,
-    ...(walked === undefined ? { unknown: "its links lead in a circle" } : {}),
+    ...(unknown === undefined ? {} : { unknown }),
     ...(other.isUnclear ? { hasOtherNames: true } : {}),
   };
 }
@@ -45,6 +48,8 @@ export function absolutePath({ path, directory }: WrittenPath, world: PathWorld)
   const base = directory ?? world.directory;
   const plain = world.platform === "win32" ? fromWindows(path) : path;
   if (plain === "~" || plain.startsWith("~/")) return `${world.home}${plain.slice(1)}`;
+  // Another person's home, wherever that is; here it only has to be outside.
+  if (/^~[A-Za-z_][\w.-]*(?:\/|$)/.test(plain)) return `/home/${plain.slice(1)}`;
   return plain.startsWith("/") ? plain : `${base}/${plain}`;
 }
 
@@ -57,14 +62,25 @@ function fromWindows(path: string): string {
   return rest.startsWith("/") ? `/${drive.toLowerCase()}${rest}` : `/${drive.toLowerCase()}/unknown/${rest}`;
 }
 
+/** Texts that some program takes for another place than the one they name. */
+function oddness(path: string, { platform }: PathWorld): string | undefined {
+  if (/^(?:\$\{?\w|%\w+%|[A-Za-z][A-Za-z+.-]+:\/\/)/.test(path)) return "it may be expanded to another place";
+  const isDevice = (name: string): boolean => /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?$/i.test(name);
+  return platform === "win32" && path.split(/[\\/]/).some(isDevice)
+    ? "it is the name of a device"
+    : undefined;
+}
+
 function withoutEnd(path: string): string {
   return path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
 }
 
 /** Places that are the same by convention of the system, seen from the process that will run the call. */
 function aliases(path: string, { directory, platform }: PathWorld): readonly string[] {
-  const [, kind, rest = ""] = /^\/proc\/(?:self|thread-self|\d+)(?:\/task\/\d+)?\/(root|cwd)(\/.*)?$/.exec(path) ?? [];
-  if (kind !== undefined) return [withoutEnd(posix.normalize(kind === "root" ? rest || "/" : `${directory}${rest}`))];
+  const [, kind, rest = ""] =
+    /^\/proc\/(?:self|thread-self|\d+)(?:\/task\/\d+)?\/(root|cwd)(\/.*)?$/.exec(path) ?? [];
+  if (kind !== undefined)
+    return [withoutEnd(posix.normalize(kind === "root" ? rest || "/" : `${directory}${rest}`))];
   const [, user] = platform === "darwin" ? (/^\/system\/volumes\/data(\/.*)$/i.exec(path) ?? []) : [];
   return user === undefined ? [] : [user];
 }
@@ -72,9 +88,12 @@ function aliases(path: string, { directory, platform }: PathWorld): readonly str
 /** Hard links: the names under which a rule forbids the same file, as far as they can be told from the rules. */
 async function gatherOtherNames(
   path: string,
+  use: PathUse,
   world: PathWorld,
 ): Promise<{ readonly names: readonly string[]; readonly isUnclear: boolean }> {
-  const own = await stat(path).catch(() => undefined);
+  // Only a file that is written, or that a rule forbids under another name, makes other names matter.
+  const matters = use !== "read" || world.deny.some(({ rule }) => rule.specifier.type === "path");
+  const own = matters ? await stat(path).catch(() => undefined) : undefined;
   if (own === undefined || !own.isFile() || own.nlink < 2) return { names: [], isUnclear: false };
   const forbidden = world.deny.map((rule) => literalPath(rule, world));
   const names: string[] = [];
@@ -87,7 +106,10 @@ async function gatherOtherNames(
 }
 
 /** The one file a rule speaks of, where it speaks of one. */
-export function literalPath({ rule, anchor }: PolicyRule, { directory, home }: PathWorld): string | undefined {
+export function literalPath(
+  { rule, anchor }: PolicyRule,
+  { directory, home }: PathWorld,
+): string | undefined {
   const { specifier } = rule;
   if (specifier.type !== "path" || /[*?[\\]/.test(specifier.pattern)) return undefined;
   const bases = { root: "/", home, settings: anchor, cwd: directory };

@@ -1,6 +1,7 @@
 import { lstat, readdir } from "node:fs/promises";
 import { basename, posix } from "node:path";
 import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
+import { isInside } from "./containment.ts";
 import { findRealLocation } from "./find-real-location.ts";
 import { absolutePath, gatherPathFact, literalPath, type PathWorld } from "./gather-path-facts.ts";
 import { matchesName } from "./path-pattern.ts";
@@ -21,20 +22,56 @@ async function gatherUnit(unit: ShellUnit, world: PathWorld): Promise<UnitFacts>
   const operands = await Promise.all(
     unit.operands.map((operand) => gatherOperand(operand, globs.has(operand.path), world)),
   );
-  const paths = operands.flat();
+  const paths = [...operands.flat(), ...(await gatherNamedFiles(unit, world))];
   const inside = readsWholeFolders(unit) ? await gatherForbiddenInside(paths, world) : [];
-  return { paths: [...paths, ...inside], otherTexts: await gatherProgramNames(unit, world) };
+  return {
+    paths: [...paths, ...inside, ...emptied(unit, paths, world)],
+    otherTexts: await gatherProgramNames(unit, world),
+  };
 }
 
-async function gatherOperand(operand: PathOperand, isGlob: boolean, world: PathWorld): Promise<readonly PathFact[]> {
+/** What a program that is not known to read files is given may still be a file that rules forbid. */
+async function gatherNamedFiles(
+  { words, operands, readOnly }: ShellUnit,
+  world: PathWorld,
+): Promise<readonly PathFact[]> {
+  const [program, ...rest] = words;
+  if (operands.length > 0 || readOnly || program === undefined) return [];
+  if (takesText.has(program.text) || !world.deny.some(({ rule }) => rule.specifier.type === "path"))
+    return [];
+  const named = rest.filter(({ text, literal }) => literal && text !== "" && !text.startsWith("-"));
+  return Promise.all(named.map(({ text }) => gatherPathFact({ path: text, use: "read" }, world)));
+}
+
+/** Commands whose words are more often texts than files. */
+const takesText: ReadonlySet<string> = new Set("echo printf git gh npm pnpm yarn export declare".split(" "));
+
+/** `find -delete` empties the folder it starts in; below the work that is a matter of rules. */
+function emptied({ words }: ShellUnit, paths: readonly PathFact[], world: PathWorld): readonly PathFact[] {
+  if (basename(words[0]?.text ?? "") !== "find" || !words.some(({ text }) => text === "-delete")) return [];
+  const outside = paths.filter(({ forms }) => !forms.every((form) => isInside(form, [world.directory])));
+  return outside.map((path) => ({ ...path, use: "remove" }));
+}
+
+async function gatherOperand(
+  operand: PathOperand,
+  isGlob: boolean,
+  world: PathWorld,
+): Promise<readonly PathFact[]> {
   const { path, use, literal, directory } = operand;
   const isRelative = !path.startsWith("/") && path !== "~" && !path.startsWith("~/");
-  const base = directory === "" || directory === "unknown" ? undefined : absolutePath({ path: directory, use }, world);
+  const base =
+    directory === "" || directory === "unknown" ? undefined : absolutePath({ path: directory, use }, world);
   const written = { path, use, ...(base === undefined ? {} : { directory: base }) };
-  if (isRelative && directory === "unknown") return [await guess(written, world, "the folder it starts in is not known")];
-  if (isGlob) return gatherGlob(written, world);
-  if (!literal) return [await guess(written, world, "it is only known when the command runs")];
-  return [await gatherPathFact(written, world)];
+  if (isRelative && directory === "unknown")
+    return [await guess(written, world, "the folder it starts in is not known")];
+  const isExpanded = /[$`]/.test(path);
+  if (isGlob && !isExpanded) return gatherGlob(written, world);
+  if (literal) return [await gatherPathFact(written, world)];
+  const unset = path.replace(/\$(?:\w+|\{\w+(?::?[-=+?]([^}]*))?\})/g, "$1");
+  // Variables that are not set vanish, and `"$X"/*` is then all there is.
+  const guesses = isExpanded && unset.startsWith("/") ? [written, { ...written, path: unset }] : [written];
+  return Promise.all(guesses.map((each) => guess(each, world, "it is only known when the command runs")));
 }
 
 async function guess(
@@ -64,7 +101,10 @@ async function gatherGlob(
   return [itself, ...facts];
 }
 
-async function expand(folders: readonly string[], segments: readonly string[]): Promise<readonly string[] | undefined> {
+async function expand(
+  folders: readonly string[],
+  segments: readonly string[],
+): Promise<readonly string[] | undefined> {
   const [pattern, ...rest] = segments;
   if (pattern === undefined) return folders;
   if (pattern === "" || pattern === ".") return expand(folders, rest);
@@ -99,23 +139,32 @@ function readsWholeFolders({ words }: ShellUnit): boolean {
   if (alwaysWhole.has(name)) return true;
   const options = words.slice(1).map(({ text }) => text);
   if (name === "rg") return options.some((text) => /^(?:--hidden|--unrestricted|-u+|-\.)$/.test(text));
-  return wholeWithOption.has(name) && options.some((text) => /^(?:--recursive|--archive|-[A-Za-z]*[rRa])/.test(text));
+  return (
+    wholeWithOption.has(name) &&
+    options.some((text) => /^(?:--recursive|--archive|-[A-Za-z]*[rRa])/.test(text))
+  );
 }
 
 const alwaysWhole: ReadonlySet<string> = new Set("tar bsdtar zip 7z 7za rsync scp cpio pax".split(" "));
 const wholeWithOption: ReadonlySet<string> = new Set("cp grep egrep fgrep zgrep diff".split(" "));
 
-async function gatherForbiddenInside(paths: readonly PathFact[], world: PathWorld): Promise<readonly PathFact[]> {
+async function gatherForbiddenInside(
+  paths: readonly PathFact[],
+  world: PathWorld,
+): Promise<readonly PathFact[]> {
   const found: PathFact[] = [];
   const folders = paths.filter(({ use }) => use === "read").flatMap(({ forms }) => forms);
   for (const rule of world.deny) {
     const literal = literalPath(rule, world);
     if (literal === undefined) continue;
     const isBareName = rule.rule.specifier.type === "path" && !rule.rule.specifier.pattern.includes("/");
-    const candidates = isBareName ? [literal, ...folders.map((folder) => posix.join(folder, basename(literal)))] : [literal];
+    const candidates = isBareName
+      ? [literal, ...folders.map((folder) => posix.join(folder, basename(literal)))]
+      : [literal];
     for (const path of candidates) {
       const isBelow = folders.some((folder) => path.startsWith(folder === "/" ? "/" : `${folder}/`));
-      if (isBelow && (await lstat(path).catch(() => undefined)) !== undefined) found.push({ forms: [path], use: "read" });
+      if (isBelow && (await lstat(path).catch(() => undefined)) !== undefined)
+        found.push({ forms: [path], use: "read" });
     }
   }
   return found;
@@ -138,7 +187,9 @@ async function gatherMoves(units: readonly ShellUnit[], world: PathWorld): Promi
   let at: string = world.directory;
   for (const { words } of moving) {
     const target = words.slice(1).find(({ text }) => text !== "--" && !/^-[LPe@]+$/.test(text)) ?? home;
-    if (!target.literal || target.glob || /^[-+]\d*$/.test(target.text) || words[0]?.text === "popd")
+    const goesBack = words[0]?.text === "popd" || target.text === "-";
+    if (goesBack && moves.length > 0) continue;
+    if (goesBack || !target.literal || target.glob || /^[-+]\d+$/.test(target.text))
       return { moves, elsewhere: "the folder that the commands run in is not known" };
     const move = await gatherPathFact({ path: target.text, use: "read", directory: at }, world);
     moves.push(move);
@@ -146,7 +197,10 @@ async function gatherMoves(units: readonly ShellUnit[], world: PathWorld): Promi
     if (runsGit && (await findRepository(at)) !== start)
       return { moves, elsewhere: "git would run in another repository, by its settings" };
   }
-  return { moves };
+  const relative = units.find(({ words }) => /^[^/]+\//.test(words[0]?.text ?? ""));
+  return relative === undefined
+    ? { moves }
+    : { moves, elsewhere: "a program is named by where it lies, after moving" };
 }
 
 const home = { text: "~", literal: true, glob: false };

@@ -21,14 +21,17 @@ export function asksDespiteRules(request: PermissionRequest, policy: PermissionP
       const why = protectionOf(form, policy);
       if (why !== undefined) return `${form} is protected: ${why}`;
     }
-    if (path.hasOtherNames === true) return `${path.forms[0]} has other names, and writing to it changes those too`;
+    if (path.hasOtherNames === true)
+      return `${path.forms[0]} has other names, and writing to it changes those too`;
   }
   return linkedRead(facts, policy);
 }
 
 /** Every path of a call, those of its commands and redirections too. */
 export function touchedPaths({ paths, shell }: CallFacts): readonly PathFact[] {
-  return shell === undefined ? paths : [...paths, ...shell.units.flatMap((unit) => unit.paths), ...shell.redirects];
+  return shell === undefined
+    ? paths
+    : [...paths, ...shell.units.flatMap((unit) => unit.paths), ...shell.redirects];
 }
 
 /** Writing there reaches no file. */
@@ -55,7 +58,8 @@ function hiddenFromRules(facts: CallFacts, policy: PermissionPolicy): string | u
   const { analysis } = facts.shell;
   const rules = [...policy.deny, ...policy.ask];
   const unclear = analysis.opaque ?? analysis.units.find(({ grantText }) => grantText === undefined)?.because;
-  const hidesCommand = analysis.opaque !== undefined || analysis.units.some(({ grantText }) => grantText === undefined);
+  const hidesCommand =
+    analysis.opaque !== undefined || analysis.units.some(({ grantText }) => grantText === undefined);
   if (hidesCommand && rules.some(isScoped))
     return `the command is not fully understood (${unclear ?? "its parts are not known"}), and rules forbid some`;
   const guessed = touchedPaths(facts).find(({ unknown }) => unknown !== undefined);
@@ -77,6 +81,8 @@ function linkedRead(facts: CallFacts, policy: PermissionPolicy): string | undefi
   const hasPatterns = policy.deny.some(
     ({ rule: { specifier } }) => specifier.type === "path" && /[*?[]/.test(specifier.pattern),
   );
-  const linked = hasPatterns ? touchedPaths(facts).find(({ hasOtherNames }) => hasOtherNames === true) : undefined;
+  const linked = hasPatterns
+    ? touchedPaths(facts).find(({ hasOtherNames }) => hasOtherNames === true)
+    : undefined;
   return linked === undefined ? undefined : `${linked.forms[0]} has other names, and rules forbid some files`;
 }

@@ -15,7 +15,8 @@ export function grantsUnit(specifier: CommandSpecifier, unit: ShellUnit): boolea
   if (grantText === undefined) return false;
   if (specifier.text === grantText || specifier.text === written) return true;
   if (specifier.match === "exact") return false;
-  if (exactOnly !== undefined && !(wildcardHead !== undefined && beginsWith(specifier, wildcardHead))) return false;
+  if (exactOnly !== undefined && !(wildcardHead !== undefined && beginsWith(specifier, wildcardHead)))
+    return false;
   return matchesText(specifier, grantText);
 }
 
@@ -52,7 +53,10 @@ function matchesInAnyOrder({ match, text }: CommandSpecifier, command: string): 
   return hasWords && (match === "prefix" || wanted.words.length === given.words.length);
 }
 
-function sortWords(text: string): { readonly words: readonly string[]; readonly options: ReadonlySet<string> } {
+function sortWords(text: string): {
+  readonly words: readonly string[];
+  readonly options: ReadonlySet<string>;
+} {
   const words: string[] = [];
   const options = new Set<string>();
   for (const word of text.split(/\s+/)) {

@@ -16,9 +16,14 @@ export interface MatchOptions {
 }
 
 /** Whether a rule speaks of a call. For a shell call, a rule that grants must cover every command in it. */
-export function matchesCall(candidate: PolicyRule, request: PermissionRequest, options: MatchOptions): boolean {
+export function matchesCall(
+  candidate: PolicyRule,
+  request: PermissionRequest,
+  options: MatchOptions,
+): boolean {
   const facts = factsOf(request);
-  if (speaksOfTool(candidate, request, options.use) && matchesSpecifier(candidate, request, options)) return true;
+  if (speaksOfTool(candidate, request, options.use) && matchesSpecifier(candidate, request, options))
+    return true;
   if (facts.shell === undefined || options.use === "grant") return false;
   const paths = [...facts.shell.units.flatMap((unit) => unit.paths), ...facts.shell.redirects];
   return paths.some((path) => restrictsPath(candidate, path, { ...options, homes: facts.otherHomes }));
@@ -65,7 +70,9 @@ function coversForms(
   }[specifier.anchor];
   const foldsCase = use === "restrict" && (policy.platform === "darwin" || policy.platform === "win32");
   const covered = (form: string): boolean =>
-    bases.some((base) => coversPath(specifier.pattern, base, form, { foldsCase, floats: use === "restrict" }));
+    bases.some((base) =>
+      coversPath(specifier.pattern, base, form, { foldsCase, floats: use === "restrict" }),
+    );
   return use === "grant" ? unknown === undefined && forms.every(covered) : forms.some(covered);
 }
 
@@ -111,7 +118,11 @@ function matchesSpecifier(candidate: PolicyRule, request: PermissionRequest, opt
 /** A grant of all of the web is not one of this machine and its network. */
 function grantsWhole(request: PermissionRequest, use: RuleUse): boolean {
   const { web } = factsOf(request);
-  return use === "restrict" || web === undefined || (web.type === "web" && !web.isPrivate && web.leadsToPrivate !== true);
+  return (
+    use === "restrict" ||
+    web === undefined ||
+    (web.type === "web" && !web.isPrivate && web.leadsToPrivate !== true)
+  );
 }
 
 function matchesMcp(
@@ -147,14 +158,18 @@ function matchesShell(
 function matchesPaths(candidate: PolicyRule, request: PermissionRequest, options: MatchOptions): boolean {
   const facts = factsOf(request);
   if (facts.paths.length === 0) return false;
-  const covered = (path: PathFact): boolean => coversForms(candidate, path, { ...options, homes: facts.otherHomes });
+  const covered = (path: PathFact): boolean =>
+    coversForms(candidate, path, { ...options, homes: facts.otherHomes });
   return options.use === "grant" ? facts.paths.every(covered) : facts.paths.some(covered);
 }
 
 function matchesAgent(names: readonly string[], request: PermissionRequest, use: RuleUse): boolean {
-  const named = [factsOf(request).agentType, request.input["subagent_type"]].filter((type) => typeof type === "string");
+  const named = [factsOf(request).agentType, request.input["subagent_type"]].filter(
+    (type) => typeof type === "string",
+  );
   const types = named.length === 0 ? ["general-purpose"] : named;
-  const bare = (text: string): string => (use === "restrict" ? text.toLowerCase().replace(/[\s_-]/g, "") : text);
+  const bare = (text: string): string =>
+    use === "restrict" ? text.toLowerCase().replace(/[\s_-]/g, "") : text;
   const covered = (type: string): boolean => names.some((name) => matchesPattern(bare(name), bare(type)));
   return use === "restrict" ? types.some(covered) : types.every(covered);
 }

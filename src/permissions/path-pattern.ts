@@ -80,7 +80,9 @@ function closure(positions: Set<number>, pattern: readonly string[]): Set<number
   return positions;
 }
 
-type Sign = { readonly type: "star" } | { readonly type: "one"; readonly matches: (character: string) => boolean };
+type Sign =
+  | { readonly type: "star" }
+  | { readonly type: "one"; readonly matches: (character: string) => boolean };
 
 /** Whether a name fits a pattern with `*`, `?`, `[a-z]`, `[!a]` and backslashes. Takes pattern times name at most. */
 export function matchesName(pattern: string, name: string): boolean {

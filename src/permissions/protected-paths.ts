@@ -6,12 +6,19 @@ import { foldName } from "./path-pattern.ts";
  */
 export function protectionOf(
   path: string,
-  { workingDirectories, platform }: { readonly workingDirectories: readonly string[]; readonly platform?: string },
+  {
+    workingDirectories,
+    platform,
+  }: { readonly workingDirectories: readonly string[]; readonly platform?: string },
 ): string | undefined {
-  const names = path.split("/").filter((name) => name !== "").map((name) => plainName(name, platform));
+  const names = path
+    .split("/")
+    .filter((name) => name !== "")
+    .map((name) => plainName(name, platform));
   const found = names.findIndex((name, at) => isSteering(names, name, at));
   if (found !== -1) return `${names.slice(found).join("/")} steers what runs by itself`;
-  if (platform === "win32" && names.some((name) => /~\d/.test(name))) return "the short name may mean a protected file";
+  if (platform === "win32" && names.some((name) => /~\d/.test(name)))
+    return "the short name may mean a protected file";
   const root = workingDirectories.find((directory) => isBareRepositoryPart(path, directory));
   return root === undefined ? undefined : "it would make the folder look like a repository of its own";
 }
@@ -60,6 +67,11 @@ const patterns: readonly RegExp[] = [/^\.bash_\w+$/, /^\.zsh\w*$/];
 function isBareRepositoryPart(path: string, directory: string): boolean {
   const base = directory.endsWith("/") ? directory : `${directory}/`;
   if (!path.startsWith(base)) return false;
-  const [first = ""] = path.slice(base.length).split("/");
-  return first === "HEAD" || first === "objects" || first === "refs";
+  const [first = "", second, ...rest] = path.slice(base.length).split("/");
+  if (first === "HEAD" || first === "objects" || first === "refs") return true;
+  if (first === "config" || first === "packed-refs") return second === undefined;
+  return first === "hooks" && rest.length === 0 && second !== undefined && gitHooks.test(second);
 }
+
+const gitHooks =
+  /^(?:(?:pre|post|prepare)-[a-z-]+|commit-msg|applypatch-msg|update|reference-transaction|fsmonitor-watchman)$/;

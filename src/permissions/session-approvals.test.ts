@@ -6,7 +6,7 @@ import { createSessionApprovals } from "./session-approvals.ts";
 function ruleOf(text: string): PolicyRule {
   const reading = parseRule(text);
   if (reading.type === "invalid") throw new Error(reading.reason);
-  return { rule: reading.rule, anchor: "/work" };
+  return { rule: reading.rule, anchor: "/projects/app" };
 }
 
 describe("what is granted while a session runs", () => {

@@ -26,7 +26,8 @@ export function judgeTar(words: readonly Word[]): Judgement {
   const directories = valuesOf(scanned, "C", "directory");
   if (has(extracting)) paths.push(...used(directories.length > 0 ? directories : [plainWord(".")], "write"));
   else paths.push(...used(directories, "read"));
-  if (creates) paths.push(...used(scanned.operands, "read"));
+  if (creates)
+    paths.push(...used(scanned.operands, "read").map((path) => ({ ...path, below: true as const })));
   return judgement(false, paths, [
     optionRisk(words, scanned),
     valuesOf(scanned, "f", "file").some(({ text }) => text.includes(":"))

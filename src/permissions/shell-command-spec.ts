@@ -14,6 +14,8 @@ export interface CommandSpec {
   readonly instead?: string;
   /** Without an operand it works on the directory; `"r"`: only with that option. */
   readonly implicit?: boolean | string;
+  /** It reads whole directories: always, or with one of these options. */
+  readonly below?: true | string;
   /** It writes into the directory, unless one of these options is given. */
   readonly landsHere?: string;
   readonly readOnly?: boolean;
@@ -35,9 +37,13 @@ export function commandJudge(spec: CommandSpec): JudgeCommand {
     ];
     if (operands.length === 0 && isImplicit(spec.implicit, scanned.options))
       paths.push({ word: plainWord("."), use: spec.operands === "write" ? "write" : "read" });
+    const below = spec.below === true || hasAny(spec.below ?? "", scanned.options);
+    const reached = below
+      ? paths.map((path) => (path.use === "read" ? { ...path, below: true as const } : path))
+      : paths;
     if (spec.landsHere !== undefined && !hasAny(spec.landsHere, scanned.options))
-      paths.push({ word: plainWord("."), use: "write" });
-    return judgement(spec.readOnly ?? false, paths, [
+      reached.push({ word: plainWord("."), use: "write" });
+    return judgement(spec.readOnly ?? false, reached, [
       optionRisk(words, scanned),
       risky && scanned.loose
         ? `an argument of ${words[0]?.text} is only known when it runs and may be an option`

@@ -1,5 +1,4 @@
 import type { ParameterExpansionPart, SyntaxNode, Word as SyntaxWord } from "unbash";
-import { walkScript } from "./shell-walk.ts";
 import { markOpaque, type Scene, type Walk } from "./shell-walk-state.ts";
 
 /** Follows what is expanded in a word: commands are walked, and what could run hidden text is opaque. */
@@ -50,7 +49,7 @@ function visitPart(walk: Walk, part: SyntaxNode, scene: Scene): void {
     case "CommandExpansion":
     case "ProcessSubstitution":
       if (part.script === undefined) markOpaque(walk, "a substitution cannot be read");
-      else walkScript(walk, part.script, scene);
+      else walk.walkScript(walk, part.script, scene);
       return;
     case "ParameterExpansion":
       checkParameter(walk, part);
@@ -103,7 +102,7 @@ export function visitArithmetic(walk: Walk, node: SyntaxNode, scene: Scene): voi
     }
     case "ArithmeticCommandExpansion":
       markOpaque(walk, "arithmetic evaluates what a command prints");
-      if (node.script !== undefined) walkScript(walk, node.script, scene);
+      if (node.script !== undefined) walk.walkScript(walk, node.script, scene);
       return;
     default:
       walk.grammar.forEachChild(node, (child) => visitArithmetic(walk, child, scene));

@@ -34,19 +34,25 @@ export function judgeFind(words: readonly Word[]): Judgement {
 }
 
 export function findActions(words: readonly Word[]): FoundAction[] {
-  return words.flatMap((word, at) => {
-    if (!starting.has(word.text)) return [];
-    const rest = words.slice(at + 1);
-    const end = rest.findIndex(
-      ({ text }, place) => text === ";" || (text === "+" && rest[place - 1]?.text === "{}"),
-    );
-    const inner = rest
-      .slice(0, end === -1 ? undefined : end)
+  const actions: FoundAction[] = [];
+  for (let at = 1; at < words.length; at += 1) {
+    const name = words[at]?.text ?? "";
+    if (!starting.has(name)) continue;
+    const start = at + 1;
+    while (at < words.length && !isEnd(words, at, start)) at += 1;
+    const inner = words
+      .slice(start, at)
       .map((argument) =>
         argument.text.includes("{}") ? { ...argument, literal: false, pathKnown: false } : argument,
       );
-    return [{ words: inner, elsewhere: word.text.endsWith("dir") }];
-  });
+    actions.push({ words: inner, elsewhere: name.endsWith("dir") });
+  }
+  return actions;
+}
+
+function isEnd(words: readonly Word[], at: number, start: number): boolean {
+  const text = words[at]?.text;
+  return at >= start && (text === ";" || (text === "+" && words[at - 1]?.text === "{}"));
 }
 
 function findRoots(words: readonly Word[]): Word[] {

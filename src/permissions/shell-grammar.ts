@@ -29,6 +29,7 @@ export function analyseWith(grammar: Grammar, command: string): ShellAnalysis {
 function walkOnce(grammar: Grammar, command: string, loopsMove: boolean): Walk {
   const walk: Walk = {
     grammar,
+    walkScript,
     units: [],
     redirects: [],
     loopsMove,

@@ -12,6 +12,7 @@ export interface Judgement {
 export interface UsedPath {
   readonly word: Word;
   readonly use: PathOperand["use"];
+  readonly below?: true;
 }
 
 /** Reads the words of one command; `here` tells that it runs in the directory of the call. */

@@ -42,6 +42,7 @@ export const networkCommands: readonly (readonly [string, CommandSpec])[] = [
         "log-file:> write-batch:> only-write-batch:> read-batch:< T:> temp-dir:> backup-dir:> partial-dir:> " +
         "remove-source-files! delete! del! f: filter: exclude: include: B: a v r z n P",
       operands: "copy",
+      below: true,
     },
   ],
   ["scp", { options: "S:! o:! F:! D:! J:! i:< P: l: c: X:", operands: "copy" }],

@@ -8,6 +8,7 @@ const grep: CommandSpec = {
   skip: 1,
   instead: "e regexp f file",
   implicit: "r R recursive dereference-recursive",
+  below: "r R recursive dereference-recursive",
   readOnly: true,
 };
 const ripgrep: CommandSpec = {
@@ -17,6 +18,7 @@ const ripgrep: CommandSpec = {
   operands: "read",
   skip: 1,
   instead: "e regexp f file files",
+  below: true,
   implicit: true,
   readOnly: true,
 };
@@ -109,7 +111,8 @@ export const readingCommands: readonly (readonly [string, CommandSpec])[] = [
     "diff",
     {
       options:
-        "U: C: W: I: F: x: X:< exclude-from:< from-file:< to-file:< label: L: unified? context? exclude: l! paginate!",
+        "U: C: W: I: F: x: X:< exclude-from:< from-file:< to-file:< label: L: unified? context? exclude: l! paginate! r recursive",
+      below: "r recursive",
       operands: "read",
       readOnly: true,
     },

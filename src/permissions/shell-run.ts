@@ -4,7 +4,6 @@ import { isSafeVariable } from "./shell-environment.ts";
 import { findActions } from "./shell-find.ts";
 import { optionTable, scanOptions } from "./shell-options.ts";
 import { baseName, createUnit, toOperands, type UnitInput } from "./shell-unit.ts";
-import { walkScript } from "./shell-walk.ts";
 import { markOpaque, type Scene, type Walk } from "./shell-walk-state.ts";
 import type { Word } from "./shell-word.ts";
 import { shells } from "./shell-wrapper-specs.ts";
@@ -93,15 +92,15 @@ function runTrap(walk: Walk, rest: readonly Word[], words: readonly Word[], scen
 /** Shell text that is certain is walked as a script of its own. */
 function runText(walk: Walk, parts: readonly Word[], words: readonly Word[], scene: Scene): Flow {
   if (parts.some(({ literal }) => !literal)) {
+    // What is known of it is walked all the same, for the rules that restrict.
     markOpaque(walk, `the text that ${words[0]?.text} runs is only known when it runs`);
-    return staying(["unknown"]);
   }
   if (scene.depth > 40) {
     markOpaque(walk, "it is nested too deeply");
     return staying(["unknown"]);
   }
   const text = parts.map((part) => part.text).join(" ");
-  return walkScript(walk, walk.grammar.parse(text), { ...scene, depth: scene.depth + 1 });
+  return walk.walkScript(walk, walk.grammar.parse(text), { ...scene, depth: scene.depth + 1 });
 }
 
 function runInner(walk: Walk, words: readonly Word[], unwrapped: Unwrapped, context: RunContext): Flow {
@@ -150,14 +149,16 @@ function runShell(
   if (!plain || slashReason(words) !== undefined) {
     const exactOnly = `${name} runs any program it is given`;
     const paths = first === undefined || hasText ? [] : [{ word: first, use: "read" as const }];
-    pushUnit(walk, words, scene, { exactOnly, paths });
+    const named = first?.literal === true && !hasText && risk === undefined && !unclear;
+    const wildcardHead = named ? `${name} ${first.text}` : undefined;
+    pushUnit(walk, words, scene, { exactOnly, paths, wildcardHead });
   }
   if (unclear) markOpaque(walk, `what ${name} runs is not clear`);
   if (dialect === "other") markOpaque(walk, `${name} does not read text as bash does`);
   const inside = deeper(scene, words, { dialect: dialect === "bash" ? "bash" : "sh" });
   if (hasText && first !== undefined) runText(walk, [first], words, inside);
   else if (first === undefined || first.text === "-")
-    for (const text of input) walkScript(walk, walk.grammar.parse(text), inside);
+    for (const text of input) walk.walkScript(walk, walk.grammar.parse(text), inside);
   return staying(scene.directories);
 }
 

@@ -19,7 +19,7 @@ export function judgeSed(words: readonly Word[]): Judgement {
   const files = scanned.operands.slice(implied ? 1 : 0);
   const reading = scripts.every(({ literal }) => literal)
     ? readScript(scripts.map(({ text }) => text).join("\n"))
-    : { reads: [], risk: "the script of sed is only known when it runs" };
+    : { reads: [], writes: [], risk: "the script of sed is only known when it runs" };
   const inPlace = scanned.options.some(({ name }) => name === "i" || name === "in-place");
   return judgement(
     true,
@@ -28,6 +28,7 @@ export function judgeSed(words: readonly Word[]): Judgement {
       ...used(files, "read"),
       ...(inPlace ? used(files, "write") : []),
       ...used(reading.reads.map(plainWord), "read"),
+      ...used(reading.writes.map(plainWord), "write"),
     ],
     [
       optionRisk(words, scanned),
@@ -39,27 +40,28 @@ export function judgeSed(words: readonly Word[]): Judgement {
 
 interface ScriptReading {
   readonly reads: readonly string[];
+  readonly writes: readonly string[];
   readonly risk?: string;
 }
 
-const strange: ScriptReading = { reads: [], risk: "the script of sed is not understood" };
+const strange = { reads: [], writes: [], risk: "the script of sed is not understood" };
 const address = /(?:\d+(?:~\d+)?|\$|\+\d+|~\d+)/y;
 const simple = /[=dDgGhHnNpPxzF]/;
 
 /** Follows the commands of a script; whatever it does not know, or writes or executes, is a risk. */
 function readScript(script: string): ScriptReading {
   const reads: string[] = [];
+  const writes: string[] = [];
   let at = 0;
   while (at < script.length) {
     const start = skipAddresses(script, at);
     if (start === undefined) return strange;
-    const command = script[start];
-    if (command === undefined) break;
-    const next = skipCommand(script, start, command, reads);
-    if (typeof next === "string") return { reads, risk: next };
+    if (start >= script.length) break;
+    const next = skipCommand(script, start, { reads, writes });
+    if (typeof next === "string") return { reads, writes, risk: next };
     at = next;
   }
-  return { reads };
+  return { reads, writes };
 }
 
 function skipAddresses(script: string, from: number): number | undefined {
@@ -82,31 +84,38 @@ function skipAddresses(script: string, from: number): number | undefined {
 }
 
 /** Where the next command begins, or why this one is a risk. */
-function skipCommand(script: string, at: number, command: string, reads: string[]): number | string {
+function skipCommand(
+  script: string,
+  at: number,
+  { reads, writes }: { readonly reads: string[]; readonly writes: string[] },
+): number | string {
+  const command = script[at] ?? "";
   if (simple.test(command)) return at + 1;
   const line = endOfLine(script, at);
   if ("qQlL".includes(command)) return at + 1 + (/^ *\d*/.exec(script.slice(at + 1, line))?.[0].length ?? 0);
   if ("btT:".includes(command)) return afterLabel(script, at, line);
   if ("aic".includes(command)) return afterText(script, at);
   if (command === "#") return line;
-  if (command === "s" || command === "y") return afterSubstitution(script, at, command);
+  if (command === "s" || command === "y") return afterSubstitution(script, at, writes);
   if (command === "r" || command === "R") {
     reads.push(script.slice(at + 1, line).trim());
     return line;
   }
+  if (command === "w" || command === "W") writes.push(script.slice(at + 1, line).trim());
   if (command === "w" || command === "W" || command === "e")
     return `the command ${command} of sed writes or executes`;
-  return strange.risk ?? "";
+  return strange.risk;
 }
 
-function afterSubstitution(script: string, at: number, command: string): number | string {
+function afterSubstitution(script: string, at: number, writes: string[]): number | string {
   const delimiter = script[at + 1] ?? "\n";
   const middle = delimiter === "\n" || delimiter === "\\" ? undefined : closing(script, at + 2, delimiter);
   const end = middle === undefined ? undefined : closing(script, middle + 1, delimiter);
-  if (end === undefined) return strange.risk ?? "";
-  if (command === "y") return end + 1;
+  if (end === undefined) return strange.risk;
+  if (script[at] === "y") return end + 1;
   const flags = /^[gpiIM\d]*/.exec(script.slice(end + 1, end + 40))?.[0] ?? "";
   const next = script[end + 1 + flags.length] ?? "";
+  if (next === "w") writes.push(script.slice(end + 2 + flags.length, endOfLine(script, end)).trim());
   return /^[\s;}]?$/.test(next)
     ? end + 1 + flags.length
     : `the flag ${next} of a substitution of sed is not harmless`;

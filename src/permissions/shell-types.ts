@@ -15,6 +15,8 @@ export interface PathOperand {
   /** "" is the call's own directory, else the literal target of the `cd`s before it; "unknown" after a `cd` to somewhere unknown. */
   readonly directory: string | "unknown";
   readonly use: "read" | "write" | "remove";
+  /** It reads everything below the path too. */
+  readonly below?: true;
 }
 
 /** One simple command that could run. */

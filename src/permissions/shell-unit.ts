@@ -3,7 +3,7 @@ import { hasHarmlessGitGlobals, withoutGitGlobals } from "./shell-git.ts";
 import type { Judgement, UsedPath } from "./shell-judgement.ts";
 import type { PathOperand, ShellUnit } from "./shell-types.ts";
 import type { Word } from "./shell-word.ts";
-import { launchers, runners } from "./shell-wrapper-specs.ts";
+import { launchers, managers, runners } from "./shell-wrapper-specs.ts";
 
 export interface UnitInput {
   readonly words: readonly Word[];
@@ -15,6 +15,7 @@ export interface UnitInput {
   readonly because?: string | undefined;
   /** Why only an exact rule may. */
   readonly exactOnly?: string | undefined;
+  readonly wildcardHead?: string | undefined;
   readonly paths?: readonly UsedPath[];
 }
 
@@ -26,34 +27,34 @@ export function createUnit(input: UnitInput): ShellUnit {
   const judged = name?.literal === true ? judgeName(words, here) : undefined;
   const because = input.because ?? noGrantReason(name, here);
   const exactOnly = input.exactOnly ?? judged?.exactOnly;
+  const wildcardHead = input.exactOnly === undefined ? judged?.wildcardHead : input.wildcardHead;
   const bareName = name?.literal === true && !name.text.includes("/");
   return {
     words: words
       .filter(({ source }) => source !== "")
       .map(({ text, literal, glob }) => ({ text, literal, glob })),
-    written: words
-      .map(({ source }) => source)
-      .filter((source) => source !== "")
-      .join(" "),
+    written: words.map(({ source }) => source || furtherWords).join(" "),
     restrictTexts: restrictTexts(words, input.outer),
     readOnly: bareName && because === undefined && input.exactOnly === undefined && judged?.readOnly === true,
     operands: toOperands([...(input.paths ?? []), ...(judged?.paths ?? [])], directories),
     ...(because === undefined ? { grantText: grantText(words) } : { because }),
     ...(exactOnly !== undefined && { exactOnly }),
-    ...(input.exactOnly === undefined &&
-      judged?.wildcardHead !== undefined && { wildcardHead: judged.wildcardHead }),
+    ...(wildcardHead !== undefined && { wildcardHead }),
   };
 }
 
+/** Stands for words that `xargs` adds, so that an exact rule without them does not cover the command. */
+const furtherWords = "…";
 const neither = new Set(["", "-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"]);
 
 /** Paths in each directory the command may run in; those that are no files are left out. */
 export function toOperands(paths: readonly UsedPath[], directories: readonly string[]): PathOperand[] {
-  return paths.flatMap(({ word, use }): PathOperand[] => {
+  return paths.flatMap(({ word, use, below }): PathOperand[] => {
+    const rest = { use, ...(below === true && { below }) };
     const { path, pathKnown: literal } = word;
     if (word.source !== "" && (neither.has(path) || /^\/dev\/fd\/\d+$/.test(path))) return [];
-    if (/^(?:\/|~(?:\/|$))/.test(path)) return [{ path, literal, directory: "", use }];
-    return directories.map((directory) => ({ path, literal, directory, use }));
+    if (/^(?:\/|~(?:\/|$))/.test(path)) return [{ path, literal, directory: "", ...rest }];
+    return directories.map((directory) => ({ path, literal, directory, ...rest }));
   });
 }
 
@@ -77,8 +78,7 @@ function noGrantReason(name: Word | undefined, here: boolean): string | undefine
 function grantText(words: readonly Word[]): string {
   const plain = words[0]?.text === "git" && hasHarmlessGitGlobals(words) ? withoutGitGlobals(words) : words;
   return plain
-    .filter(({ source }) => source !== "")
-    .map(({ text, literal, source }) => (literal ? quoted(text) : source))
+    .map(({ text, literal, source }) => (literal ? quoted(text) : source || furtherWords))
     .join(" ");
 }
 
@@ -101,10 +101,17 @@ function restrictTexts(words: readonly Word[], outer: readonly string[]): readon
   if (base.text === "git") addGit([base, ...rest], add);
   if (base.text === "rm")
     for (const flags of removalFlags(rest)) add([{ ...base, text: `rm ${flags}` }, ...operandsOf(rest)]);
-  if (launchers.has(base.text) || runners.has(base.text))
-    for (let at = 0; at < Math.min(rest.length, 12); at += 1) add(rest.slice(at));
+  const started = startedFrom(base.text, rest);
+  for (let at = started; at < Math.min(rest.length, started + 12); at += 1) add(rest.slice(at));
   for (const text of outer) texts.add(text);
   return [...texts];
+}
+
+/** Where the words begin that may be a command started by this one. */
+function startedFrom(name: string, rest: readonly Word[]): number {
+  if (launchers.has(name) || runners.has(name)) return 0;
+  const verb = managers.has(name) ? rest.findIndex(({ text }) => /^(?:exec|x|dlx|run)$/.test(text)) : -1;
+  return verb === -1 ? rest.length : verb + 1;
 }
 
 function addGit(words: readonly Word[], add: (list: readonly Word[]) => void): void {

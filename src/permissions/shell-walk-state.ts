@@ -1,5 +1,5 @@
 import type { ParsedScript, SyntaxNode } from "unbash";
-import type { Directories } from "./shell-directory.ts";
+import type { Directories, Flow } from "./shell-directory.ts";
 import type { PathOperand, ShellUnit } from "./shell-types.ts";
 
 /** The parts of the parser that the walk needs. */
@@ -11,6 +11,8 @@ export interface Grammar {
 /** What one walk over a command has found so far. */
 export interface Walk {
   readonly grammar: Grammar;
+  /** Walks a script that stands in a word or in a text. */
+  readonly walkScript: (walk: Walk, script: ParsedScript, scene: Scene) => Flow;
   readonly units: ShellUnit[];
   readonly redirects: PathOperand[];
   /** Every loop body may start in an unknown directory. */

@@ -4,9 +4,9 @@ import type {
   CompoundList,
   For,
   If,
+  ParsedScript,
   Pipeline,
   PipelineNode,
-  Script,
   Select,
   Statement,
   While,
@@ -20,11 +20,7 @@ import { visitTest } from "./shell-tests.ts";
 import { markOpaque, type Scene, type Walk } from "./shell-walk-state.ts";
 
 /** Walks all commands of a script in their order; where the shell is afterwards matters only for `eval`. */
-export function walkScript(
-  walk: Walk,
-  script: Script & { errors?: readonly unknown[] | undefined },
-  scene: Scene,
-): Flow {
+export function walkScript(walk: Walk, script: ParsedScript, scene: Scene): Flow {
   if (script.errors !== undefined && script.errors.length > 0)
     markOpaque(walk, "it is not valid shell syntax");
   return walkStatements(walk, script.commands, scene);

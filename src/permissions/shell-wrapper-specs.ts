@@ -121,7 +121,12 @@ export const launchers: ReadonlySet<string> = new Set(
 
 /** Programs that people allow by name, and that start others; only deny rules look at what follows. */
 export const runners: ReadonlySet<string> = new Set(
-  "npx pnpx bunx uvx pipx ssh docker podman kubectl npm pnpm yarn bundle poetry uv make".split(" "),
+  "npx pnpx bunx uvx pipx ssh docker podman kubectl".split(" "),
+);
+
+/** Programs that start others by one of their commands. */
+export const managers: ReadonlySet<string> = new Set(
+  "npm pnpm yarn bun bundle poetry uv pipenv mise asdf".split(" "),
 );
 
 export const shells: ReadonlyMap<string, "bash" | "sh" | "other"> = new Map([

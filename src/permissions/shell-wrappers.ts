@@ -70,7 +70,7 @@ function isLookup(words: readonly Word[], name: string): boolean {
 }
 
 function countAssignments(words: readonly Word[]): number {
-  const end = words.findIndex(({ text, loose }) => loose || !/^[A-Za-z_]\w*=/.test(text));
+  const end = words.findIndex(({ text, loose }) => loose || !text.includes("="));
   return end === -1 ? words.length : end;
 }
 

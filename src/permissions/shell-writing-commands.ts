@@ -19,8 +19,15 @@ export const writingCommands: readonly (readonly [string, CommandSpec])[] = [
   ["shred", { options: "n: s: random-source:<", operands: "write" }],
   ["truncate", { options: "s: r:< size: reference:<", operands: "write" }],
   ["tee", { operands: "write" }],
-  ["cp", { options: "t:> target-directory:> S: suffix: sparse: reflink? backup?", operands: "copy" }],
-  ["mv", { options: "t:> target-directory:> S: suffix: backup?", operands: "move" }],
+  [
+    "cp",
+    {
+      options: "t:> target-directory:> S: suffix: sparse: reflink? backup? r R a recursive archive",
+      operands: "copy",
+      below: "r R a recursive archive",
+    },
+  ],
+  ["mv", { options: "t:> target-directory:> S: suffix: backup?", operands: "move", below: true }],
   ["ln", { options: "t:> target-directory:> S: suffix: backup?", operands: "copy" }],
   [
     "install",
@@ -54,6 +61,7 @@ export const writingCommands: readonly (readonly [string, CommandSpec])[] = [
     {
       options: "T! unzip-command:! m! b:> temp-path:> O:> output-file:> P: n: i: x: t: tt: s: lf:> r q u",
       operands: "archive",
+      below: true,
     },
   ],
   [

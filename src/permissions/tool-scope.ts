@@ -1,5 +1,5 @@
-import { isInside } from "./containment.ts";
 import { factsOf, type PermissionRequest } from "./call-facts.ts";
+import { isInside } from "./containment.ts";
 import { grantsUnit } from "./match-command.ts";
 import { matchesCall, type RuleUse } from "./match-rule.ts";
 import { parseRule } from "./parse-rule.ts";
@@ -63,7 +63,11 @@ function excludes(text: string, request: PermissionRequest, context: ScopeContex
 }
 
 /** One specifier must cover the call; for a shell call, each of its commands may have another. */
-function coversAll({ name, allowOnly = [] }: ToolScope, request: PermissionRequest, context: ScopeContext): boolean {
+function coversAll(
+  { name, allowOnly = [] }: ToolScope,
+  request: PermissionRequest,
+  context: ScopeContext,
+): boolean {
   const rules = allowOnly.flatMap((text): PolicyRule[] => {
     const reading = parseRule(`${name}(${text})`);
     return reading.type === "rule" ? [{ rule: reading.rule, anchor: context.anchor }] : [];
@@ -76,6 +80,11 @@ function coversAll({ name, allowOnly = [] }: ToolScope, request: PermissionReque
   );
 }
 
-function matches(rule: PolicyRule, request: PermissionRequest, use: RuleUse, { policy }: ScopeContext): boolean {
+function matches(
+  rule: PolicyRule,
+  request: PermissionRequest,
+  use: RuleUse,
+  { policy }: ScopeContext,
+): boolean {
   return matchesCall(rule, request, { use, policy });
 }

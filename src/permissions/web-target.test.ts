@@ -7,7 +7,12 @@ function host(url: string): string | undefined {
   return target.type === "web" ? target.host : undefined;
 }
 
-function covers(domain: string, url: string, use: "grant" | "restrict" = "grant", addresses: readonly string[] = []) {
+function covers(
+  domain: string,
+  url: string,
+  use: "grant" | "restrict" = "grant",
+  addresses: readonly string[] = [],
+) {
   const target = readWebTarget(url, addresses);
   return target.type === "web" && matchesDomain(domain, target, use);
 }
@@ -64,12 +69,13 @@ describe("[PRM-8] where a fetch goes", () => {
     expect(covers("example.com:8443", "https://example.com/", "restrict")).toBe(true);
   });
 
-  test.each(["https://a:b@example.com/", "https://example.com\\@evil.test/", "https:example.com"])(
-    "%s is shown to a person",
-    (url) => {
-      expect(readWebTarget(url)).toMatchObject({ isOdd: expect.any(String) });
-    },
-  );
+  test.each([
+    "https://a:b@example.com/",
+    "https://example.com\\@evil.test/",
+    "https:example.com",
+  ])("%s is shown to a person", (url) => {
+    expect(readWebTarget(url)).toMatchObject({ isOdd: expect.any(String) });
+  });
 
   test.each([
     ["127.0.0.1", true],

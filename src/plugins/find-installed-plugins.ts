@@ -110,7 +110,8 @@ function notFound(key: string, folder: string): Problem {
 }
 
 /** Made on use: a collator at the top of the module would cost every start eight milliseconds. */
-const byVersion = (): ((a: string, b: string) => number) => new Intl.Collator("en", { numeric: true }).compare;
+const byVersion = (): ((a: string, b: string) => number) =>
+  new Intl.Collator("en", { numeric: true }).compare;
 
 /** Not marketplaces: plugins of these places are found by looking into their folders. */
 const placesWithoutRecords: ReadonlySet<string> = new Set(["inline", "builtin", "skills-dir", "plugins-dir"]);

@@ -21,7 +21,7 @@ export interface PluginMcpServers extends ComponentPaths {
   readonly inline: ReadonlyMap<string, unknown>;
 }
 
-/** Reads `agents`, `commands` or `skills`: a path, a list of paths, or a map whose values name a `source`. */
+/** Reads `agents`, `commands` or `skills`: a path, a list of paths, or a map or list whose values name a `source`, `path` or `file`. */
 export function readComponentPaths(
   written: unknown,
   path: DocumentPath,
@@ -29,7 +29,9 @@ export function readComponentPaths(
 ): ComponentPaths {
   const paths: string[] = [];
   for (const [value, at] of members(written, path)) {
-    const source = isJsonObject(value) ? (ownValue(value, "source") ?? ownValue(value, "path")) : value;
+    const source = isJsonObject(value)
+      ? (ownValue(value, "source") ?? ownValue(value, "path") ?? ownValue(value, "file"))
+      : value;
     if (typeof source === "string") addPath(paths, source, at, findings);
     else if (!isJsonObject(value) || !Object.hasOwn(value, "content")) {
       findings.push(wrongTypeFinding(at, "a path inside the plugin"));
@@ -78,8 +80,12 @@ function serversOf(value: JsonObject): readonly (readonly [string, unknown])[] {
   return Object.entries(isJsonObject(wrapped) ? wrapped : value);
 }
 
-/** People paste a whole hooks file, with its outer `hooks` key, where only the inside belongs. */
+/**
+ * People paste a whole hooks file, with its outer `hooks` key, where only the inside belongs; or write each hook as an
+ * entry that names its event.
+ */
 function readInlineHooks(value: JsonObject, path: DocumentPath): ReturnType<typeof readHooks> {
+  if (typeof ownValue(value, "event") === "string") return readHooks([value], path);
   const wrapped = ownValue(value, "hooks");
   return isJsonObject(wrapped) ? readHooks(wrapped, [...path, "hooks"]) : readHooks(value, path);
 }

@@ -33,6 +33,13 @@ describe("readPluginManifest [SCP-2]", () => {
     expect([...(manifest?.userConfig?.keys() ?? [])]).toEqual(["api-token", "limit"]);
   });
 
+  test("reads hooks that each name their event", () => {
+    const hooks = [{ event: "Stop", command: "x" }];
+    const { manifest, codes } = read({ name: "a", hooks });
+    expect(manifest?.hooks?.inline).toMatchObject([{ event: "Stop", handler: { command: "x" } }]);
+    expect(codes).toEqual(["hooks.0.0 list-shaped-hooks"]);
+  });
+
   test("hooks in place are read, alone, wrapped in a `hooks` key, or in a list beside paths", () => {
     const events = { Stop: [{ hooks: [{ type: "command", command: "true" }] }] };
     const rule = { event: "Stop", handler: { type: "command", command: "true" } };
@@ -56,6 +63,8 @@ describe("readPluginManifest [SCP-2]", () => {
   });
 
   test("a map of commands names a source for each", () => {
+    const agents = [{ name: "x", file: "./agents/x.md" }];
+    expect(read({ name: "a", agents }).manifest?.agents?.paths).toEqual(["agents/x.md"]);
     const commands = { about: { source: "./README.md" }, inline: { content: "text" } };
     expect(read({ name: "a", commands })).toMatchObject({
       manifest: { commands: { paths: ["README.md"] } },

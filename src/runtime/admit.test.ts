@@ -37,7 +37,9 @@ describe("without rules, everything but reading inside the folder is refused", (
     ["reading the home directory", read("~/x"), true],
     ["reading outside by a link", read("link.txt"), true],
     ["writing", write, true],
-    ["a command", bash("ls"), true],
+    ["a command that only reads inside", bash("ls"), false],
+    ["a command that changes something", bash("touch made"), true],
+    ["a command that reads outside", bash("cat ../outside.txt"), true],
     ["the network", { name: "WebFetch", input: { url: "https://example.com/", prompt: "Read." } }, true],
   ])("%s", async (_, call, isDenied) => {
     const result = await tryCall(call);
@@ -48,14 +50,14 @@ describe("without rules, everything but reading inside the folder is refused", (
 
 describe("rules and modes", () => {
   it.each<[string, ReturnType<typeof bash | typeof read>, SessionOptions, boolean]>([
-    ["allowedTools allows", bash("echo hi"), { allowedTools: ["Bash"] }, false],
-    ["a scoped rule allows what it names", bash("echo hi"), { allowedTools: ["Bash(echo *)"] }, false],
-    ["a scoped rule allows nothing else", bash("ls"), { allowedTools: ["Bash(echo *)"] }, true],
-    ["a list may stand in one text", bash("echo hi"), { allowedTools: ["Read, Bash(echo *)"] }, false],
+    ["allowedTools allows", bash("touch made"), { allowedTools: ["Bash"] }, false],
+    ["a scoped rule allows what it names", bash("touch made"), { allowedTools: ["Bash(touch *)"] }, false],
+    ["a scoped rule allows nothing else", bash("touch made"), { allowedTools: ["Bash(npm test *)"] }, true],
+    ["a list may stand in one text", bash("touch made"), { allowedTools: ["Read, Bash(touch *)"] }, false],
     [
       "disallowedTools wins",
-      bash("echo hi"),
-      { allowedTools: ["Bash"], disallowedTools: ["Bash(echo *)"] },
+      bash("touch made"),
+      { allowedTools: ["Bash"], disallowedTools: ["Bash(touch *)"] },
       true,
     ],
     [
@@ -64,7 +66,7 @@ describe("rules and modes", () => {
       { skipPermissions: true, disallowedTools: ["Read(secrets/**)"] },
       true,
     ],
-    ["a bypass allows the rest", bash("echo hi"), { skipPermissions: true }, false],
+    ["a bypass allows the rest", bash("touch made"), { skipPermissions: true }, false],
   ])("%s", async (_, call, session, isDenied) => {
     expect((await tryCall(call, { session })).isDenied).toBe(isDenied);
   });
@@ -142,13 +144,13 @@ describe("a program's own answer", () => {
       asked.push([name, input["command"], agentId, because]);
       return name === "Bash" ? { behavior: "allow" } : { behavior: "deny", message: "not on Mondays." };
     };
-    expect((await tryCall(bash("echo hi"), asking(canUseTool))).answer).toContain("hi");
+    expect((await tryCall(bash("touch made && echo hi"), asking(canUseTool))).answer).toContain("hi");
     expect((await tryCall(write, asking(canUseTool))).because).toMatch(
       /^Write was not allowed: not on Mondays\. Do/,
     );
     expect((await tryCall(read("a.txt"), asking(canUseTool))).isDenied).toBe(false);
     expect(asked).toEqual([
-      ["Bash", "echo hi", "main", expect.any(String)],
+      ["Bash", "touch made && echo hi", "main", expect.any(String)],
       ["Write", undefined, "main", "no rule allows it"],
     ]);
   });
@@ -159,7 +161,7 @@ describe("a program's own answer", () => {
     expect((await tryCall(bash("rm x"), change("echo safe"))).answer).toContain("safe");
     expect((await tryCall(bash("rm x"), change(7))).answer).toMatch(/not valid.*command/);
     const session = { disallowedTools: ["Bash(rm *)"] };
-    const sneaky = await tryCall(bash("echo hi"), { ...change("rm x"), session });
+    const sneaky = await tryCall(bash("touch made"), { ...change("rm x"), session });
     expect(sneaky.because).toContain("Bash(rm *)");
   });
 
@@ -171,7 +173,7 @@ describe("a program's own answer", () => {
 
   it("that fails lets nothing through", async () => {
     const broken: CanUseTool = () => Promise.reject(new Error("The desk is closed"));
-    expect((await tryCall(bash("ls"), asking(broken))).because).toContain("The desk is closed");
+    expect((await tryCall(bash("touch made"), asking(broken))).because).toContain("The desk is closed");
   });
 
   it("that never comes does not hold up the end of a run [SDK-3]", async () => {
@@ -180,7 +182,7 @@ describe("a program's own answer", () => {
       stop.abort();
       return new Promise(() => undefined);
     };
-    await using sample = await createSampleRuntime([{ calls: [bash("ls")] }], { canUseTool });
+    await using sample = await createSampleRuntime([{ calls: [bash("touch made")] }], { canUseTool });
     const result = await sample.runtime.run("Go.", { signal: stop.signal });
     expect(result).toMatchObject({ status: "stopped", denials: [] });
   });

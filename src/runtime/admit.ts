@@ -1,6 +1,12 @@
 import { abortable } from "../foundation/abort.ts";
 import type { Admission, CallRequest } from "../loop/loop-ports.ts";
-import { type Decision, decide, type PermissionRequest, type PolicyRule } from "../permissions/decide.ts";
+import {
+  type DecideOptions,
+  type Decision,
+  decide,
+  type PermissionRequest,
+  type PolicyRule,
+} from "../permissions/decide.ts";
 import { gatherCallFacts } from "../permissions/gather-call-facts.ts";
 import { parseRule } from "../permissions/parse-rule.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
@@ -24,8 +30,26 @@ export type CanUseTool = (
   | { readonly behavior: "ask" }
 >;
 
+/** An answer in the place of the program and the person; undefined leaves the call to them. */
+export type BeforeAsk = (
+  request: CallRequest,
+  options: { readonly signal: AbortSignal },
+) => Promise<
+  | { readonly behavior: "allow"; readonly updatedInput?: Readonly<Record<string, unknown>> }
+  | { readonly behavior: "deny"; readonly message: string; readonly stops?: boolean }
+  | undefined
+>;
+
+export type AdmitWithHooks = (
+  request: CallRequest,
+  options: { readonly signal: AbortSignal; readonly hooks?: DecideOptions["hooks"] },
+) => Promise<Admission>;
+
 export interface AdmitDependencies {
   readonly plan: RunPlan;
+  readonly beforeAsk?: BeforeAsk;
+  /** Hears that a person is about to be asked. */
+  readonly onAsk?: (request: CallRequest) => void;
   readonly canUseTool?: CanUseTool;
   /** Puts to a person what rules and the program leave open; absent when nobody can be asked. */
   readonly askPerson?: AskPerson;
@@ -34,33 +58,43 @@ export interface AdmitDependencies {
 }
 
 /** Decides about the calls of one run by its plan; what rules leave open is asked of the program, or refused. */
-export function createAdmit({ plan, canUseTool, askPerson, directory }: AdmitDependencies) {
-  const attended = canUseTool !== undefined || askPerson !== undefined;
+export function createAdmit(dependencies: AdmitDependencies): AdmitWithHooks {
+  const { plan, canUseTool, askPerson, beforeAsk, onAsk, directory } = dependencies;
+  const attended = canUseTool !== undefined || askPerson !== undefined || beforeAsk !== undefined;
 
-  async function judge(tool: Tool, input: unknown): Promise<Decision & { request: PermissionRequest }> {
+  async function judge(
+    tool: Tool,
+    input: unknown,
+    hooks: DecideOptions["hooks"],
+  ): Promise<Decision & { request: PermissionRequest }> {
     const { name, effect } = tool;
     const policy = askPerson?.policy() ?? plan.policy;
     const paths = tool.pathsOf?.(input, directory(), policy.home) ?? [];
     const call = { tool: name, effect, input, paths };
     const request = await gatherCallFacts(call, { policy, directory: directory() });
-    return { ...decide(request, policy, { attended }), request };
+    return {
+      ...decide(request, policy, { attended, ...(hooks === undefined ? {} : { hooks }) }),
+      request,
+    };
   }
 
-  return async (
-    { call, tool, input }: CallRequest,
-    { signal }: { readonly signal: AbortSignal },
-  ): Promise<Admission> => {
-    const { type, because, request } = await judge(tool, input);
+  return async ({ call, tool, input }, { signal, hooks }) => {
+    const { type, because, request } = await judge(tool, input, hooks);
     if (type === "allow") return { type: "allowed", input };
     if (type === "deny") return denied(tool, because);
     const context = { signal, agentId: plan.agent.id, callId: call.id, because };
-    const answer =
-      canUseTool === undefined
-        ? ({ behavior: "ask" } as const)
-        : await abortable(canUseTool(tool.name, request.input, context), signal);
+    const fromHooks = await beforeAsk?.({ call, tool, input }, { signal });
+    if (fromHooks?.behavior === "deny")
+      return { ...denied(tool, fromHooks.message), ...(fromHooks.stops === true ? { stops: true } : {}) };
+    const fromProgram =
+      fromHooks === undefined && canUseTool !== undefined
+        ? await abortable(canUseTool(tool.name, request.input, context), signal)
+        : ({ behavior: "ask" } as const);
+    const answer = fromHooks ?? fromProgram;
     if (answer.behavior === "deny") return denied(tool, answer.message ?? "the program refused it");
     if (answer.behavior === "ask") {
       if (askPerson === undefined) return denied(tool, `${because}, and nobody can be asked here`);
+      onAsk?.({ call, tool, input });
       const said = await askPerson.ask({ callId: call.id, request, because }, { signal });
       return said.type === "allowed"
         ? { type: "allowed", input }
@@ -72,7 +106,7 @@ export function createAdmit({ plan, canUseTool, askPerson, directory }: AdmitDep
       data: answer.updatedInput,
     };
     // An input that the tool cannot read is refused with its flaws after this; a changed one may not pass a denial.
-    const again = changed.success ? await judge(tool, changed.data) : undefined;
+    const again = changed.success ? await judge(tool, changed.data, hooks) : undefined;
     if (again?.type === "deny") return denied(tool, again.because);
     return { type: "allowed", input: answer.updatedInput };
   };

@@ -81,6 +81,8 @@ export function createWorld(options: RuntimeOptions): World {
         host: options.host ?? {},
         ...(options.canUseTool === undefined ? {} : { canUseTool: options.canUseTool }),
         ...(options.approver === undefined ? {} : { approver: options.approver }),
+        hooks: options.hooks ?? [],
+        ...(options.notice === undefined ? {} : { notice: options.notice }),
         sandbox,
         keepsTranscripts: options.transcripts ?? true,
         entrypoint: options.entrypoint ?? "sdk-ts",

@@ -23,6 +23,7 @@ import { gatherSystemPrompt } from "./gather-system-prompt.ts";
 import { chooseSession, openTranscript } from "./open-transcript.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 import { createSession, type Session } from "./session.ts";
+import { openSessionHooks } from "./session-hooks.ts";
 import { refuseBrokenRestrictions, sessionRules } from "./session-rules.ts";
 import type { SessionWorld } from "./session-world.ts";
 import { createTypedOutput } from "./typed-output.ts";
@@ -58,8 +59,11 @@ export async function openSession<Output>(
   });
   const granted = new Set(plan.tools.map(({ name }) => name));
   const directory = (): string => built.directory(plan.agent.id) ?? plan.directory;
+  const source = chosen.from === undefined ? "startup" : sourceOf(chosen.from, chosen.sessionId);
+  const hooks = await openSessionHooks({ world, plan, model, definition, source, directory });
   return createSession({
     plan,
+    ...(hooks === undefined ? {} : { hooks }),
     discovered: world.discovered,
     model,
     tools: built.tools.filter(({ name }) => granted.has(name)),
@@ -76,12 +80,17 @@ export async function openSession<Output>(
     ...(output === undefined ? {} : { output }),
     async dispose() {
       try {
+        await hooks?.end();
         await built.dispose();
       } finally {
         transcript.close();
       }
     },
   });
+}
+
+function sourceOf(from: string, sessionId: string): "resume" | "fork" {
+  return from === sessionId ? "resume" : "fork";
 }
 
 /** Where settings ask for it, commands run where the operating system keeps them inside the work. */

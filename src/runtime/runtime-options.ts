@@ -1,5 +1,6 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AgentInput } from "../definitions/define-agent.ts";
+import type { HookFunction } from "../hooks/run-one-hook.ts";
 import type { Model } from "../model/model.ts";
 import type { Approver } from "../permissions/approver.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
@@ -33,6 +34,10 @@ export interface RuntimeOptions {
   readonly canUseTool?: CanUseTool;
   /** Asks a person what rules leave open; without it such calls are refused. */
   readonly approver?: Approver;
+  /** Hooks of this program, in code, beside those of files. */
+  readonly hooks?: readonly HookFunction[];
+  /** Hears what hooks say to the person, and which of them failed. */
+  readonly notice?: (text: string) => void;
   /** What tools may ask of this program, such as putting a question to a person. */
   readonly host?: ToolHost;
   /** False keeps no transcripts. */

@@ -5,6 +5,7 @@ import type { LoopPorts } from "../loop/loop-ports.ts";
 import type { Model, ServerTool } from "../model/model.ts";
 import type { Tool, ToolContext } from "../tools/tool.ts";
 import { type AdmitDependencies, createAdmit } from "./admit.ts";
+import type { SessionHooks } from "./session-hooks.ts";
 import type { TypedOutput } from "./typed-output.ts";
 
 /** Everything a session is made of; putting it together did the I/O. */
@@ -23,12 +24,13 @@ export interface SessionParts extends AdmitDependencies {
   /** Writes an event down before the next one is asked for. */
   readonly record: (event: RunEvent) => void;
   readonly output?: TypedOutput;
+  readonly hooks?: SessionHooks;
   readonly dispose: () => Promise<void>;
 }
 
 export function createPorts(parts: SessionParts): LoopPorts {
-  const { output } = parts;
-  const stop = createStopMark();
+  const { output, hooks } = parts;
+  const stop = createStopMark(hooks?.takeStop);
   return {
     model: parts.model,
     tools: output === undefined ? parts.tools : [...parts.tools, output.tool],
@@ -36,7 +38,8 @@ export function createPorts(parts: SessionParts): LoopPorts {
     admit: stop.watch(admitWithOutput(parts)),
     isStopped: stop.take,
     toolContext: (callId, options) => parts.toolContext({ callId, ...options }),
-    takeMessages: () => [],
+    takeMessages: hooks?.takeMessages ?? (() => []),
+    ...(hooks === undefined ? {} : { afterCall: hooks.afterCall, beforeEnd: hooks.beforeEnd }),
     ...(output === undefined
       ? {}
       : { isFinished: () => output.value() !== undefined || output.hasGivenUp() }),
@@ -44,8 +47,8 @@ export function createPorts(parts: SessionParts): LoopPorts {
   };
 }
 
-/** Remembers that a person wants the run to end, until the loop has asked for it: the next prompt starts anew. */
-function createStopMark() {
+/** Remembers that a person or a hook wants the run to end, until the loop has asked: the next prompt starts anew. */
+function createStopMark(takeStop: () => boolean = () => false) {
   let isWanted = false;
   return {
     watch:
@@ -56,7 +59,7 @@ function createStopMark() {
         return admission;
       },
     take(): boolean {
-      const wanted = isWanted;
+      const wanted = takeStop() || isWanted;
       isWanted = false;
       return wanted;
     },
@@ -65,7 +68,11 @@ function createStopMark() {
 
 /** Handing in the result is no action in the world and needs no permission. */
 function admitWithOutput(parts: SessionParts): LoopPorts["admit"] {
-  const admit = createAdmit(parts);
+  const { hooks } = parts;
+  const own = createAdmit(
+    hooks === undefined ? parts : { ...parts, beforeAsk: hooks.beforeAsk, onAsk: hooks.notify },
+  );
+  const admit = hooks === undefined ? own : hooks.wrapAdmit(own);
   return async (request, options) =>
     request.tool === parts.output?.tool ? { type: "allowed", input: request.input } : admit(request, options);
 }

@@ -1,4 +1,5 @@
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
+import type { HookFunction } from "../hooks/run-one-hook.ts";
 import type { IdSource } from "../journal/id-source.ts";
 import type { Model } from "../model/model.ts";
 import type { ModelFactory } from "../model/model-factory.ts";
@@ -25,6 +26,10 @@ export interface SessionWorld {
   readonly host: ToolHost;
   readonly canUseTool?: CanUseTool;
   readonly approver?: Approver;
+  /** Hooks of the program itself, in code. */
+  readonly hooks: readonly HookFunction[];
+  /** Tells the person what hooks say, and which of them failed. */
+  readonly notice?: (text: string) => void;
   /** Started at the first command that needs it, and shared by all sessions. */
   readonly sandbox: SandboxRuntime;
   readonly keepsTranscripts: boolean;

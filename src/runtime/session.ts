@@ -44,8 +44,11 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     const first = isFirst ? withInitialPrompt(content, plan.initialPrompt) : content;
     isFirst = false;
     output?.begin();
+    const stop = AbortSignal.any([signal, left.signal, end.signal]);
     try {
-      yield* events({ role: "user", content: first }, AbortSignal.any([signal, left.signal, end.signal]));
+      const ready = (await parts.hooks?.prepare(first, stop)) ?? { type: "ready", content: first };
+      if (ready.type === "ready") yield* events({ role: "user", content: ready.content }, stop);
+      else yield { type: "run-ended", ending: blockedEnding(ready.because) };
     } finally {
       left.abort(new Fault("left", "Nobody reads the events of this run any more."));
       const interrupted = interruptedResults(messages);
@@ -123,6 +126,19 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
       await Promise.allSettled(handles);
       await parts.dispose();
     },
+  };
+}
+
+/** The model never saw the prompt, and neither will the next run. */
+function blockedEnding(because: string): RunEnding {
+  const usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
+  return {
+    status: "failed",
+    reason: "prompt_blocked",
+    text: "",
+    error: `A hook refused the prompt: ${because}`,
+    denials: [],
+    totals: { usage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 },
   };
 }
 

@@ -65,6 +65,7 @@ describe("reading settings", () => {
     [{ Permissions: { deny: ["Bash"] } }, "Permissions"],
     [{ deny: ["Bash"] }, "deny"],
     [{ disallowedTools: "Bash" }, "disallowedTools"],
+    [{ disableBypassPermissionsMode: "disable" }, "disableBypassPermissionsMode"],
     [{ deniedModels: { opus: true } }, "deniedModels"],
     [{ sandbox: "strict" }, "sandbox"],
   ])("makes %j, which was meant to restrict, an error [PRM-8]", (value, broken) => {

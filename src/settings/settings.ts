@@ -6,6 +6,7 @@ import {
   noPermissions,
   type PermissionSettings,
   readPermissions,
+  restrictingSwitches,
 } from "./permission-settings.ts";
 import { isPlainKey, type PlainSettings, readPlainSettings, wrongValue } from "./plain-settings.ts";
 
@@ -84,8 +85,9 @@ const emptySettings: Settings = {
 
 const ownReaders: ReadonlySet<string> = new Set(["permissions", "hooks", "env"]);
 
-/** Rules that restrict, under a key that has no effect where it stands: `deny` at the top, or `Permissions`. */
+/** What should restrict, under a key that has no effect where it stands: `deny` at the top, or `Permissions`. */
 function isMisplacedRestriction(key: string, value: unknown): boolean {
+  if (restrictingSwitches.has(key)) return value === true || value === "disable";
   const bare = key.toLowerCase().replace(/[-_]/g, "");
   if (bare === "deny" || bare === "ask" || bare === "disallowedtools") return holdsRules(value);
   if (bare !== "permissions" && bare !== "permission") return false;
@@ -98,8 +100,10 @@ function misplacedRestriction(key: string): Finding {
   return {
     severity: "error",
     code: "misplaced-restriction",
-    message: `${shown(key)} holds rules that should restrict, but is no setting; what they should restrict would stay open.`,
-    advice: 'Write the rules as {"permissions": {"deny": […], "ask": […]}}.',
+    message: `${shown(key)} should restrict, but is no setting where it stands; what it should restrict would stay open.`,
+    advice: restrictingSwitches.has(key)
+      ? `Write it inside "permissions": {"permissions": {${shown(key)}: …}}.`
+      : 'Write the rules as {"permissions": {"deny": […], "ask": […]}}.',
     path: [key],
   };
 }

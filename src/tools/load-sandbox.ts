@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { access, constants, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SandboxLimits } from "./sandbox-limits.ts";
@@ -26,6 +26,8 @@ export interface SandboxConfiguration {
   readonly filesystem: SandboxLimits;
   readonly enableWeakerNestedSandbox?: boolean;
   readonly ripgrep?: { readonly command: string };
+  readonly bwrapPath?: string;
+  readonly socatPath?: string;
 }
 
 export interface SandboxRuntimeOptions {
@@ -85,6 +87,7 @@ async function startSandbox(load: () => Promise<unknown>, settings: SandboxSetti
       network: settings.network,
       filesystem,
       ripgrep: { command: rgPath },
+      ...(await findHelpers()),
       ...(settings.weakerNestedSandbox ? { enableWeakerNestedSandbox: true } : {}),
     });
     await tryCommand(manager, temporaryDirectory);
@@ -94,6 +97,31 @@ async function startSandbox(load: () => Promise<unknown>, settings: SandboxSetti
     await rm(temporaryDirectory, { recursive: true, force: true });
     return unavailable(error instanceof Error ? error.message : String(error), installPrograms);
   }
+}
+
+const systemFolders = ["/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"];
+
+/** The system's own programs before those of the PATH, where a folder of the project could stand. */
+async function findHelpers(): Promise<Pick<SandboxConfiguration, "bwrapPath" | "socatPath">> {
+  const [bwrap, socat] = await Promise.all(["bwrap", "socat"].map(findInSystem));
+  return {
+    ...(bwrap === undefined ? {} : { bwrapPath: bwrap }),
+    ...(socat === undefined ? {} : { socatPath: socat }),
+  };
+}
+
+async function findInSystem(name: string): Promise<string | undefined> {
+  for (const folder of systemFolders) {
+    const file = join(folder, name);
+    if (
+      await access(file, constants.X_OK).then(
+        () => true,
+        () => false,
+      )
+    )
+      return file;
+  }
+  return undefined;
 }
 
 function unavailable(why: string, advice: string): SandboxStart {
@@ -113,7 +141,8 @@ function managerOf(loaded: unknown): SandboxManager | undefined {
 
 /** What a machine permits is known only by trying: programs may be there and namespaces still be forbidden. */
 async function tryCommand(manager: SandboxManager, directory: string): Promise<void> {
-  const { argv } = await manager.wrapWithSandboxArgv("true", "/bin/bash", {});
+  const shell = (await findInSystem("bash")) ?? "bash";
+  const { argv } = await manager.wrapWithSandboxArgv("true", shell, {});
   const [file = "", ...words] = argv;
   try {
     await new Promise<void>((resolve, reject) => {

@@ -21,7 +21,7 @@ const sandboxWith = (written: Record<string, unknown>, load: () => Promise<unkno
     deny: [],
   });
 const missing = () => Promise.reject(new Error("ERR_MODULE_NOT_FOUND"));
-const wrapOptions = { signal, command: "true", workingDirectories: ["/work"] };
+const wrapOptions = { signal, command: "true", workingDirectories: ["/projects/app"] };
 
 describe("where there is no sandbox", () => {
   it("does not exist when settings do not ask for it", () => {

@@ -24,7 +24,7 @@ export function createSandbox(options: SessionSandboxOptions): Sandbox | undefin
       const filesystem = sandboxLimits({ ...options, workingDirectories, temporaryDirectory });
       const text = `TMPDIR=${quoteInvocation({ file: temporaryDirectory, arguments: [] })} exec ${quoteInvocation(invocation)}`;
       try {
-        const { argv } = await manager.wrapWithSandboxArgv(text, "/bin/bash", { filesystem }, signal);
+        const { argv } = await manager.wrapWithSandboxArgv(text, invocation.file, { filesystem }, signal);
         const [file = "", ...words] = argv;
         return {
           type: "wrapped",

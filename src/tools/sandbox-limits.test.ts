@@ -15,7 +15,7 @@ function denying(...texts: string[]): PolicyRule[] {
 const limitsOf = (sandbox: Record<string, unknown> = {}, deny: PolicyRule[] = []) =>
   sandboxLimits({
     settings: readSandboxSettings({ enabled: true, ...sandbox }),
-    workingDirectories: ["/work/app", "/work/other"],
+    workingDirectories: ["/projects/app", "/projects/other"],
     temporaryDirectory: "/tmp/s",
     home: "/home/ada",
     deny,
@@ -24,24 +24,24 @@ const limitsOf = (sandbox: Record<string, unknown> = {}, deny: PolicyRule[] = []
 describe("what sandboxed commands may touch", () => {
   it("is the working directories and a folder for temporary files, for writing", () => {
     const limits = limitsOf();
-    expect(limits.allowWrite).toEqual(["/work/app", "/work/other", "/tmp/s"]);
-    expect(mayWriteInSandbox("/work/app/src/a.ts", limits)).toBe(true);
-    expect(mayWriteInSandbox("/work/app-evil/a.ts", limits)).toBe(false);
+    expect(limits.allowWrite).toEqual(["/projects/app", "/projects/other", "/tmp/s"]);
+    expect(mayWriteInSandbox("/projects/app/src/a.ts", limits)).toBe(true);
+    expect(mayWriteInSandbox("/projects/app-evil/a.ts", limits)).toBe(false);
     expect(mayWriteInSandbox("/home/ada/.bashrc", limits)).toBe(false);
   });
 
   it.each(protectedNames)("never includes %s, present or not, in any working directory", (name) => {
-    const limits = limitsOf({ filesystem: { allowWrite: ["/work/app/.claude", "/work/app/.git"] } });
-    expect(mayWriteInSandbox(`/work/app/${name}`, limits)).toBe(false);
-    expect(mayWriteInSandbox(`/work/other/${name}/x`, limits)).toBe(false);
+    const limits = limitsOf({ filesystem: { allowWrite: ["/projects/app/.claude", "/projects/app/.git"] } });
+    expect(mayWriteInSandbox(`/projects/app/${name}`, limits)).toBe(false);
+    expect(mayWriteInSandbox(`/projects/other/${name}/x`, limits)).toBe(false);
   });
 
   it("takes paths of settings from the project, from home and from the root", () => {
     const { allowWrite, denyRead } = limitsOf({
       filesystem: { allowWrite: ["build", "~/cache", "//srv/a", "/srv/b"], denyRead: ["./.env", "~"] },
     });
-    expect(allowWrite.slice(3)).toEqual(["/work/app/build", "/home/ada/cache", "/srv/a", "/srv/b"]);
-    expect(denyRead).toEqual(["/work/app/.env", "/home/ada"]);
+    expect(allowWrite.slice(3)).toEqual(["/projects/app/build", "/home/ada/cache", "/srv/a", "/srv/b"]);
+    expect(denyRead).toEqual(["/projects/app/.env", "/home/ada"]);
   });
 
   it("obeys the deny rules about paths", () => {
@@ -53,7 +53,12 @@ describe("what sandboxed commands may touch", () => {
       "Bash(rm *)",
     );
     const { denyRead, denyWrite } = limitsOf({}, rules);
-    expect(denyRead).toEqual(["/home/ada/.ssh", "/work/app/**/.env", "/work/app/.env", "/etc/shadow"]);
+    expect(denyRead).toEqual([
+      "/home/ada/.ssh",
+      "/projects/app/**/.env",
+      "/projects/app/.env",
+      "/etc/shadow",
+    ]);
     expect(denyWrite).toContain("/settings/docs");
   });
 });

@@ -37,8 +37,8 @@ export function compareFields(
   });
 }
 
-/** Objects are compared by the keys the expectation names; a head agrees when the text begins with it. */
-function agrees(expected: unknown, actual: unknown, field: string): boolean {
+/** Objects are compared by the keys the expectation names; a head agrees when the text begins with it; null is absent. */
+export function agrees(expected: unknown, actual: unknown, field: string): boolean {
   if (Array.isArray(expected)) {
     return (
       Array.isArray(actual) &&
@@ -51,7 +51,8 @@ function agrees(expected: unknown, actual: unknown, field: string): boolean {
     return Object.entries(expected).every(([key, value]) => agrees(value, Reflect.get(actual, key), key));
   }
   if (field.endsWith("Head") && typeof expected === "string" && expected.length < 60) {
-    return typeof actual === "string" && actual.startsWith(expected);
+    const text = actual ?? "";
+    return typeof text === "string" && (expected === "" ? text === "" : text.startsWith(expected));
   }
-  return Object.is(expected, actual);
+  return Object.is(expected ?? null, actual ?? null);
 }

@@ -26,7 +26,12 @@ async function judgeRedirect(testCase: SecurityCase, roots: Roots): Promise<Verd
   const first = await judgeCall(testCase, roots);
   if (first !== "allow") return first;
   const fields = isFields(testCase.input) ? testCase.input : {};
-  return judgeCall(testCase, roots, { input: { ...fields, url: testCase.context?.["redirectTo"] } });
+  const hops = [testCase.context?.["redirectTo"]].flat();
+  for (const url of hops) {
+    const verdict = await judgeCall(testCase, roots, { input: { ...fields, url } });
+    if (verdict !== "allow") return verdict;
+  }
+  return "allow";
 }
 
 const unbuilt: ReadonlyMap<string, string> = new Map([

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { PermissionPolicy, PolicyRule } from "../../src/permissions/decide.ts";
 import { parsePermissionMode } from "../../src/permissions/permission-mode.ts";
-import { mergeSettings, type MergedSettings } from "../../src/settings/merge-settings.ts";
+import { type MergedSettings, mergeSettings } from "../../src/settings/merge-settings.ts";
 import { readSettings } from "../../src/settings/settings.ts";
 import type { SettingsLayer, SourcedRule } from "../../src/settings/settings-layer.ts";
 import { type Fields, isFields, type Roots, type ScopeRules, type SecurityCase } from "./security-case.ts";
@@ -18,7 +18,12 @@ export function mergeCaseSettings(testCase: SecurityCase, roots: Roots): MergedS
 }
 
 function layer({ scope, permissions, root }: ScopeRules, roots: Roots): SettingsLayer {
-  const anchors = { user: join(roots.H, ".claude"), managed: "/etc/claude-code", project: roots.P, local: roots.P };
+  const anchors = {
+    user: join(roots.H, ".claude"),
+    managed: "/etc/claude-code",
+    project: roots.P,
+    local: roots.P,
+  };
   return {
     source: { scope, anchor: root ?? anchors[scope], file: `${scope} settings` },
     settings: readSettings({ permissions }, { scope }).settings,

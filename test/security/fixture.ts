@@ -8,10 +8,7 @@ import { type FileOperation, fillTokens, type Roots, type SecurityCase } from ".
 const run = promisify(execFile);
 
 /** Lays out the folders a case assumes, does its operations, and takes all of it away at the end. */
-export async function withFixture<T>(
-  testCase: SecurityCase,
-  use: (roots: Roots) => Promise<T>,
-): Promise<T> {
+export async function withFixture<T>(testCase: SecurityCase, use: (roots: Roots) => Promise<T>): Promise<T> {
   const W = await realpath(await mkdtemp(join(tmpdir(), "retinue-security-")));
   const roots = { W, P: join(W, "app"), H: join(W, "home"), T: join(W, "scratch") };
   try {
@@ -26,7 +23,9 @@ export async function withFixture<T>(
 
 async function layOut({ W, P, H, T }: Roots): Promise<void> {
   await Promise.all(
-    [join(P, "src"), join(H, ".ssh"), T, join(W, "app-evil")].map((folder) => mkdir(folder, { recursive: true })),
+    [join(P, "src"), join(H, ".ssh"), T, join(W, "app-evil")].map((folder) =>
+      mkdir(folder, { recursive: true }),
+    ),
   );
   const files: readonly (readonly [string, string])[] = [
     [join(P, "src/a.ts"), "export const a = 1; // x\n"],
@@ -36,7 +35,10 @@ async function layOut({ W, P, H, T }: Roots): Promise<void> {
     [join(H, ".profile"), "# profile\n"],
     [join(H, ".bashrc"), "# start-up\n"],
     [join(H, ".ssh/id_rsa"), "PRIVATEKEY\n"],
-    [join(H, ".gitconfig"), "[user]\n\tname = a\n\temail = a@b\n[init]\n\tdefaultBranch = main\n[safe]\n\tdirectory = *\n"],
+    [
+      join(H, ".gitconfig"),
+      "[user]\n\tname = a\n\temail = a@b\n[init]\n\tdefaultBranch = main\n[safe]\n\tdirectory = *\n",
+    ],
     [join(W, "app-evil/secret.txt"), "OUTSIDE\n"],
   ];
   await Promise.all(files.map(([file, text]) => writeFile(file, text)));
@@ -51,7 +53,12 @@ async function makeRepository(roots: Roots): Promise<void> {
 }
 
 async function git({ H }: Roots, cwd: string, ...words: readonly string[]): Promise<void> {
-  const identity = { GIT_AUTHOR_NAME: "a", GIT_AUTHOR_EMAIL: "a@b", GIT_COMMITTER_NAME: "a", GIT_COMMITTER_EMAIL: "a@b" };
+  const identity = {
+    GIT_AUTHOR_NAME: "a",
+    GIT_AUTHOR_EMAIL: "a@b",
+    GIT_COMMITTER_NAME: "a",
+    GIT_COMMITTER_EMAIL: "a@b",
+  };
   const env = { PATH: process.env["PATH"], HOME: H, GIT_CONFIG_NOSYSTEM: "1", ...identity };
   await run("git", [...words], { cwd, env });
 }
@@ -105,5 +112,7 @@ async function operateGit(operation: FileOperation, roots: Roots): Promise<void>
 
 /** More than a sort of one kilobyte can hold, and not in order. */
 function bigText(): string {
-  return Array.from({ length: 60_000 }, (_, line) => `line${(line * 7919) % 60_000}${"x".repeat(20)}\n`).join("");
+  return Array.from({ length: 60_000 }, (_, line) => `line${(line * 7919) % 60_000}${"x".repeat(20)}\n`).join(
+    "",
+  );
 }

@@ -23,7 +23,8 @@ export async function judgeCall(
   const settings = mergeCaseSettings(testCase, roots);
   if (settings.brokenRestrictions.length > 0) return "deny";
   const main = giveTools(mainPolicy(testCase, settings, roots), testCase, roots);
-  const policy = testCase.surface === "subagent_tool_call" ? childOf(main.policy, testCase, roots) : main.policy;
+  const policy =
+    testCase.surface === "subagent_tool_call" ? childOf(main.policy, testCase, roots) : main.policy;
   const hook = fieldsOf(context["preToolUseHook"]);
   const tool = testCase.tool ?? "";
   const input = hook["updatedInput"] ?? change.input ?? testCase.input;
@@ -90,7 +91,9 @@ function childOf(parent: PermissionPolicy, testCase: SecurityCase, roots: Roots)
     tools: {
       anchor: roots.P,
       tools: grant.type === "granted" ? grant.tools : [],
-      ...(typeof memory === "string" ? { memoryDirectory: memoryDirectory(memory, String(agent["name"]), roots) } : {}),
+      ...(typeof memory === "string"
+        ? { memoryDirectory: memoryDirectory(memory, String(agent["name"]), roots) }
+        : {}),
     },
   });
 }
@@ -116,17 +119,26 @@ function refusesAgent(
   const type = resumed ?? fieldsOf(input)["subagent_type"] ?? "general-purpose";
   if (typeof type !== "string" || spawn === "none") return true;
   if (typeof spawn === "object" && !spawn.only.includes(type)) return true;
-  const named = texts(context["agents"]).map((name) => defineAgent({ name, description: "It works.", prompt: "Work." }));
+  const named = texts(context["agents"]).map((name) =>
+    defineAgent({ name, description: "It works.", prompt: "Work." }),
+  );
   return createRegistry({ definitions: [...builtinAgents(), ...named] }).find(type).type !== "found";
 }
 
 function mcpOf(value: unknown): McpIdentity | undefined {
   const { server, tool, definitionHash, approvedHash } = fieldsOf(value);
   if (typeof server !== "string" || typeof tool !== "string") return undefined;
-  return { server, tool, ...(approvedHash !== undefined && approvedHash !== definitionHash ? { isChanged: true } : {}) };
+  return {
+    server,
+    tool,
+    ...(approvedHash !== undefined && approvedHash !== definitionHash ? { isChanged: true } : {}),
+  };
 }
 
 function hookWord(hook: Fields): Pick<DecideOptions, "hooks"> {
-  const word = hook["exitCode"] === 2 || hook["decision"] === "block" ? "deny" : hook["permissionDecision"];
+  const word =
+    hook["exitCode"] === 2 || hook["decision"] === "block" || hook["continue"] === false
+      ? "deny"
+      : hook["permissionDecision"];
   return word === "allow" || word === "ask" || word === "deny" ? { hooks: word } : {};
 }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { parseAgentDefinition } from "../../src/definitions/parse-definition.ts";
 import { matchSubject } from "../../src/hooks/match-subject.ts";
 import { isAgentId } from "../../src/journal/session-files.ts";
+import { childMode } from "../../src/permissions/child-policy.ts";
 import { parseRule } from "../../src/permissions/parse-rule.ts";
 import { parsePermissionMode } from "../../src/permissions/permission-mode.ts";
 import { mergeSettings } from "../../src/settings/merge-settings.ts";
@@ -20,20 +21,26 @@ export const loadingJudges: ReadonlyMap<string, Judge> = new Map<string, Judge>(
   ["trust_check", judgeTrust],
   ["rule_parse", ({ context = {} }) => judgeRule(context)],
   ["transcript_path", judgeId],
-  ["mode_enter", ({ context = {} }) => judgeMode(context)],
+  ["mode_enter", ({ context = {}, mode }) => judgeMode(context, mode)],
   ["hook_match", ({ context = {}, tool }) => judgeHook(context, tool)],
 ]);
 
 function judgeAgent(context: Fields): Answer {
-  const lines = Object.entries(fieldsOf(context["frontmatter"])).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
+  const lines = Object.entries(fieldsOf(context["frontmatter"])).map(
+    ([key, value]) => `${key}: ${JSON.stringify(value)}`,
+  );
   const scope = context["scope"] === "user" ? "user" : "project";
-  const { definition } = parseAgentDefinition(`---\n${lines.join("\n")}\n---\nDo it.\n`, { file: "x.md", scope });
+  const { definition } = parseAgentDefinition(`---\n${lines.join("\n")}\n---\nDo it.\n`, {
+    file: "x.md",
+    scope,
+  });
   const isTaken = definition !== undefined && texts(context["existing"]).includes(definition.name);
   return definition === undefined || isTaken ? "deny" : "allow";
 }
 
 function judgeSetting({ context = {}, trusted = true }: SecurityCase, { P }: Roots): Answer {
-  const scope = settingsScopes.find((each) => each === context["scope"]) ?? ("project" satisfies SettingsScope);
+  const scope =
+    settingsScopes.find((each) => each === context["scope"]) ?? ("project" satisfies SettingsScope);
   const key = String(context["key"]);
   const { settings } = readSettings(nested(key.split("."), context["value"]), { scope });
   const merged = mergeSettings([{ source: { scope, anchor: P }, settings }], { trusted });
@@ -58,13 +65,17 @@ async function judgeTrust({ context = {} }: SecurityCase, { H }: Roots): Promise
     await symlink(target, repository);
   }
   const store = createTrustStore({ stateFile, home: H });
-  if (context["persist"] === true) return (await store.trust(repository)).type === "stored" ? "allow" : "deny";
+  if (context["persist"] === true)
+    return (await store.trust(repository)).type === "stored" ? "allow" : "deny";
   return (await store.isTrusted(repository)).trusted ? "allow" : "deny";
 }
 
 function judgeRule({ list, rule }: Fields): Answer {
   const known = (["allow", "ask", "deny"] as const).find((each) => each === list);
-  return typeof rule === "string" && parseRule(rule, known === undefined ? {} : { list: known }).type === "rule" ? "allow" : "deny";
+  return typeof rule === "string" &&
+    parseRule(rule, known === undefined ? {} : { list: known }).type === "rule"
+    ? "allow"
+    : "deny";
 }
 
 /** An id must have the form of one, and be known to this session: a lookup by own key. */
@@ -77,16 +88,21 @@ function judgeId({ input, context = {} }: SecurityCase): Answer {
   return isOwn || Object.hasOwn(fieldsOf(context["transcripts"]), id) ? "allow" : "deny";
 }
 
-function judgeMode(context: Fields): Answer {
+/** Nothing but the person's own word for it, where the organisation permits it, leads to `bypassPermissions`. */
+function judgeMode(context: Fields, current: string): Answer {
   const mode = parsePermissionMode(String(context["requested"]));
   if (mode === undefined) return "deny";
   const isForbidden = fieldsOf(context["managed"])["disableBypassPermissionsMode"] === "disable";
-  const isUnwanted = context["hostAllowsBypass"] === false || context["by"] === "model" || context["scope"] === "project";
-  return mode === "bypassPermissions" && (isForbidden || isUnwanted) ? "deny" : "allow";
+  if (mode === "bypassPermissions" && (isForbidden || context["hostAllowsBypass"] !== true)) return "deny";
+  if (context["by"] !== "model") return "allow";
+  const parent = parsePermissionMode(current) ?? "default";
+  return childMode(parent, { call: { mode, by: "model" } }) === mode ? "allow" : "deny";
 }
 
 function judgeHook(context: Fields, tool: string | null): Answer {
   const subject = String(context["subject"] ?? context["toolName"] ?? tool ?? "");
   const matcher = context["matcher"];
-  return matchSubject(typeof matcher === "string" ? matcher : undefined, subject) === "no-match" ? "deny" : "allow";
+  return matchSubject(typeof matcher === "string" ? matcher : undefined, subject) === "no-match"
+    ? "deny"
+    : "allow";
 }

@@ -59,7 +59,12 @@ export function countResults(results: readonly CaseResult[]): SuiteCounts {
 /** The cases of a file of the suite's shape. */
 export function readCases(text: string): readonly SecurityCase[] {
   const document: unknown = JSON.parse(text);
-  if (typeof document !== "object" || document === null || !("cases" in document) || !Array.isArray(document.cases))
+  if (
+    typeof document !== "object" ||
+    document === null ||
+    !("cases" in document) ||
+    !Array.isArray(document.cases)
+  )
     throw new Error('The file must hold an object with a list "cases".');
   // The shape of each case is that of the suite; one that differs fails as a case.
   return (document.cases as SecurityCase[]).filter(({ scored }) => scored !== false);

@@ -1,0 +1,122 @@
+import type { CallOutcome, EventOutcome } from "../hooks/aggregate-hooks.ts";
+import type { FireOptions, HookRunner } from "../hooks/run-hooks.ts";
+import type { Admission, CallRequest, LoopPorts } from "../loop/loop-ports.ts";
+import type { ToolOutcome } from "../tools/tool.ts";
+import type { AdmitWithHooks, BeforeAsk } from "./admit.ts";
+
+export interface CallHookDependencies {
+  readonly runner: HookRunner;
+  /** Who and where a call is made. */
+  readonly situation: (signal: AbortSignal, request?: CallRequest) => Promise<FireOptions>;
+  /** Tells the person what hooks have to say, and which of them failed. */
+  readonly report: (outcome: Pick<CallOutcome, "systemMessages" | "failures">) => void;
+  readonly wantStop: () => void;
+}
+
+export interface CallHooks {
+  /** Hooks speak first; what they change or leave open goes through the rules. */
+  readonly wrapAdmit: (admit: AdmitWithHooks) => LoopPorts["admit"];
+  /** Hooks may answer in the place of whoever would be asked. */
+  readonly beforeAsk: BeforeAsk;
+  readonly afterCall: NonNullable<LoopPorts["afterCall"]>;
+}
+
+export function createCallHooks({ runner, situation, report, wantStop }: CallHookDependencies): CallHooks {
+  /** What a hook said before a call, for the model to read with the call's result. */
+  const contexts = new Map<string, string>();
+
+  return {
+    wrapAdmit:
+      (admit) =>
+      async (request, { signal }) => {
+        if (!runner.hears("PreToolUse")) return admit(request, { signal });
+        const { call, tool, input } = request;
+        const payload = { tool: tool.name, input, callId: call.id };
+        const outcome = await runner.fire("PreToolUse", payload, await situation(signal, request));
+        report(outcome);
+        if (outcome.type === "deny" || outcome.stop !== undefined) return refuse(tool.name, outcome);
+        if (outcome.context !== undefined) contexts.set(call.id, outcome.context);
+        const verdict = outcome.type === "none" ? {} : { hooks: outcome.type };
+        return admitChanged(request, outcome.updatedInput, (changed) =>
+          admit(changed, { signal, ...verdict }),
+        );
+      },
+    async beforeAsk({ call, tool, input }, { signal }) {
+      if (!runner.hears("PermissionRequest")) return undefined;
+      const payload = { tool: tool.name, input, callId: call.id };
+      const request = { call, tool, input };
+      const outcome = await runner.fire("PermissionRequest", payload, await situation(signal, request));
+      report(outcome);
+      const stops = outcome.stop === undefined ? {} : { stops: true };
+      if (outcome.type === "deny" || outcome.stop !== undefined)
+        return {
+          behavior: "deny",
+          message: outcome.because || outcome.stop || "a hook refused it",
+          ...stops,
+        };
+      if (outcome.type !== "allow") return undefined;
+      const { updatedInput } = outcome;
+      return { behavior: "allow", ...(updatedInput === undefined ? {} : { updatedInput }) };
+    },
+    async afterCall(request, outcome, { signal, durationMs }) {
+      const { call, tool, input } = request;
+      const before = contexts.get(call.id);
+      contexts.delete(call.id);
+      const notes = before === undefined ? [] : [before];
+      const event = outcome.isError === true ? "PostToolUseFailure" : "PostToolUse";
+      if (signal.aborted || !runner.hears(event)) return withNotes(outcome, notes);
+      const payload = { tool: tool.name, input, callId: call.id, durationMs };
+      const options = await situation(signal, request);
+      const said: EventOutcome =
+        event === "PostToolUse"
+          ? await runner.fire(event, { ...payload, response: outcome.data ?? textOf(outcome) }, options)
+          : await runner.fire(event, { ...payload, error: textOf(outcome) }, options);
+      report(said);
+      if (said.stop !== undefined) wantStop();
+      const shown = said.updatedOutput === undefined ? outcome : { ...outcome, content: said.updatedOutput };
+      const reason = said.blocked ? [said.because] : [];
+      return withNotes(shown, [...notes, ...reason, ...(said.context === undefined ? [] : [said.context])]);
+    },
+  };
+}
+
+function refuse(tool: string, { because, context, stop }: CallOutcome): Admission {
+  const reason = [because, context, stop].filter((text) => text !== undefined && text !== "").join("\n");
+  return {
+    type: "denied",
+    because: `${tool} was refused by a hook: ${reason}`,
+    ...(stop === undefined ? {} : { stops: true }),
+  };
+}
+
+/** A changed input is read by the tool's schema and judged by the rules like one of the model's own. */
+async function admitChanged(
+  request: CallRequest,
+  changed: Readonly<Record<string, unknown>> | undefined,
+  admit: (request: CallRequest) => Promise<Admission>,
+): Promise<Admission> {
+  if (changed === undefined) return admit(request);
+  const { tool } = request;
+  const read = tool.input?.safeParse(changed) ?? { success: true, data: changed };
+  if (!read.success) {
+    const issues = read.error.issues.slice(0, 3).map(({ path, message }) => `${path.join(".")}: ${message}`);
+    const because = `${tool.name} was not run, because a hook changed its input to one that is not valid: ${issues.join("; ")}.`;
+    return { type: "denied", because };
+  }
+  const admission = await admit({ ...request, input: read.data });
+  const isSame = admission.type === "allowed" && admission.input === read.data;
+  return isSame ? { type: "allowed", input: changed } : admission;
+}
+
+function withNotes(outcome: ToolOutcome, notes: readonly string[]): ToolOutcome {
+  if (notes.length === 0) return outcome;
+  const note = `<hook-feedback>\n${notes.join("\n")}\n</hook-feedback>`;
+  const { content } = outcome;
+  if (typeof content !== "string") return { ...outcome, content: [...content, { type: "text", text: note }] };
+  return { ...outcome, content: content === "" ? note : `${content}\n\n${note}` };
+}
+
+function textOf({ content }: ToolOutcome): string {
+  if (typeof content === "string") return content;
+  return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+}

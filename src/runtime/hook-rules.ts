@@ -1,0 +1,35 @@
+import type { AgentDefinition } from "../definitions/agent-definition.ts";
+import { agentHooks } from "../hooks/agent-hooks.ts";
+import type { SourcedHookRule } from "../hooks/select-hooks.ts";
+import type { MergedSettings } from "../settings/merge-settings.ts";
+
+export interface HookSources {
+  /** Already without what an untrusted folder's files say. */
+  readonly settings: Pick<MergedSettings, "hooks" | "plain" | "sources">;
+  readonly plugins: readonly SourcedHookRule[];
+  readonly definition?: AgentDefinition;
+  readonly agentId: string;
+  readonly trusted: boolean;
+}
+
+/** All hooks that may fire for the main agent: settings, plugins, its own definition. */
+export function collectHookRules(sources: HookSources): readonly SourcedHookRule[] {
+  const { settings, plugins, definition, agentId, trusted } = sources;
+  const managedOnly = settings.plain.allowManagedHooksOnly === true;
+  const isOff = settings.plain.disableAllHooks === true;
+  const offByManager = isOff && settings.sources.get("disableAllHooks")?.scope === "managed";
+  if (offByManager) return [];
+  const written = settings.hooks
+    // A person can switch their own hooks off, but not those of their organisation.
+    .filter(({ source }) => !isOff || source.scope === "managed")
+    .map(({ hook, source }): SourcedHookRule => {
+      const file = source.file === undefined ? {} : { file: source.file };
+      return { hook, origin: { type: "settings", ...file } };
+    });
+  if (isOff || managedOnly) return written;
+  const mayRun = definition !== undefined && (definition.source.scope !== "project" || trusted);
+  const own = mayRun
+    ? agentHooks(definition.hooks ?? [], { id: agentId, name: definition.name, isSubagent: false })
+    : [];
+  return [...written, ...plugins, ...own];
+}

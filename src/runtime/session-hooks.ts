@@ -1,0 +1,178 @@
+import { textOf, type UserMessage } from "../conversation/message.ts";
+import type { AgentDefinition } from "../definitions/agent-definition.ts";
+import { type AskModel, createHookRunner, type FireOptions, type LateAnswer } from "../hooks/run-hooks.ts";
+import { sessionFiles } from "../journal/session-files.ts";
+import type { CallRequest, LoopPorts } from "../loop/loop-ports.ts";
+import { takeModelTurn } from "../loop/model-turn.ts";
+import type { Model } from "../model/model.ts";
+import { gatherCallFacts } from "../permissions/gather-call-facts.ts";
+import { matchesCall } from "../permissions/match-rule.ts";
+import { parseRule } from "../permissions/parse-rule.ts";
+import type { RunPlan } from "../planning/run-plan.ts";
+import { loadPluginHooks } from "../plugins/load-plugin-hooks.ts";
+import { type CallHooks, createCallHooks } from "./call-hooks.ts";
+import { chooseModel } from "./choose-model.ts";
+import { collectHookRules } from "./hook-rules.ts";
+import { createPromptHooks, type PromptHooks } from "./prompt-hooks.ts";
+import type { SessionWorld } from "./session-world.ts";
+
+export interface SessionHooks extends CallHooks, PromptHooks {
+  /** Messages of hooks that run beside the work. */
+  readonly takeMessages: LoopPorts["takeMessages"];
+  /** Whether a hook has said since the last question that the run must end. */
+  readonly takeStop: () => boolean;
+  /** Tells hooks that a person is about to be asked; does not wait for them. */
+  readonly notify: (request: CallRequest) => void;
+  /** The last hooks run; then nothing of any hook is left. */
+  readonly end: () => Promise<void>;
+}
+
+export interface SessionHookFacts {
+  readonly world: SessionWorld;
+  readonly plan: RunPlan;
+  readonly model: Model;
+  readonly definition: AgentDefinition | undefined;
+  readonly source: "startup" | "resume" | "fork";
+  readonly directory: () => string;
+}
+
+/** Finds every hook that this session has to heed; undefined where there is none. */
+export async function openSessionHooks(facts: SessionHookFacts): Promise<SessionHooks | undefined> {
+  const { world, plan, definition } = facts;
+  const { discovered } = world;
+  const { settings } = discovered.settings;
+  const rules = collectHookRules({
+    settings,
+    plugins: (await loadPluginHooks(discovered.plugins)).hooks,
+    ...(definition === undefined ? {} : { definition }),
+    agentId: plan.agent.id,
+    trusted: world.trusted,
+  });
+  if (rules.length === 0 && world.hooks.length === 0) return undefined;
+  const files = sessionFiles(discovered.paths.transcripts, plan.sessionId);
+  const { allowedHttpHookUrls, httpHookAllowedEnvVars } = settings.plain;
+  const mail: UserMessage[] = [];
+  const runner = createHookRunner({
+    rules,
+    functions: world.hooks,
+    session: { sessionId: plan.sessionId, transcript: files.transcript },
+    projectDirectory: discovered.paths.projectRoot,
+    environment: world.environment,
+    http: {
+      ...(allowedHttpHookUrls === undefined ? {} : { allowedUrls: allowedHttpHookUrls }),
+      ...(httpHookAllowedEnvVars === undefined ? {} : { allowedVariables: httpHookAllowedEnvVars }),
+    },
+    ask: createAsk(facts),
+    warnOnly: settings.extra.get("failingHooks") === "warn",
+    outputDirectory: files.toolResults,
+    newId: world.ids.uuid,
+    onLate: (late) => takeLate(late, mail, world.notice),
+  });
+  const hasConditions = rules.some(({ hook }) => hook.handler.if !== undefined);
+  const situation = async (signal: AbortSignal, request?: CallRequest): Promise<FireOptions> => ({
+    signal,
+    cwd: facts.directory(),
+    permissionMode: plan.policy.mode,
+    ...(definition === undefined ? {} : { agentType: definition.name }),
+    ...(request === undefined ? {} : { meetsCondition: await conditions(request, facts, hasConditions) }),
+  });
+  const report = (outcome: { systemMessages: readonly string[]; failures: readonly string[] }): void => {
+    for (const text of [...outcome.systemMessages, ...outcome.failures]) world.notice?.(text);
+  };
+  return assemble({ facts, runner, situation, report, mail });
+}
+
+type Parts = Pick<Parameters<typeof createCallHooks>[0], "runner" | "situation" | "report"> & {
+  readonly facts: SessionHookFacts;
+  readonly mail: UserMessage[];
+};
+
+function assemble({ facts, runner, situation, report, mail }: Parts): SessionHooks {
+  const telling = new Set<Promise<unknown>>();
+  let isStopWanted = false;
+  const wantStop = (): void => {
+    isStopWanted = true;
+  };
+  const prompts = createPromptHooks({
+    runner,
+    situation,
+    report,
+    source: facts.source,
+    model: facts.model.facts.id,
+    mostRounds: stopRounds(facts.world.environment["CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"]),
+  });
+  return {
+    ...createCallHooks({ runner, situation, report, wantStop }),
+    ...prompts,
+    takeMessages: () => mail.splice(0),
+    takeStop() {
+      const wanted = isStopWanted;
+      isStopWanted = false;
+      return wanted;
+    },
+    notify({ tool }) {
+      if (!runner.hears("Notification")) return;
+      const message = `Permission is needed to use ${tool.name}.`;
+      const told = situation(new AbortController().signal)
+        .then((options) => runner.fire("Notification", { message, kind: "permission_prompt" }, options))
+        .then(report, () => undefined)
+        .finally(() => telling.delete(told));
+      telling.add(told);
+    },
+    async end() {
+      try {
+        await prompts.end();
+      } finally {
+        await runner[Symbol.asyncDispose]();
+        await Promise.allSettled(telling);
+      }
+    },
+  };
+}
+
+/** 8 unless the variable says otherwise; 0 there means without end. */
+function stopRounds(written: string | undefined): number {
+  if (written === undefined || !/^\d+$/.test(written.trim())) return 8;
+  return Number(written) === 0 ? Number.POSITIVE_INFINITY : Number(written);
+}
+
+function takeLate(late: LateAnswer, mail: UserMessage[], notice: SessionWorld["notice"]): void {
+  for (const text of [late.systemMessage, late.failure]) if (text !== undefined) notice?.(text);
+  if (late.context === undefined) return;
+  const text = `<hook-feedback>\n${late.context}\n</hook-feedback>`;
+  mail.push({ role: "user", content: [{ type: "text", text }] });
+}
+
+/** A rule that cannot be read, or facts that cannot be found, mean that the hook runs. */
+async function conditions(
+  { tool, input }: CallRequest,
+  { plan, directory }: SessionHookFacts,
+  areNeeded: boolean,
+): Promise<(rule: string) => boolean> {
+  if (!areNeeded) return () => true;
+  const paths = tool.pathsOf?.(input, directory(), plan.policy.home) ?? [];
+  const call = { tool: tool.name, effect: tool.effect, input, paths };
+  const request = await gatherCallFacts(call, { policy: plan.policy, directory: directory() });
+  return (text) => {
+    const reading = parseRule(text);
+    if (reading.type === "invalid") return true;
+    const rule = { rule: reading.rule, anchor: plan.directory };
+    return matchesCall(rule, request, { use: "restrict", policy: plan.policy });
+  };
+}
+
+/** One question and one answer, without tools. */
+function createAsk({ world, model }: SessionHookFacts): AskModel {
+  return async (prompt, { model: named, signal }) => {
+    const asked = named === undefined ? model : (await chooseModel(world, { model: named }, undefined)).model;
+    const request = {
+      system: ["You judge one event in the work of a coding agent for the person who set up this check."],
+      tools: [],
+      messages: [{ role: "user", content: prompt } as const],
+    };
+    const turn = takeModelTurn(asked, request, signal);
+    for (let step = await turn.next(); ; step = await turn.next()) {
+      if (step.done === true) return textOf(step.value.message);
+    }
+  };
+}

@@ -1,0 +1,128 @@
+import { constants } from "node:fs";
+import { copyFile, lstat, mkdir, readFile, realpath, symlink } from "node:fs/promises";
+import { dirname, join, sep } from "node:path";
+import { updateFile } from "../settings/write-shared-file.ts";
+import type { WorktreeRepository } from "./find-worktree-repository.ts";
+import type { WorktreeGit } from "./run-worktree-git.ts";
+import { excludePattern } from "./worktree-plan.ts";
+
+export interface ExtraFiles {
+  readonly repository: WorktreeRepository;
+  readonly path: string;
+  readonly links: readonly string[];
+}
+
+/** The file that names, in the syntax of .gitignore, which ignored files a worktree gets a copy of. */
+const includeFile = ".worktreeinclude";
+const mostCopies = 10_000;
+
+/** Links and copies what git ignores and the worktree still needs. Returns why it could not, or undefined. */
+export async function writeExtraFiles(git: WorktreeGit, extra: ExtraFiles): Promise<string | undefined> {
+  const { repository, path, links } = extra;
+  const linked = await linkFolders(git, extra);
+  const named = links.length === 0 && !(await exists(join(repository.top, includeFile))) ? [] : await findNamed(git, repository.top);
+  if (typeof named === "string") return named;
+  if (named.length > mostCopies) {
+    return `${includeFile} names ${named.length} files, and at most ${mostCopies} are copied; name large folders in worktree.symlinkDirectories instead`;
+  }
+  const copied: string[] = [];
+  for (const file of named) {
+    git.signal.throwIfAborted();
+    if (await copyOne(file, { from: repository.top, to: path })) copied.push(file);
+  }
+  return hideUntracked(git, extra, new Set([...linked, ...copied]));
+}
+
+/** Adds lines to the repository's own exclude file, once. Returns why it could not, or undefined. */
+export async function excludeFromStatus(
+  commonDirectory: string,
+  lines: readonly string[],
+): Promise<string | undefined> {
+  const file = join(commonDirectory, "info", "exclude");
+  const missingIn = (text: string) => {
+    const present = new Set(text.split(/\r?\n/));
+    return lines.filter((line) => !present.has(line));
+  };
+  if (missingIn(await readFile(file, "utf8").catch(() => "")).length === 0) return undefined;
+  const update = await updateFile(file, (text = "") => {
+    const missing = missingIn(text);
+    if (missing.length === 0) return { type: "unchanged" };
+    const gap = text === "" || text.endsWith("\n") ? "" : "\n";
+    return { type: "write", text: `${text}${gap}${missing.join("\n")}\n` };
+  });
+  return update.type === "refused" ? update.why : undefined;
+}
+
+/** Makes the folders of a relative way below a root, and none through a link that could lead out of it. */
+export async function makeFolders(root: string, way: string): Promise<boolean> {
+  let at = root;
+  for (const part of way.split(sep).filter((name) => name !== "" && name !== ".")) {
+    at = join(at, part);
+    await mkdir(at).catch(() => undefined);
+    const found = await lstat(at).catch(() => undefined);
+    if (found === undefined || !found.isDirectory()) return false;
+  }
+  return true;
+}
+
+async function linkFolders(git: WorktreeGit, { repository, path, links }: ExtraFiles): Promise<string[]> {
+  const made: string[] = [];
+  for (const link of links) {
+    const source = join(repository.top, link);
+    const isFolder = await realpath(source).then((real) => lstat(real), () => undefined);
+    if (isFolder?.isDirectory() !== true || !(await isIgnored(git, repository.top, link))) continue;
+    if (!(await makeFolders(path, dirname(link)))) continue;
+    const outcome = symlink(source, join(path, link), "junction");
+    if (await outcome.then(() => true, () => false)) made.push(link);
+  }
+  return made;
+}
+
+async function isIgnored(git: WorktreeGit, top: string, path: string): Promise<boolean> {
+  const answer = await git(top, ["check-ignore", "--quiet", "--", path]);
+  return answer.type === "done";
+}
+
+/** Files that are both named by the include file and ignored by git. */
+async function findNamed(git: WorktreeGit, top: string): Promise<readonly string[] | string> {
+  const listed = await git(top, ["ls-files", "--others", "--ignored", `--exclude-from=${includeFile}`, "-z"]);
+  if (listed.type === "failed") return listed.because;
+  if (listed.text === "") return [];
+  const ignored = await git(top, ["check-ignore", "-z", "--stdin"], { input: listed.text });
+  // Exit code 1 says that none of them is ignored.
+  if (ignored.type === "failed") return ignored.exitCode === 1 ? [] : ignored.because;
+  return ignored.text.split("\0").filter((file) => file !== "" && !file.endsWith("/"));
+}
+
+/** Never over a file that is there. A link is made anew to where it leads, because it may have been relative. */
+async function copyOne(
+  file: string,
+  { from, to }: { readonly from: string; readonly to: string },
+): Promise<boolean> {
+  const [source, target] = [join(from, file), join(to, file)];
+  const found = await lstat(source).catch(() => undefined);
+  if (found === undefined || !(await makeFolders(to, dirname(file)))) return false;
+  const copy = found.isSymbolicLink()
+    ? realpath(source).then((real) => symlink(real, target))
+    : copyFile(source, target, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+  return found.isFile() || found.isSymbolicLink() ? copy.then(() => true, () => false) : false;
+}
+
+/** `node_modules/` ignores a folder but no link to one, and an older base ignores less: what was put in is no change. */
+async function hideUntracked(
+  git: WorktreeGit,
+  { repository, path }: ExtraFiles,
+  made: ReadonlySet<string>,
+): Promise<string | undefined> {
+  if (made.size === 0) return undefined;
+  const status = await git(path, ["ls-files", "--others", "--exclude-standard", "-z"]);
+  if (status.type === "failed") return status.because;
+  const seen = status.text.split("\0").filter((file) => made.has(file.split("/").join(sep)));
+  return seen.length === 0
+    ? undefined
+    : excludeFromStatus(repository.commonDirectory, seen.map((file) => excludePattern(file.split("/").join(sep))));
+}
+
+async function exists(path: string): Promise<boolean> {
+  return lstat(path).then(() => true, () => false);
+}
