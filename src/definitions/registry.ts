@@ -90,7 +90,7 @@ function lookUp(
     agents.get(name) ??
     onlyOne(sorted.filter((candidate) => candidate.definition.name === name)) ??
     onlyOne(sorted.filter((candidate) => bare(candidate.id) === bare(name))) ??
-    onlyOne(sorted.filter((candidate) => bare(candidate.definition.name) === bare(name)));
+    onlyOne(sorted.filter(({ definition }) => looseNames(definition).some((each) => bare(each) === bare(name))));
   if (agent === undefined) {
     const available = sorted.filter((candidate) => candidate.deniedBy === undefined).map(({ id }) => id);
     const nearest = nearestName(name, available);
@@ -110,7 +110,12 @@ function bare(name: string): string {
   return name.toLowerCase().replace(/[-_\s]/g, "");
 }
 
+/** The bare name, and `plugin:name` also where sub-folders stand between the two in the id. */
+function looseNames({ name, source }: AgentDefinition): readonly string[] {
+  return source.plugin === undefined ? [name] : [name, `${source.plugin}:${name}`];
+}
+
 /** A denial is matched as loosely as a call is, so that another spelling does not get around it. */
 function denies(pattern: string, id: string, definition: AgentDefinition): boolean {
-  return [id, definition.name].some((name) => matchesPattern(bare(pattern), bare(name)));
+  return [id, ...looseNames(definition)].some((name) => matchesPattern(bare(pattern), bare(name)));
 }

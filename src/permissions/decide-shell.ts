@@ -59,7 +59,9 @@ function grantUnit(unit: ShellUnit, paths: readonly PathFact[], context: Context
       ({ rule: { specifier } }) => specifier.type === "command" && grantsUnit(specifier, unit),
     );
   if (rule !== undefined) {
-    const refused = paths.find((path) => !mayTouch(path, context, "granted"));
+    // A link to somewhere else would lead what comes after it out of the working directories.
+    const by = basename(unit.words[0]?.text ?? "") === "ln" ? "linking" : "granted";
+    const refused = paths.find((path) => !mayTouch(path, context, by));
     if (refused === undefined) return { type: "granted", because: "", rule };
     return {
       type: "open",
@@ -84,12 +86,15 @@ function grantUnit(unit: ShellUnit, paths: readonly PathFact[], context: Context
 
 const verbs = { read: "read", write: "write", remove: "remove" } as const;
 
+type Occasion = "granted" | "linking" | "reading" | "redirect";
+
 /** How the command came to be allowed decides what it may touch without a rule of its own. */
-function mayTouch(path: PathFact, context: Context, by: "granted" | "reading" | "redirect"): boolean {
+function mayTouch(path: PathFact, context: Context, by: Occasion): boolean {
   if (isDevice(path)) return true;
   if (path.use === "read" && by === "granted") return true;
   if (path.unknown === undefined && isWithin(path, context.policy)) {
-    if (path.use === "read" || by === "granted" || context.policy.mode === "acceptEdits") return true;
+    if (path.use === "read" || by === "granted" || by === "linking" || context.policy.mode === "acceptEdits")
+      return true;
   }
   return context.policy.allow.some((rule) =>
     matchesPath(rule, path, { use: "grant", policy: context.policy, homes: context.homes }),

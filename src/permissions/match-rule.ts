@@ -68,11 +68,9 @@ function coversForms(
     settings: [anchor],
     cwd: policy.workingDirectories.slice(0, 1),
   }[specifier.anchor];
-  const foldsCase = use === "restrict" && (policy.platform === "darwin" || policy.platform === "win32");
+  const comparison = { foldsCase: use === "restrict" && foldsCase(policy), floats: use === "restrict" };
   const covered = (form: string): boolean =>
-    bases.some((base) =>
-      coversPath(specifier.pattern, base, form, { foldsCase, floats: use === "restrict" }),
-    );
+    bases.some((base) => coversPath(specifier.pattern, base, form, comparison));
   return use === "grant" ? unknown === undefined && forms.every(covered) : forms.some(covered);
 }
 
@@ -99,7 +97,7 @@ function matchesSpecifier(candidate: PolicyRule, request: PermissionRequest, opt
     case "mcp":
       return matchesMcp(specifier, request, options.use);
     case "command":
-      return facts.shell !== undefined && matchesShell(specifier, facts.shell, options.use);
+      return facts.shell !== undefined && matchesShell(specifier, facts.shell, options);
     case "path":
       return matchesPaths(candidate, request, options);
     case "domain":
@@ -143,16 +141,29 @@ function matchesMcp(
 function matchesShell(
   specifier: Extract<RuleSpecifier, { type: "command" }>,
   { analysis, units }: ShellFacts,
-  use: RuleUse,
+  { use, policy }: MatchOptions,
 ): boolean {
   if (use === "grant") {
     if (analysis.opaque !== undefined || analysis.units.length === 0) return false;
     return saysWholeCall(specifier, analysis) || analysis.units.every((unit) => grantsUnit(specifier, unit));
   }
   if (saysWholeCall(specifier, analysis)) return true;
+  const spellings = foldsCase(policy)
+    ? (text: string) => [text, withPlainProgram(text)]
+    : (text: string) => [text];
   return analysis.units.some((unit, at) =>
-    restrictsUnit(specifier, [...unit.restrictTexts, ...(units[at]?.otherTexts ?? [])]),
+    restrictsUnit(specifier, [...unit.restrictTexts, ...(units[at]?.otherTexts ?? [])].flatMap(spellings)),
   );
+}
+
+/** Where file names have no case, `RM` starts the same program as `rm`. */
+function withPlainProgram(text: string): string {
+  const [program = ""] = text.split(" ", 1);
+  return program.toLowerCase() + text.slice(program.length);
+}
+
+function foldsCase({ platform }: MatchOptions["policy"]): boolean {
+  return platform === "darwin" || platform === "win32";
 }
 
 function matchesPaths(candidate: PolicyRule, request: PermissionRequest, options: MatchOptions): boolean {

@@ -43,8 +43,12 @@ async function loadOne({ name, root, manifest }: Plugin): Promise<PluginHooksLoa
 
 async function refuse(file: string, root: string, isNamed: boolean): Promise<Problem | undefined> {
   if (!(await isFile(file))) return isNamed ? missing(file) : undefined;
-  const [real, home] = await Promise.all([realpath(file), realpath(root)]);
-  return isWithin(home, real) ? undefined : outside(file);
+  try {
+    const [real, home] = await Promise.all([realpath(file), realpath(root)]);
+    return isWithin(home, real) ? undefined : outside(file);
+  } catch {
+    return missing(file);
+  }
 }
 
 function missing(file: string): Problem {

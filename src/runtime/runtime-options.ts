@@ -29,7 +29,6 @@ export interface RuntimeOptions {
   readonly trusted?: boolean;
   /** Deny rules of every session; `Task(name)` also hides that agent. */
   readonly disallowedTools?: readonly string[];
-  /** Answers for calls that no rule allows or denies; without it they are refused. */
   /** Decides by program what rules leave open; goes before the approver. */
   readonly canUseTool?: CanUseTool;
   /** Asks a person what rules leave open; without it such calls are refused. */

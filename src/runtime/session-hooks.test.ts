@@ -319,6 +319,13 @@ describe("where hooks come from", () => {
     expect(denials[0]?.because).toContain("tidy says no");
   });
 
+  test("those of a plugin that cannot be read are reported", async () => {
+    await using sample = await setUp(["Done."], { hooks: {}, runtime: { pluginDirectories: ["tidy"] } });
+    await sample.workspace.write("tidy/hooks/hooks.json", '{"hooks": ');
+    await sample.runtime.run("Go.");
+    expect(sample.notices[0]).toMatch(/hooks\.json: This is not valid JSON/);
+  });
+
   test("[HKS-7] those of the program are functions", async () => {
     const heard: string[] = [];
     const program: readonly HookFunction[] = [

@@ -41,9 +41,11 @@ export async function openSessionHooks(facts: SessionHookFacts): Promise<Session
   const { world, plan, definition } = facts;
   const { discovered } = world;
   const { settings } = discovered.settings;
+  const plugins = await loadPluginHooks(discovered.plugins);
+  for (const { file, message } of plugins.problems) world.notice?.(`${file ?? "A plugin"}: ${message}`);
   const rules = collectHookRules({
     settings,
-    plugins: (await loadPluginHooks(discovered.plugins)).hooks,
+    plugins: plugins.hooks,
     ...(definition === undefined ? {} : { definition }),
     agentId: plan.agent.id,
     trusted: world.trusted,

@@ -22,7 +22,10 @@ export type RepositoryAnswer =
 
 /** Says in one sentence why a folder cannot have worktrees, if so. */
 export async function findWorktreeRepository(git: WorktreeGit, directory: string): Promise<RepositoryAnswer> {
-  const isFolder = await stat(directory).then((found) => found.isDirectory(), () => false);
+  const isFolder = await stat(directory).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
   if (!isFolder) return refused(`${directory} is not a folder`);
   const kind = await git(directory, ["rev-parse", "--is-bare-repository", "--is-inside-work-tree"]);
   if (kind.type === "failed") return refused(whyNoRepository(kind, directory));
@@ -48,8 +51,18 @@ export async function findWorktreeRepository(git: WorktreeGit, directory: string
   return { type: "found", repository: { top, main, gitDirectory, commonDirectory, inside, head } };
 }
 
-export async function findCommit(git: WorktreeGit, directory: string, name: string): Promise<string | undefined> {
-  const answer = await git(directory, ["rev-parse", "--verify", "--quiet", "--end-of-options", `${name}^{commit}`]);
+export async function findCommit(
+  git: WorktreeGit,
+  directory: string,
+  name: string,
+): Promise<string | undefined> {
+  const answer = await git(directory, [
+    "rev-parse",
+    "--verify",
+    "--quiet",
+    "--end-of-options",
+    `${name}^{commit}`,
+  ]);
   return oneLine(answer);
 }
 

@@ -10,7 +10,12 @@ export interface GitOptions {
 
 export type GitAnswer =
   | { readonly type: "done"; readonly text: string }
-  | { readonly type: "failed"; readonly because: string; readonly exitCode?: number; readonly isMissing?: boolean };
+  | {
+      readonly type: "failed";
+      readonly because: string;
+      readonly exitCode?: number;
+      readonly isMissing?: boolean;
+    };
 
 /** Runs git with everything switched off that a repository could hang onto it. Never rejects. */
 export interface WorktreeGit {
@@ -94,7 +99,10 @@ function answerOf(result: ProcessResult, parameters: readonly string[]): GitAnsw
 }
 
 function complaint({ stderr, exitCode }: ProcessResult): string {
-  const lines = stderr.split("\n").map((line) => line.trim()).filter((line) => line !== "");
+  const lines = stderr
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
   const said = lines.find((line) => /^(fatal|error):/.test(line)) ?? lines[0];
   return said?.replace(/^(fatal|error): /, "").slice(0, 300) ?? `exit code ${exitCode}`;
 }

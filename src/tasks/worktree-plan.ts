@@ -28,8 +28,6 @@ export type WorktreePlan =
       /** The folder that holds worktrees. */
       readonly folder: string;
       readonly path: string;
-      /** What keeps that folder out of the repository's status; absent when it lies elsewhere. */
-      readonly exclude?: string;
       readonly links: readonly string[];
     }
   | { readonly type: "refused"; readonly because: string };
@@ -40,7 +38,9 @@ const defaultFolder = join(".claude", "worktrees");
 export function planWorktree(place: WorktreePlace): WorktreePlan {
   const { agentId, agentName, settings, repository, gitDirectory } = place;
   if (!/^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,62}[A-Za-z0-9])?$/.test(agentId)) {
-    return refused(`the agent id ${JSON.stringify(agentId)} cannot name a branch; use letters, digits, - and _`);
+    return refused(
+      `the agent id ${JSON.stringify(agentId)} cannot name a branch; use letters, digits, - and _`,
+    );
   }
   const folder = folderOf(place);
   if (folder === undefined) return refused("worktree.location begins with ~, and no home folder is known");
@@ -62,14 +62,22 @@ export function planWorktree(place: WorktreePlace): WorktreePlan {
     branch: `retinue/${name}`,
     folder,
     path: join(folder, name),
-    ...(contains(repository, folder) ? { exclude: `${excludePattern(relative(repository, folder))}/` } : {}),
     links: [...new Set(settings.symlinkDirectories?.flatMap((entry) => ownPath(entry) ?? []))],
   };
 }
 
+/** The lines of an exclude file that keep a folder for worktrees out of the status of those working trees it lies in. */
+export function folderExcludes(roots: readonly string[], folder: string): readonly string[] {
+  const within = roots.filter((root) => root !== folder && contains(root, folder));
+  return [...new Set(within.map((root) => `${excludePattern(relative(root, folder))}/`))];
+}
+
 /** A line of an exclude file that means exactly this path, relative to the root and with this system's separators. */
 export function excludePattern(path: string): string {
-  const escaped = path.split(sep).join("/").replace(/[\\*?[\]]/g, "\\$&");
+  const escaped = path
+    .split(sep)
+    .join("/")
+    .replace(/[\\*?[\]]/g, "\\$&");
   return `/${escaped.replace(/ +$/, (blanks) => "\\ ".repeat(blanks.length))}`;
 }
 
@@ -95,7 +103,10 @@ function ownPath(entry: string): string | undefined {
 }
 
 function slug(name: string): string {
-  const plain = name.toLowerCase().replace(/[^a-z0-9]+/g, "-").slice(0, 40);
+  const plain = name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .slice(0, 40);
   return plain.replace(/^-+|-+$/g, "") || "agent";
 }
 

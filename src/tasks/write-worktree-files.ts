@@ -18,9 +18,9 @@ const mostCopies = 10_000;
 
 /** Links and copies what git ignores and the worktree still needs. Returns why it could not, or undefined. */
 export async function writeExtraFiles(git: WorktreeGit, extra: ExtraFiles): Promise<string | undefined> {
-  const { repository, path, links } = extra;
+  const { repository, path } = extra;
   const linked = await linkFolders(git, extra);
-  const named = links.length === 0 && !(await exists(join(repository.top, includeFile))) ? [] : await findNamed(git, repository.top);
+  const named = await findNamed(git, repository.top);
   if (typeof named === "string") return named;
   if (named.length > mostCopies) {
     return `${includeFile} names ${named.length} files, and at most ${mostCopies} are copied; name large folders in worktree.symlinkDirectories instead`;
@@ -69,11 +69,20 @@ async function linkFolders(git: WorktreeGit, { repository, path, links }: ExtraF
   const made: string[] = [];
   for (const link of links) {
     const source = join(repository.top, link);
-    const isFolder = await realpath(source).then((real) => lstat(real), () => undefined);
+    const isFolder = await realpath(source).then(
+      (real) => lstat(real),
+      () => undefined,
+    );
     if (isFolder?.isDirectory() !== true || !(await isIgnored(git, repository.top, link))) continue;
     if (!(await makeFolders(path, dirname(link)))) continue;
     const outcome = symlink(source, join(path, link), "junction");
-    if (await outcome.then(() => true, () => false)) made.push(link);
+    if (
+      await outcome.then(
+        () => true,
+        () => false,
+      )
+    )
+      made.push(link);
   }
   return made;
 }
@@ -85,6 +94,11 @@ async function isIgnored(git: WorktreeGit, top: string, path: string): Promise<b
 
 /** Files that are both named by the include file and ignored by git. */
 async function findNamed(git: WorktreeGit, top: string): Promise<readonly string[] | string> {
+  const hasList = await lstat(join(top, includeFile)).then(
+    () => true,
+    () => false,
+  );
+  if (!hasList) return [];
   const listed = await git(top, ["ls-files", "--others", "--ignored", `--exclude-from=${includeFile}`, "-z"]);
   if (listed.type === "failed") return listed.because;
   if (listed.text === "") return [];
@@ -101,11 +115,16 @@ async function copyOne(
 ): Promise<boolean> {
   const [source, target] = [join(from, file), join(to, file)];
   const found = await lstat(source).catch(() => undefined);
-  if (found === undefined || !(await makeFolders(to, dirname(file)))) return false;
-  const copy = found.isSymbolicLink()
+  const isLink = found?.isSymbolicLink() === true;
+  if (!isLink && found?.isFile() !== true) return false;
+  if (!(await makeFolders(to, dirname(file)))) return false;
+  const copy = isLink
     ? realpath(source).then((real) => symlink(real, target))
     : copyFile(source, target, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
-  return found.isFile() || found.isSymbolicLink() ? copy.then(() => true, () => false) : false;
+  return copy.then(
+    () => true,
+    () => false,
+  );
 }
 
 /** `node_modules/` ignores a folder but no link to one, and an older base ignores less: what was put in is no change. */
@@ -117,12 +136,7 @@ async function hideUntracked(
   if (made.size === 0) return undefined;
   const status = await git(path, ["ls-files", "--others", "--exclude-standard", "-z"]);
   if (status.type === "failed") return status.because;
-  const seen = status.text.split("\0").filter((file) => made.has(file.split("/").join(sep)));
-  return seen.length === 0
-    ? undefined
-    : excludeFromStatus(repository.commonDirectory, seen.map((file) => excludePattern(file.split("/").join(sep))));
-}
-
-async function exists(path: string): Promise<boolean> {
-  return lstat(path).then(() => true, () => false);
+  const untracked = status.text.split("\0").map((file) => file.split("/").join(sep));
+  const seen = untracked.filter((file) => made.has(file) && !/[\r\n]/.test(file));
+  return excludeFromStatus(repository.commonDirectory, seen.map(excludePattern));
 }

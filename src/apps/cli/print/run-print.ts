@@ -7,6 +7,7 @@ import type { Session } from "../../../runtime/session.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import { loadAgentsOption, refuseBrokenOption } from "../load-agents-option.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
+import { harmless } from "../views/text-width.ts";
 import { type PrintOptions, type PrintRequest, readPrintOptions } from "./print-options.ts";
 import { createPrinter, type Printer } from "./printer.ts";
 import { noPrompt, readMessages, readPrompt } from "./read-input.ts";
@@ -114,5 +115,6 @@ function createPrintRuntime({ host, session }: CommandContext, options: PrintOpt
     ...(session.disallowedTools === undefined ? {} : { disallowedTools: session.disallowedTools }),
     ...(session.trust === true ? { trusted: true } : {}),
     transcripts: options.sessionPersistence ?? true,
+    notice: (text) => host.stderr.write(`retinue: ${harmless(text)}\n`),
   });
 }

@@ -1,0 +1,166 @@
+import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Message, UserMessage } from "../conversation/message.ts";
+import { sessionFiles } from "../journal/session-files.ts";
+import type { LoopPorts } from "../loop/loop-ports.ts";
+import type { Model } from "../model/model.ts";
+import { aliasTable } from "../model/model-aliases.ts";
+import type { ChosenModel } from "../model/select-model.ts";
+import type { ChildPlan } from "../planning/plan-run.ts";
+import type { RunPlan } from "../planning/run-plan.ts";
+import { readEnvironment } from "../settings/environment.ts";
+import { replaceWholeFile } from "../storage/create-whole-file.ts";
+import { createAgentTool } from "../tasks/agent-tool.ts";
+import { metaOf, readChildMeta } from "../tasks/child-meta.ts";
+import { type ChildRecord, createSpawner, type Spawner } from "../tasks/spawner.ts";
+import type { RunLine, TaskManager } from "../tasks/task-manager.ts";
+import { hasEnded } from "../tasks/task-state.ts";
+import { openAgentOutput } from "../tasks/write-agent-output.ts";
+import type { AvailableTool } from "../tools/match-tools.ts";
+import type { Tool } from "../tools/tool.ts";
+import type { ChildPrompt } from "./gather-system-prompt.ts";
+import { openTranscriptFile } from "./open-transcript.ts";
+import type { SessionWorld } from "./session-world.ts";
+
+/** What the children of a session share with it. */
+export interface ChildrenParts {
+  readonly world: SessionWorld;
+  /** Looks at the agents anew, so that a changed file counts at the next start. */
+  readonly look: () => Promise<SessionWorld>;
+  readonly tasks: TaskManager;
+  readonly parent: { readonly plan: RunPlan; readonly model: Model; readonly chosenModel: ChosenModel };
+  readonly messages: () => readonly Message[];
+  readonly tools: readonly Tool[];
+  readonly available: readonly AvailableTool[];
+  readonly prompt: ChildPrompt;
+  readonly ports: (plan: ChildPlan, model: Model, line: RunLine) => LoopPorts;
+  readonly release: (agentId: string) => Promise<void>;
+}
+
+/** The children of a session: the tool that starts them, what they tell their parent, and the wait for the last one. */
+export interface Children {
+  readonly tool: Tool;
+  readonly spawner: Spawner;
+  readonly takeMessages: () => readonly UserMessage[];
+  /** Before the parent ends: waits for children in the background, and gives their news. */
+  readonly beforeEnd: (signal: AbortSignal) => Promise<UserMessage | undefined>;
+}
+
+export function openChildren(parts: ChildrenParts): Children {
+  const { world, tasks, parent } = parts;
+  const options = readEnvironment(world.environment).options;
+  const mail: UserMessage[] = [];
+  const news = createNews();
+  const spawner = createSpawner({
+    tasks,
+    parent: () => ({ plan: parent.plan, messages: parts.messages() }),
+    host: {
+      registry: async () => (await parts.look()).discovered.registry,
+      model: (chosen) => modelOf(chosen, parts),
+      facts: {
+        aliases: aliasTable({ environment: world.environment }),
+        ...(options.subagentModel === undefined ? {} : { subagentModel: options.subagentModel }),
+        subagentModelForced: options.subagentModelForced === true,
+        available: parts.available,
+        trusted: world.trusted,
+        backgroundAllowed: options.backgroundTasksDisabled !== true,
+        parentModel: parent.chosenModel,
+      },
+      systemPrompt: parts.prompt,
+      open: (plan) => openRecord(plan, world),
+      recall: (agentId) => recall(agentId, parent.plan, world),
+      ports: parts.ports,
+      newAgentId: () => `a${randomBytes(8).toString("hex")}`,
+      release: parts.release,
+      notify(message) {
+        mail.push(message);
+        news.ring();
+      },
+    },
+  });
+  return {
+    spawner,
+    tool: createAgentTool({
+      agents: world.discovered.registry.list().map(({ definition }) => definition),
+      background: options.backgroundTasksDisabled !== true,
+      spawn: spawner.spawn,
+    }),
+    takeMessages: () => mail.splice(0),
+    async beforeEnd(signal) {
+      const isBusy = (): boolean => tasks.list().some((task) => task.background && !hasEnded(task));
+      if (mail.length === 0 && isBusy())
+        await news.wait(signal, options.printBackgroundWaitMs ?? usualWaitMs);
+      return mail.shift();
+    },
+  };
+}
+
+/** How long a run waits at its end for children in the background. */
+const usualWaitMs = 600_000;
+
+/** Wakes whoever waits for the next piece of mail. */
+function createNews() {
+  let bell = Promise.withResolvers<void>();
+  return {
+    ring() {
+      bell.resolve();
+      bell = Promise.withResolvers();
+    },
+    async wait(signal: AbortSignal, limitMs: number): Promise<void> {
+      const end = Promise.withResolvers<void>();
+      const release = (): void => end.resolve();
+      const timer = limitMs === 0 ? undefined : setTimeout(release, limitMs);
+      signal.addEventListener("abort", release, { once: true });
+      try {
+        if (!signal.aborted) await Promise.race([bell.promise, end.promise]);
+      } finally {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", release);
+      }
+    },
+  };
+}
+
+/** A program's own model serves its children too, unless they name another. */
+async function modelOf(chosen: ChosenModel, { world, parent }: ChildrenParts): Promise<Model> {
+  const isParents = chosen.id === parent.chosenModel.id && chosen.provider === parent.chosenModel.provider;
+  return isParents || world.model !== undefined ? parent.model : world.models.model(chosen);
+}
+
+async function openRecord(plan: ChildPlan, world: SessionWorld): Promise<ChildRecord> {
+  const files = sessionFiles(world.discovered.paths.transcripts, plan.sessionId);
+  const own = files.agent(plan.agent.id);
+  const outputFile = join(files.directory, "tasks", `${plan.agent.id}.output`);
+  const transcript = await openTranscriptFile({
+    file: own.transcript,
+    isKept: world.keepsTranscripts,
+    isResumed: plan.task.resumed,
+    ids: world.ids,
+    now: () => world.today().getTime(),
+    facts: () => ({
+      sessionId: plan.sessionId,
+      cwd: plan.directory,
+      entrypoint: world.entrypoint,
+      agentId: plan.agent.id,
+      permissionMode: plan.policy.mode,
+    }),
+  });
+  if (!world.keepsTranscripts) return { ...transcript, outputFile };
+  replaceWholeFile(own.meta, `${JSON.stringify(metaOf(plan))}\n`);
+  const output = openAgentOutput(outputFile);
+  return {
+    ...transcript,
+    outputFile,
+    record(event) {
+      transcript.record(event);
+      output.record(event);
+    },
+  };
+}
+
+async function recall(agentId: string, plan: RunPlan, world: SessionWorld) {
+  const { meta } = sessionFiles(world.discovered.paths.transcripts, plan.sessionId).agent(agentId);
+  const text = await readFile(meta, "utf8").catch(() => undefined);
+  return text === undefined ? undefined : readChildMeta(text);
+}
