@@ -59,6 +59,7 @@ export {
 export { Fault, type FaultOptions, isFault } from "./foundation/fault.ts";
 export type { DocumentPath, Finding, Locate, Place, Problem, Severity } from "./foundation/problem.ts";
 export type { HookHandler, HookHandlerType, HookRule } from "./hooks/hook-config.ts";
+export type { HookFunction } from "./hooks/run-one-hook.ts";
 export type { Model, ModelFacts, ModelRequest, ServerTool, ToolSpecification } from "./model/model.ts";
 export type { AliasTable, AliasTarget } from "./model/model-aliases.ts";
 export { ModelFault, type ModelFaultCode, type ModelFaultOptions } from "./model/model-fault.ts";

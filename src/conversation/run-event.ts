@@ -40,6 +40,8 @@ export interface RunEnding {
   /** The final text, or what there is of it. */
   readonly text: string;
   readonly totals: RunTotals;
+  /** The sums with those of all child agents that have ended; absent where there were none. */
+  readonly tree?: RunTotals;
   readonly denials: readonly PermissionDenial[];
   /** What went wrong, as one sentence, when the status is failed. */
   readonly error?: string;

@@ -19,6 +19,7 @@ export function refuseAgentName(name: string): NameRefusal | undefined {
   if (/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/.test(name)) {
     return { code: "name-unsafe", because: "it holds a control or invisible character" };
   }
+  if (/^__.*__$/.test(name)) return { code: "name-unsafe", because: "such names mean something to programs" };
   if (isPathLike(name)) return { code: "name-unsafe", because: "it could lead out of a directory" };
   if (name.includes(":")) {
     return { code: "name-reserved-char", because: "`:` is reserved for the `plugin:name` form" };

@@ -44,12 +44,11 @@ function chooseFields(
   findings: Finding[],
 ): ReadonlyMap<DefinitionKey, readonly FrontmatterField[]> {
   const chosen = new Map<DefinitionKey, readonly FrontmatterField[]>();
-  for (const field of fields.values()) {
-    const meaning = meaningOfKey(field.key);
+  const meanings = [...fields.values()].map((field) => ({ field, meaning: meaningOfKey(field.key) }));
+  for (const { field, meaning } of meanings) {
     if (meaning.type === "known") chosen.set(meaning.key, [field]);
   }
-  for (const field of fields.values()) {
-    const meaning = meaningOfKey(field.key);
+  for (const { field, meaning } of meanings) {
     if (meaning.type === "unknown") findings.push(unknownKey(field.key, meaning.nearest));
     if (meaning.type !== "misspelt") continue;
     const before = chosen.get(meaning.key) ?? [];

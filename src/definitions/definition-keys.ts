@@ -50,10 +50,17 @@ export type KeyMeaning =
 export function meaningOfKey(written: string): KeyMeaning {
   const exact = canonical.get(written);
   if (exact !== undefined) return { type: "known", key: exact };
-  const misspelt = spellings.get(bareKey(written)) ?? nearestName(written, restrictingKeys, 1);
-  if (misspelt !== undefined) return { type: "misspelt", key: misspelt as DefinitionKey };
-  const nearest = nearestName(written, definitionKeys);
-  return nearest === undefined ? { type: "unknown" } : { type: "unknown", nearest: nearest as DefinitionKey };
+  const misspelt = spellings.get(bareKey(written));
+  if (misspelt !== undefined) return { type: "misspelt", key: misspelt };
+  // nearestName gives back one of the names it was given.
+  const nearest = nearestName(written, definitionKeys) as DefinitionKey | undefined;
+  if (nearest === undefined) return { type: "unknown" };
+  const isOneSlip = restrictingKeys.has(nearest) && nearestName(written, [nearest], 1) !== undefined;
+  return isOneSlip ? { type: "misspelt", key: nearest } : { type: "unknown", nearest };
+}
+
+export function isDefinitionKey(key: string): key is DefinitionKey {
+  return canonical.has(key);
 }
 
 const canonical: ReadonlyMap<string, DefinitionKey> = new Map(definitionKeys.map((key) => [key, key]));

@@ -1,5 +1,5 @@
 import type { Place } from "../foundation/problem.ts";
-import { meaningOfKey, proseKeys, restrictingKeys } from "./definition-keys.ts";
+import { isDefinitionKey, meaningOfKey, proseKeys, restrictingKeys } from "./definition-keys.ts";
 
 /** One top-level key of a frontmatter with all lines that belong to it. */
 export interface FrontmatterEntry {
@@ -29,10 +29,11 @@ const dialogueWord =
 export function splitEntriesByKey(lines: readonly string[]): EntriesReading {
   const entries: { key: string; head: string; below: string[]; index: number }[] = [];
   const stray: number[] = [];
+  const atMargin = new Set(lines.map((line) => /^\w+(?=:)/.exec(line)?.[0]));
   let openQuote: string | undefined;
   for (const [index, line] of lines.entries()) {
     const current = entries.at(-1);
-    const start = startOfEntry(line, current?.key, openQuote) ?? startOfSlippedEntry(line, current);
+    const start = startOfEntry(line, current?.key, openQuote) ?? startOfSlippedEntry(line, current, atMargin);
     if (start !== undefined) {
       entries.push({ ...start, below: [], index });
       openQuote = /^(["'])(?!.*\1$)/.exec(start.head)?.[1];
@@ -62,18 +63,21 @@ function startOfEntry(
   return openQuote === undefined && looksLikeField(key) ? start : undefined;
 }
 
-/** A key that slipped to the right by a few blanks: the first one, or a limit that would drown in the text above it. */
+/**
+ * A key that slipped to the right by a few blanks: the first one, or a limit that would drown in the text above it and
+ * stands nowhere else.
+ */
 function startOfSlippedEntry(
   line: string,
   current: Pick<FrontmatterEntry, "key" | "head"> | undefined,
+  atMargin: ReadonlySet<string | undefined>,
 ): { key: string; head: string } | undefined {
-  if (!/^ {1,3}[A-Za-z]/.test(line)) return undefined;
+  const key = /^ {1,3}(\w+):/.exec(line)?.[1];
+  if (key === undefined || !isDefinitionKey(key) || atMargin.has(key)) return undefined;
   const start = startOfEntry(line.trimStart(), undefined);
-  const meaning = start === undefined ? undefined : meaningOfKey(start.key);
-  if (start === undefined || meaning?.type !== "known") return undefined;
   if (current === undefined) return start;
   const isPlainProse = isProse(current.key) && /^[^|>"'[{]/.test(current.head);
-  return isPlainProse && restrictingKeys.has(meaning.key) ? start : undefined;
+  return isPlainProse && restrictingKeys.has(key) ? start : undefined;
 }
 
 function isProse(key: string): boolean {

@@ -200,8 +200,21 @@ describe("[DEF-4] names", () => {
     expect(parse("name: 007\ndescription: d").definition?.name).toBe("007");
   });
 
-  test("a title with a slash cannot have a memory directory", () => {
-    expect(parse("name: UI/UX Designer\ndescription: d\nmemory: user").definition).toBeUndefined();
+  test("where the name becomes a directory, only the advised form is taken", () => {
+    for (const name of [
+      "UI/UX Designer",
+      "Reviewer",
+      "a b",
+      "__proto__",
+      "ünsafe",
+      "a_b",
+      ".a",
+      "a.",
+      "CON",
+    ]) {
+      expect(parse(`name: ${name}\ndescription: d\nmemory: user`).definition, name).toBeUndefined();
+    }
+    expect(parse("name: code-reviewer\ndescription: d\nmemory: user").definition).toBeDefined();
   });
 });
 

@@ -105,6 +105,14 @@ describe("[SCP-5] deny rules", () => {
     expect(deny(pattern).find("p:a")).toMatchObject({ type: "denied" });
   });
 
+  test("an agent in a sub-folder of a plugin is called and denied without the folder too", () => {
+    const deep = agent("a", "plugin", { plugin: "p" });
+    const definitions = [{ ...deep, source: { ...deep.source, id: "p:sub:a" } }];
+    expect(createRegistry({ definitions }).find("p:a")).toMatchObject({ agent: { id: "p:sub:a" } });
+    const denials = [{ pattern: "p:a", rule: "Agent(p:a)" }];
+    expect(createRegistry({ definitions, denials }).find("p:sub:a")).toMatchObject({ type: "denied" });
+  });
+
   test("others stay", () => {
     expect(deny("code").find("code-review")).toMatchObject({ type: "found" });
     expect(deny("*x*").list()).toHaveLength(2);

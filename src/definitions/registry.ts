@@ -90,7 +90,9 @@ function lookUp(
     agents.get(name) ??
     onlyOne(sorted.filter((candidate) => candidate.definition.name === name)) ??
     onlyOne(sorted.filter((candidate) => bare(candidate.id) === bare(name))) ??
-    onlyOne(sorted.filter(({ definition }) => looseNames(definition).some((each) => bare(each) === bare(name))));
+    onlyOne(
+      sorted.filter(({ definition }) => looseNames(definition).some((each) => bare(each) === bare(name))),
+    );
   if (agent === undefined) {
     const available = sorted.filter((candidate) => candidate.deniedBy === undefined).map(({ id }) => id);
     const nearest = nearestName(name, available);

@@ -41,6 +41,14 @@ describe("[DEF-6] a limit is never read wider than it was written", () => {
     );
   });
 
+  test("an indented limit in a text is a part of it where the limit itself stands at the margin", () => {
+    const text = "---\nname: a\ndescription: Explains fields:\n  tools: what it has\ntools: Read\n---\n";
+    expect(parseAgentDefinition(text).definition).toMatchObject({
+      tools: ["Read"],
+      description: "Explains fields:\ntools: what it has",
+    });
+  });
+
   test("hooks that stand twice all run", () => {
     const hooks = (command: string) => `hooks:\n  Stop:\n    - command: ${command}`;
     const { definition } = parse(`${hooks("one")}\n${hooks("two")}`);

@@ -75,7 +75,7 @@ export interface HookRunner extends AsyncDisposable {
 }
 
 /** The agent id that hooks of the main agent's own definition carry. */
-export const mainAgentId = "main";
+const mainAgentId = "main";
 
 export function createHookRunner(options: HookRunnerOptions): HookRunner {
   const end = new AbortController();

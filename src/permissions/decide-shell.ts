@@ -35,7 +35,8 @@ export function grantShell(
     grantUnit(unit, shell.units[at]?.paths ?? [], { ...context, exact }),
   );
   const open =
-    grants.find((grant) => grant.type === "open") ?? openRedirect(shell.redirects, grants, context);
+    grants.find((grant) => grant.type === "open") ??
+    openRedirect(shell.redirects, grants, { ...context, exact });
   if (open !== undefined) return open;
   return (
     grants.find((grant) => grant.type === "granted" && grant.rule !== undefined) ?? grants[0] ?? onlyRedirects
@@ -108,7 +109,8 @@ function openRedirect(
   context: Context,
 ): ShellGrant | undefined {
   const byRules = grants.every((grant) => grant.type === "granted" && grant.rule !== undefined);
-  const by = (path: PathFact) => (path.use === "read" && byRules ? "granted" : "redirect");
+  const by = (path: PathFact): Occasion =>
+    context.exact !== undefined || (path.use === "read" && byRules) ? "granted" : "redirect";
   const refused = redirects.find((path) => !mayTouch(path, context, by(path)));
   return refused === undefined
     ? undefined

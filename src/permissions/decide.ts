@@ -12,8 +12,7 @@ import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
 import { isInMemory, refuseByScopes } from "./tool-scope.ts";
 
 export type { PermissionRequest } from "./call-facts.ts";
-export { isInside } from "./containment.ts";
-export type { PermissionPolicy, PolicyRule, ToolScope, ToolScopes } from "./permission-policy.ts";
+export type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
 
 export interface Decision {
   readonly type: "allow" | "deny" | "ask";

@@ -61,17 +61,19 @@ async function gather(
   input: Fields,
   { world, analyse = analyseShell }: GatherOptions & { readonly world: PathWorld },
 ): Promise<CallFacts> {
-  const [paths, home] = await Promise.all([gatherPaths(call, input, world), findRealLocation(world.home)]);
-  const otherHomes = home === undefined || home === world.home ? [] : [home];
+  const [paths, home, shell] = await Promise.all([
+    gatherPaths(call, input, world),
+    findRealLocation(world.home),
+    call.tool === "Bash"
+      ? analyse(String(input["command"])).then((analysis) => gatherShellFacts(analysis, world))
+      : undefined,
+  ]);
   const common: CallFacts = {
     paths,
-    otherHomes,
+    otherHomes: home === undefined || home === world.home ? [] : [home],
     ...(call.agentType === undefined ? {} : { agentType: call.agentType }),
   };
-  if (call.tool === "Bash") {
-    const analysis = await analyse(String(input["command"]));
-    return { ...common, shell: await gatherShellFacts(analysis, world) };
-  }
+  if (shell !== undefined) return { ...common, shell };
   if (call.tool === "WebFetch") {
     const web = readWebTarget(input["url"], call.addresses);
     return web.type === "invalid" ? { ...common, invalid: web.because, web } : { ...common, web };

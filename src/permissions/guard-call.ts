@@ -2,6 +2,7 @@ import { type CallFacts, factsOf, type PathFact, type PermissionRequest } from "
 import { criticalityOf } from "./critical-paths.ts";
 import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
 import { protectionOf } from "./protected-paths.ts";
+import type { ShellUnit } from "./shell-analysis.ts";
 
 /** Why a call is asked about in every mode, also where permissions are bypassed. */
 export function alwaysAsks(request: PermissionRequest, policy: PermissionPolicy): string | undefined {
@@ -57,15 +58,24 @@ function hiddenFromRules(facts: CallFacts, policy: PermissionPolicy): string | u
   if (facts.shell === undefined) return undefined;
   const { analysis } = facts.shell;
   const rules = [...policy.deny, ...policy.ask];
-  const unclear = analysis.opaque ?? analysis.units.find(({ grantText }) => grantText === undefined)?.because;
-  const hidesCommand =
-    analysis.opaque !== undefined || analysis.units.some(({ grantText }) => grantText === undefined);
+  const unclear = analysis.units.find((unit) => unit.grantText === undefined || readsItsProgram(unit));
+  const hidesCommand = analysis.opaque !== undefined || unclear !== undefined;
+  const why = analysis.opaque ?? unclear?.because ?? "a shell runs what it is sent";
   if (hidesCommand && rules.some(isScoped))
-    return `the command is not fully understood (${unclear ?? "its parts are not known"}), and rules forbid some`;
+    return `the command is not fully understood (${why}), and rules forbid some`;
   const guessed = touchedPaths(facts).find(({ unknown }) => unknown !== undefined);
   if (guessed !== undefined && rules.some(isAboutPaths))
     return `it is not known which file the command uses (${guessed.unknown}), and rules forbid some`;
   return undefined;
+}
+
+/** A shell without a script or text of its own takes its commands from what is sent to it. */
+function readsItsProgram({ words: [program, ...rest] }: ShellUnit): boolean {
+  const name = program?.text.slice(program.text.lastIndexOf("/") + 1) ?? "";
+  if (!/^(?:ba|da|z|k|mk|a|fi|c|tc)?sh$/.test(name)) return false;
+  return (
+    rest.every(({ text }) => /^[-+]/.test(text)) && !rest.some(({ text }) => /^-\w*c|^--version$/.test(text))
+  );
 }
 
 function isScoped({ rule }: PolicyRule): boolean {

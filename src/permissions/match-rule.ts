@@ -1,6 +1,6 @@
 import { matchesPattern } from "../foundation/match-pattern.ts";
 import { factsOf, type PathFact, type PermissionRequest, type ShellFacts } from "./call-facts.ts";
-import { grantsUnit, restrictsUnit, saysWholeCall } from "./match-command.ts";
+import { grantsUnit, matchesText, restrictsUnit, saysWholeCall } from "./match-command.ts";
 import { isMcpTool, readMcpName } from "./mcp-identity.ts";
 import type { RuleSpecifier } from "./parse-rule.ts";
 import { coversPath } from "./path-pattern.ts";
@@ -147,7 +147,9 @@ function matchesShell(
     if (analysis.opaque !== undefined || analysis.units.length === 0) return false;
     return saysWholeCall(specifier, analysis) || analysis.units.every((unit) => grantsUnit(specifier, unit));
   }
-  if (saysWholeCall(specifier, analysis)) return true;
+  // A rule with an operator in it, such as `curl * | sh`, speaks of the line and not of one command.
+  const isAboutLine = /[|;&]/.test(specifier.text) && matchesText(specifier, analysis.exactText);
+  if (isAboutLine || saysWholeCall(specifier, analysis)) return true;
   const spellings = foldsCase(policy)
     ? (text: string) => [text, withPlainProgram(text)]
     : (text: string) => [text];

@@ -126,6 +126,13 @@ describe("rules [PRM-8]", () => {
   });
 });
 
+describe("several patterns in one rule", () => {
+  it.each(["deny", "ask"] as const)("are refused under %s, where they would match no command", (list) => {
+    expect(parseRule("Bash(rm:*, sudo:*)", { list })).toMatchObject({ type: "invalid" });
+    expect(parseRule("Bash(rm:*)", { list })).toMatchObject({ type: "rule" });
+  });
+});
+
 describe("rules in files", () => {
   it.each([
     [{ tool: "Task", args: "worker" }, "Task(worker)"],

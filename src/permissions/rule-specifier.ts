@@ -38,10 +38,10 @@ function isEverything({ canonicalTool, list }: SpecifierInput, text: string): bo
   return text === "**" && specifierKind(canonicalTool) === "path" && (list === "deny" || list === "ask");
 }
 
-function readByKind({ tool, canonicalTool }: SpecifierInput, text: string): SpecifierReading {
+function readByKind({ tool, canonicalTool, list }: SpecifierInput, text: string): SpecifierReading {
   switch (specifierKind(canonicalTool)) {
     case "command":
-      return readCommand(tool, text);
+      return readCommand(tool, text, list === "deny" || list === "ask");
     case "path":
       return readPath(text);
     case "web":
@@ -55,7 +55,11 @@ function readByKind({ tool, canonicalTool }: SpecifierInput, text: string): Spec
   }
 }
 
-function readCommand(tool: string, written: string): SpecifierReading {
+function readCommand(tool: string, written: string, restricts: boolean): SpecifierReading {
+  if (restricts && /:\*\s*,/.test(written)) {
+    const advice = `Write one rule for each, as in "${tool}(rm:*)", "${tool}(sudo:*)".`;
+    return rejected(`in ${shown(`${tool}(${written})`)} several patterns stand in one rule`, advice);
+  }
   const text = written.endsWith(":*") ? `${written.slice(0, -2).trimEnd()} *` : written;
   if (text.trim() === "*")
     return rejected("no command stands before the star", `Write ${tool} for every command.`);

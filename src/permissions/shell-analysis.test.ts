@@ -25,7 +25,7 @@ describe("[PRM-9] every command that could run is found", () => {
     ["[[ $(a) == `b` ]] || c", ["a", "b", "c"]],
     ["echo $(a) `b` <(c) >(d)", ["a", "b", "c", "d", "echo $(a) `b` <(c) >(d)"]],
     ["echo `echo \\`a\\``", ["a", "echo `a`", "echo `echo \\`a\\``"]],
-    ['echo "${x:-$(a)}"', ["a", "echo ${x:-$(a)}"]],
+    [`echo "\${x:-$(a)}"`, ["a", `echo \${x:-$(a)}`]],
     ["x=$(a)", ["a", "x=$(a)"]],
     ["x=(1 $(a))", ["a", "x=(1 $(a))"]],
     ["x[$(a)]=1", ["a", "x[$(a)]=1"]],
@@ -50,16 +50,17 @@ describe("[PRM-9] what is not fully understood is opaque", () => {
     ["$x a", "which program runs is only known when it runs"],
     ["l? a", "which program runs is only known when it runs"],
     ['eval "$x"', "the text that eval runs is only known when it runs"],
-    ["echo ${x@P}", "an expansion evaluates the text of a variable"],
-    ["echo ${!x}", "an indirect expansion names its variable when it runs"],
-    ["echo ${x:=y}", "an expansion sets a variable"],
-    ["echo ${x:y[0]}", "the place of a substring is evaluated"],
-    ["echo ${a[i]}", "an array subscript is evaluated"],
+    [`echo \${x@P}`, "an expansion evaluates the text of a variable"],
+    [`echo \${!x}`, "an indirect expansion names its variable when it runs"],
+    [`echo \${x:=y}`, "an expansion sets a variable"],
+    [`echo \${x:y[0]}`, "the place of a substring is evaluated"],
+    [`echo \${a[i]}`, "an array subscript is evaluated"],
     ["((a[0]))", "an array subscript is evaluated"],
     ["echo $(($(a)))", "arithmetic evaluates what a command prints"],
-    ["x='a[$(b)]'; echo $((x))", "arithmetic evaluates the text of the variable x"],
-    ["x='a[$(b)]'; [[ $x -eq 1 ]]", "arithmetic evaluates the text of the variable x"],
+    ["x='a[$(b)]'; echo $((x))", "the text of the variable x is evaluated"],
+    ["x='a[$(b)]'; [[ $x -eq 1 ]]", "the text of the variable x is evaluated"],
     ["[[ -v 'x[$(a)]' ]]", "the test evaluates a variable's name"],
+    ["x='-v a[$(b)]'; [ $x ]", "the text of the variable x is evaluated"],
     ["f() { ls; }", "it defines a function"],
     ["cat < /dev/tcp/example.org/80", "a redirection opens a network connection"],
     ["HOME=/tmp; cat ~/x", "it changes HOME, which paths depend on"],
@@ -81,7 +82,7 @@ describe("[PRM-9] what is not fully understood is opaque", () => {
     "git commit -m '✨ add feature 🚀 👩‍💻 ❤️'",
     "echo 'a\u00a0b'",
     "i=0; while true; do i=$((i+1)); [[ $i -gt 3 ]] && break; done",
-    "echo ${x%.ts} ${#x} ${x:0:3} ${x:-y} ${a[@]}",
+    `echo \${x%.ts} \${#x} \${x:0:3} \${x:-y} \${a[@]}`,
     "sh -c 'ls; cat x'",
   ])("not so: %s", async (command) => {
     expect((await analyseShell(command)).opaque).toBeUndefined();
@@ -124,8 +125,8 @@ describe("[PRM-9] redirections are paths that are read or written", () => {
     ["if cd d; then a > x; else a > y; fi", ["write d x", "write  y"]],
   ])("%s", async (command, paths) => {
     const { redirects } = await analyseShell(command);
-    const shown = redirects.map(({ use, directory, path, literal }) =>
-      `${use} ${directory} ${path}${literal ? "" : " ?"}`,
+    const shown = redirects.map(
+      ({ use, directory, path, literal }) => `${use} ${directory} ${path}${literal ? "" : " ?"}`,
     );
     expect([...new Set(shown)].sort()).toEqual([...new Set(paths)].sort());
   });
@@ -146,19 +147,34 @@ describe("[PRM-9] variables before a command", () => {
     expect(unit?.restrictTexts).toContain("npm test");
   });
 
-  it.each(["PATH=.; ls", "IFS=x", "export GIT_PAGER=x", "declare -x LD_PRELOAD=x", "read PATH", "PS4='$(a)'"])(
-    "%s is never granted",
-    async (command) => {
-      const [unit] = (await analyseShell(command)).units;
-      expect(unit).toMatchObject({ readOnly: false });
-      expect(unit?.grantText).toBeUndefined();
-      expect(unit?.because).toContain("changes what commands do");
-    },
-  );
+  it.each([
+    "PATH=.; ls",
+    "IFS=x",
+    "export GIT_PAGER=x",
+    "declare -x LD_PRELOAD=x",
+    "read PATH",
+    "PS4='$(a)'",
+  ])("%s is never granted", async (command) => {
+    const [unit] = (await analyseShell(command)).units;
+    expect(unit).toMatchObject({ readOnly: false });
+    expect(unit?.grantText).toBeUndefined();
+    expect(unit?.because).toContain("changes what commands do");
+  });
 });
 
 describe("[PRM-9] any text at all", () => {
-  const signs = fc.constantFrom(..."'\"$(){}[]`;&|<>\\\n #!*?~=-@%:/.", "ls", "$((", "<<E\n", "\nE\n", "for x in ", "do ", "done", "${x:", "𝒳");
+  const signs = fc.constantFrom(
+    ..."'\"$(){}[]`;&|<>\\\n #!*?~=-@%:/.",
+    "ls",
+    "$((",
+    "<<E\n",
+    "\nE\n",
+    "for x in ",
+    "do ",
+    "done",
+    `\${x:`,
+    "𝒳",
+  );
   const text = fc.array(signs, { maxLength: 60 }).map((parts) => parts.join(""));
 
   it("never throws, and is the same twice", async () => {
@@ -182,13 +198,26 @@ describe("[PRM-9] any text at all", () => {
       "`".repeat(5_000),
       "cd a; ".repeat(2_000),
     ];
-    const sizes = await Promise.all(hostile.map(async (command) => (await analyseShell(command)).units.length));
+    const sizes = await Promise.all(
+      hostile.map(async (command) => (await analyseShell(command)).units.length),
+    );
     expect(sizes.every((size) => size <= 10_001)).toBe(true);
   }, 10_000);
 });
 
 describe("[PRM-9] a composition has the commands of its parts", () => {
-  const part = fc.constantFrom("ls -l", "rm x", "cd d", "git push", "A=1 b", "sudo c", "cat <x", "echo $(d)", "sh -c 'e; f'", "if g; then h; fi");
+  const part = fc.constantFrom(
+    "ls -l",
+    "rm x",
+    "cd d",
+    "git push",
+    "A=1 b",
+    "sudo c",
+    "cat <x",
+    "echo $(d)",
+    "sh -c 'e; f'",
+    "if g; then h; fi",
+  );
   const joined = fc.constantFrom<(a: string, b: string) => string>(
     (a, b) => `${a}; ${b}`,
     (a, b) => `${a} && ${b}`,

@@ -1,6 +1,6 @@
 import type { ShellAnalysis } from "./shell-types.ts";
 
-export type { PathOperand, ShellAnalysis, ShellUnit, ShellWord } from "./shell-types.ts";
+export type { PathOperand, ShellAnalysis, ShellUnit } from "./shell-types.ts";
 
 /** Understands a Bash command by its grammar, which is loaded at the first call; never throws. */
 export async function analyseShell(command: string): Promise<ShellAnalysis> {

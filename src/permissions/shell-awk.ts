@@ -49,7 +49,11 @@ function programRisk(program: string): string | undefined {
     token.lastIndex = at;
     const text = token.exec(program)?.[0] ?? "";
     at += text.length;
-    if (/^(?:\s|\\\n|#)/.test(text)) continue;
+    if (/^(?:\s|\\\n|#)/.test(text)) {
+      // A statement ends with its line, and a pattern may begin the next.
+      if (/^\s*\n/.test(text)) previous = ";";
+      continue;
+    }
     if (text === "/" && isRegexAfter(previous)) {
       regex.lastIndex = at - 1;
       const found = regex.exec(program)?.[0];
@@ -59,7 +63,8 @@ function programRisk(program: string): string | undefined {
       previous = "/…/";
       continue;
     }
-    if (text === "/" && /^[+-]$/.test(previous)) return strange;
+    // A pattern or a division: they differ in where texts and comments begin.
+    if (text === "/" && /^[-+)]$/.test(previous) && /["#]/.test(program.slice(at))) return strange;
     if (text === '"' || text === "'" || text === "@" || text === "\\") return strange;
     if (acting.has(text)) return `${text} of awk executes, or reads other files`;
     if (text === "|" || text === ">>") return "the program of awk writes or executes";

@@ -102,12 +102,28 @@ function judgePrintf(words: readonly Word[]): Judgement {
 const binary = /^(?:==?|!=|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef))$/;
 const unary = /^-[a-hknoprstuwxzGLNOS]$/;
 
+const variable = /^"?\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))"?$/;
+
 /** `-v` and `-R` evaluate their argument; words that are not known could become them. */
 function judgeTest(words: readonly Word[]): Judgement {
-  const rest = words[0]?.text === "!" && words[0].literal ? words.slice(1) : words;
+  const rest = withoutNegation(words);
   const evaluating = rest.some(({ text, literal }) => literal && /^-[vR]$/.test(text));
-  const known = rest.every(({ loose }) => !loose) || isOneTest(rest);
+  const known = isOneTest(rest) || rest.every(({ loose, source }) => !loose || variable.test(source));
   return judgement(true, [], [evaluating || !known ? "the test may evaluate a variable" : undefined]);
+}
+
+/** Variables that could bring such an operator into a test, if the command itself gave them a text. */
+export function evaluatedByTest(words: readonly Word[]): readonly string[] {
+  const rest = withoutNegation(words[0]?.text === "[" ? words.slice(1, -1) : words.slice(1));
+  if (isOneTest(rest)) return [];
+  return rest.flatMap(({ source }) => {
+    const found = variable.exec(source);
+    return found === null ? [] : [found[1] ?? found[2] ?? ""];
+  });
+}
+
+function withoutNegation(words: readonly Word[]): readonly Word[] {
+  return words[0]?.text === "!" && words[0].literal ? words.slice(1) : words;
 }
 
 function isOneTest(words: readonly Word[]): boolean {

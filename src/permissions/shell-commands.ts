@@ -36,6 +36,11 @@ const judges: ReadonlyMap<string, JudgeCommand> = new Map<string, JudgeCommand>(
   ["dd", judgeDd],
 ]);
 
+/** Asks a program only for its version or its help. */
+function isQuestion(words: readonly Word[]): boolean {
+  return words.length === 2 && words[1]?.literal === true && /^--(?:version|help)$/.test(words[1].text);
+}
+
 function judgeDd(words: readonly Word[]): Judgement {
   const files = (prefix: string): Word[] =>
     words
@@ -56,6 +61,7 @@ const interpreter =
 function judgeInterpreter(words: readonly Word[]): Judgement | undefined {
   const name = words[0]?.text ?? "";
   if (!interpreter.test(name)) return undefined;
+  if (isQuestion(words)) return judgement(true, []);
   return {
     readOnly: false,
     exactOnly: `${name} runs any program it is given`,

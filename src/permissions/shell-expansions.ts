@@ -48,6 +48,7 @@ function visitPart(walk: Walk, part: SyntaxNode, scene: Scene): void {
       return;
     case "CommandExpansion":
     case "ProcessSubstitution":
+      if (part.text.startsWith("$((")) markOpaque(walk, "arithmetic and a substitution look alike");
       if (part.script === undefined) markOpaque(walk, "a substitution cannot be read");
       else walk.walkScript(walk, part.script, scene);
       return;
@@ -86,16 +87,16 @@ function checkParameter(walk: Walk, part: ParameterExpansionPart): void {
   }
 }
 
+const plainOperand = /^\s*(?:\d[\w#]*|[A-Za-z_]\w*|\$[A-Za-z_]\w*|\$\{#?[A-Za-z_]\w*\}|\$[?#])?\s*$/;
+
 /** Bash evaluates the values of variables in arithmetic again, subscripts and commands in them too. */
 export function visitArithmetic(walk: Walk, node: SyntaxNode, scene: Scene): void {
   switch (node.type) {
     case "ArithmeticWord": {
       if (node.value.includes("[")) markOpaque(walk, "an array subscript is evaluated");
-      if (/\$[\d@*{]/.test(node.value) && !/^\$\{\w+\}$/.test(node.value))
-        markOpaque(walk, "an arithmetic expression evaluates an expansion");
+      else if (!plainOperand.test(node.value)) markOpaque(walk, "an arithmetic expression holds text");
       for (const [name] of node.value.matchAll(/[A-Za-z_]\w*/g)) walk.evaluated.add(name);
       for (const part of node.parts ?? []) {
-        if (part.type === "CommandExpansion") markOpaque(walk, "arithmetic evaluates what a command prints");
         visitPart(walk, part, scene);
       }
       return;

@@ -32,9 +32,13 @@ const diffOptions =
 const transport =
   "upload-pack:! receive-pack:! exec:! o: server-option: depth: j: jobs: recurse-submodules? ";
 
-/** The files of `git diff --no-index` are any files. */
-const looseFiles = ({ options, operands }: ScannedWords): readonly Word[] =>
-  options.some(({ name }) => name === "no-index") ? operands : [];
+/** What is shown may be the contents of a file: `git diff` takes any two, `REV:path` one of the past. */
+const shown = ({ operands }: ScannedWords): readonly Word[] =>
+  operands.flatMap((word) => {
+    const colon = word.text.indexOf(":");
+    const past = word.text.slice(colon + 1);
+    return colon > 0 && past !== "" ? [word, { ...word, text: past, path: past }] : [word];
+  });
 /** `ext::command` is an address that starts a program. */
 const address = ({ operands }: ScannedWords): string | undefined =>
   operands.some(({ text, literal }) => !literal || /^[\w+-]+::|^-/.test(text))
@@ -45,9 +49,8 @@ const first =
   ({ operands }: ScannedWords): boolean =>
     names.includes(operands[0]?.text ?? "");
 const lists = ({ options, operands }: ScannedWords): boolean =>
-  operands.length === 0
-    ? !options.some(({ name }) => changing.has(name))
-    : options.some(({ name }) => name === "list" || name === "l");
+  !options.some(({ name }) => changing.has(name)) &&
+  (operands.length === 0 || options.some(({ name }) => name === "list" || name === "l"));
 const changing = new Set(
   "d D m M c C u f delete move copy force edit-description set-upstream-to unset-upstream create-reflog track".split(
     " ",
@@ -56,8 +59,8 @@ const changing = new Set(
 const risky = (reason: string) => (): string => reason;
 
 const plainReaders =
-  "status rev-parse ls-files ls-tree merge-base name-rev rev-list show-ref for-each-ref count-objects check-ignore " +
-  "check-attr cherry describe version var";
+  "status rev-parse ls-files ls-tree merge-base name-rev show-ref for-each-ref count-objects check-ignore " +
+  "check-attr describe version var";
 
 const commands: ReadonlyMap<string, GitCommand> = new Map<string, GitCommand>([
   ...plainReaders.split(" ").map((name): [string, GitCommand] => [name, command("", { readOnly: always })]),
@@ -70,21 +73,26 @@ const commands: ReadonlyMap<string, GitCommand> = new Map<string, GitCommand>([
     "diff-index",
     "diff-files",
     "range-diff",
+    "rev-list",
+    "cherry",
     "shortlog",
-  ].map((name): [string, GitCommand] => [
-    name,
-    command(diffOptions, { readOnly: always, reads: looseFiles }),
-  ]),
-  ["blame", command("contents:< S:< L: ignore-revs-file:< ignore-rev: date:", { readOnly: always })],
-  ["annotate", command("contents:< S:<", { readOnly: always })],
+  ].map((name): [string, GitCommand] => [name, command(diffOptions, { readOnly: always, reads: shown })]),
+  [
+    "blame",
+    command(`${diffOptions}contents:< ignore-revs-file:< ignore-rev: date:`, {
+      readOnly: always,
+      reads: shown,
+    }),
+  ],
+  ["annotate", command(`${diffOptions}contents:<`, { readOnly: always, reads: shown })],
   [
     "grep",
     command("O?! open-files-in-pager?! f:< e: A: B: C: m: max-depth: threads: no-index ext-grep!", {
       readOnly: always,
-      reads: looseFiles,
+      reads: shown,
     }),
   ],
-  ["cat-file", command("textconv! filters! batch? path:", { readOnly: always })],
+  ["cat-file", command("textconv! filters! batch? path:", { readOnly: always, reads: shown })],
   [
     "branch",
     command(
@@ -196,7 +204,7 @@ const commands: ReadonlyMap<string, GitCommand> = new Map<string, GitCommand>([
   ["add", command("pathspec-from-file:< chmod:")],
   ["checkout", command("b: B: pathspec-from-file:<")],
   ["hash-object", command("t: path: stdin-paths w", { reads: ({ operands }) => operands })],
-  ["fast-export", command("export-marks:> import-marks:<")],
+  ["fast-export", command(`${diffOptions}export-marks:> import-marks:<`)],
   ["fast-import", command("export-marks:> export-pack-edges:>")],
   ["checkout-index", command("prefix:>")],
   ["send-email", command("", { caution: risky("git send-email starts programs") })],

@@ -51,7 +51,6 @@ function textReason(command: string): string | undefined {
 }
 
 function evaluatedReason({ evaluated, texts }: Walk): string | undefined {
-  for (const name of evaluated)
-    if (texts.has(name)) return `arithmetic evaluates the text of the variable ${name}`;
+  for (const name of evaluated) if (texts.has(name)) return `the text of the variable ${name} is evaluated`;
   return undefined;
 }

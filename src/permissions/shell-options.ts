@@ -83,7 +83,7 @@ function readLong(scan: Scan, word: Word): void {
 
 /** The option of that name or abbreviation; of several, one that must not be overlooked. */
 function findLong(table: OptionTable, given: string): string | undefined {
-  if (table.has(given)) return given;
+  if (given.length > 1 && table.has(given)) return given;
   const candidates = [...table.keys()].filter((name) => name.length > 1 && name.startsWith(given));
   return candidates.find((name) => /[<>!]/.test(table.get(name) ?? "")) ?? candidates[0];
 }

@@ -94,7 +94,6 @@ export const readingCommands: readonly (readonly [string, CommandSpec])[] = [
   ["groups", silent],
   ["nproc", silent],
   ["uptime", silent],
-  ["arch", silent],
   ["tty", silent],
   ["md5sum", sums],
   ["sha1sum", sums],

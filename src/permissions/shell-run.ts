@@ -1,4 +1,5 @@
 import { noteAssigned, steeringReason } from "./shell-assignments.ts";
+import { evaluatedByTest } from "./shell-builtins.ts";
 import { enter, type Flow, staying } from "./shell-directory.ts";
 import { isSafeVariable } from "./shell-environment.ts";
 import { findActions } from "./shell-find.ts";
@@ -63,6 +64,10 @@ function runPlain(walk: Walk, words: readonly Word[], base: string, scene: Scene
     case "source":
     case ".":
       return staying(["unknown"]);
+    case "test":
+    case "[":
+      for (const variable of evaluatedByTest(words)) walk.evaluated.add(variable);
+      return staying(scene.directories);
     case "read":
     case "mapfile":
     case "readarray":
@@ -146,6 +151,10 @@ function runShell(
   const unclear = scanned.strange !== undefined || scanned.loose || first?.text.startsWith("+") === true;
   const hasText = scanned.options.some((option) => option.name === "c");
   const plain = hasText && risk === undefined && !unclear && dialect !== "other" && first?.literal === true;
+  if (words.length === 2 && words[1]?.source === "--version") {
+    pushUnit(walk, words, scene);
+    return staying(scene.directories);
+  }
   if (!plain || slashReason(words) !== undefined) {
     const exactOnly = `${name} runs any program it is given`;
     const paths = first === undefined || hasText ? [] : [{ word: first, use: "read" as const }];
@@ -157,9 +166,14 @@ function runShell(
   if (dialect === "other") markOpaque(walk, `${name} does not read text as bash does`);
   const inside = deeper(scene, words, { dialect: dialect === "bash" ? "bash" : "sh" });
   if (hasText && first !== undefined) runText(walk, [first], words, inside);
-  else if (first === undefined || first.text === "-")
-    for (const text of input) walk.walkScript(walk, walk.grammar.parse(text), inside);
+  else if (first === undefined || first.text === "-") runInput(walk, input, inside, name);
   return staying(scene.directories);
+}
+
+/** A shell without a script reads its commands from its input. */
+function runInput(walk: Walk, input: readonly string[], scene: Scene, name: string): void {
+  if (input.length === 0) markOpaque(walk, `what ${name} runs comes from its input`);
+  for (const text of input) walk.walkScript(walk, walk.grammar.parse(text), scene);
 }
 
 /** A wrapper that is named by a path may be another program. */
@@ -180,9 +194,7 @@ function deeper(scene: Scene, words: readonly Word[], change: Partial<Scene>): S
 }
 
 function pushUnit(walk: Walk, words: readonly Word[], scene: Scene, extra: Partial<UnitInput> = {}): void {
-  const setting = /^(?:export|declare|typeset|readonly|local|read|unset|printf|getopts)$/.test(
-    words[0]?.text ?? "",
-  )
+  const setting = /^(?:export|declare|typeset|readonly|local|read|unset|getopts)$/.test(words[0]?.text ?? "")
     ? steeringReason(words.slice(1).map(({ text }) => /^[A-Za-z_]\w*/.exec(text)?.[0] ?? ""))
     : undefined;
   const { directories, outer } = scene;

@@ -110,7 +110,8 @@ function restrictTexts(words: readonly Word[], outer: readonly string[]): readon
 /** Where the words begin that may be a command started by this one. */
 function startedFrom(name: string, rest: readonly Word[]): number {
   if (launchers.has(name) || runners.has(name)) return 0;
-  const verb = managers.has(name) ? rest.findIndex(({ text }) => /^(?:exec|x|dlx|run)$/.test(text)) : -1;
+  const verbs = managers.get(name);
+  const verb = verbs === undefined ? -1 : rest.findIndex(({ text }) => verbs.includes(text));
   return verb === -1 ? rest.length : verb + 1;
 }
 

@@ -11,8 +11,10 @@ export interface WrapperSpec {
   readonly text?: boolean;
   /** `-c` after the operands brings shell text. */
   readonly textAfterC?: boolean;
-  /** An option names the directory. */
-  readonly directory?: boolean;
+  /** Options that bring shell text. */
+  readonly textOptions?: string;
+  /** Options that name the directory. */
+  readonly directory?: string;
   /** Why it is never covered by a wildcard, even when the inner command is. */
   readonly reason?: string;
 }
@@ -26,7 +28,8 @@ export const wrapperSpecs: ReadonlyMap<string, WrapperSpec> = new Map<string, Wr
       options:
         "i 0 v u: C: S:! ignore-environment null unset: chdir: split-string:! debug block-signal? default-signal? ignore-signal? list-signal-handling",
       assignments: true,
-      directory: true,
+      directory: "C chdir",
+      textOptions: "S split-string",
     },
   ],
   ["timeout", { options: "k: s: v kill-after: signal: foreground preserve-status verbose p f", before: 1 }],
@@ -76,7 +79,7 @@ export const wrapperSpecs: ReadonlyMap<string, WrapperSpec> = new Map<string, Wr
         "A b B E e! H i! K k l n N P S s! v u: g: p: C: D: r: t: T: h: U: R: a: user: group: chdir: chroot: " +
         "non-interactive preserve-env? stdin set-home login! shell! edit!",
       assignments: true,
-      directory: true,
+      directory: "D chdir",
       reason: "sudo runs as another user",
     },
   ],
@@ -106,7 +109,7 @@ export const wrapperSpecs: ReadonlyMap<string, WrapperSpec> = new Map<string, Wr
   ["pkexec", { options: "user: disable-internal-agent", reason: starts("pkexec") }],
   [
     "runuser",
-    { options: "l! u: g: c: command: s: shell:", before: 0, text: true, reason: starts("runuser") },
+    { options: "l! u: g: c: command: s: shell:", textOptions: "c command", reason: starts("runuser") },
   ],
 ]);
 
@@ -125,9 +128,13 @@ export const runners: ReadonlySet<string> = new Set(
 );
 
 /** Programs that start others by one of their commands. */
-export const managers: ReadonlySet<string> = new Set(
-  "npm pnpm yarn bun bundle poetry uv pipenv mise asdf".split(" "),
-);
+export const managers: ReadonlyMap<string, readonly string[]> = new Map([
+  ...["npm", "pnpm", "yarn"].map((name): [string, string[]] => [name, ["exec", "x", "dlx"]]),
+  ...["bun", "bundle", "poetry", "uv", "pipenv", "mise", "asdf"].map((name): [string, string[]] => [
+    name,
+    ["exec", "x", "run"],
+  ]),
+]);
 
 export const shells: ReadonlyMap<string, "bash" | "sh" | "other"> = new Map([
   ["bash", "bash"],

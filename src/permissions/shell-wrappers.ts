@@ -32,15 +32,16 @@ export function unwrap(words: readonly Word[], name: string): Unwrapping {
   if (scanned.strange !== undefined || scanned.loose) return unclear;
   const before = given.slice(scanned.taken + 1, scanned.taken + 1 + (spec.before ?? 0));
   if (before.some(({ loose }) => loose)) return unclear;
-  const operands = given.slice(scanned.taken + 1 + before.length);
+  const after = given.slice(scanned.taken + 1 + before.length);
+  const operands = name === "env" && after[0]?.text === "-" ? after.slice(1) : after;
   const count = spec.assignments === true ? countAssignments(operands) : 0;
   const inner = operands.slice(count);
   const option = (...names: string[]) => scanned.options.find((found) => names.includes(found.name));
-  const text = option("S", "split-string", "c", "command");
+  const text = option(...(spec.textOptions?.split(" ") ?? []));
   if (text?.value !== undefined) inner.unshift(text.value);
   if (inner.length === 0) return { type: "none" };
   if (inner[0]?.loose === true) return unclear;
-  const directory = option("C", "chdir", "D")?.value;
+  const directory = option(...(spec.directory?.split(" ") ?? []))?.value;
   const risky = scanned.options.find(({ signs }) => /[!>]/.test(signs));
   const reason =
     spec.reason ?? (risky === undefined ? undefined : `the option ${risky.name} of ${name} does more`);
@@ -57,7 +58,7 @@ export function unwrap(words: readonly Word[], name: string): Unwrapping {
       variables: operands.slice(0, count).map(({ text: pair }) => pair.slice(0, pair.indexOf("="))),
       paths: [...optionPaths(scanned.options), ...(spec.writesBefore === true ? written(before) : [])],
       ...(reason !== undefined && { reason }),
-      ...(directory !== undefined && spec.directory === true && { directory }),
+      ...(directory !== undefined && { directory }),
     },
   };
 }

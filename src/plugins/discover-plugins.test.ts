@@ -191,6 +191,15 @@ describe("discoverPlugins [SCP-2]", () => {
     });
   });
 
+  test("a manifest that is no regular file is a problem, not a wait without end", async () => {
+    await put({ "config/plugins/kit/agents/a.md": "x" });
+    await mkdir(join(config, "plugins/kit/.claude-plugin"));
+    await symlink("/dev/zero", join(config, "plugins/kit/.claude-plugin/plugin.json"));
+    const { plugins, codes } = await find();
+    expect(plugins).toEqual(["kit plugins-dir on config/plugins/kit"]);
+    expect(codes).toEqual(["unreadable-file"]);
+  });
+
   test("a folder reached in two ways is one plugin", async () => {
     await put({ "config/plugins/kit/agents/a.md": "x" });
     await symlink(join(config, "plugins/kit"), join(home, "link"));

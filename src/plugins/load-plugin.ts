@@ -40,6 +40,9 @@ export async function loadPlugin(
   };
 }
 
+/** Far above the largest marketplaces; more is a mistake, and a pipe or device would never end. */
+const largestJson = 16 * 1024 * 1024;
+
 /** Reads a JSON file with a tolerant reader. A file that is not there is neither a value nor a problem. */
 export async function loadJson<Reading extends { readonly findings: readonly Finding[] }>(
   file: string,
@@ -47,6 +50,9 @@ export async function loadJson<Reading extends { readonly findings: readonly Fin
 ): Promise<{ value: Reading | undefined; problems: Problem[] }> {
   let text: string;
   try {
+    const status = await stat(file);
+    if (!status.isFile()) throw new Error("it is not a regular file");
+    if (status.size > largestJson) throw new Error("it is larger than 16 MiB");
     text = await readFile(file, "utf8");
   } catch (error) {
     return { value: undefined, problems: isAbsent(error) ? [] : [unreadable(file, error)] };

@@ -7,6 +7,7 @@ import { webSearchServerTool } from "../tools/builtin/web-search.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
 import type { Sandbox } from "../tools/sandbox.ts";
 import { createShells } from "../tools/shells.ts";
+import type { TaskSource } from "../tools/task-source.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { SessionWorld } from "./session-world.ts";
 import { outputToolName } from "./typed-output.ts";
@@ -18,6 +19,8 @@ export interface AssembledTools {
   readonly webSearch?: ServerTool;
   /** The folder an agent's last command ended in. */
   readonly directory: (agentId: string) => string | undefined;
+  /** Ends what one agent has left running. */
+  readonly release: (agentId: string) => Promise<void>;
   /** Ends what is still running in the background. */
   readonly dispose: () => Promise<void>;
 }
@@ -26,7 +29,10 @@ export interface AssembledTools {
 export function assembleTools(
   world: Pick<SessionWorld, "extraTools" | "host" | "now">,
   model: Pick<Model, "facts">,
-  sandbox?: Sandbox,
+  {
+    sandbox,
+    taskSources = [],
+  }: { readonly sandbox?: Sandbox | undefined; readonly taskSources?: readonly TaskSource[] } = {},
 ): AssembledTools {
   checkExtraTools(world.extraTools);
   const shells = createShells({ newId: () => randomBytes(4).toString("hex"), now: world.now });
@@ -36,6 +42,7 @@ export function assembleTools(
     shells,
     directories,
     now: world.now,
+    taskSources,
     ...(sandbox === undefined ? {} : { bash: { sandbox } }),
   })
     .filter(({ name }) => !replaced.has(name))
@@ -46,6 +53,7 @@ export function assembleTools(
   return {
     tools,
     available: [
+      { name: "Agent", effect: "spawn", origin: "builtin" },
       ...tools.map(({ name, effect, origin }) => ({ name, effect, origin })),
       ...(webSearch === undefined
         ? []
@@ -53,6 +61,7 @@ export function assembleTools(
     ],
     ...(webSearch === undefined ? {} : { webSearch }),
     directory: directories.of,
+    release: shells.stopOwned,
     dispose: async () => shells[Symbol.asyncDispose](),
   };
 }

@@ -2,7 +2,12 @@ import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { Fault } from "../foundation/fault.ts";
 import type { Model } from "../model/model.ts";
 import { aliasTable } from "../model/model-aliases.ts";
-import { type ModelOrigin, type ModelSelection, selectMainModel } from "../model/select-model.ts";
+import {
+  type ChosenModel,
+  type ModelOrigin,
+  type ModelSelection,
+  selectMainModel,
+} from "../model/select-model.ts";
 import type { Decided } from "../planning/run-plan.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 import type { SessionWorld } from "./session-world.ts";
@@ -10,6 +15,8 @@ import type { SessionWorld } from "./session-world.ts";
 export interface ModelForSession {
   readonly model: Model;
   readonly decided: Decided<string>;
+  /** The same as a reference, for children that inherit it. */
+  readonly chosen: ChosenModel;
   /** What was named and did not count, each as one sentence. */
   readonly notes: readonly string[];
 }
@@ -24,6 +31,7 @@ export async function chooseModel(
     return {
       model: world.model,
       decided: { value: world.model.facts.id, from: "the program" },
+      chosen: { id: world.model.facts.id },
       notes: budgetNotes(world.model, options),
     };
   }
@@ -32,6 +40,7 @@ export async function chooseModel(
   return {
     model,
     decided: { value: model.facts.id, from: originNames[selection.origin] },
+    chosen: selection.model,
     notes: [...unclearNotes(selection), ...budgetNotes(model, options)],
   };
 }

@@ -4,16 +4,20 @@ import type { AgentInput } from "../definitions/define-agent.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { abortable } from "../foundation/abort.ts";
 import { Fault, isFault } from "../foundation/fault.ts";
+import { type AgentHandle, startAgent } from "../tasks/agent-handle.ts";
 import { createWorld } from "./gather-world.ts";
 import { type RunHandle, startRun, stoppedEnding } from "./run-handle.ts";
 import type { RunOptions, RuntimeOptions, SessionOptions } from "./runtime-options.ts";
 import type { Session } from "./session.ts";
+import { describeTask, type SpawnOptions } from "./spawn-options.ts";
 import { createTidying } from "./tidying.ts";
 
 /** Everything a program needs: agents, sessions, runs. Disposing it ends what is still running. */
 export interface Runtime extends AsyncDisposable {
   /** One prompt to one agent, from start to end. */
   run<Output = unknown>(prompt: UserMessage["content"], options?: RunOptions<Output>): RunHandle<Output>;
+  /** Starts a named agent with a task; its rights are those of a session of this runtime. */
+  spawn(agentType: string, prompt: string, options?: SpawnOptions): AgentHandle;
   /** A conversation over several prompts. Dispose it when it is over. */
   open<Output = unknown>(options?: SessionOptions<Output>): Promise<Session<Output>>;
   /** Every agent there is now; files are read anew each time. */
@@ -31,6 +35,8 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
   const tidying = createTidying(stop.signal, Date.now);
   const sessions = new Set<AsyncDisposable>();
   const busy = new Set<Promise<unknown>>();
+  // The agents a program starts by itself share one session, which ends with the runtime.
+  let hosting: Promise<Session> | undefined;
 
   function track<T>(work: Promise<T>): Promise<T> {
     busy.add(work);
@@ -42,7 +48,7 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
   async function openTracked<Output>(sessionOptions: SessionOptions<Output>): Promise<Session<Output>> {
     refuseWhenDisposed(stop.signal);
     const [{ openSession }, facts] = await Promise.all([import("./open-session.ts"), world.gather()]);
-    const session = await openSession(facts, sessionOptions);
+    const session = await openSession(facts, sessionOptions, world.gather);
     if (facts.keepsTranscripts) tidying.begin(facts.discovered);
     const tracked: Session<Output> = {
       ...session,
@@ -76,6 +82,21 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
     register: world.register,
     unregister: world.unregister,
     open: (sessionOptions = {}) => track(openTracked(sessionOptions)),
+    spawn(agentType, prompt, spawnOptions = {}) {
+      refuseWhenDisposed(stop.signal);
+      hosting ??= openTracked({});
+      const request = {
+        description: describeTask(agentType, prompt),
+        ...spawnOptions,
+        agentType,
+        prompt,
+        origin: "program",
+      } as const;
+      return startAgent(
+        request,
+        hosting.then(({ agentHost }) => agentHost),
+      );
+    },
     run<Output>(prompt: UserMessage["content"], { signal, ...sessionOptions }: RunOptions<Output> = {}) {
       refuseWhenDisposed(stop.signal);
       let sessionId = sessionOptions.sessionId ?? "";

@@ -12,7 +12,11 @@ import type { SessionWorld } from "./session-world.ts";
 export interface SystemPromptFacts {
   readonly parts: readonly string[];
   readonly branch?: string;
+  /** The same for a child, from what was found for its parent. */
+  readonly child: ChildPrompt;
 }
+
+export type ChildPrompt = (definition: AgentDefinition, task: string) => Promise<readonly string[]>;
 
 /** Gathers what the main agent is told at the start: its prompt, the people's instructions, and where it is. */
 export async function gatherSystemPrompt({
@@ -56,17 +60,27 @@ export async function gatherSystemPrompt({
     git,
     reminder: definition?.criticalSystemReminder_EXPERIMENTAL,
   });
-  return git?.branch === undefined ? { parts } : { parts, branch: git.branch };
+  const { model: _model, ...place } = facts;
+  const child: ChildPrompt = async (own, task) =>
+    buildSystemPrompt({
+      base: (await promptOf(own, paths.cwd, task)) ?? "",
+      instructions: instructionsText(own.omitClaudeMd === true ? managedOnly(instructions) : instructions),
+      environment: place,
+      git,
+      reminder: own.criticalSystemReminder_EXPERIMENTAL,
+    });
+  return { parts, child, ...(git?.branch === undefined ? {} : { branch: git.branch }) };
 }
 
 /** A program may compute the prompt of its agent; the task is not known yet when a conversation is opened. */
 async function promptOf(
   definition: AgentDefinition | undefined,
   directory: string,
+  task = "",
 ): Promise<string | undefined> {
   if (definition === undefined) return undefined;
   const { name, prompt, behaviour } = definition;
-  const text = (await behaviour?.computePrompt?.({ agent: name, task: "", directory })) ?? prompt;
+  const text = (await behaviour?.computePrompt?.({ agent: name, task, directory })) ?? prompt;
   return text.trim() === "" ? undefined : text;
 }
 

@@ -10,9 +10,10 @@ export interface HookSources {
   readonly definition?: AgentDefinition;
   readonly agentId: string;
   readonly trusted: boolean;
+  readonly isSubagent?: boolean;
 }
 
-/** All hooks that may fire for the main agent: settings, plugins, its own definition. */
+/** All hooks that may fire for an agent: settings, plugins, its own definition. */
 export function collectHookRules(sources: HookSources): readonly SourcedHookRule[] {
   const { settings, plugins, definition, agentId, trusted } = sources;
   const managedOnly = settings.plain.allowManagedHooksOnly === true;
@@ -29,7 +30,11 @@ export function collectHookRules(sources: HookSources): readonly SourcedHookRule
   if (isOff || managedOnly) return written;
   const mayRun = definition !== undefined && (definition.source.scope !== "project" || trusted);
   const own = mayRun
-    ? agentHooks(definition.hooks ?? [], { id: agentId, name: definition.name, isSubagent: false })
+    ? agentHooks(definition.hooks ?? [], {
+        id: agentId,
+        name: definition.name,
+        isSubagent: sources.isSubagent === true,
+      })
     : [];
   return [...written, ...plugins, ...own];
 }

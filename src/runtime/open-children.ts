@@ -1,9 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Message, UserMessage } from "../conversation/message.ts";
 import { sessionFiles } from "../journal/session-files.ts";
-import type { LoopPorts } from "../loop/loop-ports.ts";
 import type { Model } from "../model/model.ts";
 import { aliasTable } from "../model/model-aliases.ts";
 import type { ChosenModel } from "../model/select-model.ts";
@@ -12,15 +10,16 @@ import type { RunPlan } from "../planning/run-plan.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import { replaceWholeFile } from "../storage/create-whole-file.ts";
 import { createAgentTool } from "../tasks/agent-tool.ts";
-import { metaOf, readChildMeta } from "../tasks/child-meta.ts";
-import { type ChildRecord, createSpawner, type Spawner } from "../tasks/spawner.ts";
-import type { RunLine, TaskManager } from "../tasks/task-manager.ts";
+import { metaOf } from "../tasks/child-meta.ts";
+import { loadChildMeta } from "../tasks/load-child-meta.ts";
+import { type ChildHost, type ChildRecord, createSpawner, type Spawner } from "../tasks/spawner.ts";
+import type { TaskManager } from "../tasks/task-manager.ts";
 import { hasEnded } from "../tasks/task-state.ts";
 import { openAgentOutput } from "../tasks/write-agent-output.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { ChildPrompt } from "./gather-system-prompt.ts";
-import { openTranscriptFile } from "./open-transcript.ts";
+import { openChildTranscript } from "./open-child-transcript.ts";
 import type { SessionWorld } from "./session-world.ts";
 
 /** What the children of a session share with it. */
@@ -34,7 +33,7 @@ export interface ChildrenParts {
   readonly tools: readonly Tool[];
   readonly available: readonly AvailableTool[];
   readonly prompt: ChildPrompt;
-  readonly ports: (plan: ChildPlan, model: Model, line: RunLine) => LoopPorts;
+  readonly prepare: ChildHost["prepare"];
   readonly release: (agentId: string) => Promise<void>;
 }
 
@@ -69,8 +68,11 @@ export function openChildren(parts: ChildrenParts): Children {
       },
       systemPrompt: parts.prompt,
       open: (plan) => openRecord(plan, world),
-      recall: (agentId) => recall(agentId, parent.plan, world),
-      ports: parts.ports,
+      recall: (agentId) =>
+        loadChildMeta(
+          sessionFiles(world.discovered.paths.transcripts, parent.plan.sessionId).agent(agentId).meta,
+        ),
+      prepare: parts.prepare,
       newAgentId: () => `a${randomBytes(8).toString("hex")}`,
       release: parts.release,
       notify(message) {
@@ -94,6 +96,11 @@ export function openChildren(parts: ChildrenParts): Children {
       return mail.shift();
     },
   };
+}
+
+/** Where a child's work can be followed. */
+export function agentOutputFile({ directory }: { readonly directory: string }, agentId: string): string {
+  return join(directory, "tasks", `${agentId}.output`);
 }
 
 /** How long a run waits at its end for children in the background. */
@@ -131,8 +138,8 @@ async function modelOf(chosen: ChosenModel, { world, parent }: ChildrenParts): P
 async function openRecord(plan: ChildPlan, world: SessionWorld): Promise<ChildRecord> {
   const files = sessionFiles(world.discovered.paths.transcripts, plan.sessionId);
   const own = files.agent(plan.agent.id);
-  const outputFile = join(files.directory, "tasks", `${plan.agent.id}.output`);
-  const transcript = await openTranscriptFile({
+  const outputFile = agentOutputFile(files, plan.agent.id);
+  const transcript = await openChildTranscript({
     file: own.transcript,
     isKept: world.keepsTranscripts,
     isResumed: plan.task.resumed,
@@ -157,10 +164,4 @@ async function openRecord(plan: ChildPlan, world: SessionWorld): Promise<ChildRe
       output.record(event);
     },
   };
-}
-
-async function recall(agentId: string, plan: RunPlan, world: SessionWorld) {
-  const { meta } = sessionFiles(world.discovered.paths.transcripts, plan.sessionId).agent(agentId);
-  const text = await readFile(meta, "utf8").catch(() => undefined);
-  return text === undefined ? undefined : readChildMeta(text);
 }

@@ -9,6 +9,8 @@ import { planSession, type SessionFacts } from "../planning/plan-session.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import { writeLocalRules } from "../settings/write-local-rules.ts";
+import { createAgentTaskSource } from "../tasks/agent-task-source.ts";
+import { createTaskManager } from "../tasks/task-manager.ts";
 import { createSessionFiles } from "../tools/file-ledger.ts";
 import { createSandbox } from "../tools/run-in-sandbox.ts";
 import { readSandboxSettings, sandboxRights } from "../tools/sandbox-settings.ts";
@@ -20,7 +22,9 @@ import { chooseModel } from "./choose-model.ts";
 import { findMainAgent } from "./find-main-agent.ts";
 import { findWorkingDirectories } from "./find-working-directories.ts";
 import { gatherSystemPrompt } from "./gather-system-prompt.ts";
+import { agentOutputFile, openChildren } from "./open-children.ts";
 import { chooseSession, openTranscript } from "./open-transcript.ts";
+import { prepareChild } from "./prepare-child.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 import { createSession, type Session } from "./session.ts";
 import { openSessionHooks } from "./session-hooks.ts";
@@ -32,14 +36,20 @@ import { createTypedOutput } from "./typed-output.ts";
 export async function openSession<Output>(
   world: SessionWorld,
   options: SessionOptions<Output>,
+  look: () => Promise<SessionWorld>,
 ): Promise<Session<Output>> {
   const { paths, settings } = world.discovered;
   refuseBrokenRestrictions(settings);
   const output = openOutput(world, options);
   const definition = findMainAgent(world.discovered, options.agent);
-  const { model, decided, notes } = await chooseModel(world, options, definition);
+  const { model, decided, chosen: chosenModel, notes } = await chooseModel(world, options, definition);
   const chosen = await chooseSession(options, paths.transcripts, world.ids);
-  const built = assembleTools(world, model, openSandbox(world, options));
+  const files = sessionFiles(paths.transcripts, chosen.sessionId);
+  const tasks = createTaskManager({ maxRunning: mostChildren(world), now: world.now });
+  const built = assembleTools(world, model, {
+    sandbox: openSandbox(world, options),
+    taskSources: [createAgentTaskSource(tasks, (id) => agentOutputFile(files, id))],
+  });
   const system = await gatherSystemPrompt({ world, options, definition, modelId: model.facts.id });
   const plan = decidePlan(world, options, chosen.sessionId, {
     ...(definition === undefined ? {} : { definition }),
@@ -61,25 +71,52 @@ export async function openSession<Output>(
   const directory = (): string => built.directory(plan.agent.id) ?? plan.directory;
   const source = chosen.from === undefined ? "startup" : sourceOf(chosen.from, chosen.sessionId);
   const hooks = await openSessionHooks({ world, plan, model, definition, source, directory });
-  return createSession({
+  const toolContext = createToolContexts(world);
+  const asking =
+    world.approver === undefined ? undefined : openAsking(world.approver, plan, paths.projectRoot);
+  let opened: Session<Output> | undefined;
+  const children = openChildren({
+    world,
+    look,
+    tasks,
+    parent: { plan, model, chosenModel },
+    messages: () => opened?.messages() ?? [],
+    tools: built.tools,
+    available: built.available,
+    prompt: system.child,
+    prepare: (child, context) =>
+      prepareChild(child, context, {
+        world,
+        tools: built.tools,
+        directory: built.directory,
+        toolContext,
+        ...(asking === undefined ? {} : { askPerson: asking }),
+      }),
+    release: built.release,
+  });
+  opened = createSession<Output>({
     plan,
+    children,
+    tasks,
     ...(hooks === undefined ? {} : { hooks }),
     discovered: world.discovered,
     model,
-    tools: built.tools.filter(({ name }) => granted.has(name)),
+    tools: [
+      ...(granted.has("Agent") ? [children.tool] : []),
+      ...built.tools.filter(({ name }) => granted.has(name)),
+    ],
     ...(built.webSearch === undefined || !maySearch(plan) ? {} : { serverTools: [built.webSearch] }),
     history: transcript.history,
-    toolContext: createToolContext(world, plan, directory),
+    toolContext: toolContext(plan, directory),
     ...(world.canUseTool === undefined ? {} : { canUseTool: world.canUseTool }),
-    ...(world.approver === undefined
-      ? {}
-      : { askPerson: openAskPerson(world.approver, plan, paths.projectRoot) }),
+    ...(asking === undefined ? {} : { askPerson: asking(plan) }),
     directory,
     now: world.now,
     record: transcript.record,
     ...(output === undefined ? {} : { output }),
     async dispose() {
       try {
+        await tasks[Symbol.asyncDispose]();
         await hooks?.end();
         await built.dispose();
       } finally {
@@ -87,6 +124,14 @@ export async function openSession<Output>(
       }
     },
   });
+  return opened;
+}
+
+/** Unless the environment says otherwise. */
+const usualChildren = 10;
+
+function mostChildren({ environment }: SessionWorld): number {
+  return readEnvironment(environment).options.maxConcurrentSubagents ?? usualChildren;
 }
 
 function sourceOf(from: string, sessionId: string): "resume" | "fork" {
@@ -105,19 +150,23 @@ function openSandbox({ discovered, sandbox, disallowedTools }: SessionWorld, opt
   });
 }
 
-function openAskPerson(approver: Approver, plan: RunPlan, projectRoot: string): AskPerson {
-  return createAskPerson({
-    queue: createAskQueue(approver),
-    approvals: createSessionApprovals(),
-    path: [plan.agent],
-    policy: plan.policy,
-    directory: plan.directory,
-    async saveRules(rules) {
-      const outcome = await writeLocalRules(projectRoot, { list: "allow", rules });
-      return outcome.type === "saved" ? undefined : outcome.why;
-    },
-    ...(approver.notice === undefined ? {} : { notice: approver.notice }),
-  });
+/** One queue and one memory of answers for the main agent and all its children. */
+function openAsking(approver: Approver, main: RunPlan, projectRoot: string): (plan: RunPlan) => AskPerson {
+  const queue = createAskQueue(approver);
+  const approvals = createSessionApprovals();
+  return (plan) =>
+    createAskPerson({
+      queue,
+      approvals,
+      path: plan.agent.id === main.agent.id ? [main.agent] : [main.agent, plan.agent],
+      policy: plan.policy,
+      directory: plan.directory,
+      async saveRules(rules) {
+        const outcome = await writeLocalRules(projectRoot, { list: "allow", rules });
+        return outcome.type === "saved" ? undefined : outcome.why;
+      },
+      ...(approver.notice === undefined ? {} : { notice: approver.notice }),
+    });
 }
 
 function openOutput({ environment }: SessionWorld, { output }: SessionOptions) {
@@ -181,21 +230,25 @@ function transcriptFacts(world: SessionWorld, plan: RunPlan, branch: string | un
   };
 }
 
-function createToolContext(world: SessionWorld, plan: RunPlan, directory: () => string) {
+/** Contexts of one session: each agent knows what it has read itself, and all know who changed what. */
+function createToolContexts(world: SessionWorld) {
   const { paths } = world.discovered;
-  const files = createSessionFiles().forAgent();
-  const mayRead = createMayRead(plan);
+  const sessionLedger = createSessionFiles();
   // `~` must mean to the tools what it means to the rules.
   const environment = { ...world.environment, HOME: paths.home };
-  return (call: Pick<ToolContext, "callId" | "signal" | "progress">): ToolContext => ({
-    ...call,
-    directory: directory(),
-    workingDirectories: plan.policy.workingDirectories,
-    agent: plan.agent,
-    files,
-    host: world.host,
-    environment,
-    outputDirectory: sessionFiles(paths.transcripts, plan.sessionId).toolResults,
-    ...(mayRead === undefined ? {} : { mayRead }),
-  });
+  return (plan: RunPlan, directory: () => string) => {
+    const files = sessionLedger.forAgent();
+    const mayRead = createMayRead(plan);
+    return (call: Pick<ToolContext, "callId" | "signal" | "progress">): ToolContext => ({
+      ...call,
+      directory: directory(),
+      workingDirectories: plan.policy.workingDirectories,
+      agent: plan.agent,
+      files,
+      host: world.host,
+      environment,
+      outputDirectory: sessionFiles(paths.transcripts, plan.sessionId).toolResults,
+      ...(mayRead === undefined ? {} : { mayRead }),
+    });
+  };
 }

@@ -70,8 +70,7 @@ export function createPromptHooks(dependencies: PromptHookDependencies): PromptH
         return undefined;
       }
       rounds += 1;
-      const note = `<hook-feedback>\n${reason}\n</hook-feedback>\nThe work is not over yet: take this into account and go on.`;
-      return { role: "user", content: [{ type: "text", text: note }] };
+      return feedbackMessage(reason);
     },
     async end() {
       if (!hasStarted || !runner.hears("SessionEnd")) return;
@@ -81,7 +80,13 @@ export function createPromptHooks(dependencies: PromptHookDependencies): PromptH
   };
 }
 
-function withContext(
+/** What an agent is told that wanted to end and may not yet. */
+export function feedbackMessage(reason: string): UserMessage {
+  const note = `<hook-feedback>\n${reason}\n</hook-feedback>\nThe work is not over yet: take this into account and go on.`;
+  return { role: "user", content: [{ type: "text", text: note }] };
+}
+
+export function withContext(
   content: UserMessage["content"],
   contexts: readonly string[],
 ): Exclude<UserMessage["content"], string> {

@@ -11,6 +11,7 @@ import { parseRule } from "../permissions/parse-rule.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { loadPluginHooks } from "../plugins/load-plugin-hooks.ts";
 import { type CallHooks, createCallHooks } from "./call-hooks.ts";
+import { type ChildHookDependencies, createChildHooks } from "./child-hooks.ts";
 import { chooseModel } from "./choose-model.ts";
 import { collectHookRules } from "./hook-rules.ts";
 import { createPromptHooks, type PromptHooks } from "./prompt-hooks.ts";
@@ -34,6 +35,8 @@ export interface SessionHookFacts {
   readonly definition: AgentDefinition | undefined;
   readonly source: "startup" | "resume" | "fork";
   readonly directory: () => string;
+  /** Set for a child: its start and end are told instead of the session's. */
+  readonly child?: ChildHookDependencies["child"];
 }
 
 /** Finds every hook that this session has to heed; undefined where there is none. */
@@ -41,14 +44,16 @@ export async function openSessionHooks(facts: SessionHookFacts): Promise<Session
   const { world, plan, definition } = facts;
   const { discovered } = world;
   const { settings } = discovered.settings;
+  const tell = createTell(world.notice);
   const plugins = await loadPluginHooks(discovered.plugins);
-  for (const { file, message } of plugins.problems) world.notice?.(`${file ?? "A plugin"}: ${message}`);
+  for (const { file, message } of plugins.problems) tell(`${file ?? "A plugin"}: ${message}`);
   const rules = collectHookRules({
     settings,
     plugins: plugins.hooks,
     ...(definition === undefined ? {} : { definition }),
     agentId: plan.agent.id,
     trusted: world.trusted,
+    isSubagent: facts.child !== undefined,
   });
   if (rules.length === 0 && world.hooks.length === 0) return undefined;
   const files = sessionFiles(discovered.paths.transcripts, plan.sessionId);
@@ -68,18 +73,19 @@ export async function openSessionHooks(facts: SessionHookFacts): Promise<Session
     warnOnly: settings.extra.get("failingHooks") === "warn",
     outputDirectory: files.toolResults,
     newId: world.ids.uuid,
-    onLate: (late) => takeLate(late, mail, world.notice),
+    onLate: (late) => takeLate(late, mail, tell),
   });
   const hasConditions = rules.some(({ hook }) => hook.handler.if !== undefined);
   const situation = async (signal: AbortSignal, request?: CallRequest): Promise<FireOptions> => ({
     signal,
     cwd: facts.directory(),
     permissionMode: plan.policy.mode,
-    ...(definition === undefined ? {} : { agentType: definition.name }),
+    ...(facts.child === undefined ? {} : { agentId: facts.child.agentId }),
+    ...(definition === undefined ? {} : { agentType: facts.child?.agentType ?? definition.name }),
     ...(request === undefined ? {} : { meetsCondition: await conditions(request, facts, hasConditions) }),
   });
   const report = (outcome: { systemMessages: readonly string[]; failures: readonly string[] }): void => {
-    for (const text of [...outcome.systemMessages, ...outcome.failures]) world.notice?.(text);
+    for (const text of [...outcome.systemMessages, ...outcome.failures]) tell(text);
   };
   return assemble({ facts, runner, situation, report, mail });
 }
@@ -95,14 +101,12 @@ function assemble({ facts, runner, situation, report, mail }: Parts): SessionHoo
   const wantStop = (): void => {
     isStopWanted = true;
   };
-  const prompts = createPromptHooks({
-    runner,
-    situation,
-    report,
-    source: facts.source,
-    model: facts.model.facts.id,
-    mostRounds: stopRounds(facts.world.environment["CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"]),
-  });
+  const mostRounds = stopRounds(facts.world.environment["CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"]);
+  const common = { runner, situation, report, mostRounds };
+  const prompts =
+    facts.child === undefined
+      ? createPromptHooks({ ...common, source: facts.source, model: facts.model.facts.id })
+      : createChildHooks({ ...common, child: facts.child });
   return {
     ...createCallHooks({ runner, situation, report, wantStop }),
     ...prompts,
@@ -132,14 +136,25 @@ function assemble({ facts, runner, situation, report, mail }: Parts): SessionHoo
   };
 }
 
+/** A program that fails to take a notice must not thereby decide about a call. */
+function createTell(notice: SessionWorld["notice"]): (text: string) => void {
+  return (text) => {
+    try {
+      notice?.(text);
+    } catch {
+      // There is nobody left to tell.
+    }
+  };
+}
+
 /** 8 unless the variable says otherwise; 0 there means without end. */
 function stopRounds(written: string | undefined): number {
   if (written === undefined || !/^\d+$/.test(written.trim())) return 8;
   return Number(written) === 0 ? Number.POSITIVE_INFINITY : Number(written);
 }
 
-function takeLate(late: LateAnswer, mail: UserMessage[], notice: SessionWorld["notice"]): void {
-  for (const text of [late.systemMessage, late.failure]) if (text !== undefined) notice?.(text);
+function takeLate(late: LateAnswer, mail: UserMessage[], tell: (text: string) => void): void {
+  for (const text of [late.systemMessage, late.failure]) if (text !== undefined) tell(text);
   if (late.context === undefined) return;
   const text = `<hook-feedback>\n${late.context}\n</hook-feedback>`;
   mail.push({ role: "user", content: [{ type: "text", text }] });

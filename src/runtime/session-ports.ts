@@ -3,8 +3,10 @@ import type { RunEvent } from "../conversation/run-event.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import type { LoopPorts } from "../loop/loop-ports.ts";
 import type { Model, ServerTool } from "../model/model.ts";
+import type { TaskManager } from "../tasks/task-manager.ts";
 import type { Tool, ToolContext } from "../tools/tool.ts";
 import { type AdmitDependencies, createAdmit } from "./admit.ts";
+import type { Children } from "./open-children.ts";
 import type { SessionHooks } from "./session-hooks.ts";
 import type { TypedOutput } from "./typed-output.ts";
 
@@ -25,7 +27,15 @@ export interface SessionParts extends AdmitDependencies {
   readonly record: (event: RunEvent) => void;
   readonly output?: TypedOutput;
   readonly hooks?: SessionHooks;
+  /** Absent for agents that can have none. */
+  readonly children?: Children;
   readonly dispose: () => Promise<void>;
+}
+
+/** What only the main agent of a session has. */
+export interface MainParts extends SessionParts {
+  readonly children: Children;
+  readonly tasks: TaskManager;
 }
 
 export function createPorts(parts: SessionParts): LoopPorts {
@@ -38,8 +48,12 @@ export function createPorts(parts: SessionParts): LoopPorts {
     admit: stop.watch(admitWithOutput(parts)),
     isStopped: stop.take,
     toolContext: (callId, options) => parts.toolContext({ callId, ...options }),
-    takeMessages: hooks?.takeMessages ?? (() => []),
-    ...(hooks === undefined ? {} : { afterCall: hooks.afterCall, beforeEnd: hooks.beforeEnd }),
+    takeMessages: () => [...(hooks?.takeMessages() ?? []), ...(parts.children?.takeMessages() ?? [])],
+    ...(hooks === undefined ? {} : { afterCall: hooks.afterCall }),
+    // Children in the background are waited for before hooks hear that the work is over.
+    async beforeEnd(text, options) {
+      return (await parts.children?.beforeEnd(options.signal)) ?? (await hooks?.beforeEnd(text, options));
+    },
     ...(output === undefined
       ? {}
       : { isFinished: () => output.value() !== undefined || output.hasGivenUp() }),

@@ -7,9 +7,13 @@ import { runAgentLoop } from "../loop/agent-loop.ts";
 import type { LoopInput } from "../loop/loop-ports.ts";
 import type { ModelFacts } from "../model/model.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
+import { type AgentHandle, type AgentHost, startAgent } from "../tasks/agent-handle.ts";
+import type { TaskManager } from "../tasks/task-manager.ts";
+import type { TaskState } from "../tasks/task-state.ts";
 import { type RunHandle, startRun } from "./run-handle.ts";
 import { createLimits } from "./session-limits.ts";
-import { createPorts, type SessionParts } from "./session-ports.ts";
+import { createPorts, type MainParts } from "./session-ports.ts";
+import { describeTask, type SpawnOptions } from "./spawn-options.ts";
 import { outputReminder } from "./typed-output.ts";
 
 /** One conversation with the main agent, over any number of prompts. */
@@ -24,13 +28,20 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   /** The same as a bare stream of events, which runs only as fast as it is read. Leaving it stops the run. */
   stream(content: UserMessage["content"], signal: AbortSignal): AsyncIterable<RunEvent>;
   messages(): readonly Message[];
+  /** The child agents of this session: list, watch, stop, detach, send. */
+  readonly tasks: TaskManager;
+  /** Where its children run, for those who start them by other ways. */
+  readonly agentHost: AgentHost;
+  /** Starts a child as the main agent would, with its rights. */
+  spawn(agentType: string, prompt: string, options?: SpawnOptions): AgentHandle;
 }
 
-export function createSession<Output>(parts: SessionParts): Session<Output> {
+export function createSession<Output>(parts: MainParts): Session<Output> {
   const { plan, output } = parts;
   const messages: Message[] = [...parts.history];
   const ports = createPorts(parts);
   const limits = createLimits(plan);
+  const agentHost: AgentHost = { spawner: parts.children.spawner, tasks: parts.tasks };
   const end = new AbortController();
   const handles = new Set<Promise<unknown>>();
   let isFirst = parts.history.length === 0;
@@ -66,7 +77,10 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
       if (isMissing && ending.reason !== "output_given") output.miss();
       const limit = isMissing && !output.hasGivenUp() ? limits.reached(ending) : undefined;
       if (!isMissing || output.hasGivenUp() || limit !== undefined) {
-        const last = limits.explain(finalEnding(ending, { isMissing, limit, handedIn: output?.value() }));
+        const last = withTree(
+          limits.explain(finalEnding(ending, { isMissing, limit, handedIn: output?.value() })),
+          parts.tasks.list(),
+        );
         record({ type: "run-ended", ending: last });
         yield { type: "run-ended", ending: last };
         return;
@@ -108,6 +122,13 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     model: parts.model.facts,
     discovered: parts.discovered,
     messages: () => messages,
+    tasks: parts.tasks,
+    agentHost,
+    spawn: (agentType, prompt, options = {}) =>
+      startAgent(
+        { description: describeTask(agentType, prompt), ...options, agentType, prompt, origin: "program" },
+        agentHost,
+      ),
     stream,
     prompt(content, options = {}) {
       const handle = startRun<Output>({
@@ -127,6 +148,13 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
       await parts.dispose();
     },
   };
+}
+
+/** Adds what the children took; a run without children is its own tree. */
+function withTree(ending: RunEnding, children: readonly TaskState[]): RunEnding {
+  if (children.length === 0) return ending;
+  const totals = children.flatMap((child) => (child.ending === undefined ? [] : [child.ending.totals]));
+  return { ...ending, tree: totals.reduce(addTotals, ending.totals) };
 }
 
 /** The model never saw the prompt, and neither will the next run. */

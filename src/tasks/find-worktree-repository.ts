@@ -22,23 +22,20 @@ export type RepositoryAnswer =
 
 /** Says in one sentence why a folder cannot have worktrees, if so. */
 export async function findWorktreeRepository(git: WorktreeGit, directory: string): Promise<RepositoryAnswer> {
-  const isFolder = await stat(directory).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
-  if (!isFolder) return refused(`${directory} is not a folder`);
-  const kind = await git(directory, ["rev-parse", "--is-bare-repository", "--is-inside-work-tree"]);
+  const folder = await findFolder(directory);
+  if (folder === undefined) return refused(`${directory} is not a folder`);
+  const kind = await git(folder, ["rev-parse", "--is-bare-repository", "--is-inside-work-tree"]);
   if (kind.type === "failed") return refused(whyNoRepository(kind, directory));
   if (kind.text.trim().split("\n")[1] !== "true") {
     const what = kind.text.startsWith("true") ? "in a bare repository" : "in git's own data";
     return refused(`${directory} is ${what}, where no files are checked out; start in a working tree`);
   }
   const asked = ["--show-toplevel", "--absolute-git-dir", "--git-common-dir"];
-  const answers = await Promise.all(asked.map((what) => git(directory, ["rev-parse", what])));
+  const answers = await Promise.all(asked.map((what) => git(folder, ["rev-parse", what])));
   const failure = answers.find((answer) => answer.type === "failed");
   if (failure?.type === "failed") return refused(failure.because);
   const [top = "", gitDirectory = "", commonDirectory = ""] = await Promise.all(
-    answers.map((answer) => realpath(resolve(directory, oneLine(answer) ?? ""))),
+    answers.map((answer) => realpath(resolve(folder, oneLine(answer) ?? ""))),
   );
   const head = await findCommit(git, top, "HEAD");
   if (head === undefined) {
@@ -46,9 +43,16 @@ export async function findWorktreeRepository(git: WorktreeGit, directory: string
       git.signal.aborted ? "it was stopped" : `the repository ${top} has no commit yet; make a first commit`,
     );
   }
-  const inside = relative(top, await realpath(directory));
+  const inside = relative(top, folder);
   const main = await findMain(git, { top, commonDirectory });
   return { type: "found", repository: { top, main, gitDirectory, commonDirectory, inside, head } };
+}
+
+/** Git answers relative to the real folder, whatever link led to it. */
+async function findFolder(directory: string): Promise<string | undefined> {
+  const real = await realpath(directory).catch(() => undefined);
+  const found = real === undefined ? undefined : await stat(real).catch(() => undefined);
+  return found?.isDirectory() === true ? real : undefined;
 }
 
 export async function findCommit(

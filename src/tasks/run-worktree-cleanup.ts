@@ -1,9 +1,7 @@
-import { readdir } from "node:fs/promises";
-import { join } from "node:path";
-import { isOnThisMachine, isRunning } from "../storage/process-identity.ts";
+import { findOwnWorktrees, type OwnWorktree, whyInUse } from "./find-own-worktrees.ts";
 import { findWorktreeRepository } from "./find-worktree-repository.ts";
 import { createWorktreeGit, type WorktreeGit } from "./run-worktree-git.ts";
-import { type OwnWorktree, readMark, removeUnchanged } from "./run-worktree-removal.ts";
+import { removeUnchanged } from "./run-worktree-removal.ts";
 import type { WorktreeMark } from "./worktree-mark.ts";
 
 export interface WorktreeCleanup {
@@ -42,7 +40,7 @@ export async function cleanUpWorktrees(cleanup: WorktreeCleanup): Promise<Cleane
   if (answer.type === "refused") return { removed: [], kept: [], problem: answer.because };
   const removed: WorktreeNote[] = [];
   const kept: WorktreeNote[] = [];
-  for (const own of await findOwn(answer.repository.commonDirectory)) {
+  for (const own of await findOwnWorktrees(answer.repository.commonDirectory)) {
     if (cleanup.signal.aborted) return { removed, kept, problem: "it was stopped" };
     const because = whyTooEarly(own.mark, cleanup) ?? (await removeOne(git, own, cleanup));
     const note = { path: own.mark.path, branch: own.mark.branch };
@@ -52,25 +50,9 @@ export async function cleanUpWorktrees(cleanup: WorktreeCleanup): Promise<Cleane
   return { removed, kept };
 }
 
-async function findOwn(commonDirectory: string): Promise<readonly OwnWorktree[]> {
-  const folder = join(commonDirectory, "worktrees");
-  const names = await readdir(folder).catch(() => []);
-  const found = await Promise.all(
-    names.sort().map(async (name) => {
-      const administration = join(folder, name);
-      const mark = await readMark(administration);
-      return mark === undefined ? [] : [{ mark, administration, commonDirectory }];
-    }),
-  );
-  return found.flat();
-}
-
 function whyTooEarly(mark: WorktreeMark, { now, olderThanDays }: WorktreeCleanup): string | undefined {
-  if (mark.ended === undefined) {
-    if (!isOnThisMachine(mark.owner))
-      return "its agent was started on another machine and may still be running";
-    if (isRunning(mark.owner)) return "the process that made it is still running";
-  }
+  const inUse = whyInUse(mark);
+  if (inUse !== undefined) return inUse;
   const isOld = now - (mark.ended ?? mark.started) >= olderThanDays * dayMs;
   return isOld ? undefined : `it is younger than ${olderThanDays} days`;
 }

@@ -1,16 +1,9 @@
 import { lstat, readdir, readFile, realpath } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { folderNumber, type OwnWorktree, readMark } from "./find-own-worktrees.ts";
 import { runAlone } from "./run-alone.ts";
 import { type GitAnswer, type GitOptions, oneLine, type WorktreeGit } from "./run-worktree-git.ts";
-import { markFile, parseMark, type WorktreeMark } from "./worktree-mark.ts";
 import { contains } from "./worktree-plan.ts";
-
-/** A worktree that Retinue made, and where git keeps what it knows of it. */
-export interface OwnWorktree {
-  readonly mark: WorktreeMark;
-  readonly administration: string;
-  readonly commonDirectory: string;
-}
 
 export type Removal =
   | { readonly type: "removed" }
@@ -22,40 +15,40 @@ export async function removeUnchanged(
   own: OwnWorktree,
   options: { readonly dryRun?: boolean } = {},
 ): Promise<Removal> {
-  const { path } = own.mark;
-  const strange = await whyNotOurs(own);
-  if (strange !== undefined) return { type: "kept", path, ...strange };
+  const early = await whyNotOurs(own);
+  if (early !== undefined) return kept(own, early);
   const changed = await whyChanged(git, own);
-  if (changed !== undefined) return { type: "kept", path, because: changed };
-  if (options.dryRun === true) return { type: "removed" };
-  return removeOwn(git, own, { force: false });
+  if (changed !== undefined) return kept(own, { because: changed });
+  return alone(own, async () => {
+    const late = (await whyNotOurs(own)) ?? (await whyEntangled(git, own));
+    if (late !== undefined) return kept(own, late);
+    return options.dryRun === true ? { type: "removed" } : removeOwn(git, own, { force: false });
+  });
 }
 
 /** Removes it as it is: for one that was never handed out, because making it did not get to the end. */
 export async function removeUnfinished(git: WorktreeGit, own: OwnWorktree): Promise<Removal> {
-  const strange = await whyNotOurs(own);
-  return strange === undefined
-    ? removeOwn(git, own, { force: true })
-    : { type: "kept", path: own.mark.path, ...strange };
+  return alone(own, async () => {
+    const strange = await whyNotOurs(own);
+    return strange === undefined ? removeOwn(git, own, { force: true }) : kept(own, strange);
+  });
 }
 
-export async function folderNumber(path: string): Promise<string | undefined> {
-  const found = await lstat(path, { bigint: true }).catch(() => undefined);
-  return found?.isDirectory() === true ? String(found.ino) : undefined;
-}
-
-/** The mark in what git keeps about one worktree, if there is a whole one. */
-export async function readMark(administration: string): Promise<WorktreeMark | undefined> {
-  return parseMark(await readText(join(administration, markFile)));
-}
-
-interface Strange {
+export interface Strange {
   readonly because: string;
   readonly path?: string;
 }
 
+function kept({ mark }: OwnWorktree, strange: Strange): Removal {
+  return { type: "kept", path: mark.path, ...strange };
+}
+
+function alone({ commonDirectory }: OwnWorktree, action: () => Promise<Removal>): Promise<Removal> {
+  return runAlone(commonDirectory, new AbortController().signal, action);
+}
+
 /** The mark, the folder, and both pointers between the folder and git's data must say the same. */
-async function whyNotOurs({ mark, administration }: OwnWorktree): Promise<Strange | undefined> {
+export async function whyNotOurs({ mark, administration }: OwnWorktree): Promise<Strange | undefined> {
   const { path } = mark;
   const written = await readMark(administration);
   if (written?.token !== mark.token || written.path !== path || written.branch !== mark.branch) {
@@ -105,21 +98,21 @@ async function whyChanged(git: WorktreeGit, own: OwnWorktree): Promise<string | 
   if ((await readdir(join(administration, "modules")).catch(() => [])).length > 0) {
     return "it holds submodules of its own";
   }
-  return (await whyEntangled(git, own)) ?? whyUnreachable(git, own);
+  return whyUnreachable(git, own);
 }
 
-async function whyEntangled(git: WorktreeGit, own: OwnWorktree): Promise<string | undefined> {
+async function whyEntangled(git: WorktreeGit, own: OwnWorktree): Promise<Strange | undefined> {
   const { mark } = own;
   const list = await inRepository(git, own, ["worktree", "list", "--porcelain"]);
-  if (list.type === "failed") return `git could not list the worktrees (${list.because})`;
+  if (list.type === "failed") return { because: `git could not list the worktrees (${list.because})` };
   const others = list.text
     .split("\n\n")
     .map((entry) => entry.split("\n"))
     .filter(([first]) => first?.startsWith("worktree ") === true && first !== `worktree ${mark.path}`);
   const nested = others.find(([first = ""]) => contains(mark.path, resolve(first.slice("worktree ".length))));
-  if (nested !== undefined) return "another worktree lies in it";
+  if (nested !== undefined) return { because: "another worktree lies in it" };
   const shares = others.some((lines) => lines.includes(`branch refs/heads/${mark.branch}`));
-  return shares ? "another worktree has its branch checked out" : undefined;
+  return shares ? { because: "another worktree has its branch checked out" } : undefined;
 }
 
 /** Commits that were made and left again are known to nothing but this worktree's own record of where HEAD has been. */
@@ -134,9 +127,7 @@ async function whyUnreachable(git: WorktreeGit, own: OwnWorktree): Promise<strin
   if (commits.length === 0) return undefined;
   const held = ["--not", "--branches", "--tags", "--remotes", mark.base];
   const words = ["rev-list", "--max-count=1", "--ignore-missing", "--stdin", ...held];
-  const answer = await inRepository(git, own, words, { input: `${commits.join("
-")}
-` });
+  const answer = await inRepository(git, own, words, { input: `${commits.join("\n")}\n` });
   if (answer.type === "failed") return `its commits could not be read (${answer.because})`;
   return answer.text === "" ? undefined : "it holds commits that no branch has";
 }
@@ -146,21 +137,17 @@ async function removeOwn(
   own: OwnWorktree,
   { force }: { readonly force: boolean },
 ): Promise<Removal> {
-  const { mark, commonDirectory } = own;
-  const remove = (...more: string[]) =>
-    inRepository(git, own, ["worktree", "remove", ...more, "--", mark.path], { isUnstoppable: true });
-  return runAlone(commonDirectory, new AbortController().signal, async () => {
-    let answer = await remove(...(force ? ["--force"] : []));
-    const mindsSubmodules = answer.type === "failed" && answer.because.includes("submodules");
-    if (mindsSubmodules && (await whyChanged(git, own)) === undefined) answer = await remove("--force");
-    if (answer.type === "failed") {
-      return { type: "kept", path: mark.path, because: `git did not remove it (${answer.because})` };
-    }
-    // Only while it still names the commit it began with.
-    const branch = `refs/heads/${mark.branch}`;
-    await inRepository(git, own, ["update-ref", "-d", branch, mark.base], { isUnstoppable: true });
-    return { type: "removed" };
-  });
+  const { mark } = own;
+  const act = (...words: string[]) => inRepository(git, own, words, { isUnstoppable: true });
+  let answer = await act("worktree", "remove", ...(force ? ["--force"] : []), "--", mark.path);
+  const mindsSubmodules = answer.type === "failed" && answer.because.includes("submodules");
+  if (mindsSubmodules && (await whyChanged(git, own)) === undefined) {
+    answer = await act("worktree", "remove", "--force", "--", mark.path);
+  }
+  if (answer.type === "failed") return kept(own, { because: `git did not remove it (${answer.because})` });
+  // Git deletes the branch only while it still names the commit it began with.
+  await act("update-ref", "-d", `refs/heads/${mark.branch}`, mark.base);
+  return { type: "removed" };
 }
 
 /** Named outright, so that git need not guess what it stands in. */

@@ -1,32 +1,16 @@
-import { randomBytes } from "node:crypto";
-import { mkdir, realpath, rmdir } from "node:fs/promises";
-import { join, relative } from "node:path";
-import { createWholeFile, replaceWholeFile } from "../storage/create-whole-file.ts";
+import { join } from "node:path";
+import { replaceWholeFile } from "../storage/create-whole-file.ts";
 import { thisProcess } from "../storage/process-identity.ts";
-import {
-  findDefaultBranch,
-  findWorktreeRepository,
-  type WorktreeRepository,
-} from "./find-worktree-repository.ts";
+import { findOwnWorktrees, type OwnWorktree, readMark, whyInUse } from "./find-own-worktrees.ts";
+import { findWorktreeBase } from "./find-worktree-base.ts";
+import { findWorktreeRepository, type WorktreeRepository } from "./find-worktree-repository.ts";
 import { runAlone } from "./run-alone.ts";
-import { createWorktreeGit, type GitAnswer, oneLine, type WorktreeGit } from "./run-worktree-git.ts";
-import {
-  folderNumber,
-  type OwnWorktree,
-  readMark,
-  removeUnchanged,
-  removeUnfinished,
-} from "./run-worktree-removal.ts";
-import { formatMark, markFile, type WorktreeMark } from "./worktree-mark.ts";
-import {
-  contains,
-  folderExcludes,
-  planWorktree,
-  type WorktreePlan,
-  type WorktreeSettings,
-} from "./worktree-plan.ts";
-import { writeSnapshotCommit } from "./write-snapshot-commit.ts";
-import { excludeFromStatus, makeFolders, writeExtraFiles } from "./write-worktree-files.ts";
+import { addWorktree, fillWorktree } from "./run-worktree-addition.ts";
+import { createWorktreeGit } from "./run-worktree-git.ts";
+import { removeUnchanged, removeUnfinished, whyNotOurs } from "./run-worktree-removal.ts";
+import { formatMark, markFile } from "./worktree-mark.ts";
+import { planWorktree, type WorktreeSettings } from "./worktree-plan.ts";
+import { makeFolders } from "./write-worktree-files.ts";
 
 export interface WorktreeRequest {
   readonly directory: string;
@@ -35,6 +19,8 @@ export interface WorktreeRequest {
   readonly settings: WorktreeSettings;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
+  /** Takes up the kept worktree of the same agent again, if there is one. */
+  readonly resume?: boolean;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
 }
@@ -62,20 +48,15 @@ export interface WorktreeEnd {
 /** Gives an agent a working tree and a branch of its own, whole or not at all. Never rejects. */
 export async function makeWorktree(request: WorktreeRequest): Promise<WorktreeStart> {
   try {
-    const worktree = await make(request);
-    return { type: "made", worktree };
+    return await make(request);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    const because = request.signal.aborted ? "it was stopped" : why.replace(/\.$/, "");
-    return { type: "refused", because: `No worktree was made, because ${because}.` };
+    return refused(reasonOf(error, request.signal));
   }
 }
 
-type Planned = WorktreePlan & { readonly type: "planned" };
-
 /** Reasons travel as plain errors up to `makeWorktree`, so that each stage can undo what it did on their way. */
-async function make(request: WorktreeRequest): Promise<Worktree> {
-  const { directory, environment, signal } = request;
+async function make(request: WorktreeRequest): Promise<WorktreeStart> {
+  const { directory, environment, signal, agentId } = request;
   const git = createWorktreeGit({ environment, signal });
   const answer = await findWorktreeRepository(git, directory);
   if (answer.type === "refused") throw new Error(answer.because);
@@ -87,142 +68,46 @@ async function make(request: WorktreeRequest): Promise<Worktree> {
     home: environment["HOME"] ?? environment["USERPROFILE"],
   });
   if (plan.type === "refused") throw new Error(plan.because);
-  const base = await findBase(git, repository, request);
+  const old = request.resume === true ? await takeUp(repository, request) : undefined;
+  if (old !== undefined) return handOut(old, repository, request);
+  const base = await findWorktreeBase(git, repository, request);
   const own = await runAlone(repository.commonDirectory, signal, () =>
-    add(git, { request, repository, plan, base }),
+    addWorktree(git, { agentId, started: nowOf(request)(), repository, plan, base }),
   );
   try {
-    await fill(git, { own, repository, plan });
+    await fillWorktree(git, { own, repository, plan });
     signal.throwIfAborted();
   } catch (error) {
     const undone = await removeUnfinished(git, own);
     if (undone.type === "removed") throw error;
-    throw new Error(`${messageOf(error)}; ${own.mark.path} is left over: ${undone.because}`);
+    return refused(`${reasonOf(error, signal)}; ${own.mark.path} is left over: ${undone.because}`);
   }
-  return handOut(own, {
-    directory: join(own.mark.path, repository.inside),
-    environment,
-    now: nowOf(request),
+  return handOut(own, repository, request);
+}
+
+/** The kept worktree of this agent, which counts as in use from now on. */
+async function takeUp(
+  { commonDirectory, inside }: WorktreeRepository,
+  { agentId, signal }: WorktreeRequest,
+): Promise<OwnWorktree | undefined> {
+  return runAlone(commonDirectory, signal, async () => {
+    const all = await findOwnWorktrees(commonDirectory);
+    const own = all.find(({ mark }) => mark.agentId === agentId);
+    if (own === undefined) return undefined;
+    const { ended: _, ...mark } = own.mark;
+    const because = whyInUse(own.mark) ?? (await whyNotOurs(own))?.because;
+    if (because !== undefined) {
+      throw new Error(`the one of this agent, ${mark.path}, cannot be taken up again: ${because}`);
+    }
+    if (!(await makeFolders(mark.path, inside))) throw new Error(`${mark.path} has no folder ${inside}`);
+    const taken = { ...own, mark: { ...mark, owner: thisProcess() } };
+    replaceWholeFile(join(own.administration, markFile), formatMark(taken.mark));
+    return taken;
   });
 }
 
-async function findBase(
-  git: WorktreeGit,
-  repository: WorktreeRepository,
-  { settings, agentName }: WorktreeRequest,
-): Promise<string> {
-  const wanted = settings.baseRef ?? "current";
-  switch (wanted) {
-    case "head":
-      return repository.head;
-    case "fresh": {
-      const found = await findDefaultBranch(git, repository.top);
-      if (found !== undefined) return found;
-      throw new Error("git knows no default branch here; set worktree.baseRef to head or current");
-    }
-    case "current": {
-      const message = `Uncommitted changes as ${JSON.stringify(agentName)} found them`;
-      const commit = await writeSnapshotCommit(git, repository, message);
-      if (commit.type === "failed") {
-        throw new Error(
-          `the uncommitted changes could not be taken along (${commit.because}); worktree.baseRef: head leaves them out`,
-        );
-      }
-      return oneLine(commit) ?? "";
-    }
-    default:
-      throw new Error(`worktree.baseRef is ${JSON.stringify(wanted)}; write current, head or fresh`);
-  }
-}
-
-interface Addition {
-  readonly request: WorktreeRequest;
-  readonly repository: WorktreeRepository;
-  readonly plan: Planned;
-  readonly base: string;
-}
-
-/** Short, and never stopped halfway: branch, folder and mark come into being together, and go together. */
-async function add(git: WorktreeGit, { request, repository, plan, base }: Addition): Promise<OwnWorktree> {
-  const { main, top, commonDirectory } = repository;
-  const folder = await openFolder(repository, plan.folder);
-  const problem = await excludeFromStatus(commonDirectory, folderExcludes([main, top], folder));
-  if (problem !== undefined) throw new Error(problem);
-  const path = join(folder, plan.name);
-  const act = (...words: string[]) => git(main, words, { isUnstoppable: true });
-  const reference = `refs/heads/${plan.branch}`;
-  await mkdir(path).catch(() => {
-    throw new Error(`${path} could not be made, or is there already`);
-  });
-  try {
-    // An empty old value lets git make the branch only if there is none.
-    must(await act("update-ref", reference, base, ""));
-  } catch (error) {
-    await rmdir(path);
-    throw error;
-  }
-  try {
-    must(await act("worktree", "add", "--no-checkout", "--", path, plan.branch));
-    const found =
-      oneLine(await git(path, ["rev-parse", "--absolute-git-dir"], { isUnstoppable: true })) ?? "";
-    const administration = await realpath(found);
-    const mark: WorktreeMark = {
-      agentId: request.agentId,
-      token: randomBytes(12).toString("hex"),
-      path,
-      folder: (await folderNumber(path)) ?? "",
-      branch: plan.branch,
-      base,
-      started: nowOf(request)(),
-      owner: thisProcess(),
-    };
-    createWholeFile(join(administration, markFile), formatMark(mark));
-    return { mark, administration, commonDirectory };
-  } catch (error) {
-    await act("worktree", "remove", "--force", "--", path);
-    await rmdir(path).catch(() => undefined);
-    await act("update-ref", "-d", reference, base);
-    throw error;
-  }
-}
-
-/** A repository may bring links; none of them decides where in it the worktrees stand. */
-async function openFolder({ main, commonDirectory }: WorktreeRepository, folder: string): Promise<string> {
-  if (contains(main, folder)) {
-    if (await makeFolders(main, relative(main, folder))) return folder;
-    throw new Error(
-      `${folder} is not a real folder, or could not be made; a link on the way is not followed`,
-    );
-  }
-  await mkdir(folder, { recursive: true });
-  const real = await realpath(folder);
-  if (contains(commonDirectory, real)) throw new Error(`${folder} leads into git's own data`);
-  return real;
-}
-
-interface Filling {
-  readonly own: OwnWorktree;
-  readonly repository: WorktreeRepository;
-  readonly plan: Planned;
-}
-
-async function fill(git: WorktreeGit, { own, repository, plan }: Filling): Promise<void> {
-  const { path } = own.mark;
-  must(await git(path, ["reset", "--hard", "--quiet"]));
-  const problem = await writeExtraFiles(git, { repository, path, links: plan.links });
-  if (problem !== undefined) throw new Error(problem);
-  if (!(await makeFolders(path, repository.inside))) {
-    throw new Error(`the folder ${repository.inside} has no counterpart in the worktree`);
-  }
-}
-
-interface HandingOut {
-  readonly directory: string;
-  readonly environment: WorktreeRequest["environment"];
-  readonly now: () => number;
-}
-
-function handOut(own: OwnWorktree, { directory, environment, now }: HandingOut): Worktree {
+function handOut(own: OwnWorktree, { inside }: WorktreeRepository, request: WorktreeRequest): WorktreeStart {
+  const { environment } = request;
   const { path, branch } = own.mark;
   const end = async (): Promise<WorktreeEnd> => {
     const git = createWorktreeGit({ environment, signal: new AbortController().signal });
@@ -230,22 +115,18 @@ function handOut(own: OwnWorktree, { directory, environment, now }: HandingOut):
       const removal = await removeUnchanged(git, own);
       if (removal.type === "removed")
         return { kept: false, path, branch, because: "nothing was changed in it" };
-      await noteEnd(own, now());
+      await noteEnd(own, nowOf(request)());
       return { kept: true, path: removal.path, branch, because: removal.because };
     } catch (error) {
       return { kept: true, path, branch, because: messageOf(error) };
     }
   };
   let ending: Promise<WorktreeEnd> | undefined;
-  return {
-    path,
-    branch,
-    directory,
-    finish() {
-      ending ??= end();
-      return ending;
-    },
+  const finish = () => {
+    ending ??= end();
+    return ending;
   };
+  return { type: "made", worktree: { path, branch, directory: join(path, inside), finish } };
 }
 
 /** Lets a later clean-up know that nobody works there any more, also while this process goes on. */
@@ -255,14 +136,18 @@ async function noteEnd({ administration, mark }: OwnWorktree, ended: number): Pr
   replaceWholeFile(join(administration, markFile), formatMark({ ...mark, ended }));
 }
 
-function must(answer: GitAnswer): void {
-  if (answer.type === "failed") throw new Error(answer.because);
-}
-
 function nowOf({ now }: WorktreeRequest): () => number {
   return now ?? Date.now;
 }
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+function reasonOf(error: unknown, signal: AbortSignal): string {
+  return signal.aborted ? "it was stopped" : messageOf(error).replace(/\.$/, "");
+}
+
+function refused(because: string): WorktreeStart {
+  return { type: "refused", because: `No worktree was made, because ${because}.` };
 }

@@ -95,24 +95,28 @@ function stage(
       };
     },
     recall: async (id) => (recorded.has(id) ? { agentType: "general-purpose" } : undefined),
-    ports: (plan, childModel, line) => ({
-      model: childModel,
-      tools: tools.filter(({ name }) => plan.tools.some((grant) => grant.name === name)),
-      admit: async ({ input }) =>
-        line.attended() ? { type: "allowed", input } : { type: "denied", because: "nobody can be asked" },
-      toolContext: (callId, options) => ({
-        ...options,
-        callId,
-        directory: "/p",
-        workingDirectories: ["/p"],
-        agent: plan.agent,
-        files: createSessionFiles().forAgent(),
-        host: {},
-        environment: {},
-        outputDirectory: "/",
-      }),
-      takeMessages: line.takeMessages,
-      now,
+    prepare: async (plan, { model: childModel, line }) => ({
+      ports: {
+        model: childModel,
+        tools: tools.filter(({ name }) => plan.tools.some((grant) => grant.name === name)),
+        admit: async ({ input }) =>
+          line.attended() ? { type: "allowed", input } : { type: "denied", because: "nobody can be asked" },
+        toolContext: (callId, options) => ({
+          ...options,
+          callId,
+          directory: "/p",
+          workingDirectories: ["/p"],
+          agent: plan.agent,
+          files: createSessionFiles().forAgent(),
+          host: {},
+          environment: {},
+          outputDirectory: "/",
+        }),
+        takeMessages: line.takeMessages,
+        now,
+      },
+      prompt: async (text) => ({ role: "user", content: [{ type: "text", text }] }),
+      end: async () => undefined,
     }),
     newAgentId: () => {
       ids += 1;

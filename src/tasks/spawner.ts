@@ -46,12 +46,24 @@ export interface ChildHost {
   readonly recall: (
     agentId: string,
   ) => Promise<{ readonly agentType: string; readonly model?: ChosenModel } | undefined>;
-  readonly ports: (plan: ChildPlan, model: Model, line: RunLine) => LoopPorts;
+  /** What the child's loop needs, and what goes around it. */
+  readonly prepare: (
+    plan: ChildPlan,
+    context: { readonly definition: AgentDefinition; readonly model: Model; readonly line: RunLine },
+  ) => Promise<PreparedChild>;
   readonly newAgentId: () => string;
   /** Called once when a child has ended: lets go of what it held. */
   readonly release: (agentId: string) => Promise<void>;
   /** Tells the parent something between its turns. */
   readonly notify: (message: UserMessage) => void;
+}
+
+export interface PreparedChild {
+  readonly ports: LoopPorts;
+  /** The first message, after hooks have heard of it. */
+  readonly prompt: (text: string, signal: AbortSignal) => Promise<UserMessage>;
+  /** Runs once, whatever the end. */
+  readonly end: () => Promise<void>;
 }
 
 export interface SpawnerOptions {
@@ -107,7 +119,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
         parentId: plan.task.parentId,
         ...(plan.task.name === undefined ? {} : { name: plan.task.name }),
       },
-      events: (line, signal) => runAgentLoop(inputOf(plan, history), host.ports(plan, model, line), signal),
+      events: (line, signal) => run(plan, history, { definition, model, line, signal }),
       onEvent: (event) => record.record(event),
       onEnd: (state) => finish(state, { record, definition }),
     });
@@ -116,6 +128,20 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       return started;
     }
     return { type: "started", plan, outputFile: record.outputFile };
+  }
+
+  async function* run(
+    plan: ChildPlan,
+    history: readonly Message[],
+    { signal, ...context }: Parameters<ChildHost["prepare"]>[1] & { readonly signal: AbortSignal },
+  ): AsyncGenerator<RunEvent> {
+    const child = await host.prepare(plan, context);
+    try {
+      const prompt = await child.prompt(plan.task.prompt, signal);
+      yield* runAgentLoop({ ...inputOf(plan, history), prompt }, child.ports, signal);
+    } finally {
+      await child.end();
+    }
   }
 
   async function finish(
@@ -188,7 +214,6 @@ function inputOf(plan: ChildPlan, history: readonly Message[]): LoopInput {
   return {
     system: plan.system,
     history,
-    prompt: { role: "user", content: [{ type: "text", text: plan.task.prompt }] },
     maxTurns: plan.maxTurns?.value ?? 50,
     lastTurn: true,
     askWhenSilent: true,

@@ -20,17 +20,17 @@ export interface WorktreePlace {
   readonly home: string | undefined;
 }
 
-export type WorktreePlan =
-  | {
-      readonly type: "planned";
-      readonly name: string;
-      readonly branch: string;
-      /** The folder that holds worktrees. */
-      readonly folder: string;
-      readonly path: string;
-      readonly links: readonly string[];
-    }
-  | { readonly type: "refused"; readonly because: string };
+export interface PlannedWorktree {
+  readonly type: "planned";
+  readonly name: string;
+  readonly branch: string;
+  /** The folder that holds worktrees. */
+  readonly folder: string;
+  readonly path: string;
+  readonly links: readonly string[];
+}
+
+export type WorktreePlan = PlannedWorktree | { readonly type: "refused"; readonly because: string };
 
 const defaultFolder = join(".claude", "worktrees");
 

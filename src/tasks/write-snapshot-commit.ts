@@ -1,5 +1,4 @@
 import { copyFile, mkdtemp, rm, stat, utimes } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { WorktreeRepository } from "./find-worktree-repository.ts";
 import { type GitAnswer, oneLine, type WorktreeGit } from "./run-worktree-git.ts";
@@ -13,7 +12,7 @@ export async function writeSnapshotCommit(
   repository: WorktreeRepository,
   message: string,
 ): Promise<GitAnswer> {
-  const folder = await mkdtemp(join(tmpdir(), "retinue-index-"));
+  const folder = await mkdtemp(join(repository.gitDirectory, "retinue-index-"));
   try {
     const variables = { GIT_INDEX_FILE: join(folder, "index") };
     const prepared = await prepareIndex(git, repository, variables);

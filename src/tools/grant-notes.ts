@@ -101,7 +101,7 @@ const notes: Record<NoteCode, (entry: string) => Pick<Finding, "severity" | "mes
   "malformed-denial": (entry) => ({
     severity: "warning",
     message: `\`${entry}\` is not of the form \`Tool\` or \`Tool(specifier)\`, so the whole tool is taken away.`,
-    advice: "Close the parenthesis at the end of the entry, or write the tool's name alone.",
+    advice: "Write the parenthesis right behind the name and close it at the end, or write the name alone.",
   }),
   "tool-is-disallowed": (entry) => ({
     severity: "note",

@@ -78,6 +78,19 @@ describe("scoped entries [TLS-3]", () => {
     ]);
   });
 
+  test("a remark in parentheses does not narrow a denial", () => {
+    expect(grant({ tools: ["Write", "Read"], disallowedTools: ["Write (all files)"] })).toMatchObject({
+      tools: [{ name: "Read" }],
+      notes: expect.arrayContaining([expect.objectContaining({ code: "malformed-denial" })]),
+    });
+  });
+
+  test("two stars in a denial mean every call", () => {
+    expect(grant({ tools: ["Read", "Bash"], disallowedTools: ["Read(**)"] }).tools).toEqual([
+      { name: "Bash" },
+    ]);
+  });
+
   test("a denial with a star heeds no letter case where it names nothing otherwise", () => {
     expect(grant({ tools: ["Bash", "Read"], disallowedTools: ["bash*"] }).tools).toEqual([{ name: "Read" }]);
   });

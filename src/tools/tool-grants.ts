@@ -2,7 +2,7 @@ import type { Finding } from "../foundation/problem.ts";
 import { describeMatch, finding, listNames } from "./grant-notes.ts";
 import { splitEntries } from "./list-field.ts";
 import { type AvailableTool, matchTools } from "./match-tools.ts";
-import { parseToolEntry } from "./tool-entry.ts";
+import { parseToolEntry, type ToolEntry } from "./tool-entry.ts";
 
 export interface GrantRequest {
   readonly definition: {
@@ -74,7 +74,7 @@ function readDenials(
   const whole = new Set<string>();
   const scoped = new Map<string, readonly string[]>();
   for (const [index, text] of entries.entries()) {
-    const entry = parseToolEntry(text);
+    const entry = parseDenial(text);
     const match = matchTools(entry.name, available);
     const path = ["disallowedTools", index];
     notes.push(...describeMatch(text, match, path));
@@ -85,6 +85,15 @@ function readDenials(
     }
   }
   return { whole, scoped };
+}
+
+/** `Write (all files)` is a remark and no specifier: taken for one, it would deny nothing. `**` denies everything. */
+function parseDenial(text: string): ToolEntry {
+  const entry = parseToolEntry(text);
+  if (entry.type === "scoped" && entry.specifier === "**") return { type: "whole", name: entry.name };
+  return entry.type === "scoped" && /\s$/.test(text.slice(0, text.indexOf("(")))
+    ? { type: "malformed", name: entry.name }
+    : entry;
 }
 
 /** A comma may be part of a pattern or stand between two; in a denial both readings hold. */

@@ -38,7 +38,7 @@ export function compareFields(
 }
 
 /** Objects are compared by the keys the expectation names; a head agrees when the text begins with it; null is absent. */
-export function agrees(expected: unknown, actual: unknown, field: string): boolean {
+function agrees(expected: unknown, actual: unknown, field: string): boolean {
   if (Array.isArray(expected)) {
     return (
       Array.isArray(actual) &&

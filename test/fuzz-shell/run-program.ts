@@ -25,7 +25,7 @@ export async function openLaboratory(): Promise<Laboratory> {
     ["good", 0],
     ["bad", 1],
   ] as const) {
-    const script = `#!/bin/sh\nprintf '%s %s\\n' "\${0##*/}" "$1" >> "\${0%/*}/../log"\nexit ${code}\n`;
+    const script = `#!/bin/sh\nprintf '%s %s\\000' "\${0##*/}" "$1" >> "\${0%/*}/../log"\nexit ${code}\n`;
     await writeFile(join(root, name), script, { mode: 0o755 });
   }
   let count = 0;
@@ -40,7 +40,7 @@ export async function openLaboratory(): Promise<Laboratory> {
       await runBash(program, join(place, "work"), `${join(place, "bin")}:${toolbox}`);
       const log = await readFile(join(place, "log"), "utf8").catch(() => "");
       await rm(place, { recursive: true, force: true });
-      return [...new Set(log.split("\n").filter((line) => line !== ""))];
+      return [...new Set(log.split("\0").filter((record) => record !== ""))];
     },
     close: () => rm(root, { recursive: true, force: true }),
   };

@@ -100,7 +100,7 @@ function judgeMode(context: Fields, current: string): Answer {
 }
 
 function judgeHook(context: Fields, tool: string | null): Answer {
-  const subject = String(context["subject"] ?? context["toolName"] ?? tool ?? "");
+  const subject = String(context["subject"] ?? context["toolName"] ?? context["tool"] ?? tool ?? "");
   const matcher = context["matcher"];
   return matchSubject(typeof matcher === "string" ? matcher : undefined, subject) === "no-match"
     ? "deny"

@@ -1,0 +1,36 @@
+import { version } from "../foundation/version.ts";
+import type { IdSource } from "../journal/id-source.ts";
+import { loadSession } from "../journal/load-session.ts";
+import type { TranscriptFacts } from "../journal/transcript-line.ts";
+import { createTranscriptWriter } from "../journal/transcript-writer.ts";
+import { openAppendLog } from "../storage/append-log.ts";
+import type { OpenTranscript } from "./open-transcript.ts";
+
+export interface ChildTranscriptOptions {
+  readonly file: string;
+  /** False keeps nothing. */
+  readonly isKept: boolean;
+  readonly isResumed: boolean;
+  readonly ids: IdSource;
+  readonly now: () => number;
+  readonly facts: () => Omit<TranscriptFacts, "version">;
+}
+
+/** Opens a child's own transcript: a new one, or one that goes on. */
+export async function openChildTranscript(options: ChildTranscriptOptions): Promise<OpenTranscript> {
+  const { file, ids, now } = options;
+  const loaded = options.isResumed ? await loadSession(file, { sidechain: true }) : undefined;
+  if (!options.isKept)
+    return { history: loaded?.messages ?? [], record: () => undefined, close: () => undefined };
+  const log = openAppendLog(file, { expectLength: loaded?.length ?? 0 });
+  const facts = (): TranscriptFacts => ({ ...options.facts(), version });
+  const writer = createTranscriptWriter({ log, ids, now, facts, leaf: loaded?.leaf });
+  if (loaded !== undefined && loaded.interrupted.length > 0) {
+    writer.record({
+      type: "user-added",
+      message: { role: "user", content: loaded.interrupted },
+      origin: "tool-results",
+    });
+  }
+  return { history: loaded?.messages ?? [], record: writer.record, close: () => log.close() };
+}
