@@ -62,14 +62,14 @@ describe("[DEF-6] a limit is never read wider than it was written", () => {
   });
 
   test("more servers than a person names are refused in bounded work", () => {
-    const { definition, problems } = parse(`mcpServers:\n${"- 1\n".repeat(50_000)}`);
+    const { definition, problems } = parse(`mcpServers:\n${"- 1\n".repeat(5_000)}`);
     expect(definition).not.toHaveProperty("mcpServers");
     expect(problems).toMatchObject([{ severity: "warning", code: "unreadable-field", line: 4 }]);
   });
 
   test("many repetitions take linear work", () => {
-    const { definition } = parse("hooks: {Stop: [{command: x}]}\n".repeat(5_000));
-    expect(definition?.hooks).toHaveLength(5_000);
+    const { definition } = parse("hooks: {Stop: [{command: x}]}\n".repeat(1_000));
+    expect(definition?.hooks).toHaveLength(1_000);
   });
 });
 

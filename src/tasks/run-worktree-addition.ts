@@ -41,9 +41,7 @@ export async function addWorktree(git: WorktreeGit, addition: WorktreeAddition):
   }
   try {
     must(await act("worktree", "add", "--no-checkout", "--", path, plan.branch));
-    const found =
-      oneLine(await git(path, ["rev-parse", "--absolute-git-dir"], { isUnstoppable: true })) ?? "";
-    const administration = await realpath(found);
+    const administration = await findAdministration(git, path, commonDirectory);
     const mark: WorktreeMark = {
       agentId: addition.agentId,
       token: randomBytes(12).toString("hex"),
@@ -62,6 +60,14 @@ export async function addWorktree(git: WorktreeGit, addition: WorktreeAddition):
     await act("update-ref", "-d", reference, base);
     throw error;
   }
+}
+
+async function findAdministration(git: WorktreeGit, path: string, commonDirectory: string): Promise<string> {
+  const answer = await git(path, ["rev-parse", "--absolute-git-dir"], { isUnstoppable: true });
+  must(answer);
+  const found = await realpath(oneLine(answer) ?? path);
+  if (contains(join(commonDirectory, "worktrees"), found)) return found;
+  throw new Error(`git keeps its record of ${path} in ${found}, where none was expected`);
 }
 
 /** A repository may bring links; none of them decides where in it the worktrees stand. */

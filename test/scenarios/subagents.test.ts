@@ -12,7 +12,8 @@ const main = (step: Exclude<Step, string | ((...args: never[]) => unknown)>): St
   ...step,
 });
 const child = (task: string, step: Exclude<Step, string | ((...args: never[]) => unknown)>): Step => ({
-  match: (request: { readonly messages: readonly unknown[] }) => JSON.stringify(request.messages[0]).includes(task),
+  match: (request: { readonly messages: readonly unknown[] }) =>
+    JSON.stringify(request.messages[0]).includes(task),
   ...step,
 });
 const spawnCall = (prompt: string, more: object = {}) => ({
