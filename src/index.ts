@@ -78,10 +78,14 @@ export type { PermissionMode } from "./permissions/permission-mode.ts";
 export type { Decided, RunPlan } from "./planning/run-plan.ts";
 export type { Plugin, PluginOrigin } from "./plugins/plugin.ts";
 export type { CanUseTool } from "./runtime/admit.ts";
+export { type AiSdkTool, toAiSdkTools } from "./runtime/ai-sdk-tools.ts";
+export { type AnthropicTools, toAnthropicTools } from "./runtime/anthropic-tools.ts";
 export { createRuntime, type Runtime } from "./runtime/create-runtime.ts";
 export type { RunHandle, RunResult } from "./runtime/run-handle.ts";
 export type { RunOptions, RuntimeOptions, SessionOptions } from "./runtime/runtime-options.ts";
 export type { Session } from "./runtime/session.ts";
+export type { SpawnOptions } from "./runtime/spawn-options.ts";
+export type { LoopTool, LoopToolResult } from "./runtime/tools-for-loops.ts";
 export type { OutputSchema } from "./runtime/typed-output.ts";
 export { type LoadedSettings, type LoadSettingsOptions, loadSettings } from "./settings/load-settings.ts";
 export type { MergedPermissions, MergedSettings } from "./settings/merge-settings.ts";
@@ -101,6 +105,9 @@ export {
   type TrustStore,
   type TrustStoreOptions,
 } from "./settings/trust.ts";
+export type { AgentHandle, AgentResult } from "./tasks/agent-handle.ts";
+export type { Stopper, TaskManager, TaskNews } from "./tasks/task-manager.ts";
+export type { TaskState, TaskStatus } from "./tasks/task-state.ts";
 export type { ToolEffect } from "./tools/builtin-tools.ts";
 export type { FileLedger } from "./tools/file-ledger.ts";
 export type { AvailableTool } from "./tools/match-tools.ts";

@@ -2,7 +2,7 @@ import { readImports } from "./read-imports.ts";
 import { readCode } from "./source-tokens.ts";
 
 /** Verbs that announce I/O when they begin a file's name. */
-const actingVerbs = ["discover", "load", "gather", "connect", "run", "drive", "find", "write"];
+const actingVerbs = ["discover", "load", "gather", "connect", "run", "drive", "find", "watch", "write"];
 
 /** Folders that exist to touch the world. */
 const actingFolders = ["src/apps/", "src/storage/", "src/tools/builtin/", "src/testing/"];

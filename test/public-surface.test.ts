@@ -34,6 +34,8 @@ const exportedNames = [
   "parseRule",
   "rateDescription",
   "readSessionAgents",
+  "toAiSdkTools",
+  "toAnthropicTools",
 ];
 
 const testingNames = ["createFakeHost", "createScriptedModel", "describeModelContract", "startFakeProvider"];

@@ -55,6 +55,9 @@ const guard = (
 ) => fire([hook("PreToolUse", handler)], "PreToolUse", call, more);
 
 /** Living processes whose command line holds a text that only one test uses. */
+/** Marks the processes of this run, so that another run on the machine does not count. */
+const run = String(process.pid).padStart(7, "0");
+
 function living(marker: string): string[] {
   const lines = execFileSync("ps", ["-eo", "stat=,args="], { encoding: "utf8" }).split("\n");
   return lines.filter((line) => line.includes(marker) && !line.startsWith("Z"));
@@ -109,20 +112,20 @@ describe("[HKS-5] a command", () => {
 });
 
 const broken: readonly [string, Partial<HookHandler>, RegExp][] = [
-  ["hangs", { command: "sleep 82001.5", timeout: 0.2 }, /did not end within 0\.2 s and was ended/],
+  ["hangs", { command: `sleep 82001${run}`, timeout: 0.2 }, /did not end within 0\.2 s and was ended/],
   [
     "hangs with children",
-    { command: "sleep 82001.5 & sleep 82001.5 & wait", timeout: 0.2 },
+    { command: `sleep 82001${run} & sleep 82001${run} & wait`, timeout: 0.2 },
     /did not end within 0\.2 s/,
   ],
   [
     "ignores SIGTERM",
-    { command: "trap '' TERM; while :; do sleep 0.82001; done", timeout: 0.2 },
+    { command: `trap '' TERM; while :; do sleep 0.82001${run}; done`, timeout: 0.2 },
     /did not end within 0\.2 s/,
   ],
   [
     "forks a daemon and hangs",
-    { command: "setsid sleep 82001.5 & sleep 82001.5", timeout: 0.3 },
+    { command: `setsid sleep 82001${run} & sleep 82001${run}`, timeout: 0.3 },
     /did not end within 0\.3 s/,
   ],
   ["floods its output", { command: "yes | head -c 100000000" }, /printed more than 1000000 characters/],
@@ -139,7 +142,7 @@ describe("[HKS-6, HKS-9] a guard that", () => {
     expect(outcome.type).toBe("deny");
     expect(outcome.because).toMatch(why);
     expect(outcome.because).toContain("a guard that fails lets nothing through");
-    expect(living("82001")).toEqual([]);
+    expect(living(`82001${run}`)).toEqual([]);
   });
 
   test.each(broken)(
@@ -155,18 +158,18 @@ describe("[HKS-6, HKS-9] a guard that", () => {
 
   test("forks a daemon that holds its output is not waited for, and the daemon is ended", async () => {
     const file = join(directory, "daemon.pid");
-    const command = `setsid sh -c 'echo $$ > ${file}; exec sleep 82002.5' & while ! test -s ${file}; do sleep 0.01; done; exit 2`;
+    const command = `setsid sh -c 'echo $$ > ${file}; exec sleep 82002${run}' & while ! test -s ${file}; do sleep 0.01; done; exit 2`;
     const outcome = await guard({ command });
     expect(outcome.type).toBe("deny");
-    expect(living("82002.5")).toEqual([]);
+    expect(living(`82002${run}`)).toEqual([]);
   });
 
   test("is cut off because the run is stopped lets nothing through", async () => {
     const controller = new AbortController();
-    const pending = guard({ command: "sleep 82003.5" }, { signal: controller.signal });
+    const pending = guard({ command: `sleep 82003${run}` }, { signal: controller.signal });
     setTimeout(() => controller.abort(), 100);
     expect(await pending).toMatchObject({ type: "deny" });
-    expect(living("82003.5")).toEqual([]);
+    expect(living(`82003${run}`)).toEqual([]);
   });
 });
 
@@ -190,26 +193,26 @@ describe("[HKS-9] the hooks of one event", () => {
 
   test("have each its own limit", async () => {
     const rules = [
-      hook("Stop", { command: "sleep 82004.5", timeout: 0.2 }),
+      hook("Stop", { command: `sleep 82004${run}`, timeout: 0.2 }),
       hook("Stop", { command: "sleep 0.4; echo 'not done' >&2; exit 2" }),
     ];
     const outcome = await fire(rules, "Stop", { isRepeated: false });
     expect(outcome).toMatchObject({ blocked: true, because: "not done" });
     expect(outcome.failures).toHaveLength(1);
-    expect(living("82004.5")).toEqual([]);
+    expect(living(`82004${run}`)).toEqual([]);
   });
 });
 
 describe("a hook beside the work", () => {
   test.each<[string, Partial<HookHandler>]>([
-    ["by its setting", { command: "sleep 82005.5", async: true }],
-    ["by its own word", { command: `echo '{"async": true}'; sleep 82005.5` }],
+    ["by its setting", { command: `sleep 82005${run}`, async: true }],
+    ["by its own word", { command: `echo '{"async": true}'; sleep 82005${run}` }],
   ])("decides nothing and ends with the session (%s)", async (_title, handler) => {
     const hooks = runner([hook("PreToolUse", handler)]);
     const outcome = await hooks.fire("PreToolUse", call, { signal: never, cwd: directory });
     expect(outcome).toMatchObject({ type: "none", failures: [] });
     await hooks[Symbol.asyncDispose]();
-    expect(living("82005.5")).toEqual([]);
+    expect(living(`82005${run}`)).toEqual([]);
   });
 
   test("tells later what it has found, and wakes the model where it should", async () => {
@@ -222,16 +225,16 @@ describe("a hook beside the work", () => {
 
   test("keeps to its limit", async () => {
     const late = Promise.withResolvers<LateAnswer>();
-    const rule = hook("Stop", { command: "sleep 82006.5", async: true, timeout: 0.1 });
+    const rule = hook("Stop", { command: `sleep 82006${run}`, async: true, timeout: 0.1 });
     await using hooks = runner([rule], { onLate: late.resolve });
     await hooks.fire("Stop", { isRepeated: false }, { signal: never, cwd: directory });
     expect((await late.promise).failure).toMatch(/did not end within 0\.1 s/);
-    expect(living("82006.5")).toEqual([]);
+    expect(living(`82006${run}`)).toEqual([]);
   });
 
   test("is refused when too many run already", async () => {
     const rules = Array.from({ length: 51 }, (_, index) =>
-      hook("Stop", { command: `sleep 82007.5 # ${index}`, async: true }),
+      hook("Stop", { command: `sleep 82007${run} # ${index}`, async: true }),
     );
     const hooks = runner(rules.slice(0, 50));
     await hooks.fire("Stop", { isRepeated: false }, { signal: never, cwd: directory });
@@ -242,7 +245,7 @@ describe("a hook beside the work", () => {
     );
     expect(outcome.failures[0]).toContain("50 hooks run beside the work already");
     await hooks[Symbol.asyncDispose]();
-    expect(living("82007.5")).toEqual([]);
+    expect(living(`82007${run}`)).toEqual([]);
   }, 30_000);
 });
 

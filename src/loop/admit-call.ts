@@ -1,5 +1,6 @@
 import type { ToolUseBlock } from "../conversation/message.ts";
 import type { Tool } from "../tools/tool.ts";
+import { resolveToolName } from "../tools/tool-names.ts";
 import type { LoopPorts } from "./loop-ports.ts";
 
 export interface AdmittedCall {
@@ -29,7 +30,7 @@ export async function admitCall(
     because,
     denied,
   });
-  const tool = ports.tools.find(({ name }) => name === call.name);
+  const tool = findTool(call.name, ports);
   if (tool === undefined) {
     const names = ports.tools.map(({ name }) => name).join(", ");
     return refuse(
@@ -54,6 +55,14 @@ export async function admitCall(
       : String(error instanceof Error ? error.message : error);
     return refuse(`This call was not allowed, because deciding about it failed: ${reason}.`, !signal.aborted);
   }
+}
+
+/** The literal name first; models that learned an old name or another spelling reach today's tool. */
+function findTool(name: string, { tools }: LoopPorts): Tool | undefined {
+  const literal = tools.find((tool) => tool.name === name);
+  if (literal !== undefined) return literal;
+  const meaning = resolveToolName(name);
+  return meaning.type === "renamed" ? tools.find((tool) => tool.name === meaning.name) : undefined;
 }
 
 type InputCheck =

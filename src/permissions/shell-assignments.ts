@@ -11,6 +11,8 @@ export function visitAssignment(walk: Walk, assignment: Assignment, scene: Scene
     if (!/^\d+$/.test(index.text)) markOpaque(walk, "an array subscript is evaluated");
   }
   if (value.type === "ArrayValue") {
+    // Bash 5.2 reads such a substitution twice and may lose quotes, and then takes the next lines for commands.
+    if (scene.substituted === true) markOpaque(walk, "an array is set in a substitution");
     for (const element of value.elements) {
       visitWord(walk, element, scene);
       if (element.text.startsWith("[")) markOpaque(walk, "an array subscript is evaluated");

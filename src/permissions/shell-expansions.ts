@@ -50,7 +50,7 @@ function visitPart(walk: Walk, part: SyntaxNode, scene: Scene): void {
     case "ProcessSubstitution":
       if (part.text.startsWith("$((")) markOpaque(walk, "arithmetic and a substitution look alike");
       if (part.script === undefined) markOpaque(walk, "a substitution cannot be read");
-      else walk.walkScript(walk, part.script, scene);
+      else walk.walkScript(walk, part.script, { ...scene, substituted: true });
       return;
     case "ParameterExpansion":
       checkParameter(walk, part);

@@ -5,7 +5,7 @@ import { isSafeVariable } from "./shell-environment.ts";
 import { visitWord } from "./shell-expansions.ts";
 import { walkRedirections } from "./shell-redirections.ts";
 import { runWords } from "./shell-run.ts";
-import type { Scene, Walk } from "./shell-walk-state.ts";
+import { markOpaque, type Scene, type Walk } from "./shell-walk-state.ts";
 import { readWord, type Word } from "./shell-word.ts";
 
 /** Walks one simple command: what is expanded in it, the files it opens, and what it runs. */
@@ -14,6 +14,7 @@ export function walkSimple(walk: Walk, command: Command, scene: Scene): Flow {
   for (const assignment of assignments) visitAssignment(walk, assignment, scene);
   const words = readWords(walk, command, scene);
   const input = walkRedirections(walk, command.redirects, scene);
+  if (hasHiddenDescriptor(command)) markOpaque(walk, "a line goes on between a number and its redirection");
   if (words.length === 0) return noteAssignments(walk, assignments, scene);
   const before = assignments.map(({ text }) => text);
   const written = [...before, ...words.map(({ source }) => source)].join(" ");
@@ -40,6 +41,15 @@ function readWords(walk: Walk, command: Command, scene: Scene): Word[] {
     }
   }
   return words;
+}
+
+/** `1\` at the end of a line and `>x` on the next are one redirection for bash, a word and one for the parser. */
+function hasHiddenDescriptor({ name, args, redirects }: Command): boolean {
+  const words = name === undefined ? args : [name, ...args];
+  return words.some(
+    ({ text, end }) =>
+      /^[\d{\w}\\\n]*\\\n/.test(text) && text.endsWith("\n") && redirects.some(({ pos }) => pos === end),
+  );
 }
 
 /** `export A=b` has an assignment for an argument. */

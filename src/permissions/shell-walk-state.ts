@@ -35,6 +35,8 @@ export interface Scene {
   /** Why no rule may allow what runs here: an environment that changes what programs do. */
   readonly because?: string | undefined;
   readonly depth: number;
+  /** It stands in `$( )`, backticks or `<( )`. */
+  readonly substituted?: true;
 }
 
 export function markOpaque(walk: Walk, reason: string): void {

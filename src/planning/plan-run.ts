@@ -3,6 +3,7 @@ import type { AliasTable } from "../model/model-aliases.ts";
 import { type ChosenModel, selectSubagentModel } from "../model/select-model.ts";
 import { childPolicy } from "../permissions/child-policy.ts";
 import { removesTool } from "../permissions/decide.ts";
+import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
 import { grantTools } from "../tools/tool-grants.ts";
 import type { RunPlan } from "./run-plan.ts";
@@ -11,6 +12,8 @@ import type { SpawnRequest } from "./spawn-request.ts";
 /** A child's run, decided completely before it starts. Plain data: it survives JSON. */
 export interface ChildPlan extends RunPlan {
   readonly chosenModel: ChosenModel;
+  /** What was said too and did not count, because something stronger was said. */
+  readonly overrode: readonly Overridden[];
   readonly task: {
     readonly agentType: string;
     readonly description: string;
@@ -24,6 +27,12 @@ export interface ChildPlan extends RunPlan {
     /** It starts with its parent's conversation. */
     readonly forksContext: boolean;
   };
+}
+
+export interface Overridden {
+  readonly field: "model" | "maxTurns" | "effort" | "permissionMode";
+  readonly value: string;
+  readonly from: string;
 }
 
 /** What was found out before planning a child. */
@@ -81,6 +90,14 @@ export function planRun(request: SpawnRequest, facts: SpawnFacts): ChildPlanned 
       agent: { id: facts.agentId, name: definition.name },
       model: { value: selection.model.id, from: selection.origin },
       chosenModel: selection.model,
+      overrode: [
+        ...selection.overrode.map(({ written, origin }) => ({
+          field: "model" as const,
+          value: written,
+          from: origin,
+        })),
+        ...listOverridden(request, definition, policy.mode),
+      ],
       tools: grant.tools,
       spawn: "none",
       policy,
@@ -132,6 +149,26 @@ function availableTo(
       !(background && origin === "mcp") &&
       !removesTool(name, parent.policy),
   );
+}
+
+/** The call is heard before the definition; a mode of either counts only where it does not widen. */
+function listOverridden(
+  request: SpawnRequest,
+  definition: AgentDefinition,
+  mode: PermissionMode,
+): readonly Overridden[] {
+  const beaten = (field: "maxTurns" | "effort"): readonly Overridden[] =>
+    request[field] === undefined || definition[field] === undefined
+      ? []
+      : [{ field, value: String(definition[field]), from: "the definition" }];
+  const modes = [
+    [request.mode, "the call"],
+    [definition.permissionMode, "the definition"],
+  ] as const;
+  const unheard = modes.flatMap(([value, from]): readonly Overridden[] =>
+    value === undefined || value === mode ? [] : [{ field: "permissionMode", value, from }],
+  );
+  return [...beaten("maxTurns"), ...beaten("effort"), ...unheard];
 }
 
 function decideTurns(request: SpawnRequest, definition: AgentDefinition) {

@@ -11,6 +11,7 @@ import type { RunOptions, RuntimeOptions, SessionOptions } from "./runtime-optio
 import type { Session } from "./session.ts";
 import { describeTask, type SpawnOptions } from "./spawn-options.ts";
 import { createTidying } from "./tidying.ts";
+import type { LoopTool } from "./tools-for-loops.ts";
 
 /** Everything a program needs: agents, sessions, runs. Disposing it ends what is still running. */
 export interface Runtime extends AsyncDisposable {
@@ -18,6 +19,8 @@ export interface Runtime extends AsyncDisposable {
   run<Output = unknown>(prompt: UserMessage["content"], options?: RunOptions<Output>): RunHandle<Output>;
   /** Starts a named agent with a task; its rights are those of a session of this runtime. */
   spawn(agentType: string, prompt: string, options?: SpawnOptions): AgentHandle;
+  /** Agent, TaskOutput and TaskStop for a loop of the program's own; children live as long as this runtime. */
+  tools(): Promise<readonly LoopTool[]>;
   /** A conversation over several prompts. Dispose it when it is over. */
   open<Output = unknown>(options?: SessionOptions<Output>): Promise<Session<Output>>;
   /** Every agent there is now; files are read anew each time. */
@@ -77,14 +80,19 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
     }
   }
 
+  function host(): Promise<Session> {
+    refuseWhenDisposed(stop.signal);
+    hosting ??= openTracked({});
+    return hosting;
+  }
+
   return {
     agents: async () => (await world.gather()).discovered,
     register: world.register,
     unregister: world.unregister,
     open: (sessionOptions = {}) => track(openTracked(sessionOptions)),
     spawn(agentType, prompt, spawnOptions = {}) {
-      refuseWhenDisposed(stop.signal);
-      hosting ??= openTracked({});
+      const session = host();
       const request = {
         description: describeTask(agentType, prompt),
         ...spawnOptions,
@@ -94,9 +102,10 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
       } as const;
       return startAgent(
         request,
-        hosting.then(({ agentHost }) => agentHost),
+        session.then(({ agentHost }) => agentHost),
       );
     },
+    tools: async () => (await host()).tools(),
     run<Output>(prompt: UserMessage["content"], { signal, ...sessionOptions }: RunOptions<Output> = {}) {
       refuseWhenDisposed(stop.signal);
       let sessionId = sessionOptions.sessionId ?? "";

@@ -10,7 +10,9 @@ import type { RunPlan } from "../planning/run-plan.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import { writeLocalRules } from "../settings/write-local-rules.ts";
 import { createAgentTaskSource } from "../tasks/agent-task-source.ts";
+import { controlFiles } from "../tasks/control-request.ts";
 import { createTaskManager } from "../tasks/task-manager.ts";
+import { watchControl } from "../tasks/watch-control.ts";
 import { createSessionFiles } from "../tools/file-ledger.ts";
 import { createSandbox } from "../tools/run-in-sandbox.ts";
 import { readSandboxSettings, sandboxRights } from "../tools/sandbox-settings.ts";
@@ -45,7 +47,8 @@ export async function openSession<Output>(
   const { model, decided, chosen: chosenModel, notes } = await chooseModel(world, options, definition);
   const chosen = await chooseSession(options, paths.transcripts, world.ids);
   const files = sessionFiles(paths.transcripts, chosen.sessionId);
-  const tasks = createTaskManager({ maxRunning: mostChildren(world), now: world.now });
+  const manager = createTaskManager({ maxRunning: mostChildren(world), now: world.now });
+  const tasks = world.keepsTranscripts ? watchControl(manager, controlFiles(files)) : manager;
   const built = assembleTools(world, model, {
     sandbox: openSandbox(world, options),
     taskSources: [createAgentTaskSource(tasks, (id) => agentOutputFile(files, id))],
@@ -61,7 +64,7 @@ export async function openSession<Output>(
   });
   const transcript = await openTranscript({
     ...chosen,
-    isKept: world.keepsTranscripts,
+    isKept: world.keepsTranscripts && options.childrenOnly !== true,
     transcripts: paths.transcripts,
     ids: world.ids,
     now: () => world.today().getTime(),

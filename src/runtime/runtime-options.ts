@@ -71,6 +71,8 @@ export interface SessionOptions<Output = unknown> {
   /** Go on in a copy, leaving the resumed session as it is. */
   readonly forkSession?: boolean;
   readonly sessionId?: string;
+  /** Only children are run: the main conversation is neither read nor written, so another process may have it. */
+  readonly childrenOnly?: boolean;
   /** The form the result must have. */
   readonly output?: OutputSchema<Output>;
 }

@@ -6,14 +6,16 @@ import { interruptedResults } from "../journal/interrupted-calls.ts";
 import { runAgentLoop } from "../loop/agent-loop.ts";
 import type { LoopInput } from "../loop/loop-ports.ts";
 import type { ModelFacts } from "../model/model.ts";
+import type { ChildPlanned } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
+import type { SpawnRequest } from "../planning/spawn-request.ts";
 import { type AgentHandle, type AgentHost, startAgent } from "../tasks/agent-handle.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
-import type { TaskState } from "../tasks/task-state.ts";
 import { type RunHandle, startRun } from "./run-handle.ts";
 import { createLimits } from "./session-limits.ts";
 import { createPorts, type MainParts } from "./session-ports.ts";
 import { describeTask, type SpawnOptions } from "./spawn-options.ts";
+import { type LoopTool, toolsForLoops } from "./tools-for-loops.ts";
 import { outputReminder } from "./typed-output.ts";
 
 /** One conversation with the main agent, over any number of prompts. */
@@ -34,6 +36,12 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   readonly agentHost: AgentHost;
   /** Starts a child as the main agent would, with its rights. */
   spawn(agentType: string, prompt: string, options?: SpawnOptions): AgentHandle;
+  /** What a child would be, decided completely, without starting it. */
+  planAgent(request: SpawnRequest): Promise<ChildPlanned>;
+  /** Agent, TaskOutput and TaskStop for a loop of the program's own, as far as this session has them. */
+  tools(): readonly LoopTool[];
+  /** What children in the background have told since the last asking; for a loop of the program's own. */
+  takeNotices(): readonly UserMessage[];
 }
 
 export function createSession<Output>(parts: MainParts): Session<Output> {
@@ -44,6 +52,7 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
   const agentHost: AgentHost = { spawner: parts.children.spawner, tasks: parts.tasks };
   const end = new AbortController();
   const handles = new Set<Promise<unknown>>();
+  const counted = new WeakSet<RunEnding>();
   let isFirst = parts.history.length === 0;
   let isBusy = false;
 
@@ -79,7 +88,7 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
       if (!isMissing || output.hasGivenUp() || limit !== undefined) {
         const last = withTree(
           limits.explain(finalEnding(ending, { isMissing, limit, handedIn: output?.value() })),
-          parts.tasks.list(),
+          takeEndings(),
         );
         record({ type: "run-ended", ending: last });
         yield { type: "run-ended", ending: last };
@@ -112,6 +121,15 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
     throw new Fault("run-without-end", "The run ended without saying how.");
   }
 
+  /** Of children that have ended since the last prompt ended; each counts once. */
+  function takeEndings(): readonly RunEnding[] {
+    const fresh = parts.tasks
+      .list()
+      .flatMap(({ ending }) => (ending === undefined || counted.has(ending) ? [] : [ending]));
+    for (const ending of fresh) counted.add(ending);
+    return fresh;
+  }
+
   /** A closed session has given its file back; what still happens in it is answered as interrupted when it is resumed. */
   function record(event: RunEvent): void {
     if (!end.signal.aborted) parts.record(event);
@@ -129,6 +147,9 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
         { description: describeTask(agentType, prompt), ...options, agentType, prompt, origin: "program" },
         agentHost,
       ),
+    tools: () => toolsForLoops(createPorts(parts), end.signal),
+    takeNotices: parts.children.takeMessages,
+    planAgent: (request) => parts.children.spawner.plan(request),
     stream,
     prompt(content, options = {}) {
       const handle = startRun<Output>({
@@ -151,10 +172,9 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
 }
 
 /** Adds what the children took; a run without children is its own tree. */
-function withTree(ending: RunEnding, children: readonly TaskState[]): RunEnding {
+function withTree(ending: RunEnding, children: readonly RunEnding[]): RunEnding {
   if (children.length === 0) return ending;
-  const totals = children.flatMap((child) => (child.ending === undefined ? [] : [child.ending.totals]));
-  return { ...ending, tree: totals.reduce(addTotals, ending.totals) };
+  return { ...ending, tree: children.map(({ totals }) => totals).reduce(addTotals, ending.totals) };
 }
 
 /** The model never saw the prompt, and neither will the next run. */

@@ -25,16 +25,28 @@ export function metaOf({ task, chosenModel }: Pick<ChildPlan, "task" | "chosenMo
   };
 }
 
+/** What an existing sidecar says of a child. */
+export interface KnownChild {
+  readonly agentType: string;
+  readonly description?: string;
+  readonly name?: string;
+  readonly model?: ChosenModel;
+}
+
 /** What a sidecar says, however it was written; undefined when it names no agent type. */
-export function readChildMeta(
-  text: string,
-): { readonly agentType: string; readonly model?: ChosenModel } | undefined {
+export function readChildMeta(text: string): KnownChild | undefined {
   const value = parse(text);
   if (!isRecord(value)) return undefined;
-  const { agentType, model, provider } = value;
+  const { agentType, description, name, model, provider } = value;
   if (typeof agentType !== "string") return undefined;
-  if (typeof model !== "string") return { agentType };
-  return { agentType, model: typeof provider === "string" ? { id: model, provider } : { id: model } };
+  return {
+    agentType,
+    ...(typeof description === "string" ? { description } : {}),
+    ...(typeof name === "string" ? { name } : {}),
+    ...(typeof model === "string"
+      ? { model: typeof provider === "string" ? { id: model, provider } : { id: model } }
+      : {}),
+  };
 }
 
 function parse(text: string): unknown {

@@ -7,7 +7,7 @@ import { runAgentLoop } from "../loop/agent-loop.ts";
 import type { LoopInput, LoopPorts } from "../loop/loop-ports.ts";
 import type { Model } from "../model/model.ts";
 import type { ChosenModel } from "../model/select-model.ts";
-import { type ChildPlan, planRun, type SpawnFacts } from "../planning/plan-run.ts";
+import { type ChildPlan, type ChildPlanned, planRun, type SpawnFacts } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { SpawnOutcome } from "./agent-tool.ts";
@@ -73,6 +73,8 @@ export interface SpawnerOptions {
 }
 
 export interface Spawner {
+  /** What a child would be, decided the same way, without starting it. */
+  plan(request: SpawnRequest): Promise<ChildPlanned>;
   spawn(request: SpawnRequest, options: { readonly signal: AbortSignal }): Promise<SpawnOutcome>;
   /** Starts a child and returns at once; the state says whether it runs. */
   start(
@@ -85,7 +87,12 @@ export interface Spawner {
 
 /** Gather, plan, start: and where the caller waits, hand over what came of it. */
 export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner {
-  async function start(request: SpawnRequest): ReturnType<Spawner["start"]> {
+  async function decide(
+    request: SpawnRequest,
+  ): Promise<
+    | { readonly type: "refused"; readonly because: string }
+    | { readonly type: "planned"; readonly plan: ChildPlan; readonly definition: AgentDefinition }
+  > {
     const recalled = request.resume === undefined ? undefined : await host.recall(request.resume);
     if (request.resume !== undefined && recalled === undefined)
       return refused(`There is no agent ${request.resume} that could be resumed.`);
@@ -101,8 +108,12 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       parent: parent().plan,
       system: await host.systemPrompt(definition, request.prompt),
     });
-    if (planned.type === "refused") return planned;
-    return launch(planned.plan, definition);
+    return planned.type === "refused" ? planned : { ...planned, definition };
+  }
+
+  async function start(request: SpawnRequest): ReturnType<Spawner["start"]> {
+    const decided = await decide(request);
+    return decided.type === "refused" ? decided : launch(decided.plan, decided.definition);
   }
 
   async function launch(plan: ChildPlan, definition: AgentDefinition): ReturnType<Spawner["start"]> {
@@ -118,6 +129,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
         background: plan.task.background,
         parentId: plan.task.parentId,
         ...(plan.task.name === undefined ? {} : { name: plan.task.name }),
+        ...(plan.task.callId === undefined ? {} : { callId: plan.task.callId }),
       },
       events: (line, signal) => run(plan, history, { definition, model, line, signal }),
       onEvent: (event) => record.record(event),
@@ -167,6 +179,10 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
   }
 
   return {
+    async plan(request) {
+      const decided = await decide(request);
+      return decided.type === "refused" ? decided : { type: "planned", plan: decided.plan };
+    },
     start,
     async spawn(request, { signal }) {
       let started: Awaited<ReturnType<Spawner["start"]>>;

@@ -12,6 +12,8 @@ export interface TaskState {
   readonly status: TaskStatus;
   readonly background: boolean;
   readonly parentId: string;
+  /** The call that asked for it, when a model did. */
+  readonly callId?: string;
   readonly startedAt: number;
   readonly endedAt?: number;
   /** The last time it did anything. */
@@ -33,6 +35,7 @@ export interface TaskStart {
   readonly name?: string;
   readonly background: boolean;
   readonly parentId: string;
+  readonly callId?: string;
   readonly at: number;
 }
 

@@ -1,0 +1,67 @@
+import { randomBytes } from "node:crypto";
+import type { ToolResultBlock } from "../conversation/message.ts";
+import { callTools } from "../loop/call-tools.ts";
+import type { LoopPorts } from "../loop/loop-ports.ts";
+import type { Tool } from "../tools/tool.ts";
+import { specificationOf } from "../tools/tool-specification.ts";
+
+/** A tool as a loop of the program's own can offer it to its model. */
+export interface LoopTool {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of the input. */
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  /** Never rejects: what goes wrong is a result with `isError`. The signal stops the child that the call waits for. */
+  call(
+    input: unknown,
+    options?: { readonly signal?: AbortSignal | undefined; readonly callId?: string | undefined },
+  ): Promise<LoopToolResult>;
+}
+
+export interface LoopToolResult {
+  /** What the model is to read. */
+  readonly text: string;
+  readonly isError: boolean;
+  /** The same for programs; absent when the call was refused. */
+  readonly data?: unknown;
+}
+
+const names: ReadonlySet<string> = new Set(["Agent", "TaskOutput", "TaskStop"]);
+
+/** The tools around children. Each call is checked, decided and told to hooks as one of the session's own agent would be. */
+export function toolsForLoops(ports: LoopPorts, over: AbortSignal): readonly LoopTool[] {
+  return ports.tools
+    .filter(({ name }) => names.has(name))
+    .map((tool) => ({
+      ...specificationOf(tool),
+      call: (input, { signal, callId = newCallId() } = {}) =>
+        callOne(tool, { input, callId }, ports, signal === undefined ? over : AbortSignal.any([signal, over])),
+    }));
+}
+
+async function callOne(
+  tool: Tool,
+  { input, callId }: { readonly input: unknown; readonly callId: string },
+  ports: LoopPorts,
+  signal: AbortSignal,
+): Promise<LoopToolResult> {
+  const calls = callTools([{ type: "tool_use", id: callId, name: tool.name, input }], ports, signal);
+  let step = await calls.next();
+  while (step.done !== true) step = await calls.next();
+  const { blocks, data } = step.value;
+  const block = blocks[0];
+  return {
+    text: block === undefined ? "" : textOf(block),
+    isError: block?.is_error === true,
+    ...(Object.hasOwn(data, callId) ? { data: data[callId] } : {}),
+  };
+}
+
+function textOf({ content }: ToolResultBlock): string {
+  if (typeof content === "string") return content;
+  return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+}
+
+function newCallId(): string {
+  return `call_${randomBytes(8).toString("hex")}`;
+}
