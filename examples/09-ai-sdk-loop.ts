@@ -7,7 +7,11 @@ import { createRuntime, toAiSdkTools } from "retinue";
 import { createScriptedModel, startFakeProvider } from "retinue/testing";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-const look = { description: "count the agents", prompt: "How many agents are there?", subagent_type: "Explore" };
+const look = {
+  description: "count the agents",
+  prompt: "How many agents are there?",
+  subagent_type: "Explore",
+};
 
 await using provider = await startFakeProvider({
   script: [{ calls: [{ name: "Agent", input: look }] }, "Five agents work here."],
@@ -22,7 +26,9 @@ await using runtime = createRuntime({
 });
 
 const tools = toAiSdkTools(await runtime.tools());
-const prompt: LanguageModelV3Prompt = [{ role: "user", content: [{ type: "text", text: "Who works here?" }] }];
+const prompt: LanguageModelV3Prompt = [
+  { role: "user", content: [{ type: "text", text: "Who works here?" }] },
+];
 while (true) {
   const { content } = await model.doGenerate({
     prompt,
@@ -38,11 +44,14 @@ while (true) {
     console.log("says", content.map((part) => (part.type === "text" ? part.text : "")).join(""));
     break;
   }
-  const results = calls.map(async ({ toolCallId, toolName, input }): Promise<LanguageModelV3ToolResultPart> => {
-    const value = (await tools[toolName]?.execute(JSON.parse(input), { toolCallId })) ?? "There is no such tool.";
-    console.log("hears", value.split("\n")[0]);
-    return { type: "tool-result", toolCallId, toolName, output: { type: "text", value } };
-  });
+  const results = calls.map(
+    async ({ toolCallId, toolName, input }): Promise<LanguageModelV3ToolResultPart> => {
+      const value =
+        (await tools[toolName]?.execute(JSON.parse(input), { toolCallId })) ?? "There is no such tool.";
+      console.log("hears", value.split("\n")[0]);
+      return { type: "tool-result", toolCallId, toolName, output: { type: "text", value } };
+    },
+  );
   prompt.push(
     {
       role: "assistant",

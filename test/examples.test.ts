@@ -68,6 +68,17 @@ const expected: Readonly<Record<string, { readonly status?: number; readonly lin
   "07-typed-output.ts": {
     lines: ["change [ 'src/cart.ts:12' ]", "after 2 tries"],
   },
+  "08-anthropic-loop.ts": {
+    lines: [
+      "offers Agent, TaskOutput, TaskStop",
+      "hears There are five agents.",
+      "hears The settings are in .claude/settings.json.",
+      "says Five agents, one settings file.",
+    ],
+  },
+  "09-ai-sdk-loop.ts": {
+    lines: ["hears There are five.", "says Five agents work here."],
+  },
 };
 
 describe("the example programs use the package as its users do", () => {

@@ -23,13 +23,23 @@ export function createFeed<T>(): Feed<T> {
       const queue = createAsyncQueue<T>();
       if (ended) queue.end();
       else queues.add(queue);
-      return (async function* () {
-        try {
-          yield* queue;
-        } finally {
+      const values = queue[Symbol.asyncIterator]();
+      // Not a generator: its `finally` would not run for a listener that leaves before it has begun.
+      return {
+        async next() {
+          const step = await values.next();
+          if (step.done === true) queues.delete(queue);
+          return step;
+        },
+        async return() {
           queues.delete(queue);
-        }
-      })();
+          queue.end();
+          return { done: true, value: undefined };
+        },
+        [Symbol.asyncIterator]() {
+          return this;
+        },
+      };
     },
   };
 }

@@ -15,7 +15,7 @@ export interface CallResults {
 
 /** A tool that does not end with its signal is left behind after this time. */
 const graceMs = 4000;
-const mostAtOnce = 10;
+const usualAtOnce = 10;
 
 /**
  * Admits the calls in order, runs neighbours that may run together at the same time and the others one by one, and
@@ -51,19 +51,34 @@ async function runAll(calls: readonly ToolUseBlock[], work: Work): Promise<CallR
   const admitted: (AdmittedCall | RefusedCall)[] = [];
   for (const call of calls) admitted.push(await admitCall(call, work.ports, work.signal));
   for (const group of groupsOf(admitted)) {
-    finished.push(...(await Promise.all(group.map((call) => runOne(call, work)))));
+    finished.push(...(await runBeside(group, work)));
   }
   return collect(finished);
 }
 
-/** Neighbours that may run beside each other, at most ten; every other call is a group of its own. */
+/** Runs a group with so many calls at once as its tools take; whenever one ends, the next in order begins. */
+async function runBeside(group: readonly (AdmittedCall | RefusedCall)[], work: Work): Promise<Finished[]> {
+  const finished: Finished[] = [];
+  const waiting = group.entries();
+  const runNext = async (): Promise<void> => {
+    for (const [index, call] of waiting) finished[index] = await runOne(call, work);
+  };
+  const atOnce = Math.max(
+    ...group.map((call) => (call.type === "refused" ? 0 : (call.tool.atOnce ?? usualAtOnce))),
+  );
+  await Promise.all(Array.from({ length: Math.min(Math.max(atOnce, 1), group.length) }, runNext));
+  return finished;
+}
+
+/** Neighbours that may run beside each other; every other call is a group of its own. */
 function groupsOf(calls: readonly (AdmittedCall | RefusedCall)[]): (AdmittedCall | RefusedCall)[][] {
   const groups: (AdmittedCall | RefusedCall)[][] = [];
   for (const call of calls) {
     const last = groups.at(-1);
-    const joins =
-      last !== undefined && last.length < mostAtOnce && last.every(mayRunBeside) && mayRunBeside(call);
-    if (joins) last.push(call);
+    // A group holds either calls that may all run together, or one that may not.
+    const [first] = last ?? [];
+    const joins = first !== undefined && mayRunBeside(first) && mayRunBeside(call);
+    if (joins) last?.push(call);
     else groups.push([call]);
   }
   return groups;

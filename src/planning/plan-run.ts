@@ -24,6 +24,8 @@ export interface ChildPlan extends RunPlan {
     readonly name?: string;
     /** It goes on with an earlier conversation of its own. */
     readonly resumed: boolean;
+    /** It works in a working tree of its own. */
+    readonly isolation?: "worktree";
     /** It starts with its parent's conversation. */
     readonly forksContext: boolean;
   };
@@ -116,7 +118,8 @@ export function planRun(request: SpawnRequest, facts: SpawnFacts): ChildPlanned 
         ...selection.unclear.map(
           ({ written, why }) => `The model ${JSON.stringify(written)} does not count: ${why}.`,
         ),
-        ...grant.notes.map(({ message }) => message),
+        // The parent reads these beside the result; what is only worth knowing is said where files are checked.
+        ...grant.notes.flatMap(({ severity, message }) => (severity === "note" ? [] : [message])),
       ],
       task: describeTask(request, facts, background),
     },
@@ -132,9 +135,13 @@ function refuseSpawn(request: SpawnRequest, { definition, parent }: SpawnFacts):
   if (spawn !== "any" && !spawn.only.some((name) => name === id || name === definition.name)) {
     return `This agent may only start ${spawn.only.join(", ")}, not ${id}.`;
   }
-  const isolation = request.isolation ?? definition.isolation;
-  if (isolation === undefined) return undefined;
-  return `The isolation ${JSON.stringify(isolation)} is not available yet, and running without it would not be what was asked for.`;
+  const isolation = isolationOf(request, definition);
+  if (isolation === undefined || isolation === "worktree") return undefined;
+  return `There is no isolation ${JSON.stringify(isolation)}, and running without it would not be what was asked for; "worktree" is the one there is.`;
+}
+
+function isolationOf(request: SpawnRequest, definition: AgentDefinition): string | undefined {
+  return request.isolation ?? definition.isolation;
 }
 
 /** Without `tools` the parent's; with `tools` whatever the session has. In the background nothing of MCP servers. */
@@ -198,6 +205,7 @@ function describeTask(
     ...(request.callId === undefined ? {} : { callId: request.callId }),
     ...(request.name === undefined ? {} : { name: request.name }),
     resumed: request.resume !== undefined,
+    ...(isolationOf(request, definition) === "worktree" ? { isolation: "worktree" } : {}),
     forksContext: definition.forkContext === true,
   };
 }

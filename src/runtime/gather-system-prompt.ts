@@ -16,7 +16,12 @@ export interface SystemPromptFacts {
   readonly child: ChildPrompt;
 }
 
-export type ChildPrompt = (definition: AgentDefinition, task: string) => Promise<readonly string[]>;
+/** `directory` is another than the session's for a child that works in a tree of its own. */
+export type ChildPrompt = (
+  definition: AgentDefinition,
+  task: string,
+  directory?: string,
+) => Promise<readonly string[]>;
 
 /** Gathers what the main agent is told at the start: its prompt, the people's instructions, and where it is. */
 export async function gatherSystemPrompt({
@@ -61,11 +66,11 @@ export async function gatherSystemPrompt({
     reminder: definition?.criticalSystemReminder_EXPERIMENTAL,
   });
   const { model: _model, ...place } = facts;
-  const child: ChildPrompt = async (own, task) =>
+  const child: ChildPrompt = async (own, task, directory = paths.cwd) =>
     buildSystemPrompt({
-      base: (await promptOf(own, paths.cwd, task)) ?? "",
+      base: (await promptOf(own, directory, task)) ?? "",
       instructions: instructionsText(own.omitClaudeMd === true ? managedOnly(instructions) : instructions),
-      environment: place,
+      environment: { ...place, directory },
       git,
       reminder: own.criticalSystemReminder_EXPERIMENTAL,
     });

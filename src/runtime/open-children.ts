@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Message, UserMessage } from "../conversation/message.ts";
+import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import type { Model } from "../model/model.ts";
 import { aliasTable } from "../model/model-aliases.ts";
@@ -11,10 +12,19 @@ import { readEnvironment } from "../settings/environment.ts";
 import { replaceWholeFile } from "../storage/create-whole-file.ts";
 import { createAgentTool } from "../tasks/agent-tool.ts";
 import { metaOf } from "../tasks/child-meta.ts";
+import { inWorktree } from "../tasks/in-worktree.ts";
 import { loadChildMeta } from "../tasks/load-child-meta.ts";
-import { type ChildHost, type ChildRecord, createSpawner, type Spawner } from "../tasks/spawner.ts";
+import { makeWorktree } from "../tasks/run-worktree.ts";
+import {
+  type ChildHost,
+  type ChildRecord,
+  createSpawner,
+  type Isolated,
+  type Spawner,
+} from "../tasks/spawner.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import { hasEnded } from "../tasks/task-state.ts";
+import { readWorktreeSettings } from "../tasks/worktree-settings.ts";
 import { openAgentOutput } from "../tasks/write-agent-output.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -73,6 +83,7 @@ export function openChildren(parts: ChildrenParts): Children {
           sessionFiles(world.discovered.paths.transcripts, parent.plan.sessionId).agent(agentId).meta,
         ),
       prepare: parts.prepare,
+      isolate: (plan, definition) => isolate(plan, definition, parts),
       newAgentId: () => `a${randomBytes(8).toString("hex")}`,
       release: parts.release,
       notify(message) {
@@ -86,6 +97,7 @@ export function openChildren(parts: ChildrenParts): Children {
     tool: createAgentTool({
       agents: world.discovered.registry.list().map(({ definition }) => definition),
       background: options.backgroundTasksDisabled !== true,
+      ...(options.maxConcurrentSubagents === undefined ? {} : { atOnce: options.maxConcurrentSubagents }),
       spawn: spawner.spawn,
     }),
     takeMessages: () => mail.splice(0),
@@ -135,6 +147,40 @@ async function modelOf(chosen: ChosenModel, { world, parent }: ChildrenParts): P
   return isParents || world.model !== undefined ? parent.model : world.models.model(chosen);
 }
 
+/** Makes the child's own working tree; the signal of the start is not the child's, so it gets one with a limit. */
+async function isolate(
+  plan: ChildPlan,
+  definition: AgentDefinition,
+  parts: ChildrenParts,
+): Promise<Isolated> {
+  const { world } = parts;
+  const settings = readWorktreeSettings(world.discovered.settings.settings.plain.worktree);
+  if (settings.type === "refused") return settings;
+  const made = await makeWorktree({
+    directory: plan.directory,
+    agentId: plan.agent.id,
+    agentName: plan.agent.name,
+    settings: settings.settings,
+    environment: world.environment,
+    signal: AbortSignal.timeout(worktreeLimitMs),
+    resume: plan.task.resumed,
+  });
+  if (made.type === "refused") return made;
+  const { worktree } = made;
+  const place = { ...worktree, root: world.discovered.paths.projectRoot };
+  const system = await parts.prompt(definition, plan.task.prompt, worktree.directory);
+  return {
+    type: "isolated",
+    plan: inWorktree(plan, place, system),
+    async finish() {
+      const { kept, path, branch } = await worktree.finish();
+      return kept ? { path, branch } : undefined;
+    },
+  };
+}
+
+const worktreeLimitMs = 120_000;
+
 async function openRecord(plan: ChildPlan, world: SessionWorld): Promise<ChildRecord> {
   const files = sessionFiles(world.discovered.paths.transcripts, plan.sessionId);
   const own = files.agent(plan.agent.id);
@@ -162,6 +208,10 @@ async function openRecord(plan: ChildPlan, world: SessionWorld): Promise<ChildRe
     record(event) {
       transcript.record(event);
       output.record(event);
+    },
+    close() {
+      transcript.close();
+      output.close();
     },
   };
 }

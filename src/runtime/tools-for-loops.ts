@@ -35,7 +35,12 @@ export function toolsForLoops(ports: LoopPorts, over: AbortSignal): readonly Loo
     .map((tool) => ({
       ...specificationOf(tool),
       call: (input, { signal, callId = newCallId() } = {}) =>
-        callOne(tool, { input, callId }, ports, signal === undefined ? over : AbortSignal.any([signal, over])),
+        callOne(
+          tool,
+          { input, callId },
+          ports,
+          signal === undefined ? over : AbortSignal.any([signal, over]),
+        ),
     }));
 }
 

@@ -46,8 +46,12 @@ export function startAgent(request: SpawnRequest, host: AgentHost | Promise<Agen
   async function begin() {
     const { spawner, tasks } = await host;
     const news = tasks.watch();
-    const outcome = await spawner.start(request);
+    const outcome = await spawner.start(request).catch(async (error: unknown) => {
+      await news.return?.();
+      throw error;
+    });
     if (outcome.type === "refused") {
+      await news.return?.();
       throw new Fault("agent-refused", `The agent was not started: ${outcome.because}`);
     }
     const { plan, outputFile } = outcome;

@@ -22,6 +22,8 @@ export interface AgentToolOptions {
   readonly agents: readonly AgentDefinition[];
   /** Whether children may run in the background. */
   readonly background: boolean;
+  /** How many children may run at the same time; absent means as many as calls of other tools. */
+  readonly atOnce?: number;
   readonly spawn: Spawn;
 }
 
@@ -36,6 +38,7 @@ export function createAgentTool(options: AgentToolOptions): Tool {
     // A model that asks for the background where there is none is understood, and told; it is only not offered.
     ...(options.background ? {} : { inputSchema: jsonSchemaOf(input.omit({ run_in_background: true })) }),
     runsBeside: () => true,
+    ...(options.atOnce === undefined ? {} : { atOnce: options.atOnce }),
     async call(value, { signal, callId }) {
       return outcomeOf(await options.spawn({ ...toRequest(value), callId }, { signal }));
     },

@@ -118,6 +118,7 @@ function stage(
       prompt: async (text) => ({ role: "user", content: [{ type: "text", text }] }),
       end: async () => undefined,
     }),
+    isolate: async () => ({ type: "refused", because: "there is no repository here" }),
     newAgentId: () => {
       ids += 1;
       return `a${ids}`;
@@ -271,6 +272,19 @@ describe("which child", () => {
     expect(await limited.spawn()).toMatchObject({ type: "refused" });
     expect(await limited.spawn({ agentType: "Explore" })).toMatchObject({ type: "ended" });
     expect(await stage([], { plan: { spawn: "none" } }).spawn()).toMatchObject({ type: "refused" });
+  });
+
+  test("[SPN-7] without a worktree of its own an isolated child does not run, and an unknown isolation neither", async () => {
+    const { spawn, model } = stage([]);
+    expect(await spawn({ isolation: "worktree" })).toMatchObject({
+      type: "refused",
+      because: expect.stringContaining("there is no repository here"),
+    });
+    expect(await spawn({ isolation: "container" })).toMatchObject({
+      type: "refused",
+      because: expect.stringContaining("There is no isolation"),
+    });
+    expect(model.requests).toHaveLength(0);
   });
 
   test("[LIM-1] one too many is refused in the promised words", async () => {

@@ -51,11 +51,28 @@ export interface ChildHost {
     plan: ChildPlan,
     context: { readonly definition: AgentDefinition; readonly model: Model; readonly line: RunLine },
   ) => Promise<PreparedChild>;
+  /** Gives a child that asks for it a working tree of its own; never falls back to the shared one. */
+  readonly isolate: (plan: ChildPlan, definition: AgentDefinition) => Promise<Isolated>;
   readonly newAgentId: () => string;
   /** Called once when a child has ended: lets go of what it held. */
   readonly release: (agentId: string) => Promise<void>;
   /** Tells the parent something between its turns. */
   readonly notify: (message: UserMessage) => void;
+}
+
+/** A child moved into a place of its own. */
+export type Isolated =
+  | { readonly type: "refused"; readonly because: string }
+  | {
+      readonly type: "isolated";
+      readonly plan: ChildPlan;
+      readonly finish: () => Promise<KeptWorktree | undefined>;
+    };
+
+/** What an isolated child left behind. */
+export interface KeptWorktree {
+  readonly path: string;
+  readonly branch: string;
 }
 
 export interface PreparedChild {
@@ -87,6 +104,9 @@ export interface Spawner {
 
 /** Gather, plan, start: and where the caller waits, hand over what came of it. */
 export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner {
+  // What isolated children left, for those who wait for them.
+  const worktrees = new Map<string, KeptWorktree>();
+
   async function decide(
     request: SpawnRequest,
   ): Promise<
@@ -116,8 +136,12 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     return decided.type === "refused" ? decided : launch(decided.plan, decided.definition);
   }
 
-  async function launch(plan: ChildPlan, definition: AgentDefinition): ReturnType<Spawner["start"]> {
-    const model = await host.model(plan.chosenModel);
+  async function launch(planned: ChildPlan, definition: AgentDefinition): ReturnType<Spawner["start"]> {
+    const model = await host.model(planned.chosenModel);
+    const isolated =
+      planned.task.isolation === undefined ? undefined : await host.isolate(planned, definition);
+    if (isolated?.type === "refused") return isolated;
+    const plan = isolated?.plan ?? planned;
     const record = await host.open(plan);
     const history =
       plan.task.forksContext && record.history.length === 0 ? parent().messages : record.history;
@@ -133,10 +157,11 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       },
       events: (line, signal) => run(plan, history, { definition, model, line, signal }),
       onEvent: (event) => record.record(event),
-      onEnd: (state) => finish(state, { record, definition }),
+      onEnd: (state) => finish(state, { record, definition, leave: isolated?.finish }),
     });
     if (started.type === "refused") {
       record.close();
+      await isolated?.finish();
       return started;
     }
     return { type: "started", plan, outputFile: record.outputFile };
@@ -158,7 +183,15 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
 
   async function finish(
     state: TaskState,
-    { record, definition }: { readonly record: ChildRecord; readonly definition: AgentDefinition },
+    {
+      record,
+      definition,
+      leave,
+    }: {
+      readonly record: ChildRecord;
+      readonly definition: AgentDefinition;
+      readonly leave: (() => Promise<KeptWorktree | undefined>) | undefined;
+    },
   ): Promise<void> {
     try {
       if (state.ending !== undefined)
@@ -171,10 +204,10 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     } finally {
       record.close();
       await host.release(state.id);
-      if (state.background)
-        host.notify(
-          endNotice(state, { outputFile: record.outputFile, text: textOfEnd(state, record.outputFile) }),
-        );
+      const worktree = await leave?.();
+      if (worktree !== undefined) worktrees.set(state.id, worktree);
+      const text = textOfEnd(state, record.outputFile, worktree);
+      if (state.background) host.notify(endNotice(state, { outputFile: record.outputFile, text }));
     }
   }
 
@@ -203,7 +236,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       if (signal.aborted) await tasks.stop(plan.agent.id, "parent");
       const last = tasks.get(plan.agent.id) ?? state;
       if (last === undefined || !hasEnded(last)) return launched(plan, outputFile);
-      return ended(plan, last, outputFile);
+      return ended(plan, last, { outputFile, worktree: worktrees.get(plan.agent.id) });
     },
   };
 }
@@ -238,25 +271,38 @@ function inputOf(plan: ChildPlan, history: readonly Message[]): LoopInput {
   };
 }
 
-function textOfEnd(state: TaskState, file: string): string {
+function textOfEnd(state: TaskState, file: string, worktree?: KeptWorktree): string {
   const { ending } = state;
   return ending === undefined
     ? ""
-    : resultText({ agentId: state.id, description: state.description, ending, file });
+    : resultText({
+        agentId: state.id,
+        description: state.description,
+        ending,
+        file,
+        ...(worktree === undefined ? {} : { worktree }),
+      });
 }
 
 function launched(plan: ChildPlan, outputFile: string): SpawnOutcome {
   return { type: "launched", text: launchedText(plan, outputFile), data: launchedData(plan, outputFile) };
 }
 
-function ended(plan: ChildPlan, state: TaskState, outputFile: string): SpawnOutcome {
+function ended(
+  plan: ChildPlan,
+  state: TaskState,
+  { outputFile, worktree }: { readonly outputFile: string; readonly worktree: KeptWorktree | undefined },
+): SpawnOutcome {
   const ending: RunEnding | undefined = state.ending;
   if (ending === undefined) return refused("The agent ended without saying how.");
   const notes = plan.notes.length === 0 ? "" : `${plan.notes.join("\n")}\n\n`;
   return {
     type: "ended",
-    text: `${notes}${textOfEnd(state, outputFile)}`,
+    text: `${notes}${textOfEnd(state, outputFile, worktree)}`,
     isError: ending.status === "failed" || ending.status === "stopped",
-    data: completedData(plan, state, ending),
+    data: {
+      ...completedData(plan, state, ending),
+      ...(worktree === undefined ? {} : { worktreePath: worktree.path, worktreeBranch: worktree.branch }),
+    },
   };
 }

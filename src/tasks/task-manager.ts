@@ -49,7 +49,8 @@ export interface TaskManager extends AsyncDisposable {
   send(id: string, message: UserMessage): boolean;
   get(id: string): TaskState | undefined;
   list(): readonly TaskState[];
-  watch(): AsyncIterable<TaskNews>;
+  /** Leaving the loop, or `return()`, ends the watching. */
+  watch(): AsyncIterableIterator<TaskNews>;
 }
 
 export interface TaskManagerOptions {
@@ -73,12 +74,11 @@ interface Entry {
 
 export function createTaskManager({ maxRunning, overflow = "refuse", now }: TaskManagerOptions): TaskManager {
   const entries = new Map<string, Entry>();
+  /** Those that hold a place; counting all entries instead would make many children slow. */
+  const active = new Set<Entry>();
   const queue: Entry[] = [];
   const feed = createFeed<TaskNews>();
   let isClosed = false;
-
-  const running = (): number =>
-    [...entries.values()].filter(({ state }) => state.status === "running").length;
 
   function start(run: TaskRun): TaskStarted {
     if (isClosed) return { type: "refused", because: "the session is over" };
@@ -89,7 +89,7 @@ export function createTaskManager({ maxRunning, overflow = "refuse", now }: Task
         because: `the agent ${run.start.id} is still running; send it a message instead`,
       };
     }
-    const isFull = running() >= maxRunning;
+    const isFull = active.size >= maxRunning;
     if (isFull && overflow === "refuse") {
       return { type: "refused", because: `max concurrent agents reached (${maxRunning})` };
     }
@@ -112,11 +112,13 @@ export function createTaskManager({ maxRunning, overflow = "refuse", now }: Task
   function take(entry: Entry, event: RunEvent): void {
     if (hasEnded(entry.state)) return;
     entry.state = foldTask(entry.state, event, now());
+    if (hasEnded(entry.state)) active.delete(entry);
     feed.publish({ event, state: entry.state });
   }
 
   async function drive(entry: Entry): Promise<void> {
     const { run, controller } = entry;
+    active.add(entry);
     const line: RunLine = {
       attended: () => !entry.state.background,
       takeMessages: () => entry.mail.splice(0),
@@ -147,7 +149,7 @@ export function createTaskManager({ maxRunning, overflow = "refuse", now }: Task
 
   /** Whoever waited longest gets the place that became free. */
   function next(): void {
-    if (running() >= maxRunning) return;
+    if (active.size >= maxRunning) return;
     const entry = queue.shift();
     if (entry === undefined) return;
     if (hasEnded(entry.state)) {

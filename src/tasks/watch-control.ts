@@ -1,4 +1,14 @@
-import { closeSync, constants, type FSWatcher, fstatSync, mkdirSync, openSync, readFileSync, rmSync, watch } from "node:fs";
+import {
+  closeSync,
+  constants,
+  type FSWatcher,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  watch,
+} from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { agentOfRequest, type ControlFiles, isStopRequest } from "./control-request.ts";
@@ -68,7 +78,10 @@ function startLooking(directory: string, look: () => void): () => void {
 function isOwnRequest(file: string): boolean {
   let descriptor: number | undefined;
   try {
-    descriptor = openSync(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
+    descriptor = openSync(
+      file,
+      constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0),
+    );
     const status = fstatSync(descriptor);
     const isOurs = process.getuid === undefined || status.uid === process.getuid();
     const isPrivate = process.getuid === undefined || (status.mode & 0o022) === 0;

@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { textOf } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
@@ -7,11 +7,17 @@ import type { RunEvent } from "../conversation/run-event.ts";
 export interface AgentOutput {
   readonly file: string;
   record(event: RunEvent): void;
+  close(): void;
 }
 
 export function openAgentOutput(file: string): AgentOutput {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const say = (text: string): void => appendFileSync(file, `${text}\n`, { mode: 0o600 });
+  // Opening costs far more than writing, so the file stays open while the child runs.
+  let descriptor: number | undefined;
+  const say = (text: string): void => {
+    descriptor ??= openSync(file, "a", 0o600);
+    writeSync(descriptor, `${text}\n`);
+  };
   return {
     file,
     record(event) {
@@ -32,6 +38,10 @@ export function openAgentOutput(file: string): AgentOutput {
           break;
         default:
       }
+    },
+    close() {
+      if (descriptor !== undefined) closeSync(descriptor);
+      descriptor = undefined;
     },
   };
 }

@@ -46,6 +46,8 @@ export interface Tool<Input = unknown> {
   readonly inputSchema?: Readonly<Record<string, unknown>>;
   /** Whether this call may run beside others; absent means: when the effect is `read`. */
   readonly runsBeside?: (input: Input) => boolean;
+  /** How many calls of one answer run at the same time where they may run beside each other; absent means ten. */
+  readonly atOnce?: number;
   /** The paths a call touches, for permission rules; absent for tools that touch none. `home` is what `~` stands for. */
   readonly pathsOf?: (input: Input, directory: string, home?: string) => readonly string[];
   call(input: Input, context: ToolContext): Promise<ToolOutcome>;

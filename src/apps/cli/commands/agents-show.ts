@@ -5,11 +5,12 @@ import type { Problem } from "../../../foundation/problem.ts";
 import { type GatheredSession, gatherSession } from "../gather-session.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint, type Paint } from "../views/colour.ts";
+import { renderFields, type ShownField } from "../views/fields-view.ts";
 import { groupByFile, renderProblems } from "../views/problem-view.ts";
-import { harmless, pad, widthOf, wrap } from "../views/text-width.ts";
+import { harmless, wrap } from "../views/text-width.ts";
 import { problemAsJson, sourceAsJson } from "./agent-json.ts";
 import { scopeWords } from "./agents-list.ts";
-import { describeFields, type ShownField } from "./describe-fields.ts";
+import { describeFields } from "./describe-fields.ts";
 import { lintAll } from "./gather-checks.ts";
 
 export interface ShowOptions {
@@ -86,25 +87,6 @@ function sourceFields(
     ...(deniedBy === undefined ? [] : [{ label: "hidden by", value: `the deny rule ${deniedBy}` }]),
   ];
 }
-
-/** Label, value and, behind it or below it, where the value came from. A long label has a line of its own. */
-function renderFields(fields: readonly ShownField[], paint: Paint, width: number): string {
-  const lines = fields.flatMap(({ label, value, origin }) => {
-    const wrapped = wrap(value.split("\n").map(harmless).join("\n"), width - labelWidth);
-    const tail = origin === undefined ? "" : `(${harmless(origin)})`;
-    const last = wrapped.at(-1) ?? "";
-    const fits = widthOf(last) + widthOf(tail) + labelWidth + 1 <= width;
-    const values = fits
-      ? [...wrapped.slice(0, -1), `${last} ${paint.dim(tail)}`.trimEnd()]
-      : [...wrapped, paint.dim(tail)];
-    const indented = values.map((line) => " ".repeat(labelWidth) + line);
-    if (label.length + 1 >= labelWidth) return [paint.name(label), ...indented];
-    return [paint.name(pad(label, labelWidth)) + (values[0] ?? ""), ...indented.slice(1)];
-  });
-  return `${lines.join("\n")}\n`;
-}
-
-const labelWidth = 17;
 
 function renderPrompt(prompt: string, paint: Paint, isWhole: boolean): string {
   const lines = prompt.split(/\r?\n/).map(harmless);

@@ -4,13 +4,7 @@ import { assumedTools } from "../../../definitions/lint-tools.ts";
 import type { AliasTable } from "../../../model/model-aliases.ts";
 import { parseModelReference, resolveModelReference } from "../../../model/model-reference.ts";
 import { type GrantedTool, grantTools } from "../../../tools/tool-grants.ts";
-
-export interface ShownField {
-  readonly label: string;
-  readonly value: string;
-  /** Where it was written, or that it is the default. */
-  readonly origin?: string;
-}
+import type { ShownField } from "../views/fields-view.ts";
 
 export interface FieldFacts {
   readonly aliases: AliasTable;

@@ -11,6 +11,8 @@ export type OutputMessage = Readonly<Record<string, unknown>> & { readonly type:
 export interface MessageContext {
   readonly sessionId: string;
   readonly uuid: () => string;
+  /** Set on messages of a child. */
+  readonly parentToolUseId?: string;
 }
 
 export interface MessageOptions {
@@ -55,7 +57,11 @@ export function messagesOf(
   options: MessageOptions,
   context: MessageContext,
 ): readonly OutputMessage[] {
-  const own = () => ({ parent_tool_use_id: null, session_id: context.sessionId, uuid: context.uuid() });
+  const own = () => ({
+    parent_tool_use_id: context.parentToolUseId ?? null,
+    session_id: context.sessionId,
+    uuid: context.uuid(),
+  });
   const system = () => ({ session_id: context.sessionId, uuid: context.uuid() });
   const partial = (streamed: Readonly<Record<string, unknown>>): OutputMessage => ({
     type: "stream_event",

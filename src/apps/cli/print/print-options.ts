@@ -18,6 +18,7 @@ export interface PrintOptions {
   readonly inputFormat?: string;
   readonly includePartialMessages?: boolean;
   readonly replayUserMessages?: boolean;
+  readonly forwardSubagentText?: boolean;
   readonly model?: string;
   readonly effort?: string;
   readonly agent?: string;
@@ -48,6 +49,8 @@ export interface PrintRequest {
   readonly input: (typeof inputFormats)[number];
   readonly partial: boolean;
   readonly replay: boolean;
+  /** What children say too, not only what they do. */
+  readonly childText: boolean;
   readonly session: RuntimeSessionOptions;
 }
 
@@ -62,10 +65,8 @@ export function readPrintOptions(options: PrintOptions, { words, cwd, session }:
   const input = chooseFormat("--input-format", options.inputFormat, inputFormats);
   const partial = options.includePartialMessages === true;
   const replay = options.replayUserMessages === true;
-  if (output !== "stream-json" && (partial || replay)) {
-    const option = partial ? "--include-partial-messages" : "--replay-user-messages";
-    throw misuse(`${option} has no meaning without --output-format stream-json.`);
-  }
+  const childText = options.forwardSubagentText === true;
+  refuseWithoutStream(output, { partial, replay, childText });
   if (input === "stream-json" && words.length > 0) {
     throw misuse(
       "With --input-format stream-json the prompts come from stdin alone.",
@@ -74,7 +75,18 @@ export function readPrintOptions(options: PrintOptions, { words, cwd, session }:
   }
   checkRules("--allowedTools", "allow", options.allowedTools ?? []);
   refuseStrayEntries(words, options, session);
-  return { output, input, partial, replay, session: readSessionOptions(options, cwd) };
+  return { output, input, partial, replay, childText, session: readSessionOptions(options, cwd) };
+}
+
+function refuseWithoutStream(
+  output: PrintRequest["output"],
+  { partial, replay, childText }: Pick<PrintRequest, "partial" | "replay" | "childText">,
+): void {
+  if (output === "stream-json" || !(partial || replay || childText)) return;
+  const other = replay ? "--replay-user-messages" : "--forward-subagent-text";
+  throw misuse(
+    `${partial ? "--include-partial-messages" : other} has no meaning without --output-format stream-json.`,
+  );
 }
 
 /** People write `--allowedTools Read Edit`; the second name would quietly become a word of the prompt. */

@@ -1,7 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
+import { sessionFiles } from "../../../journal/session-files.ts";
+import { agentOutputFile } from "../../../runtime/open-children.ts";
 import type { Session } from "../../../runtime/session.ts";
+import type { TaskNews } from "../../../tasks/task-manager.ts";
 import type { CliHost } from "../cli-host.ts";
+import { createChildMessages } from "./child-messages.ts";
+import { createModelTally } from "./model-tally.ts";
 import { initMessage, type MessageContext, messagesOf, type OutputMessage } from "./output-messages.ts";
 import type { PrintRequest } from "./print-options.ts";
 import { createProgressView } from "./progress-view.ts";
@@ -11,6 +16,8 @@ import { resultMessage } from "./result-message.ts";
 export interface Printer {
   begin(): void;
   show(event: RunEvent): void;
+  /** What a child agent does. */
+  showChild(news: TaskNews): void;
   end(ending: RunEnding): void;
 }
 
@@ -18,12 +25,23 @@ export function createPrinter(host: CliHost, request: PrintRequest, session: Ses
   if (request.output === "text") return createTextPrinter(host, session);
   const context: MessageContext = { sessionId: session.plan.sessionId, uuid: randomUUID };
   const line = (message: OutputMessage): void => host.stdout.write(`${JSON.stringify(message)}\n`);
-  const end = (ending: RunEnding): void => line(resultMessage(ending, session.model, context));
-  if (request.output === "json") return { begin: () => undefined, show: () => undefined, end };
+  const tally = createModelTally();
+  const end = (ending: RunEnding): void => line(resultMessage(ending, session.model, context, tally.take()));
+  if (request.output === "json")
+    return { begin: () => undefined, show: () => undefined, showChild: ({ event }) => tally.add(event), end };
+  const children = createChildMessages({
+    ...context,
+    text: request.childText,
+    outputFile: outputFiles(session),
+  });
   return {
     begin: () => line(initMessage(session, keySourceOf(session, host), context)),
     show(event) {
       for (const message of messagesOf(event, request, context)) line(message);
+    },
+    showChild(news) {
+      tally.add(news.event);
+      for (const message of children(news)) line(message);
     },
     end,
   };
@@ -34,12 +52,18 @@ function createTextPrinter(host: CliHost, session: Session): Printer {
   return {
     begin: () => progress.begin(session.plan),
     show: progress.show,
+    showChild: progress.showChild,
     end(ending) {
       progress.end(ending);
       if (ending.output !== undefined) host.stdout.write(`${JSON.stringify(ending.output)}\n`);
       else if (ending.text !== "") host.stdout.write(`${ending.text.trimEnd()}\n`);
     },
   };
+}
+
+function outputFiles({ plan, discovered }: Session): (agentId: string) => string {
+  const files = sessionFiles(discovered.paths.transcripts, plan.sessionId);
+  return (agentId) => agentOutputFile(files, agentId);
 }
 
 /** Which of the places a key can come from has one; never the key. */

@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { RunEnding } from "../../../conversation/run-event.ts";
 import { noUsage } from "../../../conversation/usage.ts";
 import type { CliHost } from "../cli-host.ts";
-import { createProgressView, describeCall } from "./progress-view.ts";
+import { describeCall } from "./describe-call.ts";
+import { createProgressView } from "./progress-view.ts";
 
 function watch(isTerminal: boolean) {
   let text = "";

@@ -1,14 +1,19 @@
-import type { ToolUseBlock } from "../../../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
+import { contextTokens } from "../../../conversation/usage.ts";
 import type { RunPlan } from "../../../planning/run-plan.ts";
+import type { TaskNews } from "../../../tasks/task-manager.ts";
+import type { TaskState } from "../../../tasks/task-state.ts";
 import type { CliHost } from "../cli-host.ts";
 import { createPaint } from "../views/colour.ts";
+import { plural } from "../views/problem-view.ts";
 import { harmless } from "../views/text-width.ts";
+import { describeCall } from "./describe-call.ts";
 
 /** What a person at a terminal sees of a run before its result; on stderr, so that stdout stays the result alone. */
 export interface ProgressView {
   begin(plan: RunPlan): void;
   show(event: RunEvent): void;
+  showChild(news: TaskNews): void;
   end(ending: RunEnding): void;
 }
 
@@ -27,6 +32,11 @@ export function createProgressView({ stderr }: CliHost): ProgressView {
       if (event.type === "call-started") say(`· ${describeCall(event.call)}`);
       if (event.type === "call-finished" && event.denied !== undefined) say(`  refused: ${event.denied}`);
     },
+    showChild({ event, state }) {
+      if (!stderr.isTerminal) return;
+      const line = describeChild(event, state);
+      if (line !== undefined) say(`[${state.agentType} ${state.description}] ${line}`);
+    },
     end(ending) {
       if (ending.error !== undefined) stderr.write(`${paint.error("retinue:")} ${harmless(ending.error)}\n`);
       if (ending.denials.length > 0) stderr.write(`${harmless(describeDenials(ending))}\n`);
@@ -34,12 +44,17 @@ export function createProgressView({ stderr }: CliHost): ProgressView {
   };
 }
 
-/** The tool and the one argument that tells most. */
-export function describeCall({ name, input }: ToolUseBlock): string {
-  const fields = typeof input === "object" && input !== null ? Object.entries(input) : [];
-  const telling = ["file_path", "path", "pattern", "command", "url", "query", "description"];
-  const [, value] = fields.find(([key]) => telling.includes(key)) ?? [];
-  return typeof value === "string" ? `${name} ${value.split("\n")[0]?.slice(0, 100)}` : name;
+/** One line for each thing worth knowing of a child. */
+function describeChild(
+  event: RunEvent,
+  { startedAt, endedAt, toolUses, usage }: TaskState,
+): string | undefined {
+  if (event.type === "call-started") return `· ${describeCall(event.call)}`;
+  if (event.type === "call-finished" && event.denied !== undefined) return `refused: ${event.denied}`;
+  if (event.type !== "run-ended") return undefined;
+  const tokens = contextTokens(usage) + usage.outputTokens;
+  const seconds = (((endedAt ?? startedAt) - startedAt) / 1000).toFixed(1);
+  return `${event.ending.status}: ${plural(toolUses, "call")}, ${tokens} tokens, ${seconds} s`;
 }
 
 function describeDenials({ denials }: RunEnding): string {

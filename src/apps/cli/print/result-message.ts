@@ -1,5 +1,6 @@
-import type { RunEnding } from "../../../conversation/run-event.ts";
+import type { RunEnding, RunTotals } from "../../../conversation/run-event.ts";
 import type { ModelFacts } from "../../../model/model.ts";
+import { addSums, type ModelSum, type ModelTally } from "./model-tally.ts";
 import type { MessageContext, OutputMessage } from "./output-messages.ts";
 import { wireUsage } from "./wire-usage.ts";
 
@@ -8,6 +9,7 @@ export function resultMessage(
   ending: RunEnding,
   model: Pick<ModelFacts, "id" | "contextWindow" | "maxOutputTokens">,
   { sessionId, uuid }: MessageContext,
+  children: ModelTally = new Map(),
 ): OutputMessage {
   const { totals } = ending;
   const subtype = subtypeOf(ending);
@@ -22,9 +24,9 @@ export function resultMessage(
     stop_reason: stopReasons.has(ending.reason) ? ending.reason : null,
     terminal_reason: terminalReason(ending),
     session_id: sessionId,
-    total_cost_usd: totals.cost ?? null,
+    total_cost_usd: (ending.tree ?? totals).cost ?? null,
     usage: wireUsage(totals.usage),
-    modelUsage: { [model.id]: modelUsage(ending, model) },
+    modelUsage: modelUsage(totals, model, children),
     permission_denials: ending.denials.map(({ call }) => ({
       tool_name: call.name,
       tool_use_id: call.id,
@@ -64,17 +66,30 @@ function terminalReason({ status, reason }: RunEnding): string {
   return terminalReasons.get(reason) ?? reason;
 }
 
+/** The main agent's model first; those of children add to it or stand beside it. */
 function modelUsage(
-  { totals: { usage, cost } }: RunEnding,
-  { contextWindow, maxOutputTokens }: Pick<ModelFacts, "contextWindow" | "maxOutputTokens">,
-) {
+  { usage, cost }: RunTotals,
+  { id, contextWindow, maxOutputTokens }: Pick<ModelFacts, "id" | "contextWindow" | "maxOutputTokens">,
+  children: ModelTally,
+): Readonly<Record<string, object>> {
+  const main: ModelSum = { usage, ...(cost === undefined ? {} : { cost }) };
+  const sums = new Map([[id, main], ...[...children].filter(([name]) => name !== id)]);
+  const same = children.get(id);
+  if (same !== undefined) sums.set(id, addSums(main, same));
+  return Object.fromEntries(
+    [...sums].map(([name, sum]) => [
+      name,
+      { ...wireSum(sum), ...(name === id ? { contextWindow, maxOutputTokens } : {}) },
+    ]),
+  );
+}
+
+function wireSum({ usage, cost }: ModelSum) {
   return {
     inputTokens: usage.inputTokens,
     outputTokens: usage.outputTokens,
     cacheReadInputTokens: usage.cacheReadTokens,
     cacheCreationInputTokens: usage.cacheWriteTokens,
     costUSD: cost ?? null,
-    contextWindow,
-    maxOutputTokens,
   };
 }

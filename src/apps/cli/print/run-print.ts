@@ -1,14 +1,11 @@
 import type { UserMessage } from "../../../conversation/message.ts";
 import type { RunEnding } from "../../../conversation/run-event.ts";
-import { abortable } from "../../../foundation/abort.ts";
-import { Fault, isFault } from "../../../foundation/fault.ts";
-import { createRuntime, type Runtime } from "../../../runtime/create-runtime.ts";
+import { Fault } from "../../../foundation/fault.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
-import { loadAgentsOption, refuseBrokenOption } from "../load-agents-option.ts";
-import { type CommandContext, misuse } from "../session-options.ts";
-import { harmless } from "../views/text-width.ts";
-import { type PrintOptions, type PrintRequest, readPrintOptions } from "./print-options.ts";
+import type { CommandContext } from "../session-options.ts";
+import { createPrintRuntime, openPrintSession } from "./open-print-session.ts";
+import { type PrintOptions, readPrintOptions } from "./print-options.ts";
 import { createPrinter, type Printer } from "./printer.ts";
 import { noPrompt, readMessages, readPrompt } from "./read-input.ts";
 
@@ -28,10 +25,11 @@ export async function runPrint(
   const signal = closed === undefined ? stop.signal : AbortSignal.any([stop.signal, closed]);
   try {
     await using runtime = createPrintRuntime(context, options);
-    await using session = await openSession(runtime, request, signal);
+    await using session = await openPrintSession(runtime, request.session, signal);
     const printer = createPrinter(host, request, session);
     const prompts = first === undefined ? readMessages(host.stdin, signal) : once(first);
-    const code = await answerAll(session, prompts, { printer, signal });
+    const forgetChildren = watchChildren(session, printer);
+    const code = await answerAll(session, prompts, { printer, signal }).finally(forgetChildren);
     return stop.signal.aborted ? 130 : code;
   } catch (error) {
     // A reader that went away has what it wanted.
@@ -42,25 +40,19 @@ export async function runPrint(
   }
 }
 
-/** What the runtime finds wrong with a value of an option is a misuse of the command. */
-const misuseCodes: ReadonlySet<string> = new Set([
-  "bad-session-id",
-  "invalid-rule",
-  "invalid-schema",
-  "invalid-settings",
-  "session-conflict",
-  "unclear-model",
-  "unusable-limit",
-  "unusable-tools",
-]);
-
-async function openSession(runtime: Runtime, request: PrintRequest, signal: AbortSignal): Promise<Session> {
-  try {
-    return await abortable(runtime.open(request.session), signal);
-  } catch (error) {
-    if (isFault(error) && misuseCodes.has(error.code)) throw misuse(error.message, error.advice);
-    throw error;
-  }
+/** Shows what children do beside the main agent, until the last result; the feed itself ends with the session. */
+function watchChildren({ tasks }: Session, printer: Printer): () => void {
+  const news = tasks.watch();
+  let isOver = false;
+  void (async () => {
+    for await (const one of news) {
+      if (isOver) return;
+      printer.showChild(one);
+    }
+  })();
+  return () => {
+    isOver = true;
+  };
 }
 
 async function answerAll(
@@ -96,25 +88,4 @@ async function answerOne(
 
 async function* once(prompt: string): AsyncGenerator<UserMessage["content"], void> {
   yield prompt;
-}
-
-function createPrintRuntime({ host, session }: CommandContext, options: PrintOptions): Runtime {
-  const agents = session.agents === undefined ? undefined : loadAgentsOption(session.agents, host.cwd);
-  if (agents?.isBroken === true) throw refuseBrokenOption(agents);
-  return createRuntime({
-    cwd: host.cwd,
-    home: host.home,
-    environment: host.environment,
-    platform: host.platform,
-    entrypoint: "cli",
-    ...(agents === undefined ? {} : { agents: agents.definitions }),
-    ...(session.settings === undefined ? {} : { settings: session.settings }),
-    ...(session.settingSources === undefined ? {} : { settingSources: session.settingSources }),
-    ...(session.pluginDir === undefined ? {} : { pluginDirectories: session.pluginDir }),
-    ...(session.addDir === undefined ? {} : { additionalDirectories: session.addDir }),
-    ...(session.disallowedTools === undefined ? {} : { disallowedTools: session.disallowedTools }),
-    ...(session.trust === true ? { trusted: true } : {}),
-    transcripts: options.sessionPersistence ?? true,
-    notice: (text) => host.stderr.write(`retinue: ${harmless(text)}\n`),
-  });
 }

@@ -1,0 +1,59 @@
+import { abortable } from "../../../foundation/abort.ts";
+import { isFault } from "../../../foundation/fault.ts";
+import { createRuntime, type Runtime } from "../../../runtime/create-runtime.ts";
+import type { SessionOptions } from "../../../runtime/runtime-options.ts";
+import type { Session } from "../../../runtime/session.ts";
+import { loadAgentsOption, refuseBrokenOption } from "../load-agents-option.ts";
+import { type CommandContext, misuse } from "../session-options.ts";
+import { harmless } from "../views/text-width.ts";
+import type { PrintOptions } from "./print-options.ts";
+
+/** The runtime that the options of the command line ask for. */
+export function createPrintRuntime(
+  { host, session }: CommandContext,
+  options: Pick<PrintOptions, "sessionPersistence">,
+): Runtime {
+  const agents = session.agents === undefined ? undefined : loadAgentsOption(session.agents, host.cwd);
+  if (agents?.isBroken === true) throw refuseBrokenOption(agents);
+  return createRuntime({
+    cwd: host.cwd,
+    home: host.home,
+    environment: host.environment,
+    platform: host.platform,
+    entrypoint: "cli",
+    ...(agents === undefined ? {} : { agents: agents.definitions }),
+    ...(session.settings === undefined ? {} : { settings: session.settings }),
+    ...(session.settingSources === undefined ? {} : { settingSources: session.settingSources }),
+    ...(session.pluginDir === undefined ? {} : { pluginDirectories: session.pluginDir }),
+    ...(session.addDir === undefined ? {} : { additionalDirectories: session.addDir }),
+    ...(session.disallowedTools === undefined ? {} : { disallowedTools: session.disallowedTools }),
+    ...(session.trust === true ? { trusted: true } : {}),
+    transcripts: options.sessionPersistence ?? true,
+    notice: (text) => host.stderr.write(`retinue: ${harmless(text)}\n`),
+  });
+}
+
+/** What the runtime finds wrong with a value of an option is a misuse of the command. */
+const misuseCodes: ReadonlySet<string> = new Set([
+  "bad-session-id",
+  "invalid-rule",
+  "invalid-schema",
+  "invalid-settings",
+  "session-conflict",
+  "unclear-model",
+  "unusable-limit",
+  "unusable-tools",
+]);
+
+export async function openPrintSession(
+  runtime: Runtime,
+  options: SessionOptions,
+  signal: AbortSignal,
+): Promise<Session> {
+  try {
+    return await abortable(runtime.open(options), signal);
+  } catch (error) {
+    if (isFault(error) && misuseCodes.has(error.code)) throw misuse(error.message, error.advice);
+    throw error;
+  }
+}

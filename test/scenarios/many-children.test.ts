@@ -1,0 +1,117 @@
+import { readdirSync } from "node:fs";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
+import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
+
+const all = 1000;
+const limitMs = 60_000;
+
+/** Every start and end that hooks hear of, by the id of the child. */
+function createHearing() {
+  const heard = new Map<string, string[]>();
+  const hooks: RuntimeOptions["hooks"] = (["SubagentStart", "SubagentStop"] as const).map((event) => ({
+    event,
+    run: async (input) => {
+      const id = String(input["agent_id"]);
+      heard.set(id, [...(heard.get(id) ?? []), event]);
+      return {};
+    },
+  }));
+  return { heard, hooks };
+}
+
+function collectWarnings(): string[] {
+  const warnings: string[] = [];
+  const listen = (warning: Error) => void warnings.push(warning.name);
+  process.on("warning", listen);
+  onTestFinished(() => void process.off("warning", listen));
+  return warnings;
+}
+
+function openFiles(): number {
+  return process.platform === "linux" ? readdirSync("/proc/self/fd").length : 0;
+}
+
+async function runMany(atOnce: number, environment: Readonly<Record<string, string>>, transcripts: boolean) {
+  const { heard, hooks } = createHearing();
+  const warnings = collectWarnings();
+  await using sample = await createSampleRuntime(
+    [
+      {
+        times: "any",
+        respond: ({ messages }) =>
+          messages.length === 1 ? { calls: [{ name: "Glob", input: { pattern: "*.none" } }] } : "Done.",
+      },
+    ],
+    { environment: { PATH: process.env["PATH"], ...environment }, hooks, transcripts },
+  );
+  await using session = await sample.runtime.open();
+  const ended = new Map<string, number>();
+  const watching = (async () => {
+    for await (const { event, state } of session.tasks.watch())
+      if (event.type === "run-ended") ended.set(state.id, (ended.get(state.id) ?? 0) + 1);
+  })();
+  const before = openFiles();
+  const statuses: string[] = [];
+  let most = 0;
+  for (let done = 0; done < all; done += atOnce) {
+    const handles = Array.from({ length: atOnce }, (_, index) =>
+      session.spawn("Explore", `Look ${done + index}.`),
+    );
+    await Promise.all(handles.map(({ id }) => id));
+    most = Math.max(most, session.tasks.list().filter(({ status }) => status === "running").length);
+    for (const { status } of await Promise.all(handles.map(({ result }) => result))) statuses.push(status);
+  }
+  const after = openFiles();
+  const left = session.tasks.list().filter(({ endedAt }) => endedAt === undefined);
+  await session[Symbol.asyncDispose]();
+  await watching;
+  return { statuses, ended, heard, warnings, left, most, files: after - before };
+}
+
+describe("[LIM-1, SPN-6, HKS-8] a thousand children in one process leave nothing behind", () => {
+  test.each([
+    ["ten at a time, each with its transcript", 10, {}, true],
+    [
+      "a hundred at a time, where the limit is raised",
+      100,
+      { CLAUDE_CODE_MAX_CONCURRENT_SUBAGENTS: "100" },
+      false,
+    ],
+  ] as const)(
+    "%s",
+    async (_title, atOnce, environment, transcripts) => {
+      const { statuses, ended, heard, warnings, left, most, files } = await runMany(
+        atOnce,
+        environment,
+        transcripts,
+      );
+      expect(statuses).toEqual(Array.from({ length: all }, () => "completed"));
+      expect(ended.size).toBe(all);
+      expect([...ended.values()].filter((count) => count !== 1)).toEqual([]);
+      expect(heard.size).toBe(all);
+      const wrong = [...heard.values()].filter((events) => events.join() !== "SubagentStart,SubagentStop");
+      expect(wrong).toEqual([]);
+      expect(left).toEqual([]);
+      expect(most).toBeGreaterThan(1);
+      expect(files).toBeLessThan(10);
+      expect(warnings).toEqual([]);
+    },
+    limitMs,
+  );
+
+  test("one more than may run is refused by name, and a place is free again at once", async () => {
+    await using sample = await createSampleRuntime([
+      { match: "wait", text: "Never", fault: "stall", after: 1, times: 10 },
+      "Done.",
+    ]);
+    await using session = await sample.runtime.open();
+    const handles = Array.from({ length: 10 }, () => session.spawn("Explore", "wait"));
+    await Promise.all(handles.map(({ id }) => id));
+    await expect(session.spawn("Explore", "one more").result).rejects.toThrow(
+      "max concurrent agents reached (10)",
+    );
+    await handles[0]?.stop();
+    expect(await session.spawn("Explore", "one more")).toMatchObject({ status: "completed" });
+  });
+});

@@ -1,0 +1,83 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
+import type { Step } from "../../src/testing/script.ts";
+
+function git(directory: string, ...words: readonly string[]): string {
+  const identity = [
+    "-c",
+    "user.name=Test",
+    "-c",
+    "user.email=test@example.com",
+    "-c",
+    "commit.gpgsign=false",
+  ];
+  return execFileSync("git", [...identity, ...words], { cwd: directory, encoding: "utf8" });
+}
+
+async function stage(steps: readonly Step[]) {
+  const sample = await createSampleRuntime(steps, { trusted: true });
+  const { project } = sample.workspace;
+  git(project, "init", "-q", "-b", "main");
+  writeFileSync(join(project, "a.txt"), "one\n");
+  git(project, "add", "-A");
+  git(project, "commit", "-q", "-m", "first");
+  writeFileSync(join(project, "a.txt"), "one, not committed\n");
+  return { sample, project };
+}
+
+describe("[SPN-7] a child in a worktree of its own", () => {
+  test("sees the current state, changes only its copy, and what it did is kept and reported", async () => {
+    const { sample, project } = await stage([
+      { calls: [{ name: "Read", input: { file_path: "a.txt" } }] },
+      { calls: [{ name: "Write", input: { file_path: "b.txt", content: "made by the child\n" } }] },
+      "Done.",
+    ]);
+    await using _sample = sample;
+    const session = await sample.runtime.open({ permissionMode: "acceptEdits" });
+    const handle = session.spawn("general-purpose", "Work.", { isolation: "worktree" });
+    const result = await handle;
+    expect(result).toMatchObject({ status: "completed", denials: [] });
+    expect(JSON.stringify(sample.requests[1]?.messages)).toContain("not committed");
+    expect(existsSync(join(project, "b.txt"))).toBe(false);
+    const [worktree = ""] = readdirSync(join(project, ".claude", "worktrees"));
+    expect(readFileSync(join(project, ".claude", "worktrees", worktree, "b.txt"), "utf8")).toContain(
+      "made by the child",
+    );
+    expect(git(project, "status", "--short")).toBe(" M a.txt\n");
+    await session[Symbol.asyncDispose]();
+  });
+
+  test("a worktree without changes is removed", async () => {
+    const { sample, project } = await stage(["Nothing to do."]);
+    await using _sample = sample;
+    await sample.runtime.spawn("general-purpose", "Look.", { isolation: "worktree" });
+    expect(readdirSync(join(project, ".claude", "worktrees"))).toEqual([]);
+    expect(git(project, "branch", "--list").trim()).toBe("* main");
+  });
+
+  test("it cannot write into the shared tree", async () => {
+    const target = { path: "" };
+    const { sample, project } = await stage([
+      () => ({ calls: [{ name: "Write", input: { file_path: target.path, content: "x" } }] }),
+      "It was refused.",
+    ]);
+    await using _sample = sample;
+    target.path = join(project, "outside.txt");
+    const session = await sample.runtime.open({ permissionMode: "acceptEdits" });
+    const result = await session.spawn("general-purpose", "Work.", { isolation: "worktree" });
+    expect(result.denials).toHaveLength(1);
+    expect(existsSync(target.path)).toBe(false);
+    await session[Symbol.asyncDispose]();
+  });
+
+  test("outside of git it is refused, not run without", async () => {
+    await using sample = await createSampleRuntime(["Never."]);
+    await expect(
+      sample.runtime.spawn("general-purpose", "Work.", { isolation: "worktree" }).result,
+    ).rejects.toThrow(/not started/);
+    expect(sample.requests).toHaveLength(0);
+  });
+});
