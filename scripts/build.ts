@@ -1,6 +1,6 @@
 /** Builds the library (own code only) and the command line (bundled and split, for a fast cold start), then the types. */
 import { execFileSync } from "node:child_process";
-import { rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { fileURLToPath } from "node:url";
 import { build, type Plugin } from "esbuild";
@@ -18,29 +18,28 @@ const shared = {
 
 /**
  * Takes Node's own modules as they are. An import statement makes Node copy every export first, which also loads parts
- * that nobody asked for: for `node:fs` alone several milliseconds of each start.
+ * that nobody asked for: for `node:fs` alone some milliseconds of each start.
  */
 const plainBuiltins: Plugin = {
   name: "plain-builtins",
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^[a-z:_/]+$/ }, ({ path, kind }) => {
-      if (!isBuiltin(path)) return undefined;
-      const name = path.startsWith("node:") ? path : `node:${path}`;
-      if (kind !== "import-statement") return { path: name, external: true };
-      return { path: name, namespace: "plain-builtins", sideEffects: false };
-    });
-    onLoad({ filter: /.*/, namespace: "plain-builtins" }, ({ path }) => {
-      const names = Object.keys(process.getBuiltinModule(path) ?? {});
-      const picked = names.map((name) => `export const ${name} = /* @__PURE__ */ (() => builtin.${name})();`);
-      const contents = [
-        `const builtin = process.getBuiltinModule(${JSON.stringify(path)});`,
-        "export default builtin;",
-        ...picked,
-      ];
-      return { contents: contents.join("\n") };
-    });
+  setup({ onLoad }) {
+    onLoad({ filter: /\.(?:ts|js|mjs)$/ }, ({ path }) => ({
+      contents: readFileSync(path, "utf8").replace(builtinImport, (statement, ...[whole, names, from]) =>
+        isBuiltin(from) ? pick(whole, names, from) : statement,
+      ),
+      loader: path.endsWith(".ts") ? "ts" : "js",
+    }));
   },
 };
+
+/** `import whole from "…"` or `import { names } from "…"`, as a statement of its own. */
+const builtinImport = /^import (?:([\w$]+)|\{([^}]*)\}) from ["']([\w:/]+)["'];?$/gm;
+
+function pick(whole: string | undefined, names: string | undefined, from: string): string {
+  const values = (names ?? "").split(",").filter((name) => !/^\s*(?:type\s|$)/.test(name));
+  const target = whole ?? `{ ${values.map((name) => name.replace(/ as /, ": ")).join(",")} }`;
+  return `const ${target} = globalThis.process.getBuiltinModule(${JSON.stringify(from)});`;
+}
 
 rmSync(`${root}/dist`, { recursive: true, force: true });
 await Promise.all([
@@ -65,7 +64,7 @@ await Promise.all([
     legalComments: "linked",
     plugins: [plainBuiltins],
     banner: {
-      js: 'const require = process.getBuiltinModule("node:module").createRequire(import.meta.url);',
+      js: 'const require = globalThis.process.getBuiltinModule("node:module").createRequire(import.meta.url);',
     },
   }),
 ]);

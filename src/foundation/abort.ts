@@ -27,3 +27,23 @@ export async function sleep(milliseconds: number, signal: AbortSignal): Promise<
     clearTimeout(timer);
   }
 }
+
+/** Resolves with the promise; after an abort it gets a little time to end by itself, then the signal's reason is thrown. */
+export async function settledSoon<T>(promise: Promise<T>, signal: AbortSignal, graceMs: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  let onAbort: (() => void) | undefined;
+  const givenUp = new Promise<never>((_resolve, reject) => {
+    onAbort = () => {
+      timer = setTimeout(() => reject(signal.reason), graceMs);
+    };
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([promise, givenUp]);
+  } finally {
+    if (onAbort !== undefined) signal.removeEventListener("abort", onAbort);
+    clearTimeout(timer);
+    promise.catch(() => undefined);
+  }
+}

@@ -66,7 +66,9 @@ export function planRun(request: SpawnRequest, facts: SpawnFacts): ChildPlanned 
   const { definition, parent } = facts;
   const refusal = refuseSpawn(request, facts);
   if (refusal !== undefined) return { type: "refused", because: refusal };
-  const wantsBackground = definition.background === true || request.background === true;
+  // Resuming in the foreground is how an agent that lacked a permission gets to ask for it.
+  const isCalledBack = request.resume !== undefined && request.background === false;
+  const wantsBackground = !isCalledBack && (definition.background === true || request.background === true);
   const background = wantsBackground && facts.backgroundAllowed;
   const grant = grantTools({ definition, available: availableTo(facts, background), role: "subagent" });
   if (grant.type === "refused") return { type: "refused", because: grant.because };

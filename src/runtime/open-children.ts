@@ -1,15 +1,16 @@
 import { randomBytes } from "node:crypto";
-import { join } from "node:path";
 import type { Message, UserMessage } from "../conversation/message.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import type { Model } from "../model/model.ts";
 import { aliasTable } from "../model/model-aliases.ts";
 import type { ChosenModel } from "../model/select-model.ts";
+import type { Approver } from "../permissions/approver.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import { replaceWholeFile } from "../storage/create-whole-file.ts";
+import { agentOutputFile } from "../tasks/agent-output-file.ts";
 import { createAgentTool } from "../tasks/agent-tool.ts";
 import { metaOf } from "../tasks/child-meta.ts";
 import { inWorktree } from "../tasks/in-worktree.ts";
@@ -30,6 +31,7 @@ import type { AvailableTool } from "../tools/match-tools.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { ChildPrompt } from "./gather-system-prompt.ts";
 import { openChildTranscript } from "./open-child-transcript.ts";
+import { preapprove } from "./preapprove.ts";
 import type { SessionWorld } from "./session-world.ts";
 
 /** What the children of a session share with it. */
@@ -83,6 +85,7 @@ export function openChildren(parts: ChildrenParts): Children {
           sessionFiles(world.discovered.paths.transcripts, parent.plan.sessionId).agent(agentId).meta,
         ),
       prepare: parts.prepare,
+      ...(world.approver === undefined ? {} : { preapprove: preapproveWith(world.approver, parts) }),
       isolate: (plan, definition) => isolate(plan, definition, parts),
       newAgentId: () => `a${randomBytes(8).toString("hex")}`,
       release: parts.release,
@@ -108,11 +111,6 @@ export function openChildren(parts: ChildrenParts): Children {
       return mail.shift();
     },
   };
-}
-
-/** Where a child's work can be followed. */
-export function agentOutputFile({ directory }: { readonly directory: string }, agentId: string): string {
-  return join(directory, "tasks", `${agentId}.output`);
 }
 
 /** How long a run waits at its end for children in the background. */
@@ -145,6 +143,12 @@ function createNews() {
 async function modelOf(chosen: ChosenModel, { world, parent }: ChildrenParts): Promise<Model> {
   const isParents = chosen.id === parent.chosenModel.id && chosen.provider === parent.chosenModel.provider;
   return isParents || world.model !== undefined ? parent.model : world.models.model(chosen);
+}
+
+/** A person who does not answer, or an approver that fails, grants nothing; the child starts all the same. */
+function preapproveWith(approver: Approver, { parent, tools }: ChildrenParts) {
+  return (plan: ChildPlan): Promise<ChildPlan> =>
+    preapprove(plan, { approver, main: parent.plan, tools }).catch(() => plan);
 }
 
 /** Makes the child's own working tree; the signal of the start is not the child's, so it gets one with a limit. */

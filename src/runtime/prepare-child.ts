@@ -1,4 +1,5 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
+import { abortable } from "../foundation/abort.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import type { Model } from "../model/model.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
@@ -55,10 +56,12 @@ export async function prepareChild(
     model,
     tools: surroundings.tools.filter(({ name }) => granted.has(name)),
     history: [],
-    toolContext: surroundings.toolContext(plan, directory),
+    toolContext: withoutQuestions(surroundings.toolContext(plan, directory), line),
     ...(hooks === undefined ? {} : { hooks }),
     canUseTool: whileAttended(world.canUseTool, line),
-    ...(surroundings.askPerson === undefined ? {} : { askPerson: surroundings.askPerson(plan) }),
+    ...(surroundings.askPerson === undefined
+      ? {}
+      : { askPerson: untilDetached(surroundings.askPerson(plan), line) }),
     directory,
     now: world.now,
     record: () => undefined,
@@ -75,14 +78,55 @@ export async function prepareChild(
   };
 }
 
+const nobodyIsAsked = "it would have to be asked for, and in the background nobody is asked";
+
 /** A child that was moved to the background asks nobody any more; before that the program answers first. */
 function whileAttended(canUseTool: CanUseTool | undefined, line: RunLine): CanUseTool {
   return async (tool, input, context) => {
-    if (!line.attended())
-      return {
-        behavior: "deny",
-        message: "it would have to be asked for, and in the background nobody is asked",
-      };
-    return canUseTool === undefined ? { behavior: "ask" } : canUseTool(tool, input, context);
+    if (!line.attended()) return { behavior: "deny", message: nobodyIsAsked };
+    if (canUseTool === undefined) return { behavior: "ask" };
+    const signal = AbortSignal.any([context.signal, line.unattended]);
+    return refusedWhenDetached(abortable(canUseTool(tool, input, { ...context, signal }), signal), line, {
+      behavior: "deny",
+      message: nobodyIsAsked,
+    });
+  };
+}
+
+/** A question that is open when the child is moved to the background is answered no. */
+function untilDetached(person: AskPerson, line: RunLine): AskPerson {
+  return {
+    policy: person.policy,
+    ask: (call, { signal }) =>
+      refusedWhenDetached(person.ask(call, { signal: AbortSignal.any([signal, line.unattended]) }), line, {
+        type: "denied",
+        because: nobodyIsAsked,
+        stops: false,
+      }),
+  };
+}
+
+async function refusedWhenDetached<Answer>(
+  answer: Promise<Answer>,
+  line: RunLine,
+  no: Answer,
+): Promise<Answer> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (line.unattended.aborted) return no;
+    throw error;
+  }
+}
+
+type MakeContext = ReturnType<ChildSurroundings["toolContext"]>;
+
+/** In the background a tool that asks finds nobody to ask; the agent goes on. */
+function withoutQuestions(makeContext: MakeContext, line: RunLine): MakeContext {
+  return (call) => {
+    const context = makeContext(call);
+    if (line.attended()) return context;
+    const { ask: _ask, ...host } = context.host;
+    return { ...context, host };
   };
 }

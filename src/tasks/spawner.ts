@@ -51,6 +51,8 @@ export interface ChildHost {
     plan: ChildPlan,
     context: { readonly definition: AgentDefinition; readonly model: Model; readonly line: RunLine },
   ) => Promise<PreparedChild>;
+  /** Asks an attended caller once for what a child in the background will need; what is granted is what it has. */
+  readonly preapprove?: (plan: ChildPlan) => Promise<ChildPlan>;
   /** Gives a child that asks for it a working tree of its own; never falls back to the shared one. */
   readonly isolate: (plan: ChildPlan, definition: AgentDefinition) => Promise<Isolated>;
   readonly newAgentId: () => string;
@@ -141,7 +143,8 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     const isolated =
       planned.task.isolation === undefined ? undefined : await host.isolate(planned, definition);
     if (isolated?.type === "refused") return isolated;
-    const plan = isolated?.plan ?? planned;
+    const own = isolated?.plan ?? planned;
+    const plan = own.task.background && host.preapprove !== undefined ? await host.preapprove(own) : own;
     const record = await host.open(plan);
     const history =
       plan.task.forksContext && record.history.length === 0 ? parent().messages : record.history;

@@ -10,6 +10,8 @@ import { foldTask, hasEnded, startedTask, type TaskStart, type TaskState } from 
 export interface RunLine {
   /** Whether somebody waits for it who could be asked; false in the background. */
   attended(): boolean;
+  /** Aborted when the child is moved to the background: open questions are then answered no. */
+  readonly unattended: AbortSignal;
   /** Messages sent to it since it last asked. */
   takeMessages(): readonly UserMessage[];
 }
@@ -61,7 +63,7 @@ export interface TaskManagerOptions {
 }
 
 /** A child that does not end with its signal is given up after this time. */
-const patienceMs = 5000;
+const patienceMs = 4500;
 
 interface Entry {
   state: TaskState;
@@ -70,6 +72,7 @@ interface Entry {
   readonly mail: UserMessage[];
   readonly done: PromiseWithResolvers<TaskState>;
   readonly detached: PromiseWithResolvers<void>;
+  readonly moved: AbortController;
 }
 
 export function createTaskManager({ maxRunning, overflow = "refuse", now }: TaskManagerOptions): TaskManager {
@@ -101,6 +104,7 @@ export function createTaskManager({ maxRunning, overflow = "refuse", now }: Task
       mail: [],
       done: Promise.withResolvers(),
       detached: Promise.withResolvers(),
+      moved: new AbortController(),
     };
     entries.delete(run.start.id);
     entries.set(run.start.id, entry);
@@ -121,6 +125,7 @@ export function createTaskManager({ maxRunning, overflow = "refuse", now }: Task
     active.add(entry);
     const line: RunLine = {
       attended: () => !entry.state.background,
+      unattended: entry.moved.signal,
       takeMessages: () => entry.mail.splice(0),
     };
     const finished = follow(entry, line).catch((error: unknown) =>
@@ -195,6 +200,7 @@ export function createTaskManager({ maxRunning, overflow = "refuse", now }: Task
       const entry = entries.get(id);
       if (entry === undefined || hasEnded(entry.state)) return false;
       entry.state = { ...entry.state, background: true };
+      entry.moved.abort(new Fault("detached", "The agent was moved to the background."));
       entry.detached.resolve();
       return true;
     },

@@ -194,6 +194,102 @@ describe("a main agent with children, over the whole runtime", () => {
   });
 });
 
+describe("asking for a child", () => {
+  const bash = { name: "Bash", input: { command: "echo granted > granted.txt" } };
+
+  test("[PRM-6] before a child goes to the background the person is asked once, and what is granted is what it has", async () => {
+    const asked: string[] = [];
+    const { requests } = await play(
+      [
+        main({ calls: [spawnCall("TASK-ONE", { run_in_background: true })] }),
+        main({ text: "Meanwhile." }),
+        child("TASK-ONE", { calls: [bash] }),
+        child("TASK-ONE", { text: "Ran it." }),
+        main({ text: "Good." }),
+      ],
+      {
+        approver: {
+          async approve({ tool, suggestedRules }) {
+            asked.push(tool);
+            expect(suggestedRules).toContain("Bash");
+            return { type: "allow", for: "agent", rules: ["Bash"] };
+          },
+        },
+      },
+    );
+    expect(asked).toEqual(["Agent"]);
+    expect(JSON.stringify(requests)).not.toContain("Bash was not allowed");
+  });
+
+  test("[PRM-5] without that grant its call is refused, and nobody is asked later", async () => {
+    const asked: string[] = [];
+    const { requests } = await play(
+      [
+        main({ calls: [spawnCall("TASK-ONE", { run_in_background: true })] }),
+        main({ text: "Meanwhile." }),
+        child("TASK-ONE", { calls: [bash] }),
+        child("TASK-ONE", { text: "It was refused." }),
+        main({ text: "I see." }),
+      ],
+      {
+        approver: {
+          async approve({ tool }) {
+            asked.push(tool);
+            return { type: "deny" };
+          },
+        },
+      },
+    );
+    expect(asked).toEqual(["Agent"]);
+    expect(JSON.stringify(requests)).toContain("Bash was not allowed");
+  });
+
+  test("[BGR-3] a question that is open when the child is moved to the background is answered no", async () => {
+    const asked = Promise.withResolvers<void>();
+    await using sample = await createSampleRuntime([{ calls: [bash] }, "It was refused."], {
+      approver: {
+        approve: (_request, { signal }) =>
+          new Promise((_resolve, reject) => {
+            signal.addEventListener("abort", () => reject(signal.reason));
+            asked.resolve();
+          }),
+      },
+    });
+    const handle = sample.runtime.spawn("general-purpose", "Work.");
+    await asked.promise;
+    await handle.detach();
+    expect(await handle).toMatchObject({
+      status: "completed",
+      text: "It was refused.",
+      denials: [{ call: { name: "Bash" } }],
+    });
+  });
+
+  test("[PRM-7] one that lacked a permission is resumed in the foreground, where it can ask", async () => {
+    const asked: string[] = [];
+    await using sample = await createSampleRuntime(
+      [{ calls: [bash] }, "Refused.", { calls: [bash] }, "Ran it."],
+      {
+        agents: [{ name: "bg", description: "Works.", prompt: "You work.", background: true }],
+        approver: {
+          async approve({ tool }) {
+            asked.push(tool);
+            return tool === "Bash" ? { type: "allow", for: "call" } : { type: "deny" };
+          },
+        },
+      },
+    );
+    const first = await sample.runtime.spawn("bg", "Work.");
+    expect(first.denials).toHaveLength(1);
+    const second = await sample.runtime.spawn("bg", "Try again.", {
+      resume: first.agentId,
+      background: false,
+    });
+    expect(second).toMatchObject({ agentId: first.agentId, text: "Ran it.", denials: [] });
+    expect(asked).toEqual(["Agent", "Bash"]);
+  });
+});
+
 describe("[SDK-1] a program starts agents itself", () => {
   test("two lines: start and await", async () => {
     await using sample = await createSampleRuntime(["Here it is."]);

@@ -10,6 +10,9 @@ export async function main(arguments_: readonly string[], host: CliHost = create
     return 0;
   }
   try {
+    // The command that scripts and prompts ask most often needs no reading of arguments.
+    if (arguments_.length === 1 && arguments_[0] === "agents")
+      return await (await import("./commands/agents-list.ts")).agentsList({ host, session: {} }, {});
     const { runProgram } = await import("./arguments.ts");
     return await runProgram(arguments_, host);
   } catch (error) {

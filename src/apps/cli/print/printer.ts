@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
 import { sessionFiles } from "../../../journal/session-files.ts";
-import { agentOutputFile } from "../../../runtime/open-children.ts";
 import type { Session } from "../../../runtime/session.ts";
+import { agentOutputFile } from "../../../tasks/agent-output-file.ts";
 import type { TaskNews } from "../../../tasks/task-manager.ts";
 import type { CliHost } from "../cli-host.ts";
 import { createChildMessages } from "./child-messages.ts";

@@ -1,0 +1,46 @@
+import { open } from "node:fs/promises";
+import { sleep } from "../../../foundation/abort.ts";
+import { hasLiveOwner } from "../../../storage/owner-lock.ts";
+import { parseLines, readRange } from "../../../storage/read-lines.ts";
+import type { CommandContext } from "../session-options.ts";
+import { createPaint } from "../views/colour.ts";
+import { renderTranscript } from "../views/transcript-view.ts";
+import { findNamedTask } from "./find-named-task.ts";
+
+export interface LogsOptions {
+  readonly follow?: boolean;
+}
+
+const lookMs = 200;
+const lineFeed = 0x0a;
+
+/** `retinue logs ID`: what a child agent said and did; with `-f` until it ends. */
+export async function logs({ host }: CommandContext, id: string, options: LogsOptions): Promise<number> {
+  const { stdout } = host;
+  const { transcript } = await findNamedTask(host, id);
+  const paint = createPaint(stdout.isColourAllowed);
+  const stop = new AbortController();
+  const forget = host.onInterrupt(() => stop.abort());
+  const signal = stdout.closed === undefined ? stop.signal : AbortSignal.any([stop.signal, stdout.closed]);
+  try {
+    for (let at = 0; !signal.aborted; ) {
+      // Asked first: what an owner writes before it leaves is then still read.
+      const isRunning = options.follow === true && hasLiveOwner(transcript);
+      const bytes = await readFrom(transcript, at, isRunning);
+      at += bytes.length;
+      stdout.write(renderTranscript(parseLines(bytes).values, paint));
+      if (!isRunning) return 0;
+      await sleep(lookMs, signal).catch(() => undefined);
+    }
+    return stop.signal.aborted ? 130 : 0;
+  } finally {
+    forget();
+  }
+}
+
+/** Of a file that is still written, only whole lines. */
+async function readFrom(file: string, start: number, isRunning: boolean): Promise<Buffer> {
+  await using handle = await open(file, "r");
+  const bytes = await readRange(handle, start, Math.max(start, (await handle.stat()).size));
+  return isRunning ? bytes.subarray(0, bytes.lastIndexOf(lineFeed) + 1) : bytes;
+}

@@ -1,0 +1,104 @@
+import { Fault } from "../../../foundation/fault.ts";
+import { describeRule } from "../../../permissions/decide.ts";
+import type { ChildPlan, Overridden } from "../../../planning/plan-run.ts";
+import { checkSessionOptions } from "../check-session-options.ts";
+import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
+import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
+import type { CommandContext } from "../session-options.ts";
+import { createPaint } from "../views/colour.ts";
+import { renderFields, type ShownField } from "../views/fields-view.ts";
+import { harmless } from "../views/text-width.ts";
+
+export interface PlanOptions extends PrintOptions {
+  readonly background?: boolean;
+  readonly json?: boolean;
+}
+
+/** `retinue plan NAME`: what a child agent would be if the main agent started it now. Starts nothing, writes nothing. */
+export async function plan(context: CommandContext, name: string, options: PlanOptions): Promise<number> {
+  const { host } = context;
+  checkSessionOptions(context.session, host.cwd);
+  const { model, ...others } = options;
+  const request = readPrintOptions(others, { words: [], cwd: host.cwd, session: context.session });
+  await using runtime = createPrintRuntime(context, { sessionPersistence: false });
+  await using session = await openPrintSession(runtime, request.session, new AbortController().signal);
+  const planned = await session.planAgent({
+    agentType: name,
+    description: "a plan",
+    prompt: "",
+    origin: "model",
+    ...(model === undefined ? {} : { model }),
+    ...(options.background === true ? { background: true } : {}),
+  });
+  if (planned.type === "refused") throw new Fault("agent-refused", planned.because);
+  const shadows = shadowedBy(session.discovered.registry.find(name));
+  if (options.json === true) {
+    host.stdout.write(`${JSON.stringify({ version: 1, plan: planned.plan, shadows }, undefined, 2)}\n`);
+    return 0;
+  }
+  const paint = createPaint(host.stdout.isColourAllowed);
+  const width = Math.min(host.stdout.columns ?? 100, 120);
+  const fields = [...describePlan(planned.plan), ...shadows.map((value) => ({ label: "shadows", value }))];
+  host.stdout.write(`${paint.bold(harmless(planned.plan.task.agentType))}\n${renderFields(fields, paint, width)}`);
+  return 0;
+}
+
+type Registry = { readonly find: (name: string) => RegistryAnswer };
+type RegistryAnswer =
+  | { readonly type: "found" | "denied"; readonly agent: { readonly shadowed: readonly Shadowed[] } }
+  | { readonly type: "unknown" };
+type Shadowed = { readonly source: { readonly scope: string; readonly file?: string } };
+
+function shadowedBy(answer: ReturnType<Registry["find"]>): readonly string[] {
+  if (answer.type === "unknown") return [];
+  return answer.agent.shadowed.map(({ source }) => source.file ?? source.scope);
+}
+
+/** Every decided field, where it came from, and what was said too but did not count. */
+export function describePlan(plan: ChildPlan): readonly ShownField[] {
+  const { task, policy, overrode } = plan;
+  const limits = [
+    ...(plan.maxTurns === undefined
+      ? []
+      : [{ label: "turns", value: `at most ${plan.maxTurns.value}`, origin: plan.maxTurns.from }]),
+    ...(plan.effort === undefined
+      ? []
+      : [{ label: "effort", value: String(plan.effort.value), origin: plan.effort.from }]),
+  ];
+  return [
+    { label: "model", value: modelName(plan), origin: plan.model.from },
+    { label: "mode", value: policy.mode, origin: plan.modeFrom },
+    { label: "runs", value: task.background ? "in the background; nobody is asked" : "in the foreground" },
+    { label: "tools", value: plan.tools.map(describeTool).join(", ") || "none" },
+    { label: "starts agents", value: "never", origin: "a child starts none" },
+    ...limits,
+    { label: "folder", value: [plan.directory, ...policy.workingDirectories.filter((folder) => folder !== plan.directory)].join("\n") },
+    ...(["deny", "ask", "allow"] as const).flatMap((list) => describeRules(list, plan)),
+    { label: "starts with", value: task.forksContext ? "its parent's conversation" : "the task alone" },
+    { label: "system prompt", value: `${plan.system.join("\n").length} characters` },
+    ...(plan.reminder === undefined ? [] : [{ label: "reminder", value: plan.reminder }]),
+    ...overrode.map(describeOverridden),
+    ...plan.notes.map((value) => ({ label: "note", value })),
+  ];
+}
+
+function modelName({ chosenModel: { id, provider } }: ChildPlan): string {
+  return provider === undefined ? id : `${provider}/${id}`;
+}
+
+function describeTool({ name, allowOnly, deny }: ChildPlan["tools"][number]): string {
+  const only = allowOnly === undefined ? "" : `(${allowOnly.join(", ")})`;
+  return `${name}${only}${deny === undefined ? "" : ` but not ${deny.join(", ")}`}`;
+}
+
+function describeRules(list: "deny" | "ask" | "allow", { policy }: ChildPlan): readonly ShownField[] {
+  return policy[list].map((rule) => ({
+    label: list,
+    value: describeRule(rule),
+    origin: rule.from ?? "the call",
+  }));
+}
+
+function describeOverridden({ field, value, from }: Overridden): ShownField {
+  return { label: "did not count", value: `${field} ${value}`, origin: from };
+}

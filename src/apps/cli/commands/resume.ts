@@ -1,0 +1,57 @@
+import { Fault } from "../../../foundation/fault.ts";
+import type { AgentHandle } from "../../../tasks/agent-handle.ts";
+import type { FoundTask } from "../../../tasks/find-tasks.ts";
+import { checkSessionOptions } from "../check-session-options.ts";
+import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
+import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
+import { createPrinter, type Printer } from "../print/printer.ts";
+import { readPrompt } from "../print/read-input.ts";
+import { type CommandContext, misuse } from "../session-options.ts";
+import { findNamedTask } from "./find-named-task.ts";
+
+/** `retinue resume ID "prompt"`: goes on with a child agent that has ended, and prints its answer as `-p` does. */
+export async function resume(
+  context: CommandContext,
+  written: string,
+  { words, options }: { readonly words: readonly string[]; readonly options: PrintOptions },
+): Promise<number> {
+  const { host } = context;
+  checkSessionOptions(context.session, host.cwd);
+  const request = readPrintOptions(options, { words, cwd: host.cwd, session: context.session });
+  if (request.input !== "text") throw misuse("An agent is resumed with one prompt.", "Leave out --input-format.");
+  const task = await findNamedTask(host, written);
+  refuseRunning(task);
+  const prompt = await readPrompt(words, host.stdin);
+  const stop = new AbortController();
+  const forget = host.onInterrupt(() => stop.abort(new Fault("interrupted", "Interrupted.")));
+  try {
+    await using runtime = createPrintRuntime(context, options);
+    const own = { ...request.session, sessionId: task.sessionId, childrenOnly: true };
+    await using session = await openPrintSession(runtime, own, stop.signal);
+    const handle = session.spawn(task.agentType, prompt, {
+      resume: task.id,
+      description: task.description,
+      ...(options.model === undefined ? {} : { model: options.model }),
+    });
+    stop.signal.addEventListener("abort", () => void handle.stop().catch(() => undefined), { once: true });
+    const code = await follow(handle, createPrinter(host, request, session));
+    return stop.signal.aborted ? 130 : code;
+  } finally {
+    forget();
+  }
+}
+
+async function follow(handle: AgentHandle, printer: Printer): Promise<number> {
+  printer.begin();
+  for await (const event of handle) if (event.type !== "run-ended") printer.show(event);
+  const ending = await handle.result;
+  printer.end(ending);
+  return ending.status === "completed" ? 0 : 1;
+}
+
+function refuseRunning({ id, state }: FoundTask): void {
+  if (state !== "running") return;
+  throw new Fault("still-running", `${id} is still running.`, {
+    advice: `\`retinue logs ${id} -f\` follows it, \`retinue stop ${id}\` ends it.`,
+  });
+}
