@@ -6,6 +6,7 @@ import type { Workplace } from "./workplace.ts";
 export interface Subject {
   readonly arguments: readonly string[];
   readonly url: string;
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 export interface SubjectRun {
@@ -24,7 +25,7 @@ export async function runSubject(subject: Subject, place: Workplace): Promise<Su
   const start = performance.now();
   const child = spawn(process.execPath, subject.arguments, {
     cwd: place.project,
-    env: place.environment(subject.url),
+    env: { ...place.environment(subject.url), ...subject.environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";

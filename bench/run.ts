@@ -5,6 +5,7 @@ import { benchDefinitionLoading } from "./definition-loading.ts";
 import { benchFirstRequest } from "./first-request.ts";
 import { benchPermissionDecision } from "./permission-decision.ts";
 import { benchPromptCache } from "./prompt-cache.ts";
+import { benchSubagents } from "./subagents.ts";
 
 const benches: ReadonlyMap<string, () => Promise<boolean>> = new Map([
   ["cold-start", benchColdStart],
@@ -13,6 +14,7 @@ const benches: ReadonlyMap<string, () => Promise<boolean>> = new Map([
   ["agent-overhead", benchAgentOverhead],
   ["first-request", benchFirstRequest],
   ["prompt-cache", benchPromptCache],
+  ["subagents", benchSubagents],
 ]);
 
 const names = process.argv.length > 2 ? process.argv.slice(2) : [...benches.keys()];

@@ -11,7 +11,8 @@ export function fileName(number: number): string {
 
 /**
  * Answers by the prompt alone, so that one server serves any number of runs: `turns=N` calls Read in N answers, `calls=K`
- * times in each, and then says DONE; `letters=N` is one answer of that length.
+ * times in each, and then says DONE; `children=N` hands the same to N child agents in one answer; `letters=N` is one
+ * answer of that length.
  */
 export function answerScripted({ messages }: ModelRequest): StepAnswer {
   const prompt = firstText(messages);
@@ -20,13 +21,23 @@ export function answerScripted({ messages }: ModelRequest): StepAnswer {
   const turns = Number(/\bturns=(\d+)/.exec(prompt)?.[1] ?? 0);
   const folder = /\bfolder=(\S+)/.exec(prompt)?.[1] ?? "";
   const done = messages.filter(({ role }) => role === "assistant").length;
-  if (done >= turns) return { text: "DONE" };
+  const children = Number(/\bchildren=(\d+)/.exec(prompt)?.[1] ?? 0);
+  if (done >= (children > 0 ? 1 : turns)) return { text: "DONE" };
+  if (children > 0) return { calls: Array.from({ length: children }, () => childCall(turns, folder)) };
   const calls = Number(/\bcalls=(\d+)/.exec(prompt)?.[1] ?? 1);
   return {
     calls: Array.from({ length: calls }, (_, call) => ({
       name: "Read",
       input: { file_path: `${folder}/${fileName(done * calls + call)}` },
     })),
+  };
+}
+
+function childCall(turns: number, folder: string) {
+  const prompt = `turns=${turns} folder=${folder}`;
+  return {
+    name: "Agent",
+    input: { description: "read the files", subagent_type: "general-purpose", prompt },
   };
 }
 

@@ -36,9 +36,15 @@ const plainBuiltins: Plugin = {
 const builtinImport = /^import (?:([\w$]+)|\{([^}]*)\}) from ["']([\w:/]+)["'];?$/gm;
 
 function pick(whole: string | undefined, names: string | undefined, from: string): string {
+  const builtin = `globalThis.process.getBuiltinModule(${JSON.stringify(from)})`;
   const values = (names ?? "").split(",").filter((name) => !/^\s*(?:type\s|$)/.test(name));
+  // Cryptography is slow to load and used in few places: there its functions fetch it themselves.
+  if (from === "node:crypto" && whole === undefined && values.every((name) => /^\s*[a-z]\w*\s*$/.test(name)))
+    return values
+      .map((name) => `const ${name} = (...input) => ${builtin}.${name.trim()}(...input);`)
+      .join(" ");
   const target = whole ?? `{ ${values.map((name) => name.replace(/ as /, ": ")).join(",")} }`;
-  return `const ${target} = globalThis.process.getBuiltinModule(${JSON.stringify(from)});`;
+  return `const ${target} = ${builtin};`;
 }
 
 rmSync(`${root}/dist`, { recursive: true, force: true });
@@ -64,7 +70,7 @@ await Promise.all([
     legalComments: "linked",
     plugins: [plainBuiltins],
     banner: {
-      js: 'const require = globalThis.process.getBuiltinModule("node:module").createRequire(import.meta.url);',
+      js: 'const require = (name) => globalThis.process.getBuiltinModule("node:module").createRequire(import.meta.url)(name);',
     },
   }),
 ]);

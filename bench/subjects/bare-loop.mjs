@@ -5,32 +5,40 @@ import Anthropic from "@anthropic-ai/sdk";
 const client = new Anthropic({ apiKey: "none", baseURL: process.env.ANTHROPIC_BASE_URL, maxRetries: 0 });
 const cache = { cache_control: { type: "ephemeral" } };
 const system = [{ type: "text", text: "You are an agent that reads files. ".repeat(240), ...cache }];
-const tools = [
-  {
-    name: "Read",
-    description: "Reads a text file.",
-    input_schema: { type: "object", properties: { file_path: { type: "string" } }, required: ["file_path"] },
-  },
-];
-const messages = [{ role: "user", content: [{ type: "text", text: process.argv[2] }] }];
+const readTool = {
+  name: "Read",
+  description: "Reads a text file.",
+  input_schema: { type: "object", properties: { file_path: { type: "string" } }, required: ["file_path"] },
+};
+const agentTool = {
+  name: "Agent",
+  description: "Hands work to another agent.",
+  input_schema: { type: "object", properties: { prompt: { type: "string" } }, required: ["prompt"] },
+};
 const starts = [];
 
-for (;;) {
-  starts.push(performance.now());
-  const newest = messages.at(-1).content.at(-1);
-  newest.cache_control = cache.cache_control;
-  const answer = await client.messages
-    .stream({ model: "claude-sonnet-4-5", max_tokens: 8192, system, tools, messages })
-    .finalMessage();
-  delete newest.cache_control;
-  messages.push({ role: "assistant", content: answer.content });
-  const calls = answer.content.filter(({ type }) => type === "tool_use");
-  if (calls.length === 0) break;
-  const read = async ({ id, input }) => ({
-    type: "tool_result",
-    tool_use_id: id,
-    content: await readFile(input.file_path, "utf8"),
-  });
-  messages.push({ role: "user", content: await Promise.all(calls.map(read)) });
+async function converse(prompt, tools) {
+  const messages = [{ role: "user", content: [{ type: "text", text: prompt }] }];
+  for (;;) {
+    starts.push(performance.now());
+    const newest = messages.at(-1).content.at(-1);
+    newest.cache_control = cache.cache_control;
+    const answer = await client.messages
+      .stream({ model: "claude-sonnet-4-5", max_tokens: 8192, system, tools, messages })
+      .finalMessage();
+    delete newest.cache_control;
+    messages.push({ role: "assistant", content: answer.content });
+    const calls = answer.content.filter(({ type }) => type === "tool_use");
+    if (calls.length === 0) return answer.content[0].text;
+    messages.push({ role: "user", content: await Promise.all(calls.map(run)) });
+  }
 }
-console.log(JSON.stringify({ text: messages.at(-1).content[0].text.slice(0, 100), starts }));
+
+async function run({ id, name, input }) {
+  const content =
+    name === "Agent" ? await converse(input.prompt, [readTool]) : await readFile(input.file_path, "utf8");
+  return { type: "tool_result", tool_use_id: id, content };
+}
+
+const text = await converse(process.argv[2], [agentTool, readTool]);
+console.log(JSON.stringify({ text: text.slice(0, 100), starts }));

@@ -52,8 +52,31 @@ export function createChildHooks({
       isOpen = true;
       return feedbackMessage(reason);
     },
-    async end() {
-      if (isOpen && runner.hears("SubagentStop")) await stop(undefined, new AbortController().signal);
+    async end(stopped) {
+      if (!isOpen || !runner.hears("SubagentStop")) return;
+      await withLastWord(stopped, (signal) => stop(undefined, signal));
     },
   };
+}
+
+/** How long hooks may take over the end of a child that was stopped; whoever stopped it is waiting. */
+const lastWordMs = 1500;
+
+async function withLastWord(
+  stopped: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<unknown>,
+): Promise<void> {
+  const limit = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const begin = (): void => {
+    timer = setTimeout(() => limit.abort(), lastWordMs);
+  };
+  if (stopped?.aborted === true) begin();
+  else stopped?.addEventListener("abort", begin, { once: true });
+  try {
+    await work(limit.signal);
+  } finally {
+    stopped?.removeEventListener("abort", begin);
+    clearTimeout(timer);
+  }
 }

@@ -74,7 +74,7 @@ export async function prepareChild(
       const ready = await hooks?.prepare(content, signal);
       return { role: "user", content: ready?.type === "ready" ? ready.content : content };
     },
-    end: async () => hooks?.end(),
+    end: async (stopped) => hooks?.end(stopped),
   };
 }
 

@@ -18,7 +18,8 @@ export interface PromptHooks {
   /** Hooks hear a prompt before the model does: they may refuse it or add to it. The first one starts the session. */
   readonly prepare: (content: UserMessage["content"], signal: AbortSignal) => Promise<PreparedPrompt>;
   readonly beforeEnd: NonNullable<LoopPorts["beforeEnd"]>;
-  readonly end: () => Promise<void>;
+  /** `stopped` is the signal of a child that whoever aborted it waits for. */
+  readonly end: (stopped?: AbortSignal) => Promise<void>;
 }
 
 /** The hooks around a whole prompt: start and end of the session, the prompt itself, and the wish to stop. */

@@ -25,7 +25,7 @@ export interface SessionHooks extends CallHooks, PromptHooks {
   /** Tells hooks that a person is about to be asked; does not wait for them. */
   readonly notify: (request: CallRequest) => void;
   /** The last hooks run; then nothing of any hook is left. */
-  readonly end: () => Promise<void>;
+  readonly end: PromptHooks["end"];
 }
 
 export interface SessionHookFacts {
@@ -125,9 +125,9 @@ function assemble({ facts, runner, situation, report, mail }: Parts): SessionHoo
         .finally(() => telling.delete(told));
       telling.add(told);
     },
-    async end() {
+    async end(stopped) {
       try {
-        await prompts.end();
+        await prompts.end(stopped);
       } finally {
         await runner[Symbol.asyncDispose]();
         await Promise.allSettled(telling);

@@ -81,8 +81,8 @@ export interface PreparedChild {
   readonly ports: LoopPorts;
   /** The first message, after hooks have heard of it. */
   readonly prompt: (text: string, signal: AbortSignal) => Promise<UserMessage>;
-  /** Runs once, whatever the end. */
-  readonly end: () => Promise<void>;
+  /** Runs once, whatever the end; when the child was stopped, it must not take long. */
+  readonly end: (stopped: AbortSignal) => Promise<void>;
 }
 
 export interface SpawnerOptions {
@@ -180,7 +180,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       const prompt = await child.prompt(plan.task.prompt, signal);
       yield* runAgentLoop({ ...inputOf(plan, history), prompt }, child.ports, signal);
     } finally {
-      await child.end();
+      await child.end(signal);
     }
   }
 

@@ -37,8 +37,9 @@ const hangingModel: Model = {
 };
 
 const callOf = (name: string, input: object = {}): Step => ({ calls: [{ name, input }] });
-const hook = (event: string, command: string) =>
-  ({ settings: { hooks: { [event]: [{ hooks: [{ type: "command", command }] }] } } }) as RuntimeOptions;
+const hook = (event: string, command: string): RuntimeOptions => ({
+  settings: JSON.stringify({ hooks: { [event]: [{ hooks: [{ type: "command", command }] }] } }),
+});
 const deaf = defineTool<unknown>({
   name: "deaf",
   description: "Never ends.",
@@ -111,33 +112,36 @@ const cases: readonly [what: string, Case][] = [
   ],
 ];
 
-describe("[TSK-2, HKS-8, SPN-6] a stop always works, within five seconds, and leaves no process behind", () => {
-  test.concurrent.each(cases)(
-    "with %s",
-    async (_what, { steps, options, until, mark }) => {
-      const stops: string[] = [];
-      await using sample = await createSampleRuntime(steps, {
-        ...options,
-        hooks: [
-          ...(options.hooks ?? []),
-          { event: "SubagentStop", run: async (input) => void stops.push(String(input["agent_id"])) },
-        ],
-      } as RuntimeOptions);
-      const handle = sample.runtime.spawn("general-purpose", "Work.");
-      const id = await handle.id;
-      await reached(handle, until, mark);
-      const start = performance.now();
-      const result = await handle.stop();
-      const took = performance.now() - start;
-      expect(result).toMatchObject({ status: "stopped", reason: "stopped-by-program" });
-      expect(took).toBeLessThan(limitMs);
-      expect(stops).toEqual([id]);
-      await sample.runtime[Symbol.asyncDispose]();
-      if (mark !== undefined) expect(processesWith(mark)).toEqual([]);
-    },
-    20_000,
-  );
-});
+describe.skipIf(process.platform !== "linux")(
+  "[TSK-2, HKS-8, SPN-6] a stop always works, within five seconds, and leaves no process behind",
+  () => {
+    test.concurrent.each(cases)(
+      "with %s",
+      async (_what, { steps, options, until, mark }) => {
+        const stops: string[] = [];
+        await using sample = await createSampleRuntime(steps, {
+          ...options,
+          hooks: [
+            ...(options.hooks ?? []),
+            { event: "SubagentStop", run: async (input) => void stops.push(String(input["agent_id"])) },
+          ],
+        });
+        const handle = sample.runtime.spawn("general-purpose", "Work.");
+        const id = await handle.id;
+        await reached(handle, until, mark);
+        const start = performance.now();
+        const result = await handle.stop();
+        const took = performance.now() - start;
+        expect(result).toMatchObject({ status: "stopped", reason: "stopped-by-program" });
+        expect(took).toBeLessThan(limitMs);
+        expect(stops).toEqual([id]);
+        await sample.runtime[Symbol.asyncDispose]();
+        if (mark !== undefined) expect(processesWith(mark)).toEqual([]);
+      },
+      20_000,
+    );
+  },
+);
 
 /** Waits until the child has come to where it hangs. */
 async function reached(

@@ -2,10 +2,12 @@ import { Command, CommanderError } from "commander";
 import type { Fault } from "../../foundation/fault.ts";
 import { nearestName } from "../../foundation/nearest-name.ts";
 import { splitEntries } from "../../tools/list-field.ts";
+import { addTaskCommands } from "./add-task-commands.ts";
 import type { CliHost } from "./cli-host.ts";
+import { describe, type Invoke } from "./describe-command.ts";
 import { helpText } from "./help-text.ts";
 import type { PrintOptions } from "./print/print-options.ts";
-import { type CommandContext, misuse, parseSettingSources, type SessionOptions } from "./session-options.ts";
+import { misuse, parseSettingSources, type SessionOptions } from "./session-options.ts";
 
 /** Understands the arguments and runs what they ask for; each command is loaded only when it is used. */
 export async function runProgram(arguments_: readonly string[], host: CliHost): Promise<number> {
@@ -21,8 +23,6 @@ export async function runProgram(arguments_: readonly string[], host: CliHost): 
   }
   return exitCode;
 }
-
-type Invoke = (run: (context: CommandContext) => Promise<number>) => Promise<void>;
 
 function createProgram(host: CliHost, invoke: Invoke): Command {
   const program = new Command("retinue")
@@ -40,6 +40,7 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
   addSessionOptions(program);
   addPrintOptions(program);
   addAgents(program, invoke);
+  addTaskCommands(program, invoke);
   addPermissions(program, invoke);
   addTrust(program, invoke);
   addDoctor(program, invoke);
@@ -86,6 +87,7 @@ function addPrintOptions(program: Command): void {
     .option("--input-format <format>", "text or stream-json")
     .option("--include-partial-messages", "stream-json: also what the model says while it answers")
     .option("--replay-user-messages", "stream-json: also the prompts")
+    .option("--forward-subagent-text", "stream-json: also what child agents say")
     .option("--model <model>", "an alias, an id, or provider/model")
     .option("--effort <level>", "how hard the model thinks")
     .option("--agent <name>", "the agent that answers")
@@ -218,14 +220,6 @@ function addDoctor(program: Command, invoke: Invoke): void {
     .action((options) =>
       invoke(async (context) => (await import("./commands/doctor.ts")).doctor(context, options)),
     );
-}
-
-function describe(command: Command, description: string): Command {
-  return command
-    .description(description)
-    .helpCommand(false)
-    .allowExcessArguments(false)
-    .addHelpText("after", "\n`retinue --help` tells the options of every command.");
 }
 
 function unknownCommand(parent: Command, name: string): Fault {

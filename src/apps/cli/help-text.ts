@@ -3,20 +3,20 @@ export const helpText = `Usage: retinue -p [options] "prompt"        run an agen
        retinue <command> [options]
 
 Commands:
-  agents                 list all agents; also: agents show NAME, agents new
-  agents check [PATH…]   find mistakes and weak descriptions
+  agents                 list all; also: agents show NAME, agents new, agents check
+  plan NAME              show what a child agent would be, and why
+  tasks                  list child agents; also: logs ID, stop ID, resume ID
   permissions            list all rules; also: permissions test 'Bash(git push)'
   trust [FOLDER]         let a folder's hooks and settings count; --remove
   doctor                 check the set-up and say what to do
 
 Running:
-  --model M  --agent NAME  --effort LEVEL      who answers
-  --output-format text|json|stream-json        what is printed
+  --model M  --agent NAME  --effort LEVEL  --system-prompt TEXT   who answers
+  --output-format text|json|stream-json                           what is printed
   --tools LIST  --allowedTools LIST  --disallowedTools LIST
   --permission-mode MODE  --dangerously-skip-permissions
   --max-turns N  --max-budget-usd X  --json-schema JSON|FILE
   -c, --continue  -r, --resume ID  --fork-session  --session-id UUID
-  --system-prompt TEXT  --append-system-prompt TEXT
 
 Everywhere:
   --agents JSON|FILE  --plugin-dir DIR  --add-dir DIR  --settings FILE|JSON

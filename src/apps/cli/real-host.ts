@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import type { Interface } from "node:readline";
-import type { WriteStream } from "node:tty";
+import { isatty, type WriteStream } from "node:tty";
 import { Fault } from "../../foundation/fault.ts";
 import type { CliHost, CliInput, CliOutput } from "./cli-host.ts";
 import { allowsColour } from "./views/colour.ts";
@@ -14,7 +14,7 @@ export function createRealHost(): CliHost {
     stderr: outputOf(process.stderr, environment),
     stdin: createInput(),
     onInterrupt,
-    canAsk: process.stdin.isTTY === true && process.stdout.isTTY === true,
+    canAsk: isatty(0) && process.stdout.isTTY === true,
     ...createQuestions(),
     environment,
     cwd: process.cwd(),
@@ -61,7 +61,8 @@ function onInterrupt(listener: () => void): () => void {
 
 function createInput(): CliInput {
   return {
-    isTerminal: process.stdin.isTTY === true,
+    // Touching `process.stdin` opens it, which only those who read it need.
+    isTerminal: isatty(0),
     async readAll({ limit, patienceMs }) {
       const { readAll } = await import("./read-stdin.ts");
       return readAll(process.stdin, { limit, ...(patienceMs === undefined ? {} : { patienceMs }) });

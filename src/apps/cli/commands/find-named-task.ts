@@ -20,12 +20,16 @@ export async function findNamedTask(host: CliHost, written: string): Promise<Fou
   const alike = all.filter(({ id, name }) => name === written || id.startsWith(written));
   const [first, ...others] = alike;
   if (first === undefined)
-    throw new Fault("unknown-task", `There is no agent ${JSON.stringify(written)} in this project's sessions.`, {
-      advice:
-        all.length === 0
-          ? "No session of this folder has started an agent."
-          : "`retinue tasks --all` lists all there are.",
-    });
+    throw new Fault(
+      "unknown-task",
+      `There is no agent ${JSON.stringify(written)} in this project's sessions.`,
+      {
+        advice:
+          all.length === 0
+            ? "No session of this folder has started an agent."
+            : "`retinue tasks --all` lists all there are.",
+      },
+    );
   if (others.length === 0) return first;
   throw new Fault("ambiguous-task", `Several agents are meant by ${JSON.stringify(written)}.`, {
     advice: `Write more of the id: ${alike.map(({ id }) => id).join(", ")}.`,

@@ -1,3 +1,4 @@
+import type { AgentRegistry } from "../../../definitions/registry.ts";
 import { Fault } from "../../../foundation/fault.ts";
 import { describeRule } from "../../../permissions/decide.ts";
 import type { ChildPlan, Overridden } from "../../../planning/plan-run.ts";
@@ -39,17 +40,13 @@ export async function plan(context: CommandContext, name: string, options: PlanO
   const paint = createPaint(host.stdout.isColourAllowed);
   const width = Math.min(host.stdout.columns ?? 100, 120);
   const fields = [...describePlan(planned.plan), ...shadows.map((value) => ({ label: "shadows", value }))];
-  host.stdout.write(`${paint.bold(harmless(planned.plan.task.agentType))}\n${renderFields(fields, paint, width)}`);
+  host.stdout.write(
+    `${paint.bold(harmless(planned.plan.task.agentType))}\n${renderFields(fields, paint, width)}`,
+  );
   return 0;
 }
 
-type Registry = { readonly find: (name: string) => RegistryAnswer };
-type RegistryAnswer =
-  | { readonly type: "found" | "denied"; readonly agent: { readonly shadowed: readonly Shadowed[] } }
-  | { readonly type: "unknown" };
-type Shadowed = { readonly source: { readonly scope: string; readonly file?: string } };
-
-function shadowedBy(answer: ReturnType<Registry["find"]>): readonly string[] {
+function shadowedBy(answer: ReturnType<AgentRegistry["find"]>): readonly string[] {
   if (answer.type === "unknown") return [];
   return answer.agent.shadowed.map(({ source }) => source.file ?? source.scope);
 }
@@ -72,7 +69,13 @@ export function describePlan(plan: ChildPlan): readonly ShownField[] {
     { label: "tools", value: plan.tools.map(describeTool).join(", ") || "none" },
     { label: "starts agents", value: "never", origin: "a child starts none" },
     ...limits,
-    { label: "folder", value: [plan.directory, ...policy.workingDirectories.filter((folder) => folder !== plan.directory)].join("\n") },
+    {
+      label: "folder",
+      value: [
+        plan.directory,
+        ...policy.workingDirectories.filter((folder) => folder !== plan.directory),
+      ].join("\n"),
+    },
     ...(["deny", "ask", "allow"] as const).flatMap((list) => describeRules(list, plan)),
     { label: "starts with", value: task.forksContext ? "its parent's conversation" : "the task alone" },
     { label: "system prompt", value: `${plan.system.join("\n").length} characters` },

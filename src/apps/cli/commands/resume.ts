@@ -18,7 +18,8 @@ export async function resume(
   const { host } = context;
   checkSessionOptions(context.session, host.cwd);
   const request = readPrintOptions(options, { words, cwd: host.cwd, session: context.session });
-  if (request.input !== "text") throw misuse("An agent is resumed with one prompt.", "Leave out --input-format.");
+  if (request.input !== "text")
+    throw misuse("An agent is resumed with one prompt.", "Leave out --input-format.");
   const task = await findNamedTask(host, written);
   refuseRunning(task);
   const prompt = await readPrompt(words, host.stdin);

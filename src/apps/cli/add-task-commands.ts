@@ -1,0 +1,37 @@
+import type { Command } from "commander";
+import { describe, type Invoke } from "./describe-command.ts";
+
+/** The commands about child agents: what one would be, which there are, and what can be done with them. */
+export function addTaskCommands(program: Command, invoke: Invoke): void {
+  describe(program.command("plan <name>"), "Shows what a child agent would be, and why. Starts nothing.")
+    .option("--background", "as if it were started in the background")
+    .option("--json", "print JSON")
+    .action((name: string, _, command: Command) =>
+      invoke(async (context) =>
+        (await import("./commands/plan.ts")).plan(context, name, command.optsWithGlobals()),
+      ),
+    );
+  describe(program.command("tasks"), "Lists the child agents of this folder's sessions.")
+    .option("--all", "also those that ended long ago")
+    .option("--json", "print JSON")
+    .action((options) =>
+      invoke(async (context) => (await import("./commands/tasks.ts")).tasks(context, options)),
+    );
+  describe(program.command("logs <id>"), "Shows what a child agent said and did.")
+    .option("-f, --follow", "go on until it ends")
+    .action((id: string, options) =>
+      invoke(async (context) => (await import("./commands/logs.ts")).logs(context, id, options)),
+    );
+  describe(program.command("stop <id>"), "Ends a running child agent, also one of another process.").action(
+    (id: string) => invoke(async (context) => (await import("./commands/stop.ts")).stop(context, id)),
+  );
+  describe(program.command("resume <id> [prompt...]"), "Goes on with a child agent that has ended.").action(
+    (id: string, words: readonly string[], _, command: Command) =>
+      invoke(async (context) =>
+        (await import("./commands/resume.ts")).resume(context, id, {
+          words,
+          options: command.optsWithGlobals(),
+        }),
+      ),
+  );
+}
