@@ -37,7 +37,7 @@ const builtinImport = /^import (?:([\w$]+)|\{([^}]*)\}) from ["']([\w:/]+)["'];?
 
 function pick(whole: string | undefined, names: string | undefined, from: string): string {
   const builtin = `globalThis.process.getBuiltinModule(${JSON.stringify(from)})`;
-  const values = (names ?? "").split(",").filter((name) => !/^\s*(?:type\s|$)/.test(name));
+  const values = (names ?? "").split(",").filter((name) => !/^\s*(?:type\s+(?!as\b)\w|$)/.test(name));
   // Cryptography is slow to load and used in few places: there its functions fetch it themselves.
   if (from === "node:crypto" && whole === undefined && values.every((name) => /^\s*[a-z]\w*\s*$/.test(name)))
     return values

@@ -134,7 +134,7 @@ function children(conversation: OfflineConversation): string | undefined {
   );
   if (told.length === 0) return undefined;
   const sections = told.map(({ input, text }) => {
-    const plain = withoutFrame(text);
+    const plain = withoutFrame(text).replace(/\s*\[agent id [^\]]*\]\s*$/, "");
     const short = plain.length > longestChildText ? `${plain.slice(0, longestChildText)}\n[cut here]` : plain;
     return `### ${String(input["subagent_type"])}: ${String(input["description"])}\n${short.replace(/^#{1,3} /gm, "#### ")}`;
   });

@@ -12,17 +12,12 @@ import { readEnvironment } from "../settings/environment.ts";
 import { replaceWholeFile } from "../storage/create-whole-file.ts";
 import { agentOutputFile } from "../tasks/agent-output-file.ts";
 import { createAgentTool } from "../tasks/agent-tool.ts";
+import type { ChildHost, ChildRecord, Isolated } from "../tasks/child-host.ts";
 import { metaOf } from "../tasks/child-meta.ts";
 import { inWorktree } from "../tasks/in-worktree.ts";
 import { loadChildMeta } from "../tasks/load-child-meta.ts";
 import { makeWorktree } from "../tasks/run-worktree.ts";
-import {
-  type ChildHost,
-  type ChildRecord,
-  createSpawner,
-  type Isolated,
-  type Spawner,
-} from "../tasks/spawner.ts";
+import { createSpawner, type Spawner } from "../tasks/spawner.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import { hasEnded } from "../tasks/task-state.ts";
 import { readWorktreeSettings } from "../tasks/worktree-settings.ts";

@@ -3,7 +3,7 @@ import { abortable } from "../foundation/abort.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import type { Model } from "../model/model.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
-import type { PreparedChild } from "../tasks/spawner.ts";
+import type { PreparedChild } from "../tasks/child-host.ts";
 import type { RunLine } from "../tasks/task-manager.ts";
 import type { Tool, ToolContext } from "../tools/tool.ts";
 import type { CanUseTool } from "./admit.ts";

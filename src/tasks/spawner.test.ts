@@ -11,7 +11,8 @@ import type { Step } from "../testing/script.ts";
 import { createScriptedModel, type ScriptedModel } from "../testing/scripted-model.ts";
 import { createSessionFiles } from "../tools/file-ledger.ts";
 import { defineTool } from "../tools/tool.ts";
-import { type ChildHost, createSpawner } from "./spawner.ts";
+import type { ChildHost } from "./child-host.ts";
+import { createSpawner } from "./spawner.ts";
 import { createTaskManager } from "./task-manager.ts";
 
 const never = new AbortController().signal;

@@ -3,7 +3,7 @@ export const helpText = `Usage: retinue -p [options] "prompt"        run an agen
        retinue <command> [options]
 
 Commands:
-  agents                 list all; also: agents show NAME, agents new, agents check
+  agents                 list all; also: agents show NAME, agents check, agents new
   plan NAME              show what a child agent would be, and why
   tasks                  list child agents; also: logs ID, stop ID, resume ID
   permissions            list all rules; also: permissions test 'Bash(git push)'
@@ -11,8 +11,8 @@ Commands:
   doctor                 check the set-up and say what to do
 
 Running:
-  --model M  --agent NAME  --effort LEVEL  --system-prompt TEXT   who answers
-  --output-format text|json|stream-json                           what is printed
+  --model M  --agent NAME  --effort LEVEL  --system-prompt TEXT
+  --output-format text|json|stream-json        what is printed
   --tools LIST  --allowedTools LIST  --disallowedTools LIST
   --permission-mode MODE  --dangerously-skip-permissions
   --max-turns N  --max-budget-usd X  --json-schema JSON|FILE

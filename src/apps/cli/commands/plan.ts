@@ -3,6 +3,7 @@ import { Fault } from "../../../foundation/fault.ts";
 import { describeRule } from "../../../permissions/decide.ts";
 import type { ChildPlan, Overridden } from "../../../planning/plan-run.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
+import { displayPath } from "../display-path.ts";
 import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
 import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
 import type { CommandContext } from "../session-options.ts";
@@ -37,9 +38,10 @@ export async function plan(context: CommandContext, name: string, options: PlanO
     host.stdout.write(`${JSON.stringify({ version: 1, plan: planned.plan, shadows }, undefined, 2)}\n`);
     return 0;
   }
+  const nameOf = (file: string): string => displayPath(file, host);
   const paint = createPaint(host.stdout.isColourAllowed);
   const width = Math.min(host.stdout.columns ?? 100, 120);
-  const fields = [...describePlan(planned.plan), ...shadows.map((value) => ({ label: "shadows", value }))];
+  const fields = [...describePlan(planned.plan, nameOf), ...shadows.map((value) => ({ label: "shadows", value: nameOf(value) }))];
   host.stdout.write(
     `${paint.bold(harmless(planned.plan.task.agentType))}\n${renderFields(fields, paint, width)}`,
   );
@@ -52,7 +54,10 @@ function shadowedBy(answer: ReturnType<AgentRegistry["find"]>): readonly string[
 }
 
 /** Every decided field, where it came from, and what was said too but did not count. */
-export function describePlan(plan: ChildPlan): readonly ShownField[] {
+export function describePlan(
+  plan: ChildPlan,
+  nameOf: (file: string) => string,
+): readonly ShownField[] {
   const { task, policy, overrode } = plan;
   const limits = [
     ...(plan.maxTurns === undefined
@@ -76,7 +81,7 @@ export function describePlan(plan: ChildPlan): readonly ShownField[] {
         ...policy.workingDirectories.filter((folder) => folder !== plan.directory),
       ].join("\n"),
     },
-    ...(["deny", "ask", "allow"] as const).flatMap((list) => describeRules(list, plan)),
+    ...(["deny", "ask", "allow"] as const).flatMap((list) => describeRules(list, plan, nameOf)),
     { label: "starts with", value: task.forksContext ? "its parent's conversation" : "the task alone" },
     { label: "system prompt", value: `${plan.system.join("\n").length} characters` },
     ...(plan.reminder === undefined ? [] : [{ label: "reminder", value: plan.reminder }]),
@@ -94,11 +99,15 @@ function describeTool({ name, allowOnly, deny }: ChildPlan["tools"][number]): st
   return `${name}${only}${deny === undefined ? "" : ` but not ${deny.join(", ")}`}`;
 }
 
-function describeRules(list: "deny" | "ask" | "allow", { policy }: ChildPlan): readonly ShownField[] {
-  return policy[list].map((rule) => ({
+function describeRules(
+  list: "deny" | "ask" | "allow",
+  { policy }: ChildPlan,
+  nameOf: (file: string) => string,
+): readonly ShownField[] {
+  return policy[list].map(({ rule, anchor, from }) => ({
     label: list,
-    value: describeRule(rule),
-    origin: rule.from ?? "the call",
+    value: describeRule({ rule, anchor }),
+    origin: from === undefined ? "the call" : nameOf(from),
   }));
 }
 

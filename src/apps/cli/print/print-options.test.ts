@@ -19,7 +19,7 @@ function read(options: PrintOptions, words: readonly string[] = ["hi"], disallow
 
 describe("the options of retinue -p [CLI-1]", () => {
   it("are text in and text out, with nothing asked of the session, where none is given", () => {
-    expect(read({})).toEqual({ output: "text", input: "text", partial: false, replay: false, session: {} });
+    expect(read({})).toEqual({ output: "text", input: "text", partial: false, replay: false, childText: false, session: {} });
   });
 
   it.each<[PrintOptions, object]>([
