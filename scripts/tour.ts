@@ -21,7 +21,7 @@ const configuration = mkdtempSync(join(tmpdir(), "retinue-tour-"));
 process.on("exit", () => rmSync(configuration, { recursive: true, force: true }));
 
 say(`Retinue reads the agents that people define in Markdown files, and tells what
-each of them may do, and runs them. This tour runs four commands on the example
+each of them may do, and runs them. This tour runs five commands on the example
 files in examples/. Your own files and keys are left out of it.`);
 
 say(`1. A project has five agents and a settings file. Who is there? The built-in
@@ -37,10 +37,16 @@ say(`3. Files with one flaw each. What can be understood is understood and told;
    a code and a way out. The exit code is 1, as there are errors.`);
 show(root, ["agents", "check", join("examples", "awkward")], 1);
 
-say(`4. An agent at work. No key is used here, so the offline model answers: a small
-   program that drives the real tools and says so. With ANTHROPIC_API_KEY set,
-   or --model provider/model, a real model answers the same way.`);
+say(`4. Agents at work. The main agent sends three Explore agents out at once, each
+   into a folder of its own, and then one Plan agent; in a terminal the lines
+   below show live what each of them does. No key is used here, so the offline
+   model answers: a small program that drives the real tools and says so. With
+   ANTHROPIC_API_KEY set, or --model provider/model, a real model does the same.`);
 show(workspace, ["-p", "what is here"]);
+
+say(`5. They are kept. Any terminal can list them, read along, stop one that runs
+   and go on with one that has ended.`);
+show(workspace, ["tasks"]);
 
 say(`That was the tour. To try it on a project of yours, make the command known
 to this terminal:`);
@@ -48,6 +54,8 @@ console.log(`$ alias retinue="'${process.execPath}' '${program}'"\n`);
 console.log(`then, in the folder of your project:
 
 $ retinue -p "what is here"    runs an agent and prints its answer
+$ retinue tasks                the agents it has started, also while they run
+$ retinue plan Explore         what an agent would be if it were started now
 $ retinue agents               which agents there are, and from where
 $ retinue agents check         mistakes in your agents, settings and plugins
 $ retinue agents new           writes a new agent, asking for what it needs

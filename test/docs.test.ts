@@ -122,12 +122,13 @@ describe("the pages name all that the source has", () => {
     expectNamed(names, /"(\w+)"/g, "docs/embedding.md");
   });
 
-  test("every option of the command [CLI-2]", () => {
-    expectNamed(
-      readProjectFile("src/apps/cli/arguments.ts"),
-      /\.option\("(?:[^"]*, )?(--[\w-]+)/g,
-      "docs/command-line.md",
+  test("every command and every option [CLI-2]", () => {
+    const sources = ["arguments", "add-task-commands"].map((name) =>
+      readProjectFile(`src/apps/cli/${name}.ts`),
     );
+    const source = sources.join("\n");
+    expectNamed(source, /\.option\("(?:[^"]*, )?(--[\w-]+)/g, "docs/command-line.md");
+    expectNamed(source, /program\.command\("(\w+)/g, "docs/command-line.md");
   });
 });
 
@@ -155,6 +156,14 @@ describe("npm start", () => {
     expect(output).toMatch(/\$ retinue agents show release-captain\nrelease-captain\n/);
     expect(output).toMatch(/\d+ files checked: \d+ errors, /);
     expect(output).toMatch(/\$ retinue -p "what is here"\n\[offline model: [^\]]*\]\n\n# Map of /);
+    for (const sent of [
+      "Explore: Map src",
+      "Explore: Map docs",
+      "Explore: Map tests",
+      "Plan: Plan a first reading",
+    ])
+      expect(output).toContain(`### ${sent}\n`);
+    expect(output.match(/^a[0-9a-f]{16} +(?:Explore|Plan) +completed/gm)).toHaveLength(4);
     const long = output.split("\n").filter((line) => [...line].length > 80 && !line.startsWith("$ alias"));
     expect(long).toEqual([]);
     expect(existsSync(join(folder, ".claude"))).toBe(false);

@@ -24,14 +24,17 @@ export function createFeed<T>(): Feed<T> {
       if (ended) queue.end();
       else queues.add(queue);
       const values = queue[Symbol.asyncIterator]();
+      let isLeft = false;
       // Not a generator: its `finally` would not run for a listener that leaves before it has begun.
       return {
         async next() {
+          if (isLeft) return { done: true, value: undefined };
           const step = await values.next();
           if (step.done === true) queues.delete(queue);
           return step;
         },
         async return() {
+          isLeft = true;
           queues.delete(queue);
           queue.end();
           return { done: true, value: undefined };

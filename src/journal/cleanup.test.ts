@@ -39,6 +39,8 @@ describe("[TRN-6] old transcripts are removed", () => {
     await put(`-w/${id(1)}/subagents/agent-a1.jsonl`, 31);
     await put(`-w/${id(1)}/subagents/agent-a1.meta.json`, 31);
     await put(`-w/${id(1)}/tool-results/x.txt`, 31);
+    await put(`-w/${id(1)}/tasks/a1.output`, 31);
+    await put(`-w/${id(1)}/control/a1.json`, 31);
     await put(`-w/${id(2)}.jsonl`, 29);
     const report = await clean();
     expect(report).toEqual({

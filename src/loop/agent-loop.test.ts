@@ -239,6 +239,33 @@ describe("running together", () => {
     expect(ending.status).toBe("completed");
   });
 
+  test("as many at once as the tool takes, where it says so", async () => {
+    const calls = Array.from({ length: 25 }, () => ({ name: "A", input: { text: "" } }));
+    const model = createScriptedModel([{ calls }, "Done."]);
+    const { ending } = await run(model, [meeting("A", 25, { atOnce: 25 })]);
+    expect(ending.status).toBe("completed");
+  });
+
+  test("ten at once otherwise: whenever one ends the next begins, and the answers keep their order", async () => {
+    let running = 0;
+    let most = 0;
+    const tool = echo("A", {
+      call: async (input) => {
+        const { text } = input as { text: string };
+        running += 1;
+        most = Math.max(most, running);
+        for (let wait = 0; wait <= Number(text) % 3; wait += 1) await new Promise(setImmediate);
+        running -= 1;
+        return { content: text };
+      },
+    });
+    const texts = Array.from({ length: 25 }, (_, index) => String(index));
+    const calls = texts.map((text) => ({ name: "A", input: { text } }));
+    const { messages } = await run(createScriptedModel([{ calls }, "Done."]), [tool]);
+    expect(most).toBe(10);
+    expect(resultsOf(messages[2]).map(({ content }) => content)).toEqual(texts);
+  });
+
   test("others run one by one, in order", async () => {
     const log: string[] = [];
     const tool = echo("W", {

@@ -14,7 +14,7 @@ export interface CallResults {
 }
 
 /** A tool that does not end with its signal is left behind after this time. */
-const graceMs = 4000;
+const graceMs = 3000;
 const usualAtOnce = 10;
 
 /**

@@ -23,14 +23,16 @@ export interface FoundTask extends Omit<TranscriptTask, "state"> {
 export interface FindTasksOptions {
   /** Besides those that run, only so many, the newest first. */
   readonly limit?: number;
+  /** Only those whose id begins so; the files of others are not read. */
+  readonly idPrefix?: string;
 }
 
 /** The children of all sessions of a project: those that run first, then the newest. */
 export async function findTasks(
   transcripts: string,
-  { limit = Number.POSITIVE_INFINITY }: FindTasksOptions = {},
+  { limit = Number.POSITIVE_INFINITY, idPrefix = "" }: FindTasksOptions = {},
 ): Promise<readonly FoundTask[]> {
-  const files = await listChildren(transcripts);
+  const files = (await listChildren(transcripts)).filter(({ id }) => id.startsWith(idPrefix));
   const marked = files.map((file) => ({ ...file, isRunning: hasLiveOwner(file.transcript) }));
   const chosen = [
     ...marked.filter(({ isRunning }) => isRunning),
@@ -41,7 +43,7 @@ export async function findTasks(
   return found;
 }
 
-export interface ChildFile {
+interface ChildFile {
   readonly id: string;
   readonly sessionId: string;
   readonly transcript: string;

@@ -3,7 +3,7 @@ export const helpText = `Usage: retinue -p [options] "prompt"        run an agen
        retinue <command> [options]
 
 Commands:
-  agents                 list all; also: agents show NAME, agents check, agents new
+  agents                 list all agents; also: agents show NAME, agents check
   plan NAME              show what a child agent would be, and why
   tasks                  list child agents; also: logs ID, stop ID, resume ID
   permissions            list all rules; also: permissions test 'Bash(git push)'

@@ -535,6 +535,11 @@ describe("the command line itself", () => {
     ["agents", "check"],
     ["agents", "new"],
     ["agents", "show"],
+    ["plan"],
+    ["tasks"],
+    ["logs"],
+    ["stop"],
+    ["resume"],
     ["doctor"],
   ])("has help for %s %s", async (...command) => {
     const { code, out } = await createWorld().run([...command, "--help"]);

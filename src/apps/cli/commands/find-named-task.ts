@@ -14,10 +14,11 @@ export function transcriptsOf(host: CliHost): string {
 export async function findNamedTask(host: CliHost, written: string): Promise<FoundTask> {
   if (!isAgentId(written))
     throw misuse(`${JSON.stringify(written)} is not the id of an agent.`, "`retinue tasks` lists the ids.");
-  const all = await findTasks(transcriptsOf(host));
-  const exact = all.find(({ id }) => id === written);
+  const byId = await findTasks(transcriptsOf(host), { idPrefix: written });
+  const exact = byId.find(({ id }) => id === written);
   if (exact !== undefined) return exact;
-  const alike = all.filter(({ id, name }) => name === written || id.startsWith(written));
+  const all = byId.length > 0 ? byId : await findTasks(transcriptsOf(host));
+  const alike = byId.length > 0 ? byId : all.filter(({ name }) => name === written);
   const [first, ...others] = alike;
   if (first === undefined)
     throw new Fault(

@@ -41,7 +41,10 @@ export async function plan(context: CommandContext, name: string, options: PlanO
   const nameOf = (file: string): string => displayPath(file, host);
   const paint = createPaint(host.stdout.isColourAllowed);
   const width = Math.min(host.stdout.columns ?? 100, 120);
-  const fields = [...describePlan(planned.plan, nameOf), ...shadows.map((value) => ({ label: "shadows", value: nameOf(value) }))];
+  const fields = [
+    ...describePlan(planned.plan, nameOf),
+    ...shadows.map((value) => ({ label: "shadows", value: nameOf(value) })),
+  ];
   host.stdout.write(
     `${paint.bold(harmless(planned.plan.task.agentType))}\n${renderFields(fields, paint, width)}`,
   );
@@ -54,10 +57,7 @@ function shadowedBy(answer: ReturnType<AgentRegistry["find"]>): readonly string[
 }
 
 /** Every decided field, where it came from, and what was said too but did not count. */
-export function describePlan(
-  plan: ChildPlan,
-  nameOf: (file: string) => string,
-): readonly ShownField[] {
+export function describePlan(plan: ChildPlan, nameOf: (file: string) => string): readonly ShownField[] {
   const { task, policy, overrode } = plan;
   const limits = [
     ...(plan.maxTurns === undefined

@@ -25,16 +25,18 @@ export async function resume(
   const prompt = await readPrompt(words, host.stdin);
   const stop = new AbortController();
   const forget = host.onInterrupt(() => stop.abort(new Fault("interrupted", "Interrupted.")));
+  const { closed } = host.stdout;
+  const signal = closed === undefined ? stop.signal : AbortSignal.any([stop.signal, closed]);
   try {
     await using runtime = createPrintRuntime(context, options);
     const own = { ...request.session, sessionId: task.sessionId, childrenOnly: true };
-    await using session = await openPrintSession(runtime, own, stop.signal);
+    await using session = await openPrintSession(runtime, own, signal);
     const handle = session.spawn(task.agentType, prompt, {
       resume: task.id,
       description: task.description,
       ...(options.model === undefined ? {} : { model: options.model }),
     });
-    stop.signal.addEventListener("abort", () => void handle.stop().catch(() => undefined), { once: true });
+    signal.addEventListener("abort", () => void handle.stop().catch(() => undefined), { once: true });
     const code = await follow(handle, createPrinter(host, request, session));
     return stop.signal.aborted ? 130 : code;
   } finally {

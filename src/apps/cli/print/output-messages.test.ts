@@ -247,6 +247,23 @@ describe("the result", () => {
     ],
   };
 
+  it("counts children into the cost and beside the main agent's model, not into its usage [LIM-4]", () => {
+    const sum = { usage, cost: 0.5 };
+    const children = new Map([
+      [model.id, sum],
+      ["claude-haiku-5", sum],
+    ]);
+    const tree = { ...ending.totals, cost: 1.25 };
+    expect(resultMessage({ ...ending, tree }, model, context, children)).toMatchObject({
+      total_cost_usd: 1.25,
+      usage: wire,
+      modelUsage: {
+        "claude-sonnet-5": { outputTokens: 4, costUSD: 0.75, contextWindow: 200_000 },
+        "claude-haiku-5": { outputTokens: 2, costUSD: 0.5 },
+      },
+    });
+  });
+
   it("of a success has the text and every sum [CLI-1, LIM-4]", () => {
     expect(resultMessage(ending, model, context)).toEqual({
       type: "result",

@@ -19,7 +19,14 @@ function read(options: PrintOptions, words: readonly string[] = ["hi"], disallow
 
 describe("the options of retinue -p [CLI-1]", () => {
   it("are text in and text out, with nothing asked of the session, where none is given", () => {
-    expect(read({})).toEqual({ output: "text", input: "text", partial: false, replay: false, childText: false, session: {} });
+    expect(read({})).toEqual({
+      output: "text",
+      input: "text",
+      partial: false,
+      replay: false,
+      childText: false,
+      session: {},
+    });
   });
 
   it.each<[PrintOptions, object]>([

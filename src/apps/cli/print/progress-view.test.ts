@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { RunEnding } from "../../../conversation/run-event.ts";
 import { noUsage } from "../../../conversation/usage.ts";
+import { startedTask } from "../../../tasks/task-state.ts";
 import type { CliHost } from "../cli-host.ts";
 import { describeCall } from "./describe-call.ts";
 import { createProgressView } from "./progress-view.ts";
@@ -34,6 +35,30 @@ describe("what is told on stderr", () => {
       const { view, text } = watch(isTerminal);
       view.show({ type: "call-started", call: call("Read", { file_path: "a.txt" }), effect: "read" });
       expect(text()).toBe(isTerminal ? "· Read a.txt\n" : "");
+    }
+  });
+
+  it("what children do is shown to a person only, each line with who it is", () => {
+    const start = {
+      id: "a1",
+      agentType: "Explore",
+      description: "look",
+      background: false,
+      parentId: "main",
+    };
+    const state = { ...startedTask({ ...start, at: 1000 }), endedAt: 3500, toolUses: 1 };
+    for (const isTerminal of [true, false]) {
+      const { view, text } = watch(isTerminal);
+      const started = {
+        type: "call-started",
+        call: call("Grep", { pattern: "foo" }),
+        effect: "read",
+      } as const;
+      view.showChild({ event: started, state });
+      view.showChild({ event: { type: "turn-started", turn: 2 }, state });
+      view.showChild({ event: { type: "run-ended", ending }, state });
+      const lines = "[Explore look] · Grep foo\n[Explore look] completed: 1 call, 2.5 s\n";
+      expect(text()).toBe(isTerminal ? lines : "");
     }
   });
 

@@ -52,9 +52,10 @@ function describeChild(
   if (event.type === "call-started") return `· ${describeCall(event.call)}`;
   if (event.type === "call-finished" && event.denied !== undefined) return `refused: ${event.denied}`;
   if (event.type !== "run-ended") return undefined;
-  const tokens = contextTokens(usage) + usage.outputTokens;
+  const count = contextTokens(usage) + usage.outputTokens;
+  const tokens = count === 0 ? "" : ` ${plural(count, "token")},`;
   const seconds = (((endedAt ?? startedAt) - startedAt) / 1000).toFixed(1);
-  return `${event.ending.status}: ${plural(toolUses, "call")}, ${tokens} tokens, ${seconds} s`;
+  return `${event.ending.status}: ${plural(toolUses, "call")},${tokens} ${seconds} s`;
 }
 
 function describeDenials({ denials }: RunEnding): string {

@@ -1,0 +1,62 @@
+import { chmodSync, existsSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import type { RunEvent } from "../conversation/run-event.ts";
+import { controlFiles, stopRequest } from "./control-request.ts";
+import { createTaskManager, type TaskRun } from "./task-manager.ts";
+import { watchControl } from "./watch-control.ts";
+import { writeStopRequest } from "./write-control.ts";
+
+function createControlled() {
+  const directory = mkdtempSync(join(tmpdir(), "retinue-control-"));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  const files = controlFiles({ directory });
+  const tasks = watchControl(createTaskManager({ maxRunning: 10, now: () => 0 }), files);
+  onTestFinished(() => tasks[Symbol.asyncDispose]());
+  return { directory, files, tasks };
+}
+
+function endless(id: string): TaskRun {
+  return {
+    start: { id, agentType: "x", description: "x", background: true, parentId: "main" },
+    async *events(_line, signal): AsyncGenerator<RunEvent> {
+      yield { type: "turn-started", turn: 1 };
+      await new Promise((_resolve, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason));
+      });
+    },
+  };
+}
+
+test("a request of the same user stops that child and no other [CLI-3]", async () => {
+  const { files, tasks } = createControlled();
+  for (const id of ["a1", "a2"]) tasks.start(endless(id));
+  writeStopRequest(files, "a1");
+  expect(await tasks.ended("a1")).toMatchObject({ status: "stopped", ending: { reason: "stopped-by-user" } });
+  expect(tasks.get("a2")?.status).toBe("running");
+  expect(existsSync(files.request("a1"))).toBe(false);
+});
+
+test("a request that others could have written, a link and a strange text stop nothing", async () => {
+  const { directory, files, tasks } = createControlled();
+  const ids = ["a1", "a2", "a3", "a4"];
+  for (const id of ids) tasks.start(endless(id));
+  const elsewhere = join(directory, "elsewhere");
+  writeFileSync(elsewhere, stopRequest(), { mode: 0o600 });
+  symlinkSync(elsewhere, files.request("a1"));
+  writeFileSync(files.request("a2"), '{"version":1,"action":"explode"}', { mode: 0o600 });
+  writeFileSync(`${elsewhere}.open`, stopRequest());
+  chmodSync(`${elsewhere}.open`, 0o666);
+  renameSync(`${elsewhere}.open`, files.request("a3"));
+  writeStopRequest(files, "a4");
+  await tasks.ended("a4");
+  expect(ids.map((id) => tasks.get(id)?.status)).toEqual(["running", "running", "running", "stopped"]);
+});
+
+test("a request left behind by an earlier run does not stop the next one", () => {
+  const { files, tasks } = createControlled();
+  writeStopRequest(files, "a1");
+  tasks.start(endless("a1"));
+  expect(existsSync(files.request("a1"))).toBe(false);
+});

@@ -1,0 +1,81 @@
+import { existsSync, readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
+import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
+import type { Step } from "../../src/testing/script.ts";
+
+const stall: Step = { text: "Half", fault: "stall", after: 1 };
+const glob: Step = { text: "I look.", calls: [{ name: "Glob", input: { pattern: "*" } }] };
+
+function hearing(answer: (event: string, count: number) => object) {
+  const heard: string[] = [];
+  const hooks: RuntimeOptions["hooks"] = (["SubagentStart", "SubagentStop"] as const).map((event) => ({
+    event,
+    run: async () => {
+      heard.push(event);
+      return answer(event, heard.filter((name) => name === event).length);
+    },
+  }));
+  return { heard, hooks };
+}
+
+describe("[HKS-8] the hooks around a child", () => {
+  test("a stop hook sends it on with a reason, and hears its end again", async () => {
+    const { heard, hooks } = hearing((event, count) =>
+      event === "SubagentStop" && count === 1 ? { decision: "block", reason: "name the files" } : {},
+    );
+    await using sample = await createSampleRuntime(["Found.", "Found in a.txt."], { hooks });
+    expect(await sample.runtime.spawn("Explore", "Look.")).toMatchObject({ text: "Found in a.txt." });
+    expect(JSON.stringify(sample.requests[1]?.messages.at(-1))).toContain("name the files");
+    expect(heard).toEqual(["SubagentStart", "SubagentStop", "SubagentStop"]);
+  });
+
+  test.each<[string, readonly Step[]]>([
+    ["its model fails", [{ fault: "unauthorized" }]],
+    ["it comes to a limit", [glob, "What I have."]],
+  ])("its end is told once where %s", async (_title, steps) => {
+    const { heard, hooks } = hearing(() => ({}));
+    await using sample = await createSampleRuntime(steps, { hooks });
+    expect((await sample.runtime.spawn("Explore", "Look.", { maxTurns: 1 })).status).not.toBe("completed");
+    expect(heard).toEqual(["SubagentStart", "SubagentStop"]);
+  });
+});
+
+test("[BGR-1] a start in the background gives the id and a file that grows while the child works", async () => {
+  await using sample = await createSampleRuntime([glob, stall]);
+  await using session = await sample.runtime.open();
+  const agent = session.tools().find(({ name }) => name === "Agent");
+  const watching = session.tasks.watch();
+  const started = await agent?.call({ description: "look", prompt: "Look.", run_in_background: true });
+  const { outputFile, agentId } = started?.data as { outputFile: string; agentId: string };
+  expect(session.tasks.get(agentId)?.status).toBe("running");
+  for await (const { event } of watching)
+    if (event.type === "model-streamed" && existsSync(outputFile)) break;
+  const before = readFileSync(outputFile, "utf8");
+  expect(before).toContain("I look.");
+  await session.tasks.stop(agentId, "user");
+  const after = readFileSync(outputFile, "utf8");
+  expect(after.startsWith(before)).toBe(true);
+  expect(after).toContain("[stopped: stopped-by-user]");
+});
+
+test("[TSK-2, TSK-3] an unknown child is answered with the known ones; stopping an ended one is fine, and it can be resumed", async () => {
+  await using sample = await createSampleRuntime([stall, "All of it."]);
+  await using session = await sample.runtime.open();
+  const [agent, output, stop] = ["Agent", "TaskOutput", "TaskStop"].map((name) =>
+    session.tools().find((tool) => tool.name === name),
+  );
+  await agent?.call({ description: "look", prompt: "Look.", run_in_background: true });
+  const id = session.tasks.list()[0]?.id ?? "";
+  for (const tool of [output, stop]) {
+    const unknown = await tool?.call({ task_id: "nobody" });
+    expect(unknown).toMatchObject({ isError: true });
+    expect(unknown?.text).toContain(id);
+  }
+  expect(await stop?.call({ task_id: id })).toMatchObject({ isError: false });
+  expect(await stop?.call({ task_id: id })).toMatchObject({ isError: false });
+  expect(session.tasks.get(id)).toMatchObject({ status: "stopped", ending: { reason: "stopped-by-parent" } });
+  const again = await agent?.call({ description: "look", prompt: "Go on.", resume: id });
+  expect(again?.text).toContain("All of it.");
+  expect(JSON.stringify(sample.requests.at(-1)?.messages[0])).toContain("Look.");
+});

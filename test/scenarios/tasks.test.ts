@@ -1,0 +1,220 @@
+import { readdirSync } from "node:fs";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { ModelRequest } from "../../src/model/model.ts";
+import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
+import type { ScriptedStep, Step } from "../../src/testing/script.ts";
+import {
+  type CommandOptions,
+  createPlace,
+  type Finished,
+  type Place,
+  readJsonLines,
+  runCommand,
+} from "./run-command.ts";
+
+const main = (step: ScriptedStep): Step => ({ match: "You are an engineer at a terminal", ...step });
+const child = (task: string, step: ScriptedStep): Step => ({
+  match: (request: ModelRequest) => JSON.stringify(request.messages[0]).includes(task),
+  ...step,
+});
+const start = (prompt: string, more: object = {}) => ({
+  name: "Agent",
+  input: { description: "look", prompt, ...more },
+});
+
+interface Stage extends Place {
+  readonly provider: FakeProvider;
+  run(arguments_: readonly string[], options?: CommandOptions): Promise<Finished>;
+}
+
+async function createStage(steps: readonly Step[]): Promise<Stage> {
+  const provider = await startFakeProvider({ script: steps });
+  onTestFinished(() => provider[Symbol.asyncDispose]());
+  const place = createPlace();
+  const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
+  return {
+    ...place,
+    provider,
+    run: (arguments_, options = {}) => runCommand(place, arguments_, { environment, ...options }),
+  };
+}
+
+interface ListedTask {
+  readonly id: string;
+  readonly state: string;
+}
+
+async function listTasks(stage: Stage): Promise<readonly ListedTask[]> {
+  const { out } = await stage.run(["tasks", "--json"]);
+  return JSON.parse(out).tasks;
+}
+
+/** Asks again, from a process of its own each time, until the child's process has come so far. */
+async function findRunning(stage: Stage): Promise<ListedTask> {
+  for (let attempt = 0; attempt < 100; attempt += 1) {
+    const task = (await listTasks(stage)).find(({ state }) => state === "running");
+    if (task !== undefined) return task;
+  }
+  throw new Error("No child came to run.");
+}
+
+describe("children of another process [CLI-3]", () => {
+  test("are listed, read, stopped and gone on with, each from a process of its own [TSK-4]", async () => {
+    const stage = await createStage([
+      main({ calls: [start("TASK-ONE", { run_in_background: true })] }),
+      child("TASK-ONE", { text: "Half of it", fault: "stall", after: 1 }),
+      main({ text: "Meanwhile." }),
+      main({ text: "It was stopped." }),
+      child("TASK-ONE", { text: "Taken up again." }),
+    ]);
+    const running = stage.run(["-p", "Begin."]);
+    const { id } = await findRunning(stage);
+    const following = stage.run(["logs", id, "-f"]);
+    expect((await stage.run(["tasks"])).out).toMatch(new RegExp(`${id} +general-purpose +running `));
+    expect((await stage.run(["logs", id])).out).toContain("> TASK-ONE");
+    expect(await stage.run(["resume", id, "Too early."])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("still running"),
+    });
+
+    expect(await stage.run(["stop", id])).toMatchObject({
+      code: 0,
+      out: expect.stringContaining(`${id} is stopped.`),
+    });
+    expect(await following).toMatchObject({ code: 0, out: expect.stringContaining("[stopped: ") });
+    expect(await running).toMatchObject({ code: 0, out: "It was stopped.\n" });
+    expect((await stage.run(["stop", id])).out).toContain("not running; it is stopped");
+
+    expect(await stage.run(["resume", id.slice(0, 9), "Go on."])).toMatchObject({
+      code: 0,
+      out: "Taken up again.\n",
+    });
+    const last = JSON.stringify(stage.provider.requests.at(-1)?.request.messages);
+    expect(last).toContain("TASK-ONE");
+    expect(last).toContain("Go on.");
+    expect(await listTasks(stage)).toMatchObject([{ id, state: "completed", description: "look" }]);
+    stage.provider.finish();
+  });
+
+  test("one whose process was killed is interrupted, and can be gone on with", async () => {
+    const stage = await createStage([
+      main({ calls: [start("TASK-ONE")] }),
+      child("TASK-ONE", { text: "Half of it", fault: "stall", after: 1 }),
+      child("TASK-ONE", { text: "Done after all." }),
+    ]);
+    const { id } = await new Promise<ListedTask>((resolve, reject) => {
+      const flags = ["--output-format", "stream-json"];
+      const killed = stage.run(["-p", "Begin.", ...flags], {
+        environment: { ANTHROPIC_BASE_URL: stage.provider.url, ANTHROPIC_API_KEY: "x" },
+        watch(out, process_) {
+          if (!out.includes("task_started")) return;
+          findRunning(stage)
+            .then(async (task) => {
+              process_.kill("SIGKILL");
+              await killed;
+              resolve(task);
+            })
+            .catch(reject);
+        },
+      });
+    });
+    expect(await listTasks(stage)).toMatchObject([{ id, state: "interrupted" }]);
+    expect(await stage.run(["resume", id, "Go on."])).toMatchObject({ code: 0, out: "Done after all.\n" });
+  });
+
+  test("what is no id is refused before a path is made of it [TRN-7]", async () => {
+    const stage = await createStage([]);
+    for (const words of [["logs"], ["stop"], ["resume", "--", "x"]]) {
+      const [command = "", ...rest] = words;
+      const { code, err } = await stage.run([command, "../../x", ...rest]);
+      expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining('"../../x" is not the id') });
+    }
+    expect(await stage.run(["logs", "a0123"])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("There is no agent"),
+    });
+  });
+});
+
+test("a plan tells every decision and what lost, asks no model and writes nothing [CLI-3]", async () => {
+  const stage = await createStage([]);
+  stage.write(
+    ".claude/agents/helper.md",
+    "---\nname: helper\ndescription: Helps.\ntools: Read, Grep\nmodel: opus\nmaxTurns: 7\n---\nHelp.\n",
+  );
+  const { code, out } = await stage.run(["plan", "helper", "--background", "--model", "haiku", "--json"]);
+  expect({ code, ...JSON.parse(out) }).toMatchObject({
+    code: 0,
+    version: 1,
+    plan: {
+      model: { value: expect.stringContaining("haiku"), from: "call" },
+      overrode: [{ field: "model", value: "opus", from: "definition" }],
+      tools: [{ name: "Grep" }, { name: "Read" }],
+      maxTurns: { value: 7, from: "the definition" },
+      spawn: "none",
+      task: { agentType: "helper", background: true },
+    },
+  });
+  const text = await stage.run(["plan", "helper", "--model", "haiku"]);
+  expect(text.out).toMatch(/^helper\nmodel +\S*haiku\S* \(call\)\n/);
+  expect(text.out).toMatch(/did not count +model opus \(definition\)/);
+  expect(await stage.run(["plan", "helpr"])).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("Did you mean helper?"),
+  });
+  expect(readdirSync(stage.home)).toEqual([]);
+  expect(stage.provider.requests).toEqual([]);
+});
+
+describe("what print mode shows of children [CLI-1]", () => {
+  const steps = [
+    main({ calls: [start("TASK-ONE", { subagent_type: "Explore" })], usage: { outputTokens: 10 } }),
+    child("TASK-ONE", {
+      text: "Looking.",
+      calls: [{ name: "Glob", input: { pattern: "*" } }],
+      usage: { outputTokens: 100 },
+    }),
+    child("TASK-ONE", { text: "Nothing there.", usage: { outputTokens: 100 } }),
+    main({ text: "I see.", usage: { outputTokens: 5 } }),
+  ];
+  const kindOf = ({ type, subtype, parent_tool_use_id: parent }: Record<string, unknown>) =>
+    [type, subtype, typeof parent === "string" ? "of the child" : undefined].filter(Boolean).join(" ");
+
+  test("the stream tells their start, their calls and their end, and their cost is in the result [LIM-4]", async () => {
+    const stage = await createStage(steps);
+    const { out } = await stage.run(["-p", "Begin.", "--output-format", "stream-json"]);
+    const messages = readJsonLines(out);
+    expect(messages.map(kindOf)).toEqual([
+      "system init",
+      "assistant",
+      "system task_started",
+      "assistant of the child",
+      "system task_progress",
+      "user of the child",
+      "system task_notification",
+      "user",
+      "assistant",
+      "result success",
+    ]);
+    const call = stage.provider.requests[3]?.request.messages[1]?.content[0];
+    expect(messages[2]).toMatchObject({
+      subagent_type: "Explore",
+      description: "look",
+      tool_use_id: (call as { id: string }).id,
+    });
+    expect(messages[6]).toMatchObject({ status: "completed", usage: { tool_uses: 1 } });
+    expect(out).not.toContain("Looking.");
+    const { usage, modelUsage } = messages[9] as Record<string, Record<string, { outputTokens: number }>>;
+    expect(usage).toMatchObject({ output_tokens: 15 });
+    const sums = Object.values(modelUsage ?? {}).map(({ outputTokens }) => outputTokens);
+    expect(sums.reduce((sum, one) => sum + one, 0)).toBe(215);
+  });
+
+  test("with --forward-subagent-text it tells what they say, too", async () => {
+    const stage = await createStage(steps);
+    const flags = ["--output-format", "stream-json", "--forward-subagent-text"];
+    const { out } = await stage.run(["-p", "Begin.", ...flags]);
+    const said = readJsonLines(out).filter(({ agent_id: id }) => id !== undefined);
+    expect(JSON.stringify(said)).toContain("Looking.");
+  });
+});
