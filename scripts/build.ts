@@ -1,6 +1,6 @@
 /** Builds the library (own code only) and the command line (bundled and split, for a fast cold start), then the types. */
 import { execFileSync } from "node:child_process";
-import { readFileSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { fileURLToPath } from "node:url";
 import { build, type Plugin } from "esbuild";
@@ -18,33 +18,43 @@ const shared = {
 
 /**
  * Takes Node's own modules as they are. An import statement makes Node copy every export first, which also loads parts
- * that nobody asked for: for `node:fs` alone some milliseconds of each start.
+ * that nobody asked for: for `node:fs` alone some milliseconds of each start. As a module of the bundle, of which only
+ * the names in use remain, it costs nothing.
  */
 const plainBuiltins: Plugin = {
   name: "plain-builtins",
-  setup({ onLoad }) {
-    onLoad({ filter: /\.(?:ts|js|mjs)$/ }, ({ path }) => ({
-      contents: readFileSync(path, "utf8").replace(builtinImport, (statement, ...[whole, names, from]) =>
-        isBuiltin(from) ? pick(whole, names, from) : statement,
-      ),
-      loader: path.endsWith(".ts") ? "ts" : "js",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /.*/ }, ({ path, kind }) =>
+      isBuiltin(path)
+        ? { path, namespace: kind === "require-call" ? "required-builtin" : "builtin" }
+        : undefined,
+    );
+    onLoad({ filter: /.*/, namespace: "required-builtin" }, ({ path }) => ({
+      contents: `module.exports = ${builtin(path)};`,
     }));
+    onLoad({ filter: /.*/, namespace: "builtin" }, ({ path }) => ({ contents: builtinModule(path) }));
   },
 };
 
-/** `import whole from "…"` or `import { names } from "…"`, as a statement of its own. */
-const builtinImport = /^import (?:([\w$]+)|\{([^}]*)\}) from ["']([\w:/]+)["'];?$/gm;
+function builtin(path: string): string {
+  return `globalThis.process.getBuiltinModule(${JSON.stringify(path)})`;
+}
 
-function pick(whole: string | undefined, names: string | undefined, from: string): string {
-  const builtin = `globalThis.process.getBuiltinModule(${JSON.stringify(from)})`;
-  const values = (names ?? "").split(",").filter((name) => !/^\s*(?:type\s+(?!as\b)\w|$)/.test(name));
-  // Cryptography is slow to load and used in few places: there its functions fetch it themselves.
-  if (from === "node:crypto" && whole === undefined && values.every((name) => /^\s*[a-z]\w*\s*$/.test(name)))
-    return values
-      .map((name) => `const ${name} = (...input) => ${builtin}.${name.trim()}(...input);`)
-      .join(" ");
-  const target = whole ?? `{ ${values.map((name) => name.replace(/ as /, ": ")).join(",")} }`;
-  return `const ${target} = ${builtin};`;
+function builtinModule(path: string): string {
+  const whole: object = process.getBuiltinModule(path) ?? {};
+  const names = Object.keys(whole).filter((name) => /^[A-Za-z_$][\w$]*$/.test(name) && name !== "default");
+  const isSlow = path.endsWith("crypto");
+  // What nobody imports is left out by the bundler, because picking is marked as pure.
+  const exported = names.map((name) => {
+    const isPlainFunction = typeof Reflect.get(whole, name) === "function" && /^[a-z]/.test(name);
+    const value =
+      isSlow && isPlainFunction
+        ? `(...input) => whole()[${JSON.stringify(name)}](...input)`
+        : `/* @__PURE__ */ pick("${name}")`;
+    return `const _${name} = ${value}; export { _${name} as ${name} };`;
+  });
+  const take = `const whole = () => ${builtin(path)};\nconst pick = (name) => whole()[name];`;
+  return [take, "export default /* @__PURE__ */ whole();", ...exported].join("\n");
 }
 
 rmSync(`${root}/dist`, { recursive: true, force: true });

@@ -141,7 +141,7 @@ export const requirements: readonly Requirement[] = [
   ),
   notYet("MEM-2", "The start of the memory file is in the prompt once, and cuts are said."),
 
-  notYet("SPN-1", "A spawn goes through its steps in order, each visible."),
+  built("SPN-1", "A spawn goes through its steps in order, each visible."),
   built("SPN-2", "An unknown type is answered with the known ones and the nearest."),
   partly(
     "SPN-3",

@@ -49,11 +49,30 @@ export interface RunEnding {
   readonly output?: unknown;
 }
 
+/** The steps of starting a child, in their order. */
+export const spawnSteps = [
+  "limits",
+  "definition",
+  "id",
+  "hooks",
+  "model",
+  "tools",
+  "permissions",
+  "memory",
+  "prompt",
+  "configuration",
+  "scoped-hooks",
+  "launch",
+] as const;
+export type SpawnStep = (typeof spawnSteps)[number];
+
 /**
  * Everything that happens in a run. The loop waits until the taker asks for the next event, so a taker that writes a
  * message down before asking has it on disk before the next step begins.
  */
 export type RunEvent =
+  /** One step of starting a child, in order, with what was decided in it. */
+  | { readonly type: "spawn-advanced"; readonly step: SpawnStep; readonly value: unknown }
   | { readonly type: "turn-started"; readonly turn: number }
   /** What the model says while it answers, for those who watch. */
   | { readonly type: "model-streamed"; readonly event: ModelEvent }

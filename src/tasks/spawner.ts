@@ -13,6 +13,7 @@ import type { ChildHost, ChildRecord, KeptWorktree } from "./child-host.ts";
 import { endNotice } from "./notice.ts";
 import { resultText } from "./result-text.ts";
 import { completedData, launchedData, launchedText } from "./spawn-results.ts";
+import { stepsOf } from "./spawn-steps.ts";
 import type { TaskManager } from "./task-manager.ts";
 import { hasEnded, type TaskState } from "./task-state.ts";
 
@@ -65,6 +66,8 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
   }
 
   async function start(request: SpawnRequest): ReturnType<Spawner["start"]> {
+    const full = tasks.refusal();
+    if (full !== undefined) return refused(full);
     const decided = await decide(request);
     return decided.type === "refused" ? decided : launch(decided.plan, decided.definition);
   }
@@ -106,9 +109,12 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     history: readonly Message[],
     { signal, ...context }: Parameters<ChildHost["prepare"]>[1] & { readonly signal: AbortSignal },
   ): AsyncGenerator<RunEvent> {
+    const steps = stepsOf(plan, context.definition);
+    yield* steps.before;
     const child = await host.prepare(plan, context);
     try {
       const prompt = await child.prompt(plan.task.prompt, signal);
+      yield* steps.after;
       yield* runAgentLoop({ ...inputOf(plan, history), prompt }, child.ports, signal);
     } finally {
       await child.end(signal);

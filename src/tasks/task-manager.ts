@@ -40,6 +40,8 @@ export type Stopper = "user" | "parent" | "program" | "session";
 /** All child agents of a session: at most so many at once, each with one driver. */
 export interface TaskManager extends AsyncDisposable {
   start(run: TaskRun): TaskStarted;
+  /** Why no child could be started now, before anything is found out for it. */
+  refusal(): string | undefined;
   /** The state when the child has ended, or when it was moved to the background meanwhile. */
   wait(id: string, options: { readonly signal: AbortSignal }): Promise<TaskState | undefined>;
   /** The state when the child has ended; detaching does not count. */
@@ -83,6 +85,12 @@ export function createTaskManager({ maxRunning, overflow = "refuse", now }: Task
   const feed = createFeed<TaskNews>();
   let isClosed = false;
 
+  function refusal(): string | undefined {
+    if (isClosed) return "the session is over";
+    if (overflow === "queue" || active.size < maxRunning) return undefined;
+    return `max concurrent agents reached (${maxRunning})`;
+  }
+
   function start(run: TaskRun): TaskStarted {
     if (isClosed) return { type: "refused", because: "the session is over" };
     const known = entries.get(run.start.id);
@@ -92,10 +100,9 @@ export function createTaskManager({ maxRunning, overflow = "refuse", now }: Task
         because: `the agent ${run.start.id} is still running; send it a message instead`,
       };
     }
+    const full = refusal();
+    if (full !== undefined) return { type: "refused", because: full };
     const isFull = active.size >= maxRunning;
-    if (isFull && overflow === "refuse") {
-      return { type: "refused", because: `max concurrent agents reached (${maxRunning})` };
-    }
     const state = startedTask({ ...run.start, at: now() });
     const entry: Entry = {
       state: isFull ? { ...state, status: "queued", activity: "waiting for a place" } : state,
@@ -178,6 +185,7 @@ export function createTaskManager({ maxRunning, overflow = "refuse", now }: Task
 
   return {
     start,
+    refusal,
     stop,
     get: (id) => entries.get(id)?.state,
     list: () => [...entries.values()].map(({ state }) => state),

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { RunEvent } from "../../src/conversation/run-event.ts";
+import { type RunEvent, spawnSteps } from "../../src/conversation/run-event.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
 import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
 import type { Step } from "../../src/testing/script.ts";
@@ -192,6 +192,28 @@ describe("a main agent with children, over the whole runtime", () => {
     ]);
     expect(JSON.stringify(requests[2]?.messages)).toContain("guarded");
   });
+});
+
+test("[SPN-1] a start goes through its steps in order, each visible as an event, the hooks among them", async () => {
+  const order: string[] = [];
+  await using sample = await createSampleRuntime(["Done."], {
+    hooks: [
+      {
+        event: "SubagentStart",
+        run: async () => {
+          order.push("SubagentStart ran");
+          return {};
+        },
+      },
+    ],
+  } as RuntimeOptions);
+  const handle = sample.runtime.spawn("Explore", "Look.");
+  for await (const event of handle) {
+    if (event.type === "spawn-advanced") order.push(event.step);
+    else if (event.type === "turn-started") order.push("turn");
+  }
+  expect(order.filter((entry) => entry !== "SubagentStart ran")).toEqual([...spawnSteps, "turn"]);
+  expect(order.indexOf("SubagentStart ran")).toBeLessThan(order.indexOf("hooks"));
 });
 
 describe("asking for a child", () => {
