@@ -1,6 +1,5 @@
-import type { AssistantMessage, ToolUseBlock, UserMessage } from "./message.ts";
+import type { ToolUseBlock, UserMessage } from "./message.ts";
 import type { ModelEvent } from "./model-event.ts";
-import type { StopReason } from "./stop-reason.ts";
 import { addUsage, type Usage } from "./usage.ts";
 
 /** Sums over a run. */
@@ -49,6 +48,9 @@ export interface RunEnding {
   readonly output?: unknown;
 }
 
+/** What a model says, under another type. */
+type Untyped<Type extends ModelEvent["type"]> = Omit<Extract<ModelEvent, { readonly type: Type }>, "type">;
+
 /** The steps of starting a child, in their order. */
 export const spawnSteps = [
   "limits",
@@ -76,25 +78,9 @@ export type RunEvent =
   | { readonly type: "turn-started"; readonly turn: number }
   /** What the model says while it answers, for those who watch. */
   | { readonly type: "model-streamed"; readonly event: ModelEvent }
-  | {
-      readonly type: "model-retried";
-      readonly attempt: number;
-      readonly maxAttempts: number;
-      readonly delayMs: number;
-      readonly code: string;
-      readonly status?: number;
-      readonly message: string;
-    }
-  | {
-      readonly type: "assistant-answered";
-      readonly id: string;
-      readonly model: string;
-      readonly message: AssistantMessage;
-      readonly stopReason: StopReason;
-      readonly usage: Usage;
-      readonly cost?: number;
-      readonly requestId?: string;
-    }
+  /** A request failed and is made again after a while. */
+  | ({ readonly type: "model-retried" } & Untyped<"attempt-failed">)
+  | ({ readonly type: "assistant-answered"; readonly cost?: number } & Untyped<"message-ended">)
   | { readonly type: "call-started"; readonly call: ToolUseBlock; readonly effect: string }
   | { readonly type: "call-progressed"; readonly callId: string; readonly text: string }
   | {
