@@ -12,7 +12,7 @@ export const requirements: readonly Requirement[] = [
   partly(
     "DEF-2",
     "All nineteen fields are known and each takes effect.",
-    "Fields are read and checked; running comes later.",
+    "All take effect but `skills`, `mcpServers` and `memory`, which are read and wait for what they name.",
   ),
   built("DEF-3", "List fields take lists or comma strings, and commas inside parentheses do not split."),
   built(
@@ -42,11 +42,15 @@ export const requirements: readonly Requirement[] = [
   built("BLT-2", "`Explore` reads on a small model and changes nothing."),
   built("BLT-3", "`Plan` designs with the tools of Explore."),
   built("BLT-4", "`Bash` has the Bash tool alone."),
-  partly("BLT-5", "`statusline-setup` turns a shell prompt into a setting.", "Defined, not run yet."),
+  partly(
+    "BLT-5",
+    "`statusline-setup` turns a shell prompt into a setting.",
+    "Runs like every agent; not tried on a real prompt.",
+  ),
   partly(
     "BLT-6",
     "`claude-code-guide` answers questions and is absent under SDK entry points.",
-    "Defined, not run yet.",
+    "Runs like every agent and names the user's agents; skills and MCP servers are still to come.",
   ),
   built("BLT-7", "A higher scope replaces a built-in by name."),
 
@@ -81,7 +85,7 @@ export const requirements: readonly Requirement[] = [
   partly(
     "MDL-3",
     "Anthropic and any AI SDK provider work, also mixed in one tree.",
-    "One provider in a run; a mixed tree waits for children.",
+    "A child may name another provider than its parent; no test mixes two in one tree yet.",
   ),
   partly(
     "MDL-4",
