@@ -68,7 +68,7 @@ export async function prepareChild(
     dispose: async () => undefined,
   });
   return {
-    ports: { ...ports, takeMessages: () => [...ports.takeMessages(), ...line.takeMessages()] },
+    ports,
     async prompt(text, signal) {
       const content = [{ type: "text", text } as const];
       const ready = await hooks?.prepare(content, signal);

@@ -1,19 +1,17 @@
 import type { Message } from "../conversation/message.ts";
-import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
+import type { RunEnding } from "../conversation/run-event.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { isFault } from "../foundation/fault.ts";
-import { runAgentLoop } from "../loop/agent-loop.ts";
-import type { LoopInput } from "../loop/loop-ports.ts";
 import type { ChosenModel } from "../model/select-model.ts";
 import { type ChildPlan, type ChildPlanned, planRun } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { SpawnOutcome } from "./agent-tool.ts";
 import type { ChildHost, ChildRecord, KeptWorktree } from "./child-host.ts";
+import { createLocalExecutor } from "./local-executor.ts";
 import { endNotice } from "./notice.ts";
 import { resultText } from "./result-text.ts";
 import { completedData, launchedData, launchedText } from "./spawn-results.ts";
-import { stepsOf } from "./spawn-steps.ts";
 import type { TaskManager } from "./task-manager.ts";
 import { hasEnded, type TaskState } from "./task-state.ts";
 
@@ -38,6 +36,7 @@ export interface Spawner {
 
 /** Gather, plan, start: and where the caller waits, hand over what came of it. */
 export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner {
+  const executor = createLocalExecutor(host);
   // What isolated children left, for those who wait for them.
   const worktrees = new Map<string, KeptWorktree>();
 
@@ -73,7 +72,8 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
   }
 
   async function launch(planned: ChildPlan, definition: AgentDefinition): ReturnType<Spawner["start"]> {
-    const model = await host.model(planned.chosenModel);
+    // A model that cannot be had is a reason not to start at all.
+    await host.model(planned.chosenModel);
     const isolated =
       planned.task.isolation === undefined ? undefined : await host.isolate(planned, definition);
     if (isolated?.type === "refused") return isolated;
@@ -92,7 +92,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
         ...(plan.task.name === undefined ? {} : { name: plan.task.name }),
         ...(plan.task.callId === undefined ? {} : { callId: plan.task.callId }),
       },
-      events: (line, signal) => run(plan, history, { definition, model, line, signal }),
+      events: (line, signal) => executor.execute({ plan, history, definition }, line, signal),
       onEvent: (event) => record.record(event),
       onEnd: (state) => finish(state, { record, definition, leave: isolated?.finish }),
     });
@@ -102,23 +102,6 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       return started;
     }
     return { type: "started", plan, outputFile: record.outputFile };
-  }
-
-  async function* run(
-    plan: ChildPlan,
-    history: readonly Message[],
-    { signal, ...context }: Parameters<ChildHost["prepare"]>[1] & { readonly signal: AbortSignal },
-  ): AsyncGenerator<RunEvent> {
-    const steps = stepsOf(plan, context.definition);
-    yield* steps.before;
-    const child = await host.prepare(plan, context);
-    try {
-      const prompt = await child.prompt(plan.task.prompt, signal);
-      yield* steps.after;
-      yield* runAgentLoop({ ...inputOf(plan, history), prompt }, child.ports, signal);
-    } finally {
-      await child.end(signal);
-    }
   }
 
   async function finish(
@@ -197,18 +180,6 @@ function unknownType(
 function withModel(request: SpawnRequest, model: ChosenModel | undefined): SpawnRequest {
   if (request.model !== undefined || model === undefined) return request;
   return { ...request, model: model.provider === undefined ? model.id : `${model.provider}/${model.id}` };
-}
-
-function inputOf(plan: ChildPlan, history: readonly Message[]): LoopInput {
-  return {
-    system: plan.system,
-    history,
-    maxTurns: plan.maxTurns?.value ?? 50,
-    lastTurn: true,
-    askWhenSilent: true,
-    ...(plan.reminder === undefined ? {} : { reminder: plan.reminder }),
-    ...(plan.effort === undefined ? {} : { effort: plan.effort.value }),
-  };
 }
 
 function textOfEnd(state: TaskState, file: string, worktree?: KeptWorktree): string {

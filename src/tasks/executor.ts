@@ -1,0 +1,20 @@
+import type { Message } from "../conversation/message.ts";
+import type { RunEvent } from "../conversation/run-event.ts";
+import type { AgentDefinition } from "../definitions/agent-definition.ts";
+import type { ChildPlan } from "../planning/plan-run.ts";
+import type { RunLine } from "./task-manager.ts";
+
+/** A child that is decided: its plan, the conversation it goes on with, and the definition for what is code in it. */
+export interface Execution {
+  readonly plan: ChildPlan;
+  readonly history: readonly Message[];
+  readonly definition: AgentDefinition;
+}
+
+/**
+ * Carries out plans somewhere. The events end with exactly one `run-ended`; a stop through the signal is such an ending
+ * too. Whoever stops reading early has everything released.
+ */
+export interface Executor {
+  execute(execution: Execution, line: RunLine, signal: AbortSignal): AsyncIterable<RunEvent>;
+}
