@@ -159,11 +159,7 @@ export const requirements: readonly Requirement[] = [
 
   built("AGT-1", "The Agent tool takes its input under both names and explains bad values."),
   built("AGT-2", "Its description lists the available agents with their tools."),
-  partly(
-    "AGT-3",
-    "Its output is completed, launched or entered.",
-    "Completed and launched; a child with its parent's conversation is told as completed, not as entered.",
-  ),
+  built("AGT-3", "Its output is completed, launched or entered."),
   built("AGT-4", "The parent gets bounded text, the id and the totals."),
   built("AGT-5", "Every ending has one shape, and no success is empty."),
   built("AGT-6", "A child's text cannot pose as control text."),
@@ -200,11 +196,7 @@ export const requirements: readonly Requirement[] = [
   notYet("CMP-3", "Compaction parts no call from its result and keeps the task."),
   notYet("CMP-4", "A conversation the provider finds too long is compacted and tried once more."),
 
-  partly(
-    "LIM-1",
-    "The number of agents at once is limited.",
-    "The next one is refused; the queue is built and no setting chooses it yet.",
-  ),
+  built("LIM-1", "The number of agents at once is limited."),
   built("LIM-2", "At the turn limit an agent hands in what it has."),
   notYet("LIM-3", "Time, tokens and money are limited per agent and tree, reserved beforehand."),
   built("LIM-4", "Every task counts its tokens, tools, time and cost."),

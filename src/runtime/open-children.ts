@@ -13,6 +13,7 @@ import { replaceWholeFile } from "../storage/create-whole-file.ts";
 import { agentOutputFile } from "../tasks/agent-output-file.ts";
 import { createAgentTool } from "../tasks/agent-tool.ts";
 import type { ChildHost, ChildRecord, Isolated } from "../tasks/child-host.ts";
+import type { ChildLimits } from "../tasks/child-limits.ts";
 import { metaOf } from "../tasks/child-meta.ts";
 import { inWorktree } from "../tasks/in-worktree.ts";
 import { loadChildMeta } from "../tasks/load-child-meta.ts";
@@ -42,6 +43,7 @@ export interface ChildrenParts {
   readonly prompt: ChildPrompt;
   readonly prepare: ChildHost["prepare"];
   readonly release: (agentId: string) => Promise<void>;
+  readonly limits: ChildLimits;
 }
 
 /** The children of a session: the tool that starts them, what they tell their parent, and the wait for the last one. */
@@ -95,7 +97,8 @@ export function openChildren(parts: ChildrenParts): Children {
     tool: createAgentTool({
       agents: world.discovered.registry.list().map(({ definition }) => definition),
       background: options.backgroundTasksDisabled !== true,
-      ...(options.maxConcurrentSubagents === undefined ? {} : { atOnce: options.maxConcurrentSubagents }),
+      // Those that would wait in the queue wait there, where they can be seen.
+      atOnce: parts.limits.overflow === "queue" ? Number.MAX_SAFE_INTEGER : parts.limits.maxRunning,
       spawn: spawner.spawn,
     }),
     takeMessages: () => mail.splice(0),

@@ -11,6 +11,7 @@ import { readEnvironment } from "../settings/environment.ts";
 import { writeLocalRules } from "../settings/write-local-rules.ts";
 import { agentOutputFile } from "../tasks/agent-output-file.ts";
 import { createAgentTaskSource } from "../tasks/agent-task-source.ts";
+import { type ChildLimits, readChildLimits } from "../tasks/child-limits.ts";
 import { controlFiles } from "../tasks/control-request.ts";
 import { createTaskManager } from "../tasks/task-manager.ts";
 import { watchControl } from "../tasks/watch-control.ts";
@@ -48,7 +49,8 @@ export async function openSession<Output>(
   const { model, decided, chosen: chosenModel, notes } = await chooseModel(world, options, definition);
   const chosen = await chooseSession(options, paths.transcripts, world.ids);
   const files = sessionFiles(paths.transcripts, chosen.sessionId);
-  const manager = createTaskManager({ maxRunning: mostChildren(world), now: world.now });
+  const limits = childLimits(world);
+  const manager = createTaskManager({ ...limits, now: world.now });
   const tasks = world.keepsTranscripts ? watchControl(manager, controlFiles(files)) : manager;
   const built = assembleTools(world, model, {
     sandbox: openSandbox(world, options),
@@ -97,6 +99,7 @@ export async function openSession<Output>(
         ...(asking === undefined ? {} : { askPerson: asking }),
       }),
     release: built.release,
+    limits,
   });
   opened = createSession<Output>({
     plan,
@@ -131,11 +134,9 @@ export async function openSession<Output>(
   return opened;
 }
 
-/** Unless the environment says otherwise. */
-const usualChildren = 10;
-
-function mostChildren({ environment }: SessionWorld): number {
-  return readEnvironment(environment).options.maxConcurrentSubagents ?? usualChildren;
+function childLimits({ environment, discovered }: SessionWorld): ChildLimits {
+  const { maxConcurrentSubagents } = readEnvironment(environment).options;
+  return readChildLimits(discovered.settings.settings.plain.limits, maxConcurrentSubagents);
 }
 
 function sourceOf(from: string, sessionId: string): "resume" | "fork" {

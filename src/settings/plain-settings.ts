@@ -52,6 +52,7 @@ const plainReaders = {
   httpHookAllowedEnvVars: textList,
   includeGitInstructions: flag,
   language: text,
+  limits: object,
   managedMcpServers: object,
   maxEffortLevel: textOrNumber,
   mcpServers: object,

@@ -8,7 +8,8 @@ import type { TaskState } from "./task-state.ts";
 export function completedData(plan: ChildPlan, state: TaskState, ending: RunEnding) {
   const { usage } = ending.totals;
   return {
-    status: "completed",
+    // A child that has its parent's conversation was entered rather than asked.
+    status: plan.task.forksContext ? "sub_agent_entered" : "completed",
     agentId: plan.agent.id,
     agentType: plan.task.agentType,
     content: [{ type: "text", text: defuse(ending.text) }],

@@ -160,7 +160,7 @@ describe("[AGT-3, AGT-4] a child in the foreground", () => {
     expect(model.requests[0]?.messages).toMatchObject([{ content: [{ text: "Look around." }] }]);
   });
 
-  test("with forkContext it has the conversation", async () => {
+  test("[AGT-3] with forkContext it has the conversation, and is told as entered", async () => {
     const messages: Message[] = [
       { role: "user", content: "what we said" },
       { role: "assistant", content: [{ type: "text", text: "yes" }] },
@@ -169,7 +169,7 @@ describe("[AGT-3, AGT-4] a child in the foreground", () => {
       messages,
       agents: [{ name: "twin", description: "d", prompt: "p", forkContext: true }],
     });
-    await spawn({ agentType: "twin" });
+    expect(await spawn({ agentType: "twin" })).toMatchObject({ data: { status: "sub_agent_entered" } });
     expect(model.requests[0]?.messages[0]).toMatchObject({ content: "what we said" });
   });
 

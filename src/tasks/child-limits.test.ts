@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { readChildLimits } from "./child-limits.ts";
+
+test.each([
+  [undefined, undefined, { maxRunning: 10, overflow: "refuse" }],
+  [{ agents: 20 }, undefined, { maxRunning: 20, overflow: "refuse" }],
+  [{ overflow: "queue" }, 3, { maxRunning: 3, overflow: "queue" }],
+  [{ agents: 20 }, 100, { maxRunning: 100, overflow: "refuse" }],
+])("[LIM-1] the setting %j with %j in the environment gives %j", (setting, fromEnvironment, expected) => {
+  expect(readChildLimits(setting, fromEnvironment)).toEqual(expected);
+});
+
+test.each([
+  { agents: 0 },
+  { agents: "many" },
+  { agents: 1.5 },
+  { overflow: "drop" },
+])("%j is refused with what to write", (setting) => {
+  expect(() => readChildLimits(setting)).toThrow(/needs/);
+});

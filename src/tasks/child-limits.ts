@@ -1,0 +1,37 @@
+import { Fault } from "../foundation/fault.ts";
+
+/** How many children run at once, and what happens to one more. */
+export interface ChildLimits {
+  readonly maxRunning: number;
+  readonly overflow: "refuse" | "queue";
+}
+
+/** Unless the environment or settings say otherwise. */
+const usualChildren = 10;
+
+/**
+ * Reads the setting `limits`: `{"agents": 20, "overflow": "queue"}`. The environment's number wins. A value that cannot be
+ * used ends the start, because a limit that is not kept is worse than none that was promised.
+ */
+export function readChildLimits(
+  setting: Readonly<Record<string, unknown>> | undefined,
+  fromEnvironment?: number,
+): ChildLimits {
+  const { agents = usualChildren, overflow = "refuse" } = setting ?? {};
+  if (typeof agents !== "number" || !Number.isSafeInteger(agents) || agents < 1) {
+    throw unusable("agents", "a whole number from 1", agents);
+  }
+  if (overflow !== "refuse" && overflow !== "queue")
+    throw unusable("overflow", '"refuse" or "queue"', overflow);
+  return { maxRunning: fromEnvironment ?? agents, overflow };
+}
+
+function unusable(key: string, expected: string, value: unknown): Fault {
+  return new Fault(
+    "invalid-limits",
+    `The setting limits.${key} needs ${expected}, but is ${JSON.stringify(value)}.`,
+    {
+      advice: 'Write, for example, "limits": {"agents": 20, "overflow": "queue"}.',
+    },
+  );
+}
