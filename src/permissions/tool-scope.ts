@@ -57,7 +57,7 @@ interface ScopeContext {
 }
 
 function excludes(text: string, request: PermissionRequest, context: ScopeContext): boolean {
-  const reading = parseRule(text);
+  const reading = parseRule(text, { list: "deny" });
   if (reading.type === "invalid") return text.startsWith(`${request.tool}(`);
   return matches({ rule: reading.rule, anchor: context.anchor }, request, "restrict", context);
 }
@@ -69,7 +69,7 @@ function coversAll(
   context: ScopeContext,
 ): boolean {
   const rules = allowOnly.flatMap((text): PolicyRule[] => {
-    const reading = parseRule(`${name}(${text})`);
+    const reading = parseRule(`${name}(${text})`, { list: "allow" });
     return reading.type === "rule" ? [{ rule: reading.rule, anchor: context.anchor }] : [];
   });
   if (rules.some((rule) => matches(rule, request, "grant", context))) return true;
