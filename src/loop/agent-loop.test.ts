@@ -266,6 +266,23 @@ describe("running together", () => {
     expect(resultsOf(messages[2]).map(({ content }) => content)).toEqual(texts);
   });
 
+  test("no more of them than the caller allows", async () => {
+    let running = 0;
+    let most = 0;
+    const tool = echo("A", {
+      call: async () => {
+        running += 1;
+        most = Math.max(most, running);
+        await new Promise((resolve) => setImmediate(resolve));
+        running -= 1;
+        return { content: "ok" };
+      },
+    });
+    const calls = Array.from({ length: 12 }, () => ({ name: "A", input: { text: "" } }));
+    await run(createScriptedModel([{ calls }, "Done."]), [tool], { ports: { atOnce: 3 } });
+    expect(most).toBe(3);
+  });
+
   test("others run one by one, in order", async () => {
     const log: string[] = [];
     const tool = echo("W", {

@@ -64,7 +64,9 @@ async function runBeside(group: readonly (AdmittedCall | RefusedCall)[], work: W
     for (const [index, call] of waiting) finished[index] = await runOne(call, work);
   };
   const atOnce = Math.max(
-    ...group.map((call) => (call.type === "refused" ? 0 : (call.tool.atOnce ?? usualAtOnce))),
+    ...group.map((call) =>
+      call.type === "refused" ? 0 : (call.tool.atOnce ?? work.ports.atOnce ?? usualAtOnce),
+    ),
   );
   await Promise.all(Array.from({ length: Math.min(Math.max(atOnce, 1), group.length) }, runNext));
   return finished;

@@ -42,6 +42,8 @@ export interface LoopPorts {
   readonly isFinished?: () => boolean;
   /** Whether somebody has said since the last question that the run must end after this turn. */
   readonly isStopped?: () => boolean;
+  /** How many calls that may run together do so, for tools that do not say it themselves; 10 when absent. */
+  readonly atOnce?: number;
   /** Milliseconds that only ever grow. */
   readonly now: () => number;
 }

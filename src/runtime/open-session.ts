@@ -119,6 +119,7 @@ export async function openSession<Output>(
     ...(asking === undefined ? {} : { askPerson: asking(plan) }),
     directory,
     now: world.now,
+    atOnce: readEnvironment(world.environment).options.maxToolUseConcurrency,
     record: transcript.record,
     ...(output === undefined ? {} : { output }),
     async dispose() {

@@ -3,6 +3,7 @@ import { abortable } from "../foundation/abort.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import type { Model } from "../model/model.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
+import { readEnvironment } from "../settings/environment.ts";
 import type { PreparedChild } from "../tasks/child-host.ts";
 import type { RunLine } from "../tasks/task-manager.ts";
 import type { Tool, ToolContext } from "../tools/tool.ts";
@@ -64,6 +65,7 @@ export async function prepareChild(
       : { askPerson: untilDetached(surroundings.askPerson(plan), line) }),
     directory,
     now: world.now,
+    atOnce: readEnvironment(world.environment).options.maxToolUseConcurrency,
     record: () => undefined,
     dispose: async () => undefined,
   });

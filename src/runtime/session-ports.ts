@@ -23,6 +23,8 @@ export interface SessionParts extends AdmitDependencies {
     readonly progress: (text: string) => void;
   }) => ToolContext;
   readonly now: () => number;
+  /** How many calls run together. */
+  readonly atOnce?: number | undefined;
   /** Writes an event down before the next one is asked for. */
   readonly record: (event: RunEvent) => void;
   readonly output?: TypedOutput;
@@ -57,6 +59,7 @@ export function createPorts(parts: SessionParts): LoopPorts {
     ...(output === undefined
       ? {}
       : { isFinished: () => output.value() !== undefined || output.hasGivenUp() }),
+    ...(parts.atOnce === undefined ? {} : { atOnce: parts.atOnce }),
     now: parts.now,
   };
 }
