@@ -1,5 +1,6 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AliasTable } from "../model/model-aliases.ts";
+import { type ModelLimits, refuseModel } from "../model/model-limits.ts";
 import { type ChosenModel, selectSubagentModel } from "../model/select-model.ts";
 import { childPolicy } from "../permissions/child-policy.ts";
 import { removesTool } from "../permissions/decide.ts";
@@ -44,6 +45,8 @@ export interface SpawnFacts {
   readonly parent: RunPlan;
   readonly parentModel: ChosenModel;
   readonly aliases: AliasTable;
+  /** What settings say about models; absent limits nothing. */
+  readonly modelLimits?: ModelLimits;
   /** CLAUDE_CODE_SUBAGENT_MODEL and its FORCE. */
   readonly subagentModel?: string;
   readonly subagentModelForced?: boolean;
@@ -80,6 +83,8 @@ export function planRun(request: SpawnRequest, facts: SpawnFacts): ChildPlanned 
     parent: facts.parentModel,
     aliases: facts.aliases,
   });
+  const denied = refuseModel(selection.model, facts.modelLimits ?? {}, facts.aliases);
+  if (denied !== undefined) return { type: "refused", because: denied };
   const policy = childPolicy(parent.policy, {
     ...(request.mode === undefined ? {} : { call: { mode: request.mode, by: request.origin } }),
     definition: { mode: definition.permissionMode, scope: definition.source.scope },

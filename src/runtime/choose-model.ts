@@ -2,6 +2,7 @@ import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { Fault } from "../foundation/fault.ts";
 import type { Model } from "../model/model.ts";
 import { aliasTable } from "../model/model-aliases.ts";
+import { type ModelLimits, refuseModel } from "../model/model-limits.ts";
 import {
   type ChosenModel,
   type ModelOrigin,
@@ -36,12 +37,31 @@ export async function chooseModel(
     };
   }
   const selection = select(world, options, definition);
+  const refusal = refuseModel(
+    selection.model,
+    modelLimits(world),
+    aliasTable({ environment: world.environment }),
+  );
+  if (refusal !== undefined) {
+    throw new Fault("model-denied", refusal, {
+      advice: "Choose another with --model, or change the setting.",
+    });
+  }
   const model = await world.models.model(selection.model);
   return {
     model,
     decided: { value: model.facts.id, from: originNames[selection.origin] },
     chosen: selection.model,
     notes: [...unclearNotes(selection), ...budgetNotes(model, options)],
+  };
+}
+
+/** What settings say about models, for the main agent and for its children. */
+export function modelLimits({ discovered }: SessionWorld): ModelLimits {
+  const { availableModels, deniedModels } = discovered.settings.settings.plain;
+  return {
+    ...(availableModels === undefined ? {} : { available: availableModels }),
+    ...(deniedModels === undefined ? {} : { denied: deniedModels }),
   };
 }
 

@@ -7,7 +7,9 @@ import { type AgentCatalog, createAgentCatalog } from "../definitions/discover-a
 import { sleep } from "../foundation/abort.ts";
 import { createCoolDowns } from "../model/cool-down.ts";
 import { createModelFactory } from "../model/model-factory.ts";
+import { readEnvironment } from "../settings/environment.ts";
 import { createPaths } from "../settings/paths.ts";
+import type { PlainSettings } from "../settings/plain-settings.ts";
 import { createTrustStore } from "../settings/trust.ts";
 import { createSandboxRuntime } from "../tools/load-sandbox.ts";
 import { runKeyHelper } from "./run-key-helper.ts";
@@ -55,7 +57,11 @@ export function createWorld(options: RuntimeOptions): World {
     async gather() {
       const { discovered, trusted } = await discover();
       const { settings } = discovered.settings;
-      const environment = { ...place.environment, ...Object.fromEntries(settings.env) };
+      const environment = {
+        ...outputLimit(settings.plain),
+        ...place.environment,
+        ...Object.fromEntries(settings.env),
+      };
       const helper = settings.plain.apiKeyHelper;
       return {
         discovered,
@@ -84,7 +90,8 @@ export function createWorld(options: RuntimeOptions): World {
         hooks: options.hooks ?? [],
         ...(options.notice === undefined ? {} : { notice: options.notice }),
         sandbox,
-        keepsTranscripts: options.transcripts ?? true,
+        keepsTranscripts:
+          options.transcripts ?? readEnvironment(environment).options.promptHistorySkipped !== true,
         entrypoint: options.entrypoint ?? "sdk-ts",
         ids: { uuid: randomUUID },
         now: clock.now,
@@ -102,6 +109,11 @@ export function createWorld(options: RuntimeOptions): World {
     },
     [Symbol.asyncDispose]: () => Promise.resolve(sandbox[Symbol.asyncDispose]()),
   };
+}
+
+/** The setting speaks where the variable is silent. */
+function outputLimit({ bashOutputMaxChars }: PlainSettings): Readonly<Record<string, string>> {
+  return bashOutputMaxChars === undefined ? {} : { BASH_MAX_OUTPUT_LENGTH: String(bashOutputMaxChars) };
 }
 
 function toDefinition(agent: AgentDefinition | AgentInput): AgentDefinition {

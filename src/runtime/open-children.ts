@@ -25,6 +25,7 @@ import { readWorktreeSettings } from "../tasks/worktree-settings.ts";
 import { openAgentOutput } from "../tasks/write-agent-output.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
 import type { Tool } from "../tools/tool.ts";
+import { modelLimits } from "./choose-model.ts";
 import type { ChildPrompt } from "./gather-system-prompt.ts";
 import { openChildTranscript } from "./open-child-transcript.ts";
 import { preapprove } from "./preapprove.ts";
@@ -68,6 +69,7 @@ export function openChildren(parts: ChildrenParts): Children {
       model: (chosen) => modelOf(chosen, parts),
       facts: {
         aliases: aliasTable({ environment: world.environment }),
+        modelLimits: modelLimits(world),
         ...(options.subagentModel === undefined ? {} : { subagentModel: options.subagentModel }),
         subagentModelForced: options.subagentModelForced === true,
         available: parts.available,

@@ -24,6 +24,7 @@ export interface ChildHost {
   readonly facts: Pick<
     SpawnFacts,
     | "aliases"
+    | "modelLimits"
     | "subagentModel"
     | "subagentModelForced"
     | "available"

@@ -28,7 +28,7 @@ export function createPrintRuntime(
     ...(session.addDir === undefined ? {} : { additionalDirectories: session.addDir }),
     ...(session.disallowedTools === undefined ? {} : { disallowedTools: session.disallowedTools }),
     ...(session.trust === true ? { trusted: true } : {}),
-    transcripts: options.sessionPersistence ?? true,
+    ...(options.sessionPersistence === false ? { transcripts: false } : {}),
     notice: (text) => host.stderr.write(`retinue: ${harmless(text)}\n`),
   });
 }
