@@ -88,6 +88,7 @@ export function openChildren(parts: ChildrenParts): Children {
       isolate: (plan, definition) => isolate(plan, definition, parts),
       newAgentId: () => `a${randomBytes(8).toString("hex")}`,
       release: parts.release,
+      ...(world.notice === undefined ? {} : { report: world.notice }),
       notify(message) {
         mail.push(message);
         news.ring();

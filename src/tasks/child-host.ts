@@ -50,6 +50,8 @@ export interface ChildHost {
   readonly newAgentId: () => string;
   /** Called once when a child has ended: lets go of what it held. */
   readonly release: (agentId: string) => Promise<void>;
+  /** Tells the person what went wrong beside the work. */
+  readonly report?: (message: string) => void;
   /** Tells the parent something between its turns. */
   readonly notify: (message: UserMessage) => void;
 }

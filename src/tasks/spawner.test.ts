@@ -58,6 +58,7 @@ function stage(
   const recorded = new Map<string, RunEvent[]>();
   const notices: UserMessage[] = [];
   const released: string[] = [];
+  const reports: string[] = [];
   const chosen: string[] = [];
   let ids = 0;
   let clock = 0;
@@ -125,13 +126,14 @@ function stage(
       return `a${ids}`;
     },
     release: async (id) => void released.push(id),
+    report: (message) => void reports.push(message),
     notify: (message) => void notices.push(message),
   };
   const plan = { ...mainPlan, ...more.plan };
   const spawner = createSpawner({ host, tasks, parent: () => ({ plan, messages: more.messages ?? [] }) });
   const spawn = (request: Partial<SpawnRequest> = {}, signal = never) =>
     spawner.spawn({ description: "look", prompt: "Look around.", origin: "model", ...request }, { signal });
-  return { spawn, tasks, model, recorded, notices, released, chosen };
+  return { spawn, tasks, model, recorded, notices, released, reports, chosen };
 }
 
 describe("[AGT-3, AGT-4] a child in the foreground", () => {
@@ -371,4 +373,15 @@ test("[DEF-10] a program's definition hears the end of each run", async () => {
   });
   await spawn({ agentType: "mine" });
   expect(heard).toEqual([{ agent: "mine", agentId: "a1", status: "completed", text: "Done." }]);
+});
+
+test("a program's callback that fails is reported and costs its agent nothing", async () => {
+  const onEnd = () => {
+    throw new Error("broken callback");
+  };
+  const { spawn, reports } = stage(["Done."], {
+    agents: [{ name: "mine", description: "d", prompt: "p", onEnd }],
+  });
+  expect(await spawn({ agentType: "mine" })).toMatchObject({ type: "ended", isError: false });
+  expect(reports).toEqual([expect.stringContaining("broken callback")]);
 });

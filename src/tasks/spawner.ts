@@ -1,7 +1,8 @@
 import type { Message } from "../conversation/message.ts";
 import type { RunEnding } from "../conversation/run-event.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import { isFault } from "../foundation/fault.ts";
+import { settledSoon } from "../foundation/abort.ts";
+import { Fault, isFault } from "../foundation/fault.ts";
 import type { ChosenModel } from "../model/select-model.ts";
 import { type ChildPlan, type ChildPlanned, planRun } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
@@ -117,13 +118,10 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     },
   ): Promise<void> {
     try {
-      if (state.ending !== undefined)
-        await definition.behaviour?.onEnd?.({
-          agent: definition.name,
-          agentId: state.id,
-          status: state.status,
-          text: state.ending.text,
-        });
+      await tellDefinition(state, definition);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      host.report?.(`The \`onEnd\` of the agent ${definition.name} failed: ${why}`);
     } finally {
       record.close();
       await host.release(state.id);
@@ -162,6 +160,21 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       return ended(plan, last, { outputFile, worktree: worktrees.get(plan.agent.id) });
     },
   };
+}
+
+/** A program's callback that does not return is not waited for longer than this. */
+const callbackLimitMs = 5000;
+
+async function tellDefinition(
+  { id, status, ending }: TaskState,
+  { name, behaviour }: AgentDefinition,
+): Promise<void> {
+  if (ending === undefined || behaviour?.onEnd === undefined) return;
+  const told = Promise.resolve(behaviour.onEnd({ agent: name, agentId: id, status, text: ending.text }));
+  const late = AbortSignal.abort(
+    new Fault("callback-late", `it did not return within ${callbackLimitMs} ms`),
+  );
+  await settledSoon(told, late, callbackLimitMs);
 }
 
 function refused(because: string): { readonly type: "refused"; readonly because: string } {
