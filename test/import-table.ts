@@ -14,13 +14,15 @@ export const importTable = readTable(`
   settings     | all of mcp, mcp
   plugins      | all of settings, settings
   definitions  | all of plugins, plugins
-  context      | all of definitions, definitions
+  skills       | all of definitions, definitions
+  context      | all of skills, skills
   planning     | all of context, context
   journal      | all of planning, planning
   loop         | foundation, conversation, permissions, hooks, model, tools
   tasks        | all of journal, journal, loop
   teams        | all of tasks, tasks
-  runtime      | all of teams, teams
+  inspection   | all of tasks, tasks
+  runtime      | all of teams, teams, inspection
   apps         | all of runtime, runtime
   testing      | all of runtime, runtime
   entry        | all of runtime, runtime

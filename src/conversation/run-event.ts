@@ -98,4 +98,22 @@ export type RunEvent =
       readonly results?: Readonly<Record<string, unknown>>;
       readonly origin: "prompt" | "tool-results" | "system" | "message";
     }
+  /** The conversation was too long and goes on from a summary; `messages` is what the model sees from here on. */
+  | {
+      readonly type: "context-compacted";
+      readonly trigger: "auto" | "manual";
+      readonly preTokens: number;
+      readonly postTokens: number;
+      /** How the summary was made: by the model, or by rule because the model failed. */
+      readonly by: "model" | "rule";
+      readonly summary: UserMessage;
+      /** How many of the newest messages stand word for word behind the summary. */
+      readonly kept: number;
+      readonly usage: Usage;
+      readonly cost?: number;
+    }
+  /** Nothing was heard of the run for a while; `stops` when that ends it. */
+  | { readonly type: "run-stalled"; readonly silentMs: number; readonly stops: boolean }
+  /** The same call came again and again; the agent was told. */
+  | { readonly type: "loop-noticed"; readonly call: ToolUseBlock; readonly times: number }
   | { readonly type: "run-ended"; readonly ending: RunEnding };

@@ -1,5 +1,7 @@
+import type { MemoryScope } from "../definitions/agent-definition.ts";
 import type { PermissionPolicy } from "../permissions/decide.ts";
 import type { GrantedTool, SpawnRule } from "../tools/tool-grants.ts";
+import type { RunLimits } from "./run-limits.ts";
 
 /** A decided value and where it came from, so that a person can be told. */
 export interface Decided<T> {
@@ -24,6 +26,19 @@ export interface RunPlan {
   /** Absent: no limit. */
   readonly maxTurns?: Decided<number>;
   readonly maxBudget?: Decided<number>;
+  /** What the run may take in all; absent fields limit nothing. */
+  readonly limits?: RunLimits;
+  /** The names of the skills whose text stands in `system`. */
+  readonly skills?: readonly string[];
+  /** Where the agent keeps what it learns. */
+  readonly memory?: { readonly scope: MemoryScope; readonly directory: string };
+  /** The MCP servers whose tools it may have; `own` ones are started for this run and end with it. */
+  readonly mcpServers?: readonly {
+    readonly name: string;
+    readonly own: boolean;
+    /** Only these of its tools; absent means all. */
+    readonly tools?: readonly string[];
+  }[];
   readonly directory: string;
   /** What was asked for and did not count, each as one sentence. */
   readonly notes: readonly string[];
