@@ -5,6 +5,7 @@ import { lookUpModel } from "./model-catalog.ts";
 import { type AdapterChoice, chooseAdapter } from "./model-choice.ts";
 import { ModelFault } from "./model-fault.ts";
 import { readModelOverrides } from "./model-overrides.ts";
+import type { RequestGates } from "./request-gate.ts";
 import { readMaxAttempts, withRetry } from "./retry.ts";
 import { createHttpFetch } from "./run-http-request.ts";
 import type { ChosenModel } from "./select-model.ts";
@@ -16,6 +17,7 @@ export interface ModelFactoryOptions {
   /** Runs the helper command that settings name, where they name one. */
   readonly apiKeyHelper?: () => Promise<string>;
   readonly coolDowns: CoolDowns;
+  readonly gates?: RequestGates;
   readonly clock: WaitClock;
   readonly random: () => number;
   readonly timeouts?: StallLimits;
@@ -100,9 +102,11 @@ function accessOf({ environment, apiKeyHelper }: ModelFactoryOptions): Anthropic
   };
 }
 
-function patient(model: Model, { coolDowns, clock, random, environment }: ModelFactoryOptions): Model {
+function patient(model: Model, options: ModelFactoryOptions): Model {
+  const { coolDowns, gates, clock, random, environment } = options;
   return withRetry(model, {
     coolDown: coolDowns.of(model.facts.provider, model.facts.id),
+    ...(gates === undefined ? {} : { gate: gates.of(model.facts.provider) }),
     clock,
     random,
     maxAttempts: readMaxAttempts(environment["CLAUDE_CODE_MAX_RETRIES"]),

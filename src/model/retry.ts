@@ -1,9 +1,12 @@
 import type { CoolDown, WaitClock } from "./cool-down.ts";
 import type { Model, ModelEvent } from "./model.ts";
 import { ModelFault } from "./model-fault.ts";
+import type { RequestGate } from "./request-gate.ts";
 
 export interface RetryOptions {
   readonly coolDown: CoolDown;
+  /** Holds back requests a provider would refuse; absent means none is held back. */
+  readonly gate?: RequestGate;
   readonly clock: WaitClock;
   /** At least 0 and less than 1. */
   readonly random: () => number;
@@ -25,15 +28,21 @@ export function withRetry(model: Model, options: RetryOptions): Model {
       let waited = 0;
       for (let attempt = 1; ; attempt += 1) {
         await coolDown.wait(signal);
+        const pass = await options.gate?.enter(signal);
         let isAnswered = false;
         try {
           for await (const event of model.stream(request, { signal })) {
             isAnswered ||= event.type === "message-ended";
-            if (isAnswered) coolDown.succeeded();
+            if (isAnswered) {
+              coolDown.succeeded();
+              // What the taker does with the answer takes nobody's place.
+              pass?.leave("answered");
+            }
             yield event;
           }
           return;
         } catch (error) {
+          pass?.leave(error instanceof ModelFault && refusals.has(error.code) ? "refused" : "failed");
           signal.throwIfAborted();
           if (isAnswered) return;
           if (!(error instanceof ModelFault) || !error.mayPass || attempt >= maxAttempts) throw error;
@@ -43,6 +52,8 @@ export function withRetry(model: Model, options: RetryOptions): Model {
           if (refusals.has(error.code)) coolDown.refused(error.retryAfterMs ?? Math.min(delayMs, shortPause));
           yield failure(error, { attempt, maxAttempts, delayMs });
           await clock.sleep(delayMs, signal);
+        } finally {
+          pass?.leave("failed");
         }
       }
     },

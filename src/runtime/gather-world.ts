@@ -7,6 +7,7 @@ import { type AgentCatalog, createAgentCatalog } from "../definitions/discover-a
 import { sleep } from "../foundation/abort.ts";
 import { createCoolDowns } from "../model/cool-down.ts";
 import { createModelFactory } from "../model/model-factory.ts";
+import { createRequestGates } from "../model/request-gate.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import { createPaths } from "../settings/paths.ts";
 import type { PlainSettings } from "../settings/plain-settings.ts";
@@ -34,6 +35,7 @@ export function createWorld(options: RuntimeOptions): World {
   };
   const clock = { now: () => performance.now(), sleep };
   const coolDowns = createCoolDowns(clock, Math.random);
+  const gates = createRequestGates();
   const registered = new Map((options.agents ?? []).map(toDefinition).map((agent) => [agent.name, agent]));
   const sandbox = createSandboxRuntime();
   let looking: Promise<{ readonly catalog: AgentCatalog; readonly trusted: boolean }> | undefined;
@@ -75,6 +77,7 @@ export function createWorld(options: RuntimeOptions): World {
             ? {}
             : { apiKeyHelper: () => runKeyHelper(helper, { environment, directory: place.cwd }) }),
           coolDowns,
+          gates,
           clock,
           random: Math.random,
         }),

@@ -1,0 +1,109 @@
+import { abortable } from "../foundation/abort.ts";
+
+/** The right to ask the provider once; given back when the answer is whole or has failed. */
+export interface GatePass {
+  /** Further calls do nothing. */
+  leave(outcome: "answered" | "refused" | "failed"): void;
+}
+
+/** How many requests one provider gets at the same time: as many as are wanted, until it refuses some. */
+export interface RequestGate {
+  enter(signal: AbortSignal): Promise<GatePass>;
+  /** Requests at the same time; infinite while the provider has refused nothing. */
+  limit(): number;
+}
+
+export interface RequestGates {
+  of(provider: string): RequestGate;
+}
+
+/** Keeps one gate for each provider, for all agents of a process. */
+export function createRequestGates(): RequestGates {
+  const gates = new Map<string, RequestGate>();
+  return {
+    of(provider) {
+      let gate = gates.get(provider);
+      if (gate === undefined) {
+        gate = createRequestGate();
+        gates.set(provider, gate);
+      }
+      return gate;
+    },
+  };
+}
+
+/** A provider that took so many at once without refusing is not held back any longer. */
+const openAgainAt = 64;
+
+/**
+ * A refusal halves the number of requests at once, each full round of answers raises it by one. Requests that were under
+ * way when the number was halved belong to the same burst, and their refusals do not halve it again.
+ */
+export function createRequestGate(): RequestGate {
+  const waiting: PromiseWithResolvers<void>[] = [];
+  let limit = Number.POSITIVE_INFINITY;
+  let underWay = 0;
+  let issued = 0;
+  let halvedAt = 0;
+  let answeredSince = 0;
+
+  function admitWaiting(): void {
+    while (underWay < limit) {
+      const first = waiting.shift();
+      if (first === undefined) return;
+      underWay += 1;
+      first.resolve();
+    }
+  }
+
+  function learn(outcome: "answered" | "refused" | "failed", number: number, atOnce: number): void {
+    if (outcome === "refused" && number > halvedAt) {
+      halvedAt = issued;
+      answeredSince = 0;
+      limit = Math.max(1, Math.floor(Math.min(limit, atOnce) / 2));
+    }
+    if (outcome !== "answered" || limit === Number.POSITIVE_INFINITY) return;
+    answeredSince += 1;
+    if (answeredSince < limit) return;
+    answeredSince = 0;
+    limit = limit + 1 >= openAgainAt ? Number.POSITIVE_INFINITY : limit + 1;
+  }
+
+  async function waitForPlace(signal: AbortSignal): Promise<void> {
+    const place = Promise.withResolvers<void>();
+    waiting.push(place);
+    try {
+      await abortable(place.promise, signal);
+    } catch (error) {
+      const at = waiting.indexOf(place);
+      if (at !== -1) waiting.splice(at, 1);
+      else {
+        underWay -= 1;
+        admitWaiting();
+      }
+      throw error;
+    }
+  }
+
+  return {
+    limit: () => limit,
+    async enter(signal) {
+      signal.throwIfAborted();
+      if (underWay < limit && waiting.length === 0) underWay += 1;
+      else await waitForPlace(signal);
+      issued += 1;
+      const number = issued;
+      let isInside = true;
+      return {
+        leave(outcome) {
+          if (!isInside) return;
+          isInside = false;
+          const atOnce = underWay;
+          underWay -= 1;
+          learn(outcome, number, atOnce);
+          admitWaiting();
+        },
+      };
+    },
+  };
+}
