@@ -52,7 +52,7 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
     refuseWhenDisposed(stop.signal);
     const [{ openSession }, facts] = await Promise.all([import("./open-session.ts"), world.gather()]);
     const session = await openSession(facts, sessionOptions, world.gather);
-    if (facts.keepsTranscripts) tidying.begin(facts.discovered);
+    if (facts.keepsTranscripts) tidying.begin(facts);
     const tracked: Session<Output> = {
       ...session,
       async [Symbol.asyncDispose]() {

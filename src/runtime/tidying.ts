@@ -1,8 +1,8 @@
-import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
+import type { SessionWorld } from "./session-world.ts";
 
-/** Removes old transcripts beside the work: it is begun once, and nobody waits for it but the end. */
+/** Removes what old sessions left, beside the work: it is begun once, and nobody waits for it but the end. */
 export interface Tidying {
-  begin(discovered: DiscoveredAgents): void;
+  begin(world: Pick<SessionWorld, "discovered" | "environment">): void;
   end(): Promise<void>;
 }
 
@@ -11,15 +11,18 @@ const usualDays = 30;
 
 export function createTidying(signal: AbortSignal, now: () => number): Tidying {
   let work: Promise<void> | undefined;
-  async function tidy({ paths, settings }: DiscoveredAgents): Promise<void> {
-    const { cleanUpTranscripts } = await import("../journal/cleanup.ts");
-    const cleanupPeriodDays = settings.settings.plain.cleanupPeriodDays ?? usualDays;
-    await cleanUpTranscripts({ projects: paths.projects, cleanupPeriodDays, now: now(), signal });
+  async function tidy({
+    discovered: { paths, settings },
+    environment,
+  }: Parameters<Tidying["begin"]>[0]): Promise<void> {
+    const { cleanUp } = await import("../tasks/run-cleanup.ts");
+    const olderThanDays = settings.settings.plain.cleanupPeriodDays ?? usualDays;
+    await cleanUp({ ...paths, olderThanDays, now: now(), dryRun: false, environment, signal });
   }
   return {
-    begin(discovered) {
+    begin(world) {
       // What cannot be removed today is tried again at the next start.
-      work ??= tidy(discovered).catch(() => undefined);
+      work ??= tidy(world).catch(() => undefined);
     },
     end: async () => work,
   };

@@ -34,4 +34,11 @@ export function addTaskCommands(program: Command, invoke: Invoke): void {
         }),
       ),
   );
+  describe(program.command("clean"), "Removes old sessions and unchanged worktrees; nothing that is in use.")
+    .option("--dry-run", "only tell what would go")
+    .option("--days <n>", "older than this; otherwise what settings say, or 30")
+    .option("--json", "print JSON")
+    .action((options) =>
+      invoke(async (context) => (await import("./commands/clean.ts")).clean(context, options)),
+    );
 }

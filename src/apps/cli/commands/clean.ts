@@ -1,0 +1,69 @@
+import { Fault } from "../../../foundation/fault.ts";
+import { findRepositoryRoot } from "../../../settings/find-repository-root.ts";
+import { loadSettings } from "../../../settings/load-settings.ts";
+import { createPaths } from "../../../settings/paths.ts";
+import { type Cleaned, cleanUp } from "../../../tasks/run-cleanup.ts";
+import { type CommandContext, misuse } from "../session-options.ts";
+
+export interface CleanOptions {
+  readonly dryRun?: boolean;
+  readonly days?: string;
+  readonly json?: boolean;
+}
+
+const usualDays = 30;
+
+/** `retinue clean`: removes sessions and worktrees nobody has touched for longer than the period; never what is in use. */
+export async function clean({ host }: CommandContext, options: CleanOptions): Promise<number> {
+  const repositoryRoot = await findRepositoryRoot(host.cwd);
+  const paths = createPaths({ ...host, ...(repositoryRoot === undefined ? {} : { repositoryRoot }) });
+  const settings = await loadSettings({ paths, trusted: false });
+  const stop = new AbortController();
+  const forget = host.onInterrupt(() => stop.abort(new Fault("interrupted", "Interrupted.")));
+  try {
+    const cleaned = await cleanUp({
+      ...paths,
+      olderThanDays: readDays(options.days) ?? settings.settings.plain.cleanupPeriodDays ?? usualDays,
+      now: Date.now(),
+      dryRun: options.dryRun === true,
+      environment: host.environment,
+      signal: stop.signal,
+      limit: Number.POSITIVE_INFINITY,
+    });
+    const text = options.json === true ? describeAsJson(cleaned) : describe(cleaned, options.dryRun === true);
+    host.stdout.write(text);
+    return cleaned.sessions.failed.length > 0 || !cleaned.sessions.isComplete ? 1 : 0;
+  } finally {
+    forget();
+  }
+}
+
+function readDays(written: string | undefined): number | undefined {
+  if (written === undefined) return undefined;
+  const days = Number(written);
+  if (written.trim() !== "" && Number.isFinite(days) && days >= 0) return days;
+  throw misuse(
+    `--days needs a number of days from 0, and it is ${JSON.stringify(written)}.`,
+    "Write, for example, --days 30.",
+  );
+}
+
+function describeAsJson({ sessions, worktrees }: Cleaned): string {
+  return `${JSON.stringify({ version: 1, sessions, worktrees }, undefined, 2)}\n`;
+}
+
+function describe({ sessions, worktrees }: Cleaned, isDryRun: boolean): string {
+  const verb = isDryRun ? "would remove" : "removed";
+  const lines = [
+    ...sessions.removed.map((path) => `${verb}  ${path}`),
+    ...worktrees.removed.map(({ path, because }) => `${verb}  ${path} (${because})`),
+    ...sessions.inUse.map((path) => `kept  ${path} (a running process writes it)`),
+    ...worktrees.kept.map(({ path, because }) => `kept  ${path} (${because})`),
+    ...sessions.failed.map(({ path, why }) => `failed  ${path}: ${why}`),
+    ...(worktrees.problem === undefined ? [] : [`Worktrees were not looked at: ${worktrees.problem}`]),
+    ...(sessions.isComplete ? [] : ["Stopped before the end; run it again to go on."]),
+  ];
+  const count = sessions.removed.length + worktrees.removed.length;
+  const sum = count === 0 ? "Nothing is old enough to go." : `${count} ${isDryRun ? "would go" : "gone"}.`;
+  return `${[...lines, sum].join("\n")}\n`;
+}

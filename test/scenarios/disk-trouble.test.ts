@@ -1,0 +1,147 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { takeOwnerLock } from "../../src/storage/owner-lock.ts";
+import { startFakeProvider } from "../../src/testing/fake-provider.ts";
+import type { Step } from "../../src/testing/script.ts";
+import { projectRoot } from "../project-files.ts";
+import { createPlace, type Finished, type Place, readJsonLines, runCommand } from "./run-command.ts";
+
+const session = "11111111-1111-4111-8111-111111111111";
+
+async function provide(steps: readonly Step[]): Promise<Readonly<Record<string, string>>> {
+  const provider = await startFakeProvider({ script: steps });
+  onTestFinished(() => provider[Symbol.asyncDispose]());
+  return { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
+}
+
+/** A process that can make no file longer than so many kilobytes, which to it is a disk that is full. */
+async function runOnFullDisk(
+  { cwd, home }: Place,
+  arguments_: readonly string[],
+  { kilobytes, environment }: { kilobytes: number; environment: Readonly<Record<string, string>> },
+): Promise<Finished> {
+  const limited = `trap '' XFSZ; ulimit -f ${kilobytes}; exec "$@"`;
+  const words = [process.execPath, join(projectRoot, "bin/retinue.js"), ...arguments_];
+  const child = spawn("bash", ["-c", limited, "bash", ...words], {
+    cwd,
+    env: { HOME: home, PATH: process.env["PATH"], NODE_DISABLE_COMPILE_CACHE: "1", ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const [out, err, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, "close"),
+  ]);
+  return { out, err, code };
+}
+
+function projectFolder({ home, cwd }: Place): string {
+  return join(home, ".claude/projects", cwd.replace(/[^A-Za-z0-9]/g, "-"));
+}
+
+describe.skipIf(process.platform === "win32")("[TRN-2] a disk that takes no more", () => {
+  test("ends the run with the file and the reason, and leaves only whole lines", async () => {
+    const place = createPlace();
+    const environment = await provide([
+      { text: "Short.", calls: [{ name: "Bash", input: { command: "true" } }] },
+      { text: "long ".repeat(20_000) },
+    ]);
+    const { code, err, out } = await runOnFullDisk(
+      place,
+      ["-p", "go", "--session-id", session, "--dangerously-skip-permissions"],
+      { kilobytes: 48, environment },
+    );
+    expect(code).toBe(1);
+    expect(`${out}${err}`).toContain(`${session}.jsonl`);
+    expect(`${out}${err}`).not.toMatch(/\n\s+at /);
+    const lines = readFileSync(join(projectFolder(place), `${session}.jsonl`), "utf8");
+    expect(lines.endsWith("\n")).toBe(true);
+    expect(readJsonLines(lines).length).toBeGreaterThan(1);
+  });
+
+  test("the session goes on once there is room again, with the lost call answered as interrupted", async () => {
+    const place = createPlace();
+    const environment = await provide([
+      { calls: [{ name: "Bash", input: { command: "head -c 20000 /dev/zero | tr '\\0' x" } }] },
+      { calls: [{ name: "Bash", input: { command: "head -c 29000 /dev/zero | tr '\\0' y" } }] },
+      { match: ({ messages }) => JSON.stringify(messages.at(-1)).includes("try again"), text: "Back." },
+    ]);
+    const full = await runOnFullDisk(
+      place,
+      ["-p", "go", "--session-id", session, "--dangerously-skip-permissions"],
+      { kilobytes: 48, environment },
+    );
+    expect(full).toMatchObject({ code: 1 });
+    const { code, out } = await runCommand(place, ["-p", "try again", "--resume", session], { environment });
+    expect({ code, out }).toEqual({ code: 0, out: "Back.\n" });
+    const lines = readFileSync(join(projectFolder(place), `${session}.jsonl`), "utf8");
+    expect(lines).toContain("Interrupted: the session ended before a result of this call was recorded.");
+  });
+
+  test("a child whose transcript takes no more fails by itself, and its parent hears why", async () => {
+    const place = createPlace();
+    const environment = await provide([
+      { match: "You are an engineer at a terminal", calls: [agentCall("fill")] },
+      {
+        match: (request) => JSON.stringify(request.messages[0]).includes("fill it"),
+        text: "x".repeat(90_000),
+      },
+      {
+        match: (request) => JSON.stringify(request.messages).includes("past the size that is allowed"),
+        text: "It failed.",
+      },
+    ]);
+    const { code, out, err } = await runOnFullDisk(place, ["-p", "go", "--dangerously-skip-permissions"], {
+      kilobytes: 64,
+      environment,
+    });
+    expect({ code, out, err }).toMatchObject({ code: 0, out: "It failed.\n" });
+  });
+});
+
+function agentCall(description: string) {
+  return { name: "Agent", input: { description, prompt: "fill it" } };
+}
+
+describe("a place that cannot be used", () => {
+  test("[CLI-6] a folder for transcripts that cannot be made is said in one sentence, before anything is asked", async () => {
+    const place = createPlace();
+    writeFileSync(join(place.home, "file"), "");
+    const environment = await provide([]);
+    const { code, err } = await runCommand(place, ["-p", "go"], {
+      environment: { ...environment, CLAUDE_CONFIG_DIR: join(place.home, "file", "below") },
+    });
+    expect(code).toBe(1);
+    expect(err).toContain(join(place.home, "file"));
+    expect(err).toContain("Move away what stands there.");
+  });
+
+  test("[TRN-2] a transcript that is a folder is no session, and nothing in it is touched", async () => {
+    const place = createPlace();
+    mkdirSync(join(projectFolder(place), `${session}.jsonl`), { recursive: true });
+    const environment = await provide([]);
+    const { code, err } = await runCommand(place, ["-p", "go", "--session-id", session], { environment });
+    expect(code).toBe(1);
+    expect(err).toContain(`${session}.jsonl`);
+    expect(readdirSync(join(projectFolder(place), `${session}.jsonl`))).toEqual([]);
+  });
+
+  test("[TRN-3] of two processes on one session the second is refused, and says who has it", async () => {
+    const place = createPlace();
+    const environment = await provide(["One."]);
+    await runCommand(place, ["-p", "go", "--session-id", session], { environment });
+    const file = join(projectFolder(place), `${session}.jsonl`);
+    const before = readFileSync(file, "utf8");
+    const lock = takeOwnerLock(file);
+    const { code, err } = await runCommand(place, ["-p", "more", "--resume", session], { environment });
+    if (lock.type === "taken") lock.lock.release();
+    expect(code).toBe(1);
+    expect(err).toContain(String(process.pid));
+    expect(readFileSync(file, "utf8")).toBe(before);
+  });
+});
