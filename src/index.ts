@@ -105,6 +105,8 @@ export {
   type TrustStore,
   type TrustStoreOptions,
 } from "./settings/trust.ts";
+export type { Skill, SkillScope, SkillSource } from "./skills/skill.ts";
+export type { SkillCatalog, SkillSearch } from "./skills/skill-catalog.ts";
 export type { AgentHandle, AgentResult } from "./tasks/agent-handle.ts";
 export type { Stopper, TaskManager, TaskNews } from "./tasks/task-manager.ts";
 export type { TaskState, TaskStatus } from "./tasks/task-state.ts";

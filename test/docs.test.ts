@@ -85,7 +85,7 @@ describe("links lead somewhere", () => {
 });
 
 describe("the pages name all that the source has", () => {
-  const explained = ["definitions", "settings", "plugins"].flatMap((name) =>
+  const explained = ["definitions", "settings", "plugins", "skills"].flatMap((name) =>
     [...readProjectFile(`docs/${name}.md`).matchAll(/^\| `([a-z]+(?:-[a-z]+)+)` \| /gm)].map(
       ([, code]) => code,
     ),
@@ -270,6 +270,7 @@ const reportingFolders = [
   "permissions",
   "plugins",
   "settings",
+  "skills",
   "tools",
 ];
 

@@ -38,7 +38,13 @@ const exportedNames = [
   "toAnthropicTools",
 ];
 
-const testingNames = ["createFakeHost", "createScriptedModel", "describeModelContract", "startFakeProvider"];
+const testingNames = [
+  "createFakeHost",
+  "createFakeMcpServer",
+  "createScriptedModel",
+  "describeModelContract",
+  "startFakeProvider",
+];
 
 const exportMap = {
   ".": { types: "./dist/types/index.d.ts", default: "./dist/lib/index.js" },

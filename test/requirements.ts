@@ -12,7 +12,7 @@ export const requirements: readonly Requirement[] = [
   partly(
     "DEF-2",
     "All nineteen fields are known and each takes effect.",
-    "All take effect but `skills`, `mcpServers` and `memory`, which are read and wait for what they name.",
+    "All take effect but `skills` and `mcpServers`, which are read and wait for what they name.",
   ),
   built("DEF-3", "List fields take lists or comma strings, and commas inside parentheses do not split."),
   built(
@@ -65,11 +65,7 @@ export const requirements: readonly Requirement[] = [
   built("TLS-5", "A `tools` list that resolves to nothing refuses the spawn."),
   built("TLS-6", "`Task` in the main agent's tools says whom it may spawn."),
   built("TLS-7", "A subagent can never spawn."),
-  partly(
-    "TLS-8",
-    "`memory` adds file tools, confined to its directory where not granted.",
-    "Granted, not enforced yet.",
-  ),
+  built("TLS-8", "`memory` adds file tools, confined to its directory where not granted."),
   partly(
     "TLS-9",
     "A background agent has no MCP tools and cannot ask the user.",
@@ -134,23 +130,27 @@ export const requirements: readonly Requirement[] = [
   built("HKS-8", "Every start has exactly one stop, and a stop hook can send the agent on."),
   built("HKS-9", "Hooks of one event run together under a time limit."),
 
-  notYet("SKL-1", "Named skills stand in full in the child's prompt."),
-  notYet("SKL-2", "Skills are not inherited, and an unknown one is a warning."),
+  partly(
+    "SKL-1",
+    "Named skills stand in full in the child's prompt.",
+    "Skills of all places are found and read; no prompt holds them yet.",
+  ),
+  partly(
+    "SKL-2",
+    "Skills are not inherited, and an unknown one is a warning.",
+    "The names are looked up and judged; no run uses them yet.",
+  ),
   notYet("SKL-3", "The Skill tool loads on demand, and a skill may fork into a subagent."),
 
-  partly(
-    "MEM-1",
-    "`memory` gives an agent a directory of its scope.",
-    "The directories are known; no agent uses them yet.",
-  ),
-  notYet("MEM-2", "The start of the memory file is in the prompt once, and cuts are said."),
+  built("MEM-1", "`memory` gives an agent a directory of its scope."),
+  built("MEM-2", "The start of the memory file is in the prompt once, and cuts are said."),
 
   built("SPN-1", "A spawn goes through its steps in order, each visible."),
   built("SPN-2", "An unknown type is answered with the known ones and the nearest."),
   partly(
     "SPN-3",
     "The child starts with its own context and not its parent's conversation.",
-    "Built for the main agent and for children; skills and memory are still to come.",
+    "Built for the main agent and for children; skills are still to come.",
   ),
   built("SPN-4", "A run is decided completely beforehand, as data that can be shown."),
   built("SPN-5", "Agent calls of one message run together."),
@@ -202,9 +202,17 @@ export const requirements: readonly Requirement[] = [
   built("LIM-4", "Every task counts its tokens, tools, time and cost."),
   notYet("LIM-5", "A silent agent is reported, then stopped."),
 
-  notYet("MCP-1", "Servers come from every usual place over every transport."),
-  notYet("MCP-2", "An agent's own server lives as long as the agent, and a dead one is restarted."),
-  notYet("MCP-3", "Retinue itself serves its agents over MCP."),
+  partly(
+    "MCP-1",
+    "Servers come from every usual place over every transport.",
+    "They are read, connected and called; sessions and agents do not bring them along yet.",
+  ),
+  partly(
+    "MCP-2",
+    "An agent's own server lives as long as the agent, and a dead one is restarted.",
+    "A dead one is restarted and nothing is left behind; agents do not start servers of their own yet.",
+  ),
+  built("MCP-3", "Retinue itself serves its agents over MCP."),
 
   notYet("TEA-1", "A team is a lead with lasting teammates."),
   notYet("TEA-2", "Teams keep their state in the known files."),

@@ -98,7 +98,13 @@ export type RunEvent =
       readonly results?: Readonly<Record<string, unknown>>;
       readonly origin: "prompt" | "tool-results" | "system" | "message";
     }
-  /** The conversation was too long and goes on from a summary; `messages` is what the model sees from here on. */
+  /** The conversation is being replaced by a summary, which may take a model call. */
+  | {
+      readonly type: "compaction-started";
+      readonly trigger: "auto" | "manual";
+      readonly preTokens: number;
+    }
+  /** The conversation goes on from a summary: from here on the model sees it and the newest `kept` messages. */
   | {
       readonly type: "context-compacted";
       readonly trigger: "auto" | "manual";
@@ -107,8 +113,13 @@ export type RunEvent =
       /** How the summary was made: by the model, or by rule because the model failed. */
       readonly by: "model" | "rule";
       readonly summary: UserMessage;
-      /** How many of the newest messages stand word for word behind the summary. */
+      /** How many of the newest messages stand word for word behind the summary; the first of them is an answer. */
       readonly kept: number;
+      /** How many of those are answers, by which a transcript finds them. */
+      readonly keptAnswers: number;
+      /** The model that was asked for the summary. */
+      readonly model: string;
+      readonly durationMs: number;
       readonly usage: Usage;
       readonly cost?: number;
     }

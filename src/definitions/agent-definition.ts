@@ -1,6 +1,7 @@
 import type { Place } from "../foundation/problem.ts";
 import type { HookRule } from "../hooks/hook-config.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
+import type { AgentLimits } from "./agent-limits.ts";
 
 /** Where definitions come from, highest rank first. */
 export const agentScopes = ["managed", "session", "project", "user", "plugin", "builtin"] as const;
@@ -75,6 +76,8 @@ export interface AgentDefinition {
   readonly omitClaudeMd?: boolean;
   readonly criticalSystemReminder_EXPERIMENTAL?: string;
   readonly forkContext?: boolean;
+  /** What it may take; a field of this product alone. */
+  readonly limits?: AgentLimits;
   readonly source: AgentSource;
   readonly behaviour?: AgentBehaviour;
   /** Every field of the file by its canonical name, so that tools can say where a value came from. */

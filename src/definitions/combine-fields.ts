@@ -1,3 +1,4 @@
+import { isRecord } from "../foundation/json-value.ts";
 import { isWiderMode } from "../permissions/compare-modes.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { DefinitionKey } from "./definition-keys.ts";
@@ -34,8 +35,19 @@ function joined(lists: readonly unknown[]): unknown {
 function narrower(key: DefinitionKey, earlier: unknown, later: unknown): unknown {
   if (key === "tools" && Array.isArray(earlier) && Array.isArray(later))
     return later.filter((entry) => earlier.includes(entry));
+  if (key === "limits" && isRecord(earlier) && isRecord(later)) return smallest(earlier, later);
   // The reader of `permissionMode` gives nothing but modes.
   if (key === "permissionMode" && isWiderMode(later as PermissionMode, earlier as PermissionMode))
     return earlier;
   return later;
+}
+
+/** Of each limit the smaller number. */
+function smallest(
+  earlier: Readonly<Record<string, unknown>>,
+  later: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const both = Object.keys(earlier).filter((key) => Object.hasOwn(later, key));
+  const least = both.map((key) => [key, Math.min(Number(earlier[key]), Number(later[key]))]);
+  return { ...earlier, ...later, ...Object.fromEntries(least) };
 }

@@ -21,6 +21,7 @@ export const definitionKeys = [
   "omitClaudeMd",
   "criticalSystemReminder_EXPERIMENTAL",
   "forkContext",
+  "limits",
 ] as const;
 
 export type DefinitionKey = (typeof definitionKeys)[number];
@@ -32,6 +33,7 @@ export const restrictingKeys: ReadonlySet<DefinitionKey> = new Set([
   "permissionMode",
   "hooks",
   "isolation",
+  "limits",
 ]);
 
 /** Fields of prose, in which a line that looks like `user: …` belongs to the text. */
@@ -59,9 +61,23 @@ export function meaningOfKey(written: string): KeyMeaning {
   return isOneSlip ? { type: "misspelt", key: nearest } : { type: "unknown", nearest };
 }
 
-export function isDefinitionKey(key: string): key is DefinitionKey {
-  return canonical.has(key);
+/** What a reader of frontmatter must know of a kind of file: its keys, and which of them hold prose, limits or structure. */
+export interface KeyVocabulary {
+  readonly meaningOf: (
+    written: string,
+  ) => { readonly type: "known" | "misspelt"; readonly key: string } | { readonly type: "unknown" };
+  readonly prose: ReadonlySet<string>;
+  readonly restricting: ReadonlySet<string>;
+  /** Fields of nested keys, which are never guessed from text. */
+  readonly structured: ReadonlySet<string>;
 }
+
+export const agentVocabulary: KeyVocabulary = {
+  meaningOf: meaningOfKey,
+  prose: proseKeys,
+  restricting: restrictingKeys,
+  structured: new Set<DefinitionKey>(["hooks", "mcpServers", "limits"]),
+};
 
 const canonical: ReadonlyMap<string, DefinitionKey> = new Map(definitionKeys.map((key) => [key, key]));
 

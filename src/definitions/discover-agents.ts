@@ -11,6 +11,7 @@ import { createPaths, type Paths } from "../settings/paths.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
 import { denialsOf } from "./agent-denials.ts";
 import { builtinAgents } from "./builtin/builtin-agents.ts";
+import type { GuideFacts } from "./builtin/claude-code-guide.ts";
 import { type AgentPlace, createAgentFileLoader } from "./load-agent-files.ts";
 import { type AgentRegistry, createRegistry } from "./registry.ts";
 
@@ -32,6 +33,10 @@ export interface DiscoverOptions {
   readonly trusted?: boolean;
   /** Where the organisation's files are, when not in the system's place. */
   readonly managedDirectory?: string;
+  /** What else the guide among the built-in agents should know of the user; asked when that agent is started. */
+  readonly guide?: (
+    found: Pick<DiscoveredAgents, "paths" | "settings" | "plugins">,
+  ) => Promise<Partial<Pick<GuideFacts, "skills" | "mcpServers">>>;
 }
 
 export interface DiscoveredAgents {
@@ -78,7 +83,7 @@ export function createAgentCatalog(options: DiscoverOptions): AgentCatalog {
       const definitions = [...session.values(), ...loaded.definitions];
       const flags = readFlagRules(options);
       const registry = createRegistry({
-        definitions: [...definitions, ...builtins(definitions, options)],
+        definitions: [...definitions, ...builtins(definitions, options, { paths, settings, plugins })],
         denials: denialsOf([...settings.settings.permissions.deny.map(({ rule }) => rule), ...flags.rules]),
       });
       const problems = [
@@ -148,7 +153,8 @@ async function placesOfPlugin(
 
 function builtins(
   definitions: readonly AgentDefinition[],
-  { environment = {} }: DiscoverOptions,
+  { environment = {}, guide }: DiscoverOptions,
+  found: Pick<DiscoveredAgents, "paths" | "settings" | "plugins">,
 ): AgentDefinition[] {
   const entrypoint = environment["CLAUDE_CODE_ENTRYPOINT"];
   const isOn = (name: string): boolean => environment[name] === "1" || environment[name] === "true";
@@ -156,7 +162,12 @@ function builtins(
     ...(entrypoint === undefined ? {} : { entrypoint }),
     disableBuiltins: isOn("CLAUDE_AGENT_SDK_DISABLE_BUILTIN_AGENTS"),
     disableExplorePlan: isOn("CLAUDE_CODE_DISABLE_EXPLORE_PLAN_AGENTS"),
-    guide: { agents: definitions, skills: [], mcpServers: [] },
+    guide: {
+      agents: definitions,
+      skills: [],
+      mcpServers: [],
+      ...(guide === undefined ? {} : { findMore: () => guide(found) }),
+    },
   });
 }
 

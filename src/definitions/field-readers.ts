@@ -4,6 +4,7 @@ import { readHooks } from "../hooks/hook-config.ts";
 import { parseModeLoosely } from "../permissions/compare-modes.ts";
 import { permissionModes } from "../permissions/permission-mode.ts";
 import type { AgentMcpServer, MemoryScope } from "./agent-definition.ts";
+import { type AgentLimits, readAgentLimits } from "./agent-limits.ts";
 import type { DefinitionKey } from "./definition-keys.ts";
 import { readMcpServersField } from "./mcp-servers-field.ts";
 import type { FrontmatterField } from "./read-frontmatter.ts";
@@ -51,6 +52,7 @@ export const fieldReaders: Readonly<Record<DefinitionKey, FieldReader>> = {
   omitClaudeMd: { expected: "Write true or false.", read: readBoolean },
   criticalSystemReminder_EXPERIMENTAL: { expected: "Write one text.", read: readText },
   forkContext: { expected: "Write true or false.", read: readBoolean },
+  limits: { expected: "Write `limits:` with lines such as `seconds: 900` or `usd: 0.5` below it.", read: readLimits },
 };
 
 function readName(field: FrontmatterField, to: FieldReport): string | undefined {
@@ -157,6 +159,13 @@ function readMemory(field: FrontmatterField, to: FieldReport): MemoryScope | und
   if (field.value === null) return undefined;
   const scope = memoryScopes.find((known) => known === field.value);
   return scope ?? to.unreadable(`${JSON.stringify(field.value)?.slice(0, 40)} is not a scope`);
+}
+
+function readLimits(field: FrontmatterField, to: FieldReport): AgentLimits | undefined {
+  if (field.value === null) return undefined;
+  const reading = readAgentLimits(field.value);
+  if (reading.type === "limits") return reading.limits;
+  return to.unreadable(`${reading.at === undefined ? "it" : `\`${reading.at}\``} ${reading.because}`);
 }
 
 const booleanWords = new Map<unknown, boolean>([

@@ -1,5 +1,5 @@
 import type { Place } from "../foundation/problem.ts";
-import { isDefinitionKey, meaningOfKey, proseKeys, restrictingKeys } from "./definition-keys.ts";
+import { agentVocabulary, type KeyVocabulary } from "./definition-keys.ts";
 
 /** One top-level key of a frontmatter with all lines that belong to it. */
 export interface FrontmatterEntry {
@@ -26,14 +26,19 @@ const dialogueWord =
   /^(?:user|assistant|human|context|examples?|commentary|system|note|input|output|response|reasoning|scenario|task)$/i;
 
 /** Cuts frontmatter lines into entries without a YAML parser, the way a person would read them. */
-export function splitEntriesByKey(lines: readonly string[]): EntriesReading {
+export function splitEntriesByKey(
+  lines: readonly string[],
+  vocabulary: KeyVocabulary = agentVocabulary,
+): EntriesReading {
   const entries: { key: string; head: string; below: string[]; index: number }[] = [];
   const stray: number[] = [];
-  const atMargin = new Set(lines.map((line) => /^\w+(?=:)/.exec(line)?.[0]));
+  const atMargin = new Set(lines.map((line) => /^[\w-]+(?=:)/.exec(line)?.[0]));
   let openQuote: string | undefined;
   for (const [index, line] of lines.entries()) {
     const current = entries.at(-1);
-    const start = startOfEntry(line, current?.key, openQuote) ?? startOfSlippedEntry(line, current, atMargin);
+    const start =
+      startOfEntry(line, current?.key, vocabulary, openQuote) ??
+      startOfSlippedEntry(line, current, atMargin, vocabulary);
     if (start !== undefined) {
       entries.push({ ...start, below: [], index });
       openQuote = /^(["'])(?!.*\1$)/.exec(start.head)?.[1];
@@ -48,18 +53,19 @@ export function splitEntriesByKey(lines: readonly string[]): EntriesReading {
 function startOfEntry(
   line: string,
   currentKey: string | undefined,
+  vocabulary: KeyVocabulary,
   openQuote?: string,
 ): { key: string; head: string } | undefined {
   const match = keyLine.exec(line);
   if (match === null) {
     const tight = tightKeyLine.exec(line);
-    if (tight === null || meaningOfKey(tight[1] ?? "").type !== "known") return undefined;
+    if (tight === null || vocabulary.meaningOf(tight[1] ?? "").type !== "known") return undefined;
     return { key: tight[1] ?? "", head: (tight[2] ?? "").trim() };
   }
   const key = match[2] ?? "";
   const start = { key, head: (match[3] ?? "").trim() };
-  if (meaningOfKey(key).type !== "unknown") return start;
-  if (currentKey === undefined || !isProse(currentKey)) return start;
+  if (vocabulary.meaningOf(key).type !== "unknown") return start;
+  if (currentKey === undefined || !isProse(currentKey, vocabulary)) return start;
   return openQuote === undefined && looksLikeField(key) ? start : undefined;
 }
 
@@ -71,18 +77,19 @@ function startOfSlippedEntry(
   line: string,
   current: Pick<FrontmatterEntry, "key" | "head"> | undefined,
   atMargin: ReadonlySet<string | undefined>,
+  vocabulary: KeyVocabulary,
 ): { key: string; head: string } | undefined {
-  const key = /^ {1,3}(\w+):/.exec(line)?.[1];
-  if (key === undefined || !isDefinitionKey(key) || atMargin.has(key)) return undefined;
-  const start = startOfEntry(line.trimStart(), undefined);
+  const key = /^ {1,3}([\w-]+):/.exec(line)?.[1];
+  if (key === undefined || vocabulary.meaningOf(key).type !== "known" || atMargin.has(key)) return undefined;
+  const start = startOfEntry(line.trimStart(), undefined, vocabulary);
   if (current === undefined) return start;
-  const isPlainProse = isProse(current.key) && /^[^|>"'[{]/.test(current.head);
-  return isPlainProse && restrictingKeys.has(key) ? start : undefined;
+  const isPlainProse = isProse(current.key, vocabulary) && /^[^|>"'[{]/.test(current.head);
+  return isPlainProse && vocabulary.restricting.has(key) ? start : undefined;
 }
 
-function isProse(key: string): boolean {
-  const meaning = meaningOfKey(key);
-  return meaning.type !== "unknown" && proseKeys.has(meaning.key);
+function isProse(key: string, vocabulary: KeyVocabulary): boolean {
+  const meaning = vocabulary.meaningOf(key);
+  return meaning.type !== "unknown" && vocabulary.prose.has(meaning.key);
 }
 
 /** Inside prose only a plain lower-case word that is no speaker starts a new field. */

@@ -1,5 +1,6 @@
 import { load, YAMLException } from "js-yaml";
 import type { Locate, Place, Problem } from "../foundation/problem.ts";
+import { agentVocabulary, type KeyVocabulary } from "./definition-keys.ts";
 import { type FrontmatterBlock, splitFrontmatter } from "./frontmatter-block.ts";
 import { type FrontmatterEntry, placeOfEntry, splitEntriesByKey } from "./frontmatter-entries.ts";
 import { locateBelow } from "./locate-below.ts";
@@ -33,7 +34,7 @@ const fewAliases = 20;
 const mostSearches = 100;
 
 /** Reads a file's frontmatter: strict YAML first, and where that fails entry by entry. Never throws. */
-export function readFrontmatter(text: string): Frontmatter {
+export function readFrontmatter(text: string, vocabulary: KeyVocabulary = agentVocabulary): Frontmatter {
   const block = splitFrontmatter(text);
   if (block.type === "none") return emptyFrontmatter("none");
   if (block.type === "unclosed")
@@ -42,13 +43,13 @@ export function readFrontmatter(text: string): Frontmatter {
   if (source.length > largestFrontmatter) {
     return emptyFrontmatter("too-large", { line: block.firstLine, column: 1 });
   }
-  const { entries } = splitEntriesByKey(block.lines);
+  const { entries } = splitEntriesByKey(block.lines, vocabulary);
   const plain = readPlainFrontmatter(block.lines);
   const strict: StrictReading =
     plain === undefined ? loadStrictly(source) : { type: "mapping", value: plain };
   return strict.type === "mapping"
     ? fromStrictYaml(strict.value, entries, block)
-    : fromRepairedEntries(entries, block, strict);
+    : fromRepairedEntries(entries, block, strict, vocabulary);
 }
 
 type StrictReading =
@@ -91,13 +92,14 @@ function fromRepairedEntries(
   entries: readonly FrontmatterEntry[],
   block: Block,
   strict: Exclude<StrictReading, { type: "mapping" }>,
+  vocabulary: KeyVocabulary,
 ): Frontmatter {
   const fields = new Map<string, FrontmatterField>();
   const repeated: FrontmatterField[] = [];
   const problems: Omit<Problem, "file">[] = [];
   for (const entry of entries) {
     const place = placeOfEntry(entry, block.firstLine, block.indent);
-    const reading = repairEntry(entry);
+    const reading = repairEntry(entry, vocabulary);
     const earlier = fields.get(entry.key);
     if (earlier !== undefined) {
       repeated.push(earlier);

@@ -1,5 +1,5 @@
 import { load } from "js-yaml";
-import { meaningOfKey, proseKeys } from "./definition-keys.ts";
+import { agentVocabulary, type KeyVocabulary } from "./definition-keys.ts";
 import type { FrontmatterEntry } from "./frontmatter-entries.ts";
 
 /** What one entry says, read on its own. */
@@ -9,7 +9,10 @@ export type RepairedValue =
   | { readonly type: "unreadable"; readonly because: string };
 
 /** Reads an entry as YAML, then with its indentation mended, then as the plain text or list it evidently is. */
-export function repairEntry(entry: FrontmatterEntry): RepairedValue {
+export function repairEntry(
+  entry: FrontmatterEntry,
+  vocabulary: KeyVocabulary = agentVocabulary,
+): RepairedValue {
   const lines = [`${entry.key}: ${entry.head}`, ...entry.below];
   const clean = loadEntry(lines.join("\n"));
   if (clean !== undefined) return { type: "clean", value: clean.value };
@@ -22,13 +25,13 @@ export function repairEntry(entry: FrontmatterEntry): RepairedValue {
   }
   const enclosed = asEnclosed(entry);
   if (enclosed !== undefined) return enclosed;
-  if (isProse(entry.key)) return asText(entry);
-  return withoutStrayLines(entry) ?? asList(entry) ?? asText(entry);
+  if (isProse(entry.key, vocabulary)) return asText(entry, vocabulary);
+  return withoutStrayLines(entry) ?? asList(entry) ?? asText(entry, vocabulary);
 }
 
-function isProse(key: string): boolean {
-  const meaning = meaningOfKey(key);
-  return meaning.type === "unknown" || proseKeys.has(meaning.key);
+function isProse(key: string, vocabulary: KeyVocabulary): boolean {
+  const meaning = vocabulary.meaningOf(key);
+  return meaning.type === "unknown" || vocabulary.prose.has(meaning.key);
 }
 
 /** Brackets and quotes tell where a value ends, also when its last lines stand at the left margin. */
@@ -92,24 +95,24 @@ function withoutComment(text: string): string {
   return at === -1 || text.includes(")", at) ? text : text.slice(0, at).trimEnd();
 }
 
-function asText(entry: FrontmatterEntry): RepairedValue {
+function asText(entry: FrontmatterEntry, vocabulary: KeyVocabulary): RepairedValue {
   const isBlockScalar = /^[|>][-+0-9]*$/.test(entry.head);
   // What follows the text at the left margin behind a hash is a comment on the next key.
   const last = entry.below.findLastIndex((line) => line.trim() !== "" && !line.startsWith("#"));
   const below = entry.below.slice(0, last + 1).map((line) => line.trim());
   const parts = [isBlockScalar ? "" : entry.head, ...below];
   const text = unquote(parts.join("\n").trim());
-  if (isStructure(entry)) {
+  if (isStructure(entry, vocabulary)) {
     return { type: "unreadable", because: "it holds nested keys that are not valid YAML" };
   }
   return { type: "repaired", value: text, ...explain(entry, text) };
 }
 
 /** Nested `key:` lines under an empty head are structure, and structure is never guessed from text. */
-function isStructure(entry: FrontmatterEntry): boolean {
-  if (isProse(entry.key)) return false;
-  const meaning = meaningOfKey(entry.key);
-  if (meaning.type !== "unknown" && (meaning.key === "hooks" || meaning.key === "mcpServers")) return true;
+function isStructure(entry: FrontmatterEntry, vocabulary: KeyVocabulary): boolean {
+  if (isProse(entry.key, vocabulary)) return false;
+  const meaning = vocabulary.meaningOf(entry.key);
+  if (meaning.type !== "unknown" && vocabulary.structured.has(meaning.key)) return true;
   if (entry.head !== "") return entry.head.startsWith("{") || isOpenList([entry.head, ...entry.below]);
   return entry.below.some((line) => /^\s+(?:- )?["']?[\w.-]+["']?:(?:\s|$)/.test(line));
 }
@@ -151,7 +154,13 @@ function unquote(text: string): string {
   const quote = text[0];
   if (text.length < 2 || (quote !== '"' && quote !== "'")) return text;
   if (!text.includes(quote, 1)) return text.slice(1);
-  if (!text.endsWith(quote)) return text;
+  if (!text.endsWith(quote) || closesEarly(text, quote)) return text;
   const inner = text.slice(1, -1);
   return quote === '"' ? inner.replaceAll('\\"', '"') : inner.replaceAll("''", "'");
+}
+
+/** In `"a" or "b"` the first quote closes before the text ends, so the outer two are no pair. */
+function closesEarly(text: string, quote: string): boolean {
+  const next = text.indexOf(quote, 1);
+  return next < text.length - 1 && /[^\s\\]/.test(text[next - 1] ?? "") && /\s/.test(text[next + 1] ?? "");
 }

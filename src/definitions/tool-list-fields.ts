@@ -66,7 +66,8 @@ const toolWords: ReadonlyMap<string, "[]" | '"*"'> = new Map([
 ]);
 const grantWords: typeof toolWords = new Map([...toolWords, ["inherit", '"*"']]);
 
-function readToolList(field: FrontmatterField, to: ToolsReport): readonly string[] | undefined {
+/** The entries of a list of tools, whichever way it is written. */
+export function readToolList(field: FrontmatterField, to: ToolsReport): readonly string[] | undefined {
   const { value } = field;
   if (typeof value === "string") {
     return /^\[[^\]]*$/.test(value) ? to.unreadable("a bracket is never closed") : splitEntries(value);

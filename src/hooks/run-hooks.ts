@@ -9,6 +9,7 @@ import {
   hookInput,
   hookSubject,
 } from "./hook-input.ts";
+import type { HookHandler } from "./hook-rule.ts";
 import { matchSubject, type SubjectMatch } from "./match-subject.ts";
 import type { HttpHookLimits } from "./run-http-hook.ts";
 import { type HookFunction, type RunContext, runFunction, runHandler } from "./run-one-hook.ts";
@@ -72,6 +73,8 @@ export interface HookRunner extends AsyncDisposable {
     payload: HookPayloads[Event],
     options: FireOptions,
   ): Promise<HookOutcome<Event>>;
+  /** Takes in hooks that came with a skill; of these, `once` is heeded. */
+  add(rules: readonly SourcedHookRule[]): void;
 }
 
 /** The agent id that hooks of the main agent's own definition carry. */
@@ -81,6 +84,9 @@ export function createHookRunner(options: HookRunnerOptions): HookRunner {
   const end = new AbortController();
   const late = new Set<Promise<void>>();
   const match = rememberMatches();
+  const rules = [...options.rules];
+  // Hooks of skills that fire once, and whether they have.
+  const single = new Map<HookHandler, boolean>();
   const heard = new Set([
     ...options.rules.map(({ hook }) => hook.event),
     ...(options.functions ?? []).map(({ event }) => event),
@@ -97,7 +103,9 @@ export function createHookRunner(options: HookRunnerOptions): HookRunner {
     const subject = hookSubject(event, payload as never);
     const agentId = situation.agentId ?? mainAgentId;
     const question = { event, subject, agentId, ...(meetsCondition === undefined ? {} : { meetsCondition }) };
-    const { selected, problems } = selectHooks(options.rules, question, match);
+    const { selected: matching, problems } = selectHooks(rules, question, match);
+    const selected = matching.filter(({ handler }) => single.get(handler) !== true);
+    for (const { handler } of selected) if (single.has(handler)) single.set(handler, true);
     const functions = (options.functions ?? []).filter(
       (each) =>
         each.event === event && (subject === undefined || match(each.matcher, subject) !== "no-match"),
@@ -137,6 +145,13 @@ export function createHookRunner(options: HookRunnerOptions): HookRunner {
     hears: (event) => heard.has(event),
     // The outcome's shape follows from the event, which the general function below the surface cannot say.
     fire: fire as HookRunner["fire"],
+    add(added) {
+      for (const rule of added) {
+        rules.push(rule);
+        heard.add(rule.hook.event);
+        if (rule.hook.handler.once === true) single.set(rule.hook.handler, false);
+      }
+    },
     async [Symbol.asyncDispose]() {
       end.abort();
       await Promise.all(late);

@@ -32,8 +32,11 @@ export function selectChain(records: readonly JsonRecord[], { sidechain = false 
   const newest = tree.findLast(({ type }) => type !== "other");
   if (newest === undefined) return { lines: [], tree, leaf: undefined };
   const byUuid = new Map(tree.map((line) => [line.uuid, line]));
-  const lines = withRestOfAnswers(walkBack(newest, tree, byUuid), tree, byUuid);
-  return { lines, tree, leaf: lastDescendant(newest, tree) };
+  const preserved = readPreserved(tree, byUuid);
+  // Nothing may have been said since a compaction; then the newest lines are those that it kept.
+  const last = newest.uuid === preserved?.anchor ? byUuid.get(preserved.kept.at(-1) ?? "") : undefined;
+  const chain = walkBack(last ?? newest, tree, { byUuid, moved: movedParents(tree, preserved) });
+  return { lines: withRestOfAnswers(chain, tree, byUuid), tree, leaf: lastDescendant(newest, tree) };
 }
 
 export function isCompactBoundary(record: JsonRecord): boolean {
@@ -64,8 +67,11 @@ function readTree(records: readonly JsonRecord[], sidechain: boolean): readonly 
 type ByUuid = ReadonlyMap<string, ChainLine>;
 
 /** A parent that is not in the file was a broken line; the line before stands in for it, so that no history is lost. */
-function walkBack(newest: ChainLine, tree: readonly ChainLine[], byUuid: ByUuid): readonly ChainLine[] {
-  const moved = preservedParents(tree, byUuid);
+function walkBack(
+  newest: ChainLine,
+  tree: readonly ChainLine[],
+  { byUuid, moved }: { readonly byUuid: ByUuid; readonly moved: ReadonlyMap<string, string> },
+): readonly ChainLine[] {
   const seen = new Set<string>();
   const chain: ChainLine[] = [];
   for (let line: ChainLine | undefined = newest; line !== undefined && !seen.has(line.uuid); ) {
@@ -79,21 +85,35 @@ function walkBack(newest: ChainLine, tree: readonly ChainLine[], byUuid: ByUuid)
   return chain.reverse();
 }
 
+interface Preserved {
+  readonly boundary: ChainLine;
+  readonly anchor: string;
+  readonly kept: readonly string[];
+}
+
 /** A compaction may keep some older lines word for word; they then follow the line it calls their anchor. */
-function preservedParents(tree: readonly ChainLine[], byUuid: ByUuid): ReadonlyMap<string, string> {
-  const parents = new Map<string, string>();
+function readPreserved(tree: readonly ChainLine[], byUuid: ByUuid): Preserved | undefined {
   const boundary = tree.findLast(({ record }) => isCompactBoundary(record));
   const metadata = boundary?.record.compactMetadata;
   const preserved = isRecord(metadata) ? metadata.preservedMessages : undefined;
-  if (boundary === undefined || !isRecord(preserved) || !Array.isArray(preserved.uuids)) return parents;
+  if (boundary === undefined || !isRecord(preserved) || !Array.isArray(preserved.uuids)) return undefined;
   const anchor = preserved.anchorUuid;
   const kept = preserved.uuids.filter((uuid): uuid is string => typeof uuid === "string" && byUuid.has(uuid));
-  const last = kept.at(-1);
-  if (typeof anchor !== "string" || !byUuid.has(anchor) || last === undefined) return parents;
-  for (const line of tree.slice(boundary.position))
-    if (line.parentUuid === anchor) parents.set(line.uuid, last);
-  kept.forEach((uuid, index) => {
-    parents.set(uuid, kept[index - 1] ?? anchor);
+  if (typeof anchor !== "string" || !byUuid.has(anchor) || kept.length === 0) return undefined;
+  return { boundary, anchor, kept };
+}
+
+function movedParents(
+  tree: readonly ChainLine[],
+  preserved: Preserved | undefined,
+): ReadonlyMap<string, string> {
+  const parents = new Map<string, string>();
+  const last = preserved?.kept.at(-1);
+  if (preserved === undefined || last === undefined) return parents;
+  for (const line of tree.slice(preserved.boundary.position))
+    if (line.parentUuid === preserved.anchor) parents.set(line.uuid, last);
+  preserved.kept.forEach((uuid, index) => {
+    parents.set(uuid, preserved.kept[index - 1] ?? preserved.anchor);
   });
   return parents;
 }

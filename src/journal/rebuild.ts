@@ -4,9 +4,16 @@ import { readAssistantBlocks, readUserBlocks } from "./content-blocks.ts";
 import { type ChainLine, type ChainOptions, selectChain } from "./conversation-chain.ts";
 import { type SettledConversation, settleTurns, type Turn } from "./settle-turns.ts";
 
-export interface RebuiltConversation extends SettledConversation {
+export interface RebuiltConversation extends Omit<SettledConversation, "answers"> {
   /** The line that the next one hangs on; absent when the file holds no conversation. */
   readonly leaf?: string;
+  /** The lines that the conversation was made of, and the first line of each of its answers. */
+  readonly sources: ConversationSources;
+}
+
+export interface ConversationSources {
+  readonly lines: readonly string[];
+  readonly answers: readonly string[];
 }
 
 /** Makes the conversation again as the model is to see it, from the lines of a transcript. Total: any lines will do. */
@@ -22,8 +29,9 @@ export function rebuildConversation(
       if (block.type === "tool_result" && !results.has(block.tool_use_id))
         results.set(block.tool_use_id, block);
   }
-  const settled = settleTurns(arrangeTurns(lines), results);
-  return leaf === undefined ? settled : { ...settled, leaf };
+  const { answers, ...settled } = settleTurns(arrangeTurns(lines), results);
+  const sources = { lines: lines.filter(wasSent).map(({ uuid }) => uuid), answers };
+  return leaf === undefined ? { ...settled, sources } : { ...settled, sources, leaf };
 }
 
 /** Lines of one answer become one turn, even where results were written between them. */
@@ -44,6 +52,7 @@ function arrangeTurns(lines: readonly ChainLine[]): readonly Turn[] {
       turns.push({
         role: "assistant",
         blocks,
+        line: line.uuid,
         ...(line.messageId === undefined ? {} : { id: line.messageId }),
       });
   }
@@ -73,7 +82,7 @@ function joinPausedAnswers(turns: readonly Turn[]): readonly Turn[] {
     const last = done.at(-1);
     const isPaused = last?.role === "assistant" && !last.blocks.some(({ type }) => type === "tool_use");
     if (isPaused && turn.role === "assistant")
-      done[done.length - 1] = { ...turn, blocks: [...last.blocks, ...turn.blocks] };
+      done[done.length - 1] = { ...turn, line: last.line, blocks: [...last.blocks, ...turn.blocks] };
     else done.push(turn);
     return done;
   }, []);

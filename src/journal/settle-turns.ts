@@ -16,12 +16,20 @@ export type Turn =
       /** Set when the message is one plain text. */
       readonly text?: string;
     }
-  | { readonly role: "assistant"; readonly id?: string; readonly blocks: readonly AssistantBlock[] };
+  | {
+      readonly role: "assistant";
+      readonly id?: string;
+      readonly blocks: readonly AssistantBlock[];
+      /** The id of its first line. */
+      readonly line: string;
+    };
 
 export interface SettledConversation {
   readonly messages: readonly Message[];
   /** What was put in for calls of the last answer that have no result in the file. */
   readonly interrupted: readonly ToolResultBlock[];
+  /** The first line of each answer among the messages. */
+  readonly answers: readonly string[];
 }
 
 /**
@@ -35,6 +43,7 @@ export function settleTurns(
   const first = turns.findIndex(({ role, blocks }) => role === "user" && blocks.length > 0);
   const called = new Set<string>();
   const messages: Message[] = [];
+  const answers: string[] = [];
   let interrupted: readonly ToolResultBlock[] = [];
   for (const turn of first === -1 ? [] : turns.slice(first)) {
     if (turn.role === "user") {
@@ -43,6 +52,7 @@ export function settleTurns(
     }
     const content = cleanAnswer(turn.blocks, called);
     if (content.length === 0) continue;
+    if (messages.at(-1)?.role !== "assistant") answers.push(turn.line);
     addMessage(messages, { role: "assistant", content });
     const ids = toolCallsOf({ role: "assistant", content }).map(({ id }) => id);
     addMessage(messages, {
@@ -51,7 +61,7 @@ export function settleTurns(
     });
     interrupted = ids.filter((id) => !results.has(id)).map(interruptedResult);
   }
-  return { messages, interrupted };
+  return { messages, interrupted, answers };
 }
 
 /** The conversation with one more message of the user, joined to the last where that is the user's too. */

@@ -78,12 +78,7 @@ export function assistantLine(place: LinePlace, facts: TranscriptFacts, fields: 
       content: fields.content,
       stop_reason: fields.stopReason,
       stop_sequence: null,
-      usage: {
-        input_tokens: fields.usage.inputTokens,
-        cache_creation_input_tokens: fields.usage.cacheWriteTokens,
-        cache_read_input_tokens: fields.usage.cacheReadTokens,
-        output_tokens: fields.usage.outputTokens,
-      },
+      usage: wireUsage(fields.usage),
     },
     requestId: fields.requestId,
     costUSD: fields.cost,
@@ -114,21 +109,48 @@ export interface CompactBoundaryFields {
   readonly trigger: "auto" | "manual";
   /** Tokens in the window before. */
   readonly preTokens: number;
+  readonly postTokens?: number;
+  readonly durationMs?: number;
   /** The last line before the boundary, which is no longer its parent. */
   readonly logicalParentUuid: string | null;
+  /** Older lines that stay word for word; they follow the anchor, which is the summary. */
+  readonly preserved?: { readonly anchorUuid: string; readonly uuids: readonly string[] };
+  /** What the summary took. */
+  readonly summarizer?: {
+    readonly by: "model" | "rule";
+    readonly model: string;
+    readonly usage: Usage;
+    readonly cost?: number | undefined;
+  };
 }
 
 export function compactBoundaryLine(
   place: Omit<LinePlace, "parentUuid">,
   facts: TranscriptFacts,
-  { trigger, preTokens, logicalParentUuid }: CompactBoundaryFields,
+  fields: CompactBoundaryFields,
 ) {
+  const { trigger, preTokens, postTokens, durationMs, logicalParentUuid, preserved, summarizer } = fields;
   const { parentUuid, ...rest } = systemLine({ ...place, parentUuid: null }, facts, {
     subtype: "compact_boundary",
     content: "Conversation compacted",
     isMeta: false,
     level: "info",
-    compactMetadata: { trigger, preTokens },
+    compactMetadata: {
+      trigger,
+      preTokens,
+      postTokens,
+      durationMs: durationMs === undefined ? undefined : Math.round(durationMs),
+      preservedMessages: preserved,
+      summarizer:
+        summarizer === undefined
+          ? undefined
+          : {
+              by: summarizer.by,
+              model: summarizer.model,
+              usage: wireUsage(summarizer.usage),
+              costUSD: summarizer.cost,
+            },
+    },
   });
   return { parentUuid, logicalParentUuid, ...rest };
 }
@@ -148,6 +170,15 @@ export function tagLine(sessionId: string, tag: string) {
 /** The title of a conversation as old files have it. */
 export function summaryLine(summary: string, leafUuid: string) {
   return { type: "summary", summary, leafUuid };
+}
+
+function wireUsage(usage: Usage) {
+  return {
+    input_tokens: usage.inputTokens,
+    cache_creation_input_tokens: usage.cacheWriteTokens,
+    cache_read_input_tokens: usage.cacheReadTokens,
+    output_tokens: usage.outputTokens,
+  };
 }
 
 function treePart({ parentUuid }: LinePlace, { agentId }: TranscriptFacts) {

@@ -48,6 +48,24 @@ function start(options: { leaf?: string; facts?: TranscriptFacts } = {}) {
   return { lines, writer, fill };
 }
 
+const compacted = (
+  changes: Partial<Extract<RunEvent, { type: "context-compacted" }>> = {},
+): Extract<RunEvent, { type: "context-compacted" }> => ({
+  type: "context-compacted",
+  trigger: "auto",
+  preTokens: 9,
+  postTokens: 3,
+  by: "model",
+  summary: { role: "user", content: "So far" },
+  kept: 0,
+  keptAnswers: 0,
+  model: "m",
+  durationMs: 1,
+  usage: noUsage,
+  cost: 0.5,
+  ...changes,
+});
+
 const added = (
   content: UserMessage["content"],
   origin: Extract<RunEvent, { type: "user-added" }>["origin"] = "prompt",
@@ -138,13 +156,59 @@ describe("[TRN-1] events become lines", () => {
 
   it("a compaction begins a new chain with the summary", () => {
     const { lines, writer } = start({ leaf: "old" });
-    writer.compact({ trigger: "auto", preTokens: 9, summary: "So far" });
+    writer.record(compacted({ keptAnswers: 0 }));
     writer.record(added("Go on"));
     expect(lines).toMatchObject([
       { subtype: "compact_boundary", parentUuid: null, logicalParentUuid: "old" },
       { parentUuid: "u1", isCompactSummary: true },
       { parentUuid: "u2" },
     ]);
+  });
+
+  it("[CMP-2] a boundary says why, how much there was, what the summary took, and which lines stay", () => {
+    const { lines, writer } = start();
+    writer.record(added("Task"));
+    writer.record(answered([{ type: "text", text: "One" }], "m1"));
+    writer.record(added("More"));
+    writer.record(
+      answered(
+        [
+          { type: "text", text: "Two" },
+          { type: "text", text: "Three" },
+        ],
+        "m2",
+      ),
+    );
+    writer.record(added("Last"));
+    writer.record(compacted({ kept: 2, keptAnswers: 1 }));
+    const kept = ["u4", "u5", "u6"];
+    expect(lines[6]).toMatchObject({
+      type: "system",
+      subtype: "compact_boundary",
+      compactMetadata: {
+        trigger: "auto",
+        preTokens: 9,
+        postTokens: 3,
+        preservedMessages: { anchorUuid: "u8", uuids: kept },
+        summarizer: { by: "model", model: "m", usage: { input_tokens: 0 }, costUSD: 0.5 },
+      },
+    });
+    writer.record(answered([{ type: "text", text: "Four" }], "m3"));
+    writer.record(compacted({ kept: 3, keptAnswers: 2 }));
+    expect(lines[9]).toMatchObject({
+      compactMetadata: { preservedMessages: { anchorUuid: "u11", uuids: [...kept, "u9"] } },
+    });
+  });
+
+  it("[TRN-2] a boundary and its summary are written at once or not at all", () => {
+    const { lines, writer, fill } = start();
+    writer.record(added("Task"));
+    fill(true);
+    expect(() => writer.record(compacted())).toThrow("full");
+    expect(writer.leaf).toBe("u1");
+    fill(false);
+    writer.record(added("Go on"));
+    expect(lines).toHaveLength(2);
   });
 
   it("[LIM-4] the end of a run says what it took", () => {

@@ -1,6 +1,8 @@
-import type { TextBlock, ToolResultBlock, UserBlock, UserMessage } from "../conversation/message.ts";
+import type { TextBlock, ToolResultBlock, UserBlock } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import type { IdSource } from "./id-source.ts";
+import { createKeptLines } from "./kept-lines.ts";
+import type { ConversationSources } from "./rebuild.ts";
 import {
   assistantLine,
   compactBoundaryLine,
@@ -23,6 +25,8 @@ export interface TranscriptWriterOptions {
   readonly facts: () => TranscriptFacts;
   /** The line a resumed conversation goes on from. */
   readonly leaf?: string | undefined;
+  /** The lines of a resumed conversation, some of which a compaction may keep. */
+  readonly sources?: ConversationSources | undefined;
 }
 
 /** Keeps a conversation in a transcript. Each deed returns when its lines are written, or throws and has written none. */
@@ -31,19 +35,15 @@ export interface TranscriptWriter {
   readonly leaf: string | undefined;
   /** Writes what an event adds to the conversation; most events add nothing. */
   record(event: RunEvent): void;
-  /** Everything before is replaced by a summary from here on. */
-  compact(fields: {
-    readonly trigger: "auto" | "manual";
-    readonly preTokens: number;
-    readonly summary: string;
-  }): void;
   rename(title: string): void;
   tag(tag: string): void;
 }
 
 type Answer = Extract<RunEvent, { type: "assistant-answered" }>;
 type Addition = Extract<RunEvent, { type: "user-added" }>;
-type MakeLine = (place: LinePlace) => object;
+type Compaction = Extract<RunEvent, { type: "context-compacted" }>;
+/** `uuids` are those of all lines that are written together. */
+type MakeLine = (place: LinePlace, uuids: readonly string[]) => object;
 
 export function createTranscriptWriter({
   log,
@@ -54,26 +54,36 @@ export function createTranscriptWriter({
 }: TranscriptWriterOptions): TranscriptWriter {
   let leaf = start.leaf ?? null;
   let answerLines: ReadonlyMap<string, string> = new Map();
+  const lines = createKeptLines(start.sources);
 
   /** The chain moves on only when the lines are kept. */
   const write = (makers: readonly MakeLine[], parent: string | null = leaf): readonly string[] => {
     const timestamp = new Date(now()).toISOString();
     const uuids = makers.map(() => ids.uuid());
-    const lines = makers.map((make, index) =>
-      JSON.stringify(make({ uuid: uuids[index] ?? "", parentUuid: uuids[index - 1] ?? parent, timestamp })),
-    );
-    log.append(lines);
+    const texts = makers.map((make, index) => {
+      const place = { uuid: uuids[index] ?? "", parentUuid: uuids[index - 1] ?? parent, timestamp };
+      return JSON.stringify(make(place, uuids));
+    });
+    log.append(texts);
     leaf = uuids.at(-1) ?? leaf;
     return uuids;
   };
 
   const writeAnswer = (event: Answer) => {
     const uuids = write(answerMakers(event, facts()));
+    lines.addAnswer(uuids);
     answerLines = new Map(
       event.message.content.flatMap((block, index) =>
         block.type === "tool_use" ? [[block.id, uuids[index] ?? ""] as const] : [],
       ),
     );
+  };
+
+  /** Both lines at once, so that no crash leaves a boundary without its summary. */
+  const writeCompaction = (event: Compaction) => {
+    const kept = lines.newest(event.keptAnswers);
+    const [, summary] = write(compactionMakers(event, { facts: facts(), kept, before: leaf }), null);
+    lines.replace(summary ?? "", event.keptAnswers);
   };
 
   return {
@@ -82,20 +92,9 @@ export function createTranscriptWriter({
     },
     record: (event) => {
       if (event.type === "assistant-answered") writeAnswer(event);
-      if (event.type === "user-added") write(additionMakers(event, facts(), answerLines));
+      if (event.type === "user-added") lines.add(write(additionMakers(event, facts(), answerLines)));
+      if (event.type === "context-compacted") writeCompaction(event);
       if (event.type === "run-ended") write([endingMaker(event.ending, facts())]);
-    },
-    compact: ({ trigger, preTokens, summary }) => {
-      const current = facts();
-      const logicalParentUuid = leaf;
-      const message: UserMessage = { role: "user", content: summary };
-      write(
-        [
-          (place) => compactBoundaryLine(place, current, { trigger, preTokens, logicalParentUuid }),
-          (place) => userLine(place, current, { message, isCompactSummary: true }),
-        ],
-        null,
-      );
     },
     rename: (title) => void log.append([JSON.stringify(customTitleLine(facts().sessionId, title))]),
     tag: (tag) => void log.append([JSON.stringify(tagLine(facts().sessionId, tag))]),
@@ -110,6 +109,30 @@ function answerMakers(event: Answer, facts: TranscriptFacts): readonly MakeLine[
     const stopReason = index === parts.length - 1 ? answer.stopReason : null;
     return (place) => assistantLine(place, facts, { ...answer, content, stopReason });
   });
+}
+
+function compactionMakers(
+  event: Compaction,
+  {
+    facts,
+    kept,
+    before,
+  }: { readonly facts: TranscriptFacts; readonly kept: readonly string[]; readonly before: string | null },
+): readonly MakeLine[] {
+  const { trigger, preTokens, postTokens, durationMs, by, model, usage, cost } = event;
+  return [
+    (place, [, summary = ""]) =>
+      compactBoundaryLine(place, facts, {
+        trigger,
+        preTokens,
+        postTokens,
+        durationMs,
+        logicalParentUuid: before,
+        ...(kept.length === 0 ? {} : { preserved: { anchorUuid: summary, uuids: kept } }),
+        summarizer: { by, model, usage, cost },
+      }),
+    (place) => userLine(place, facts, { message: event.summary, isCompactSummary: true }),
+  ];
 }
 
 /** Each result stands in a line of its own beside what programs keep of it; everything else follows in one line. */

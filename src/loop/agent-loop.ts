@@ -1,5 +1,4 @@
 import {
-  type AssistantMessage,
   type Message,
   type TextBlock,
   textOf,
@@ -9,10 +8,12 @@ import {
 } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { costOf } from "../conversation/usage.ts";
-import { isFault } from "../foundation/fault.ts";
 import type { ModelRequest } from "../model/model.ts";
 import { specificationsOf } from "../tools/tool-specification.ts";
-import { callTools } from "./call-tools.ts";
+import { createRounds } from "./call-round.ts";
+import { type Compactor, createCompactor } from "./compactor.ts";
+import { describeUnfinished } from "./hand-in.ts";
+import { endingOfCause, type LimitReached } from "./limit-reached.ts";
 import type { LoopInput, LoopPorts } from "./loop-ports.ts";
 import { type ModelAnswer, takeModelTurn } from "./model-turn.ts";
 import { createTally, type Tally } from "./tally.ts";
@@ -28,15 +29,18 @@ export async function* runAgentLoop(
 ): AsyncGenerator<RunEvent, void> {
   const tally = createTally(ports.now);
   const messages: Message[] = [...input.history];
+  const request = (): ModelRequest => requestOf({ input, ports, messages });
+  const compactor = createCompactor({ ports, messages, request, tally, signal });
   let ending: Ending;
   try {
-    ending = yield* converse({ input, ports, signal, tally, messages });
+    ending = yield* converse({ input, ports, signal, tally, messages, compactor });
   } catch (error) {
-    ending = endingOf(error, signal);
+    ending = endingOfCause(signal.aborted ? signal.reason : error, signal.aborted);
   }
+  const own = messages.slice(Math.min(input.history.length, messages.length));
   yield {
     type: "run-ended",
-    ending: { ...ending, text: ending.text ?? lastText(messages), ...tally.result() },
+    ending: { ...ending, text: textOfEnd(ending, tally, own), ...tally.result() },
   };
 }
 
@@ -48,32 +52,34 @@ interface Conversation {
   readonly signal: AbortSignal;
   readonly tally: Tally;
   readonly messages: Message[];
+  readonly compactor: Compactor;
 }
 
 async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, Ending> {
   const { input, ports, signal, tally } = conversation;
+  const runRound = createRounds({ ports, tally, signal });
   let asked = false;
   if (input.prompt !== undefined) yield* add(conversation, withReminder(input.prompt, input), "prompt");
   while (true) {
     yield* takeMail(conversation);
     if (tally.turns() >= input.maxTurns) return yield* endAtTurnLimit(conversation);
-    if (input.maxCost !== undefined && (tally.cost() ?? 0) >= input.maxCost)
-      return endAtBudget(input.maxCost);
     const answer = yield* takeTurn(conversation, requestOf(conversation));
     const calls = toolCallsOf(answer.message);
     if (calls.length > 0) {
-      const runnable = answer.stopReason === "max_tokens" ? calls.slice(0, -1) : calls;
-      const results = yield* callTools(runnable, ports, signal);
-      tally.addCalls(calls.length, results.denials);
-      const content = [...results.blocks, ...calls.slice(runnable.length).map(cutOff)];
-      const message = withReminder({ role: "user", content }, input);
-      yield* add(conversation, message, "tool-results", results.data);
+      const round = yield* runRound(calls, { isCut: cutReasons.has(answer.stopReason) });
+      const message = withReminder({ role: "user", content: round.content }, input);
+      yield* add(conversation, message, "tool-results", round.data);
       signal.throwIfAborted();
       if (ports.isStopped?.() === true) return { status: "stopped", reason: "stopped_by_person" };
       if (ports.isFinished?.() === true) return { status: "completed", reason: "output_given" };
+      if (round.limit !== undefined) return yield* handIn(conversation, round.limit);
       continue;
     }
     if (answer.stopReason === "pause_turn") continue;
+    if (answer.stopReason === "model_context_window_exceeded" && (yield* conversation.compactor.rescue())) {
+      yield* add(conversation, goOnRequest, "system");
+      continue;
+    }
     const mail = ports.takeMessages();
     if (mail.length > 0) {
       for (const message of mail) yield* add(conversation, message, "message");
@@ -84,7 +90,7 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
       yield* add(conversation, silenceQuestion, "system");
       continue;
     }
-    const ending = endOf(answer);
+    const ending = endOf(answer, ports.limits?.shortened());
     if (ending.status !== "completed") return ending;
     const more = await ports.beforeEnd?.(textOf(answer.message), { signal });
     if (more === undefined) return ending;
@@ -92,6 +98,19 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
     signal.throwIfAborted();
   }
 }
+
+/** The answer was cut, and its last call may be cut with it. */
+const cutReasons: ReadonlySet<string> = new Set(["max_tokens", "model_context_window_exceeded"]);
+
+const goOnRequest: UserMessage = {
+  role: "user",
+  content: [
+    {
+      type: "text",
+      text: "Your answer broke off because the context window was full. The conversation has been shortened; go on where you broke off.",
+    },
+  ],
+};
 
 /** Asked once of an agent that ends without a word, so that an empty success cannot happen. */
 const silenceQuestion: UserMessage = {
@@ -108,7 +127,12 @@ function isSilent(answer: ModelAnswer): boolean {
   return answer.stopReason === "end_turn" && textOf(answer.message).trim() === "";
 }
 
-function requestOf({ input, ports, messages }: Conversation): ModelRequest {
+/** The next turn as it would be sent. */
+export function requestOf({
+  input,
+  ports,
+  messages,
+}: Pick<Conversation, "input" | "ports" | "messages">): ModelRequest {
   return {
     system: input.system,
     tools: specificationsOf(ports.tools),
@@ -123,26 +147,24 @@ async function* takeTurn(
   conversation: Conversation,
   request: ModelRequest,
 ): AsyncGenerator<RunEvent, ModelAnswer> {
-  const { ports, signal, tally, messages } = conversation;
+  const { ports, signal, tally, messages, compactor } = conversation;
   signal.throwIfAborted();
+  yield* compactor.makeRoom();
   yield { type: "turn-started", turn: tally.turns() + 1 };
-  const start = ports.now();
-  const answer = yield* takeModelTurn(ports.model, request, signal);
+  let start = ports.now();
+  const answer = yield* compactor.askTwice(() => {
+    start = ports.now();
+    return takeModelTurn(ports.model, request, signal);
+  });
   const { price } = ports.model.facts;
   const cost = price === undefined ? undefined : costOf(answer.usage, price);
   tally.addTurn(answer.usage, ports.now() - start, cost);
+  tally.addText(textOf(answer.message));
   messages.push(answer.message);
+  compactor.answered(answer.message, answer.usage, answer.stopReason);
   const { type: _type, ...rest } = answer;
   yield { type: "assistant-answered", ...rest, ...(cost === undefined ? {} : { cost }) };
   return answer;
-}
-
-function endAtBudget(maxCost: number): Ending {
-  return {
-    status: "partial",
-    reason: "max_budget",
-    error: `The budget of ${maxCost} US dollars is used up.`,
-  };
 }
 
 /** At the limit the agent either stops, or gets one last turn without tools to hand in what it has. */
@@ -150,32 +172,42 @@ async function* endAtTurnLimit(conversation: Conversation): AsyncGenerator<RunEv
   const { input } = conversation;
   const error = `The limit of ${input.maxTurns} turns was reached.`;
   if (input.lastTurn !== true) return { status: "partial", reason: "max_turns", error };
-  yield* add(conversation, lastTurnRequest, "system");
-  const answer = yield* takeTurn(conversation, { ...requestOf(conversation), toolChoice: "none" });
-  return { status: "partial", reason: "max_turns", error, text: textOf(answer.message) };
+  return yield* handIn(conversation, { reason: "max_turns", error });
 }
 
-const lastTurnRequest: UserMessage = {
-  role: "user",
-  content: [
-    {
-      type: "text",
-      text: "The turn limit is reached. Do not call tools. Hand in what you have: results, what is unfinished, and what you would do next.",
-    },
-  ],
-};
+/** One last turn without tools; where it fails, what there is already counts. */
+async function* handIn(
+  conversation: Conversation,
+  { reason, error }: LimitReached,
+): AsyncGenerator<RunEvent, Ending> {
+  yield* add(conversation, lastTurnRequest(error), "system");
+  try {
+    const answer = yield* takeTurn(conversation, { ...requestOf(conversation), toolChoice: "none" });
+    const text = textOf(answer.message);
+    return { status: "partial", reason, error, ...(text.trim() === "" ? {} : { text }) };
+  } catch (failure) {
+    if (conversation.signal.aborted) throw failure;
+    return { status: "partial", reason, error };
+  }
+}
+
+function lastTurnRequest(error: string): UserMessage {
+  const text = `${error} Do not call tools. Hand in what you have: results, what is unfinished, and what you would do next.`;
+  return { role: "user", content: [{ type: "text", text }] };
+}
 
 async function* takeMail(conversation: Conversation): AsyncGenerator<RunEvent, void> {
   for (const message of conversation.ports.takeMessages()) yield* add(conversation, message, "message");
 }
 
 async function* add(
-  { messages }: Conversation,
+  { messages, compactor }: Conversation,
   message: UserMessage,
   origin: Extract<RunEvent, { type: "user-added" }>["origin"],
   results?: Readonly<Record<string, unknown>>,
 ): AsyncGenerator<RunEvent, void> {
   messages.push(message);
+  compactor.added(message, origin === "prompt");
   yield { type: "user-added", message, origin, ...(results === undefined ? {} : { results }) };
 }
 
@@ -188,14 +220,7 @@ function withReminder(message: UserMessage, { reminder }: LoopInput): UserMessag
   return { role: "user", content: [...blocks, note] };
 }
 
-/** The answer was cut by the output limit in the middle of this call, so its input cannot be trusted. */
-function cutOff(call: { readonly id: string }): UserBlock {
-  const content =
-    "This call was cut off by the output limit and was not run. Try again with a shorter input.";
-  return { type: "tool_result", tool_use_id: call.id, content, is_error: true };
-}
-
-function endOf(answer: ModelAnswer): Ending {
+function endOf(answer: ModelAnswer, shortened: LimitReached | undefined): Ending {
   const text = textOf(answer.message);
   switch (answer.stopReason) {
     case "refusal":
@@ -203,9 +228,8 @@ function endOf(answer: ModelAnswer): Ending {
     case "max_tokens":
       return {
         status: "partial",
-        reason: "max_tokens",
         text,
-        error: "The answer was cut at the output limit.",
+        ...(shortened ?? { reason: "max_tokens", error: "The answer was cut at the output limit." }),
       };
     case "model_context_window_exceeded":
       return {
@@ -219,17 +243,8 @@ function endOf(answer: ModelAnswer): Ending {
   }
 }
 
-function endingOf(error: unknown, signal: AbortSignal): Ending {
-  if (signal.aborted) return { status: "stopped", reason: reasonOf(signal) };
-  const message = error instanceof Error ? error.message : String(error);
-  return { status: "failed", reason: isFault(error) ? error.code : "error", error: message };
-}
-
-function reasonOf(signal: AbortSignal): string {
-  return isFault(signal.reason) ? signal.reason.code : "aborted";
-}
-
-function lastText(messages: readonly Message[]): string {
-  const last = messages.findLast((message): message is AssistantMessage => message.role === "assistant");
-  return last === undefined ? "" : textOf(last);
+/** What the agent said last in this run; at a limit also what it left without a word. */
+function textOfEnd({ text, status }: Ending, tally: Tally, messages: readonly Message[]): string {
+  const said = text ?? tally.lastText();
+  return said.trim() === "" && status === "partial" ? describeUnfinished(messages) : said;
 }

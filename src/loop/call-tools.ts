@@ -128,21 +128,31 @@ async function tellAfterwards(
 async function runTool({ call, tool, input }: AdmittedCall, work: Work): Promise<ToolOutcome> {
   const { ports, signal, queue } = work;
   const progress = (text: string): void => queue.push({ type: "call-progressed", callId: call.id, text });
+  using limited = ports.limits?.limitCall?.({ call, tool, input }, signal);
+  const own = limited?.signal ?? signal;
+  const brokenOff = (): ToolOutcome =>
+    own.aborted && !signal.aborted ? failed(own.reason) : interrupted();
   try {
-    const running = tool.call(input, ports.toolContext(call.id, { signal, progress }));
-    return await settleWithin(running, signal);
+    const running = tool.call(input, ports.toolContext(call.id, { signal: own, progress }));
+    const outcome = await settleWithin(running, own, brokenOff);
+    // A tool that broke off because its time was up may not say so itself; one that was done in time keeps its result.
+    return outcome.isError === true && own.aborted ? brokenOff() : outcome;
   } catch (error) {
-    return signal.aborted ? interrupted() : failed(error);
+    return own.aborted ? brokenOff() : failed(error);
   }
 }
 
 /** Waits for the tool; once the run is stopped, only a little longer. */
-async function settleWithin(running: Promise<ToolOutcome>, signal: AbortSignal): Promise<ToolOutcome> {
+async function settleWithin(
+  running: Promise<ToolOutcome>,
+  signal: AbortSignal,
+  brokenOff: () => ToolOutcome,
+): Promise<ToolOutcome> {
   let timer: NodeJS.Timeout | undefined;
   let leaveSoon: (() => void) | undefined;
   const abandoned = new Promise<ToolOutcome>((resolve) => {
     leaveSoon = () => {
-      timer = setTimeout(() => resolve(interrupted()), graceMs);
+      timer = setTimeout(() => resolve(brokenOff()), graceMs);
     };
     if (signal.aborted) leaveSoon();
     else signal.addEventListener("abort", leaveSoon, { once: true });

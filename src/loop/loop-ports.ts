@@ -1,17 +1,45 @@
 import type { Message, ToolUseBlock, UserMessage } from "../conversation/message.ts";
 import type { Model, ServerTool } from "../model/model.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
+import type { LimitReached } from "./limit-reached.ts";
 
 export type Admission =
   | { readonly type: "allowed"; readonly input: unknown }
-  /** `stops`: the person also wants the run to end after this turn. */
-  | { readonly type: "denied"; readonly because: string; readonly stops?: boolean };
+  /** `stops`: the person also wants the run to end after this turn. `asked`: somebody was asked and said no. */
+  | {
+      readonly type: "denied";
+      readonly because: string;
+      readonly stops?: boolean;
+      readonly asked?: boolean;
+    };
 
 export interface CallRequest {
   readonly call: ToolUseBlock;
   readonly tool: Tool;
   /** Checked by the tool's own schema. */
   readonly input: unknown;
+}
+
+/** What whoever hears of a compaction beforehand says about it. */
+export type CompactionPermit =
+  | { readonly type: "granted"; readonly instructions?: string }
+  | { readonly type: "blocked"; readonly because: string };
+
+/** How a conversation that becomes too long is replaced by a summary. */
+export interface CompactionPort {
+  /** Tokens at which that happens by itself; absent: only when it is asked for. */
+  readonly thresholdTokens?: number;
+  readonly before?: (
+    facts: { readonly trigger: "auto" | "manual"; readonly instructions: string | undefined },
+    options: { readonly signal: AbortSignal },
+  ) => Promise<CompactionPermit>;
+  /** Hears the summary; a message given back is added behind the conversation. */
+  readonly after?: (
+    facts: { readonly trigger: "auto" | "manual"; readonly summary: string },
+    options: { readonly signal: AbortSignal },
+  ) => Promise<UserMessage | undefined>;
+  /** What goes on meanwhile and must not be forgotten, each as one text. */
+  readonly restate?: () => readonly string[];
 }
 
 /** What the loop needs of the world around it; it knows no plans, tasks, journals or files. */
@@ -42,10 +70,27 @@ export interface LoopPorts {
   readonly isFinished?: () => boolean;
   /** Whether somebody has said since the last question that the run must end after this turn. */
   readonly isStopped?: () => boolean;
+  /** Absent: the conversation is never compacted. */
+  readonly compaction?: CompactionPort;
+  /** What the run must heed besides its turns; absent limits nothing. */
+  readonly limits?: LoopLimits;
   /** How many calls that may run together do so, for tools that do not say it themselves; 10 when absent. */
   readonly atOnce?: number;
   /** Milliseconds that only ever grow. */
   readonly now: () => number;
+}
+
+/** Limits that others share or that need a clock. */
+export interface LoopLimits {
+  /** How many of so many tool calls may still be made, and the limit where it is not all of them. */
+  readonly takeCalls: (count: number) => { readonly granted: number; readonly limit?: LimitReached };
+  /** The limit that made the last answer shorter than it was asked for. */
+  readonly shortened: () => LimitReached | undefined;
+  /** A signal for one call that is also aborted, with the reason for the agent, when the call takes too long. */
+  readonly limitCall?: (
+    request: CallRequest,
+    signal: AbortSignal,
+  ) => { readonly signal: AbortSignal } & Disposable;
 }
 
 export interface LoopInput {
@@ -54,8 +99,6 @@ export interface LoopInput {
   readonly history: readonly Message[];
   readonly prompt?: UserMessage;
   readonly maxTurns: number;
-  /** US dollars this run may cost; checked before each turn. */
-  readonly maxCost?: number;
   /** At the turn limit, one last turn without tools to hand in what there is. */
   readonly lastTurn?: boolean;
   /** An agent that ends without a text is asked once for its result. */

@@ -4,9 +4,12 @@ import { addUsage, noUsage, type Usage } from "../conversation/usage.ts";
 /** Sums of one run while it goes on. */
 export interface Tally {
   turns(): number;
-  /** So far, in US dollars; undefined when a price is not known. */
-  cost(): number | undefined;
+  /** The last words of the run, whatever it did after them. */
+  lastText(): string;
+  addText(text: string): void;
   addTurn(usage: Usage, modelMs: number, cost: number | undefined): void;
+  /** A model call that is no turn of the agent. */
+  addAside(usage: Usage, modelMs: number, cost: number | undefined): void;
   addCalls(count: number, denials: readonly PermissionDenial[]): void;
   result(): { readonly totals: RunTotals; readonly denials: readonly PermissionDenial[] };
 }
@@ -15,20 +18,28 @@ export function createTally(now: () => number): Tally {
   const start = now();
   const denials: PermissionDenial[] = [];
   let usage = noUsage;
+  let lastText = "";
   let turns = 0;
   let toolUses = 0;
   let modelMs = 0;
   let cost: number | undefined = 0;
+  const addAside: Tally["addAside"] = (callUsage, callMs, callCost) => {
+    usage = addUsage(usage, callUsage);
+    modelMs += callMs;
+    // One call of unknown price makes the sum unknown; a partial sum would be believed.
+    cost = cost === undefined || callCost === undefined ? undefined : cost + callCost;
+  };
   return {
     turns: () => turns,
-    cost: () => cost,
+    lastText: () => lastText,
+    addText(text) {
+      if (text.trim() !== "") lastText = text;
+    },
     addTurn(turnUsage, turnMs, turnCost) {
       turns += 1;
-      usage = addUsage(usage, turnUsage);
-      modelMs += turnMs;
-      // One call of unknown price makes the sum unknown; a partial sum would be believed.
-      cost = cost === undefined || turnCost === undefined ? undefined : cost + turnCost;
+      addAside(turnUsage, turnMs, turnCost);
     },
+    addAside,
     addCalls(count, denied) {
       toolUses += count;
       denials.push(...denied);

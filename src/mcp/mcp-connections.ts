@@ -1,6 +1,34 @@
 import type { Tool } from "../tools/tool.ts";
 import type { McpServer } from "./mcp-server.ts";
 
+/** A server object of a program: what the official server packages call `connect`. */
+export interface ProgramServer {
+  connect(transport: unknown): Promise<void>;
+  close?(): Promise<void>;
+}
+
+/** What a server wants to know of the person in the middle of a call. */
+export interface McpQuestion {
+  readonly server: string;
+  readonly message: string;
+  /** The form it wants filled in, as a JSON Schema. */
+  readonly schema?: Readonly<Record<string, unknown>>;
+}
+
+export interface McpAnswer {
+  readonly action: "accept" | "decline" | "cancel";
+  readonly content?: Readonly<Record<string, string | number | boolean | string[]>>;
+}
+
+/** How often a server that ends is started again. */
+export interface RestartLimits {
+  /** Starts within the window, after which it is left alone. */
+  readonly most: number;
+  readonly windowMs: number;
+  /** The wait before the second start within the window; each further one is twice as long. */
+  readonly pauseMs: number;
+}
+
 /** How a server is doing, for people and for `/mcp`-like views. */
 export type McpStatus =
   | {
@@ -23,10 +51,12 @@ export interface McpServerState {
  * calls it had, and is started again by the next one.
  */
 export interface McpConnections extends AsyncDisposable {
-  /** Resolves when each server has answered or failed; never rejects. */
+  /** Resolves when each server has answered or failed; never rejects. A new one once a server says its tools changed. */
   readonly ready: Promise<void>;
   /** The tools of all servers that answered, in the order of the servers; stable until `ready` has passed again. */
   tools(): readonly Tool[];
+  /** Tools to list and read resources of the named servers, or of all; none where no such server has resources. */
+  resourceTools(servers?: ReadonlySet<string>): readonly Tool[];
   states(): readonly McpServerState[];
   /** Calls a tool by the pair, for hooks and for programs. */
   call(
@@ -49,4 +79,13 @@ export interface McpConnectionOptions {
   readonly maxResultCharacters: number;
   /** Tells the person what went wrong beside the work. */
   readonly notice?: (text: string) => void;
+  /** Server objects of the program, by server name, for transports of type `sdk`. */
+  readonly programServers?: ReadonlyMap<string, ProgramServer>;
+  /** Puts a server's question to the person; absent means that servers are told nobody can be asked. */
+  readonly ask?: (question: McpQuestion, options: { readonly signal: AbortSignal }) => Promise<McpAnswer>;
+  /** Hears that `tools()` gives something else than before. */
+  readonly onToolsChanged?: () => void;
+  readonly restarts?: RestartLimits;
+  /** How long a server may take to end after its input was closed, and again after SIGTERM. */
+  readonly graceMs?: number;
 }

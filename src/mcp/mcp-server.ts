@@ -13,7 +13,9 @@ export type McpTransport =
       readonly headers: Readonly<Record<string, string>>;
       /** A command that prints more headers as JSON. */
       readonly headersHelper?: string;
-    };
+    }
+  /** A server that a program holds in its own memory and hands over by name beside this. */
+  | { readonly type: "sdk" };
 
 /** Where a server is configured, highest rank first; `agent` is one that stands in a definition. */
 export type McpScope = "managed" | "flag" | "agent" | "local" | "project" | "user" | "plugin" | "program";

@@ -1,10 +1,6 @@
-/** Time as those who wait need it. */
-export interface WaitClock {
-  /** Milliseconds. */
-  now(): number;
-  /** Rejects with the signal's reason when it is aborted. */
-  sleep(milliseconds: number, signal: AbortSignal): Promise<void>;
-}
+import type { WaitClock } from "../foundation/wait-clock.ts";
+
+export type { WaitClock } from "../foundation/wait-clock.ts";
 
 /** The pause that all callers of one model of one provider share. */
 export interface CoolDown {

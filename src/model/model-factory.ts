@@ -20,7 +20,8 @@ export interface ModelFactoryOptions {
   readonly gates?: RequestGates;
   readonly clock: WaitClock;
   readonly random: () => number;
-  readonly timeouts?: StallLimits;
+  /** How long a provider may be silent; absent parts are as usual. */
+  readonly timeouts?: Partial<StallLimits>;
 }
 
 export interface ModelFactory {
@@ -50,7 +51,7 @@ export function createModelFactory(options: ModelFactoryOptions): ModelFactory {
       case "ai-sdk": {
         const { createAiSdkModel } = await import("./ai-sdk-model.ts");
         const { provider = "", id: modelId } = reference;
-        return patient(await createAiSdkModel({ provider, modelId, environment }), options);
+        return patient(await createAiSdkModel({ provider, modelId, environment, ...timeoutsOf(options) }), options);
       }
       case "none":
         throw new ModelFault("unauthorized", choice.why, { advice: choice.advice });
@@ -73,6 +74,10 @@ export function createModelFactory(options: ModelFactoryOptions): ModelFactory {
   };
 }
 
+function timeoutsOf({ timeouts }: ModelFactoryOptions): Pick<ModelFactoryOptions, "timeouts"> {
+  return timeouts === undefined ? {} : { timeouts };
+}
+
 async function createAnthropic(
   { id }: ChosenModel,
   { options, fetch }: { readonly options: ModelFactoryOptions; readonly fetch: typeof globalThis.fetch },
@@ -86,7 +91,7 @@ async function createAnthropic(
     ...(wireId === undefined ? {} : { wireId }),
     ...accessOf(options),
     fetch,
-    timeouts: options.timeouts ?? usualTimeouts,
+    timeouts: { ...usualTimeouts, ...options.timeouts },
   });
 }
 

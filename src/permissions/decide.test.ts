@@ -225,6 +225,49 @@ describe("[TLS-3, TLS-8, TLS-9] the tools of an agent", () => {
     expect((await judge(write("/p/a.ts"), { ...policy, mode: "acceptEdits" })).type).toBe("deny");
   });
 
+  describe("of a child with a memory of its own", () => {
+    const write = (name: string) => ({
+      tool: "Write",
+      effect: "edit",
+      input: { file_path: `/p/.claude/agent-memory/${name}` },
+    });
+    type Scope = NonNullable<PermissionPolicy["toolScopes"]>[number]["tools"][number];
+    const below = (...above: Scope[]) => ({
+      toolScopes: [
+        { anchor: "/p", tools: above, memoryDirectory: "/p/.claude/agent-memory/lead" },
+        {
+          anchor: "/p",
+          tools: [{ name: "Write", confinedTo: "memory" as const }],
+          memoryDirectory: "/p/.claude/agent-memory/x",
+        },
+      ],
+    });
+
+    test.each<[string, Scope[]]>([
+      ["whose parent lacks the tool", []],
+      ["whose parent has it for its own memory", [{ name: "Write", confinedTo: "memory" }]],
+      ["whose parent has it for some files", [{ name: "Write", allowOnly: ["docs/**"] }]],
+    ])("%s: it works there and not in the parent's memory", async (_, above) => {
+      expect((await judge(write("x/MEMORY.md"), below(...above))).type).toBe("allow");
+      expect((await judge(write("lead/MEMORY.md"), below(...above))).type).toBe("deny");
+    });
+
+    test("what the parent's definition excludes stays excluded", async () => {
+      const policy = below({ name: "Edit", deny: [".claude/**"] });
+      expect((await judge(write("x/MEMORY.md"), policy)).type).toBe("deny");
+    });
+
+    test("rules to deny and to ask, and the guard of what other programs obey, hold there too", async () => {
+      const file = "Write(.claude/agent-memory/x/MEMORY.md)";
+      expect((await judge(write("x/MEMORY.md"), { ...below(), deny: rules("deny", file) })).type).toBe(
+        "deny",
+      );
+      expect((await judge(write("x/MEMORY.md"), { ...below(), ask: rules("ask", file) })).type).toBe("ask");
+      for (const name of ["x/.envrc", "x/.git/config", "x/.claude/settings.json", "x/.vscode/tasks.json"])
+        expect((await judge(write(name), below())).type, name).toBe("ask");
+    });
+  });
+
   test("in the background there are no MCP tools and no questions", async () => {
     const policy = { background: true, allow: rules("allow", "mcp__x", "AskUserQuestion", "Bash(npm test)") };
     expect((await judge(calls.server, policy)).type).toBe("deny");

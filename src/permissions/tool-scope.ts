@@ -4,11 +4,18 @@ import { grantsUnit } from "./match-command.ts";
 import { matchesCall, type RuleUse } from "./match-rule.ts";
 import { parseRule } from "./parse-rule.ts";
 import type { PermissionPolicy, PolicyRule, ToolScope, ToolScopes } from "./permission-policy.ts";
+import { protectionOf } from "./protected-paths.ts";
 
 /** Why a call is outside what the definitions of an agent and those above it give, or undefined. */
 export function refuseByScopes(request: PermissionRequest, policy: PermissionPolicy): string | undefined {
+  const own = policy.toolScopes?.at(-1);
+  const isOwnMemory = own?.memoryDirectory !== undefined && staysIn(request, own.memoryDirectory);
   for (const scopes of policy.toolScopes ?? []) {
-    const refusal = refuseByScope(request, scopes, policy);
+    // An agent's memory is its own: those above need not have the tools for it, but what they exclude stays excluded.
+    const refusal =
+      isOwnMemory && scopes !== own
+        ? refuseExcluded(request, scopes, policy)
+        : refuseByScope(request, scopes, policy);
     if (refusal !== undefined) return refusal;
   }
   return undefined;
@@ -17,7 +24,19 @@ export function refuseByScopes(request: PermissionRequest, policy: PermissionPol
 /** Whether a call stays in the agent's own memory directory, where it needs no rule. */
 export function isInMemory(request: PermissionRequest, policy: PermissionPolicy): boolean {
   const directory = policy.toolScopes?.at(-1)?.memoryDirectory;
-  return directory !== undefined && staysIn(request, directory);
+  if (directory === undefined || !staysIn(request, directory)) return false;
+  // Notes are no `.envrc` and no `.git`: what other programs obey is asked for here as elsewhere.
+  return (
+    request.effect === "read" ||
+    factsOf(request).paths.every(({ forms }) =>
+      forms.every((form) => !isSteering(form.slice(directory.length), policy)),
+    )
+  );
+}
+
+function isSteering(path: string, { platform }: PermissionPolicy): boolean {
+  const places = { workingDirectories: [], ...(platform === undefined ? {} : { platform }) };
+  return protectionOf(path, places) !== undefined;
 }
 
 function staysIn(request: PermissionRequest, directory: string): boolean {
@@ -42,13 +61,23 @@ function refuseByScope(
       ? "it works only inside the agent's memory directory, and there is none"
       : `it works only inside the agent's memory directory ${scopes.memoryDirectory}`;
   }
-  // What a definition excludes of one reading or editing tool, it excludes of all of them.
-  const excluding = scopes.tools.flatMap(({ name, deny = [] }) => deny.map((text) => `${name}(${text})`));
-  if (excluding.some((text) => excludes(text, request, { anchor: scopes.anchor, policy })))
-    return "the agent's definition excludes such calls";
+  const excluded = refuseExcluded(request, scopes, policy);
+  if (excluded !== undefined) return excluded;
   if (scope.allowOnly === undefined || (scope.alsoIn === "memory" && isMemory)) return undefined;
   const isCovered = coversAll(scope, request, { anchor: scopes.anchor, policy });
   return isCovered ? undefined : `the agent may only make calls that match ${scope.allowOnly.join(", ")}`;
+}
+
+/** What a definition excludes of one reading or editing tool, it excludes of all of them. */
+function refuseExcluded(
+  request: PermissionRequest,
+  { anchor, tools }: ToolScopes,
+  policy: PermissionPolicy,
+): string | undefined {
+  const excluding = tools.flatMap(({ name, deny = [] }) => deny.map((text) => `${name}(${text})`));
+  return excluding.some((text) => excludes(text, request, { anchor, policy }))
+    ? "the agent's definition excludes such calls"
+    : undefined;
 }
 
 interface ScopeContext {

@@ -269,3 +269,38 @@ describe("[SPN-7] isolation is given or refused, never left out in silence", () 
     expect(refusal({ isolation: "container" })).toContain('no isolation "container"');
   });
 });
+
+describe("[MEM-1, TLS-8] memory", () => {
+  const memory = { scope: "project", directory: "/p/.claude/agent-memory/helper" } as const;
+  const definition = agent({ tools: ["Bash"], memory: "project" });
+
+  test("stands in the plan, with tools that reach no further", () => {
+    const made = plan({}, { definition, memory });
+    expect(made.memory).toEqual(memory);
+    expect(made.tools).toEqual([
+      { name: "Bash" },
+      { name: "Edit", confinedTo: "memory" },
+      { name: "Read", confinedTo: "memory" },
+    ]);
+    expect(made.policy.toolScopes?.at(-1)).toMatchObject({ memoryDirectory: memory.directory });
+  });
+
+  test("that is off or cannot be used adds no tools, and the reason is a note", () => {
+    const made = plan({}, { definition, notes: ["It is a link."] });
+    expect(made.memory).toBeUndefined();
+    expect(made.tools).toEqual([{ name: "Bash" }]);
+    expect(made.policy.toolScopes?.at(-1)).not.toHaveProperty("memoryDirectory");
+    expect(made.notes).toContain("It is a link.");
+  });
+
+  test("gives no tool that a rule takes away", () => {
+    const deny = [parseRule("Edit")].flatMap((reading) =>
+      reading.type === "rule" ? [{ rule: reading.rule, anchor: "/p" }] : [],
+    );
+    const below = { ...parent, policy: { ...parent.policy, deny } };
+    expect(plan({}, { definition, memory, parent: below }).tools.map(({ name }) => name)).toEqual([
+      "Bash",
+      "Read",
+    ]);
+  });
+});

@@ -1,3 +1,4 @@
+import type { MemoryPlace } from "../context/memory-place.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AliasTable } from "../model/model-aliases.ts";
 import { type ModelLimits, refuseModel } from "../model/model-limits.ts";
@@ -5,10 +6,13 @@ import { type ChosenModel, selectSubagentModel } from "../model/select-model.ts"
 import { childPolicy } from "../permissions/child-policy.ts";
 import { removesTool } from "../permissions/decide.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
+import type { PermissionPolicy } from "../permissions/permission-policy.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
 import { grantTools } from "../tools/tool-grants.ts";
+import { memoryFacts } from "./memory-facts.ts";
+import { type LimitFacts, type LimitPlan, planChildLimits, refuseAgentLimits } from "./plan-limits.ts";
 import type { RunPlan } from "./run-plan.ts";
-import type { SpawnRequest } from "./spawn-request.ts";
+import type { SkillOfSpawn, SpawnRequest } from "./spawn-request.ts";
 
 /** A child's run, decided completely before it starts. Plain data: it survives JSON. */
 export interface ChildPlan extends RunPlan {
@@ -29,6 +33,8 @@ export interface ChildPlan extends RunPlan {
     readonly isolation?: "worktree";
     /** It starts with its parent's conversation. */
     readonly forksContext: boolean;
+    /** The skill whose text is its task. */
+    readonly skill?: SkillOfSpawn;
   };
 }
 
@@ -53,8 +59,17 @@ export interface SpawnFacts {
   /** Every tool of the session; which of them the parent has stands in its plan. */
   readonly available: readonly AvailableTool[];
   readonly system: readonly string[];
+  /** Where the agent's memory is; without it, its `memory` adds nothing. */
+  readonly memory?: MemoryPlace;
+  /** What was already found not to count. */
+  readonly notes?: readonly string[];
+  /** The names of the skills whose text stands in `system`. */
+  readonly skills?: readonly string[];
   readonly trusted: boolean;
   readonly backgroundAllowed: boolean;
+  readonly limits?: LimitFacts;
+  /** Whether what a model costs is known; absent means it is. */
+  readonly isPriced?: (model: ChosenModel) => boolean;
 }
 
 export type ChildPlanned =
@@ -73,7 +88,13 @@ export function planRun(request: SpawnRequest, facts: SpawnFacts): ChildPlanned 
   const isCalledBack = request.resume !== undefined && request.background === false;
   const wantsBackground = !isCalledBack && (definition.background === true || request.background === true);
   const background = wantsBackground && facts.backgroundAllowed;
-  const grant = grantTools({ definition, available: availableTo(facts, background), role: "subagent" });
+  const memory = memoryFacts(definition, facts.memory);
+  const grant = grantTools({
+    definition: memory.definition,
+    available: availableTo(facts, background),
+    forMemory: facts.available.filter(({ name }) => !removesTool(name, parent.policy)),
+    role: "subagent",
+  });
   if (grant.type === "refused") return { type: "refused", because: grant.because };
   const selection = selectSubagentModel({
     call: request.model,
@@ -89,9 +110,10 @@ export function planRun(request: SpawnRequest, facts: SpawnFacts): ChildPlanned 
     ...(request.mode === undefined ? {} : { call: { mode: request.mode, by: request.origin } }),
     definition: { mode: definition.permissionMode, scope: definition.source.scope },
     projectMayWiden: facts.trusted,
-    tools: { anchor: parent.directory, tools: grant.tools },
+    tools: { anchor: parent.directory, tools: grant.tools, ...memory.scope },
     background,
   });
+  const limits = planChildLimits({ ...request, background }, definition, { facts: facts.limits, parent });
   return {
     type: "planned",
     plan: {
@@ -109,19 +131,24 @@ export function planRun(request: SpawnRequest, facts: SpawnFacts): ChildPlanned 
       ],
       tools: grant.tools,
       spawn: "none",
-      policy,
+      policy: withSkill(policy, request.skill),
       modeFrom: policy.mode === parent.policy.mode ? "the parent" : "the call or the definition",
       system: facts.system,
       maxTurns: decideTurns(request, definition),
+      ...limits,
       ...decideEffort(request, definition),
       ...(definition.criticalSystemReminder_EXPERIMENTAL === undefined
         ? {}
         : { reminder: definition.criticalSystemReminder_EXPERIMENTAL }),
+      ...memory.plan,
+      ...(facts.skills === undefined || facts.skills.length === 0 ? {} : { skills: facts.skills }),
       directory: parent.directory,
       notes: [
+        ...(facts.notes ?? []),
         ...(wantsBackground && !background
           ? ["Background work is switched off; it ran in the foreground."]
           : []),
+        ...priceNotes(selection.model, limits, facts),
         ...selection.unclear.map(
           ({ written, why }) => `The model ${JSON.stringify(written)} does not count: ${why}.`,
         ),
@@ -133,6 +160,12 @@ export function planRun(request: SpawnRequest, facts: SpawnFacts): ChildPlanned 
   };
 }
 
+/** A skill's own rules stand beside the parent's; deny and ask rules of the parent go before what it allows. */
+function withSkill(policy: PermissionPolicy, skill: SkillOfSpawn | undefined): PermissionPolicy {
+  if (skill === undefined) return policy;
+  return { ...policy, allow: [...policy.allow, ...skill.allow], deny: [...policy.deny, ...skill.deny] };
+}
+
 /** A hard rule, not a depth limit: what was started by an agent starts none. */
 function refuseSpawn(request: SpawnRequest, { definition, parent }: SpawnFacts): string | undefined {
   if ("task" in parent) return "An agent that was started by another cannot start agents.";
@@ -142,9 +175,26 @@ function refuseSpawn(request: SpawnRequest, { definition, parent }: SpawnFacts):
   if (spawn !== "any" && !spawn.only.some((name) => name === id || name === definition.name)) {
     return `This agent may only start ${spawn.only.join(", ")}, not ${id}.`;
   }
+  const limits = refuseAgentLimits(request.limits, "limits");
+  if (limits !== undefined) return limits;
   const isolation = isolationOf(request, definition);
   if (isolation === undefined || isolation === "worktree") return undefined;
   return `There is no isolation ${JSON.stringify(isolation)}, and running without it would not be what was asked for; "worktree" is the one there is.`;
+}
+
+/** A ceiling of money cannot be kept for a model nobody knows the price of. */
+function priceNotes(
+  model: ChosenModel,
+  plan: LimitPlan,
+  { isPriced, limits }: SpawnFacts,
+): readonly string[] {
+  const isLimited = (plan.limits?.cost ?? plan.treeLimits?.cost) !== undefined;
+  if (!isLimited || isPriced?.(model) !== false) return [];
+  const effect =
+    limits?.settings?.unknownPrice === "refuse"
+      ? "its calls are refused"
+      : "its calls are not counted in money";
+  return [`The price of ${model.id} is not known, so ${effect}.`];
 }
 
 function isolationOf(request: SpawnRequest, definition: AgentDefinition): string | undefined {
@@ -214,5 +264,6 @@ function describeTask(
     resumed: request.resume !== undefined,
     ...(isolationOf(request, definition) === "worktree" ? { isolation: "worktree" } : {}),
     forksContext: definition.forkContext === true,
+    ...(request.skill === undefined ? {} : { skill: request.skill }),
   };
 }

@@ -1,3 +1,4 @@
+import type { MemoryPlace } from "../context/memory-place.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { type PermissionPolicy, type PolicyRule, removesTool } from "../permissions/decide.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
@@ -6,6 +7,13 @@ import type { AvailableTool } from "../tools/match-tools.ts";
 import { grantTools } from "../tools/tool-grants.ts";
 import { chooseTools } from "./choose-tools.ts";
 import { decideMode } from "./decide-mode.ts";
+import { memoryFacts } from "./memory-facts.ts";
+import {
+  type LimitFacts,
+  planSessionLimits,
+  refuseAgentLimits,
+  type SessionLimitOptions,
+} from "./plan-limits.ts";
 import type { Decided, Planned } from "./run-plan.ts";
 
 /** What the caller of a session asked for. */
@@ -19,6 +27,7 @@ export interface SessionRequest {
   readonly tools?: readonly string[];
   readonly maxTurns?: number;
   readonly maxBudget?: number;
+  readonly limits?: SessionLimitOptions;
   readonly effort?: string | number;
 }
 
@@ -42,6 +51,11 @@ export interface SessionFacts {
   /** What commands may do because they run in a sandbox. */
   readonly sandbox?: SandboxRights;
   readonly system: readonly string[];
+  /** Where the agent's memory is; without it, its `memory` adds nothing. */
+  readonly memory?: MemoryPlace;
+  /** The names of the skills whose text stands in `system`. */
+  readonly skills?: readonly string[];
+  readonly limits?: LimitFacts;
   /** Whether the files of the project may widen rights. */
   readonly trusted: boolean;
   /** What was already found not to count. */
@@ -66,7 +80,8 @@ export function planSession(request: SessionRequest, facts: SessionFacts): Plann
   const choice = chooseTools(facts.available, request.tools);
   if (choice.type === "refused") return { ...choice, code: "unusable-tools" };
   const available = choice.tools.filter(({ name }) => !removesTool(name, policy));
-  const grant = grantTools({ definition: definition ?? {}, available, role: "main" });
+  const memory = memoryFacts(definition ?? {}, facts.memory);
+  const grant = grantTools({ definition: memory.definition, available, role: "main" });
   if (grant.type === "refused") return { type: "refused", because: grant.because };
   const maxTurns = decideTurns(request, definition);
   const effort = decideEffort(request, definition);
@@ -79,15 +94,15 @@ export function planSession(request: SessionRequest, facts: SessionFacts): Plann
       ...(effort === undefined ? {} : { effort }),
       tools: grant.tools,
       spawn: grant.spawn,
-      policy: { ...policy, toolScopes: [{ anchor: facts.directory, tools: grant.tools }] },
+      policy: { ...policy, toolScopes: [{ anchor: facts.directory, tools: grant.tools, ...memory.scope }] },
+      ...memory.plan,
+      ...(facts.skills === undefined || facts.skills.length === 0 ? {} : { skills: facts.skills }),
       modeFrom: mode.mode.from,
       system: facts.system,
       ...optional("reminder", definition?.criticalSystemReminder_EXPERIMENTAL),
       ...optional("initialPrompt", definition?.initialPrompt),
       ...(maxTurns === undefined ? {} : { maxTurns }),
-      ...(request.maxBudget === undefined
-        ? {}
-        : { maxBudget: { value: request.maxBudget, from: "the call" } }),
+      ...planSessionLimits(request, definition, facts.limits),
       directory: facts.directory,
       notes: [
         ...(facts.notes ?? []),
@@ -99,7 +114,10 @@ export function planSession(request: SessionRequest, facts: SessionFacts): Plann
   };
 }
 
-function refuseLimits({ maxTurns, maxBudget }: SessionRequest): Planned | undefined {
+function refuseLimits({ maxTurns, maxBudget, limits }: SessionRequest): Planned | undefined {
+  const flaw =
+    refuseAgentLimits(limits?.agent, "limits.agent") ?? refuseAgentLimits(limits?.tree, "limits.tree");
+  if (flaw !== undefined) return refuseLimit(flaw);
   if (maxTurns !== undefined && (!Number.isSafeInteger(maxTurns) || maxTurns < 1)) {
     return refuseLimit(`maxTurns must be a whole number from 1, and it is ${maxTurns}.`);
   }

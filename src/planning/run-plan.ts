@@ -1,4 +1,4 @@
-import type { MemoryScope } from "../definitions/agent-definition.ts";
+import type { MemoryPlace } from "../context/memory-place.ts";
 import type { PermissionPolicy } from "../permissions/decide.ts";
 import type { GrantedTool, SpawnRule } from "../tools/tool-grants.ts";
 import type { RunLimits } from "./run-limits.ts";
@@ -25,13 +25,14 @@ export interface RunPlan {
   readonly initialPrompt?: string;
   /** Absent: no limit. */
   readonly maxTurns?: Decided<number>;
-  readonly maxBudget?: Decided<number>;
   /** What the run may take in all; absent fields limit nothing. */
   readonly limits?: RunLimits;
+  /** What the main agent and all its children may take together. */
+  readonly treeLimits?: RunLimits;
   /** The names of the skills whose text stands in `system`. */
   readonly skills?: readonly string[];
   /** Where the agent keeps what it learns. */
-  readonly memory?: { readonly scope: MemoryScope; readonly directory: string };
+  readonly memory?: MemoryPlace;
   /** The MCP servers whose tools it may have; `own` ones are started for this run and end with it. */
   readonly mcpServers?: readonly {
     readonly name: string;

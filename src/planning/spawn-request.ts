@@ -1,4 +1,16 @@
+import type { AgentLimits } from "../definitions/agent-limits.ts";
+import type { HookRule } from "../hooks/hook-config.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
+import type { PolicyRule } from "../permissions/permission-policy.ts";
+
+/** What a skill brings along that runs in an agent of its own. */
+export interface SkillOfSpawn {
+  readonly name: string;
+  readonly allow: readonly PolicyRule[];
+  readonly deny: readonly PolicyRule[];
+  readonly hooks: readonly HookRule[];
+  readonly plugin?: { readonly name: string; readonly root: string };
+}
 
 /** What a caller wants of a child, before anything is decided. */
 export interface SpawnRequest {
@@ -12,12 +24,16 @@ export interface SpawnRequest {
   readonly resume?: string;
   readonly background?: boolean;
   readonly maxTurns?: number;
+  /** What it may take; only ever narrows what settings and the definition say. */
+  readonly limits?: AgentLimits;
   readonly name?: string;
   readonly mode?: PermissionMode;
   readonly isolation?: string;
   readonly effort?: string | number;
   /** A program's wishes count as they are; a model's only where they do not widen. */
   readonly origin: "model" | "program";
+  /** The skill whose text is the prompt. */
+  readonly skill?: SkillOfSpawn;
   /** The call that asked for it, when a model did. */
   readonly callId?: string;
 }

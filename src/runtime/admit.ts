@@ -4,6 +4,7 @@ import {
   type DecideOptions,
   type Decision,
   decide,
+  type PermissionPolicy,
   type PermissionRequest,
   type PolicyRule,
 } from "../permissions/decide.ts";
@@ -12,6 +13,7 @@ import { parseRule } from "../permissions/parse-rule.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { AskPerson } from "./ask-person.ts";
+import type { TurnRights } from "./skill-turn.ts";
 
 /** A program's own answer to a call that rules leave open. */
 export type CanUseTool = (
@@ -47,6 +49,8 @@ export type AdmitWithHooks = (
 
 export interface AdmitDependencies {
   readonly plan: RunPlan;
+  /** Rules that hold beside those of the plan as long as a turn lasts. */
+  readonly rights?: () => TurnRights;
   readonly beforeAsk?: BeforeAsk;
   /** Hears that a person is about to be asked. */
   readonly onAsk?: (request: CallRequest) => void;
@@ -68,9 +72,9 @@ export function createAdmit(dependencies: AdmitDependencies): AdmitWithHooks {
     hooks: DecideOptions["hooks"],
   ): Promise<Decision & { request: PermissionRequest }> {
     const { name, effect } = tool;
-    const policy = askPerson?.policy() ?? plan.policy;
+    const policy = withRights(askPerson?.policy() ?? plan.policy, dependencies.rights?.());
     const paths = tool.pathsOf?.(input, directory(), policy.home) ?? [];
-    const call = { tool: name, effect, input, paths };
+    const call = { tool: name, effect, input, paths, ...(tool.mcp === undefined ? {} : { mcp: tool.mcp }) };
     const request = await gatherCallFacts(call, { policy, directory: directory() });
     return {
       ...decide(request, policy, { attended, ...(hooks === undefined ? {} : { hooks }) }),
@@ -85,20 +89,25 @@ export function createAdmit(dependencies: AdmitDependencies): AdmitWithHooks {
     const context = { signal, agentId: plan.agent.id, callId: call.id, because };
     const fromHooks = await beforeAsk?.({ call, tool, input }, { signal });
     if (fromHooks?.behavior === "deny")
-      return { ...denied(tool, fromHooks.message), ...(fromHooks.stops === true ? { stops: true } : {}) };
+      return {
+        ...denied(tool, fromHooks.message),
+        asked: true,
+        ...(fromHooks.stops === true ? { stops: true } : {}),
+      };
     const fromProgram =
       fromHooks === undefined && canUseTool !== undefined
         ? await abortable(canUseTool(tool.name, request.input, context), signal)
         : ({ behavior: "ask" } as const);
     const answer = fromHooks ?? fromProgram;
-    if (answer.behavior === "deny") return denied(tool, answer.message ?? "the program refused it");
+    if (answer.behavior === "deny")
+      return { ...denied(tool, answer.message ?? "the program refused it"), asked: true };
     if (answer.behavior === "ask") {
       if (askPerson === undefined) return denied(tool, `${because}, and nobody can be asked here`);
       onAsk?.({ call, tool, input });
       const said = await askPerson.ask({ callId: call.id, request, because }, { signal });
       return said.type === "allowed"
         ? { type: "allowed", input }
-        : { ...denied(tool, said.because), stops: said.stops };
+        : { ...denied(tool, said.because), asked: true, stops: said.stops };
     }
     if (answer.updatedInput === undefined) return { type: "allowed", input };
     const changed = tool.input?.safeParse(answer.updatedInput) ?? {
@@ -110,6 +119,11 @@ export function createAdmit(dependencies: AdmitDependencies): AdmitWithHooks {
     if (again?.type === "deny") return denied(tool, again.because);
     return { type: "allowed", input: answer.updatedInput };
   };
+}
+
+function withRights(policy: PermissionPolicy, rights: TurnRights | undefined): PermissionPolicy {
+  if (rights === undefined || rights.allow.length + rights.deny.length === 0) return policy;
+  return { ...policy, allow: [...policy.allow, ...rights.allow], deny: [...policy.deny, ...rights.deny] };
 }
 
 function denied({ name }: Tool, because: string): Extract<Admission, { readonly type: "denied" }> {

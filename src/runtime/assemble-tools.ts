@@ -3,8 +3,9 @@ import { Fault } from "../foundation/fault.ts";
 import type { Model, ServerTool } from "../model/model.ts";
 import { createBuiltinTools } from "../tools/builtin/builtin-tool-set.ts";
 import { createShellDirectories } from "../tools/builtin/shell-directories.ts";
+import { createTodoStore, type TodoStore } from "../tools/builtin/todo-write.ts";
 import { webSearchServerTool } from "../tools/builtin/web-search.ts";
-import type { AvailableTool } from "../tools/match-tools.ts";
+import { type AvailableTool, availableTool } from "../tools/match-tools.ts";
 import type { Sandbox } from "../tools/sandbox.ts";
 import { createShells } from "../tools/shells.ts";
 import type { TaskSource } from "../tools/task-source.ts";
@@ -19,6 +20,8 @@ export interface AssembledTools {
   readonly webSearch?: ServerTool;
   /** The folder an agent's last command ended in. */
   readonly directory: (agentId: string) => string | undefined;
+  /** An agent's own list of steps. */
+  readonly todos: TodoStore["read"];
   /** Ends what one agent has left running. */
   readonly release: (agentId: string) => Promise<void>;
   /** Ends what is still running in the background. */
@@ -32,16 +35,24 @@ export function assembleTools(
   {
     sandbox,
     taskSources = [],
-  }: { readonly sandbox?: Sandbox | undefined; readonly taskSources?: readonly TaskSource[] } = {},
+    hasSkills = false,
+  }: {
+    readonly sandbox?: Sandbox | undefined;
+    readonly taskSources?: readonly TaskSource[];
+    /** Whether there are skills that a model may call; each agent has a Skill tool of its own. */
+    readonly hasSkills?: boolean;
+  } = {},
 ): AssembledTools {
   checkExtraTools(world.extraTools);
   const shells = createShells({ newId: () => randomBytes(4).toString("hex"), now: world.now });
   const directories = createShellDirectories();
+  const todos = createTodoStore();
   const replaced = new Set(world.extraTools.map(({ name }) => name));
   const builtin = createBuiltinTools({
     shells,
     directories,
     now: world.now,
+    todos,
     taskSources,
     ...(sandbox === undefined ? {} : { bash: { sandbox } }),
   })
@@ -54,13 +65,17 @@ export function assembleTools(
     tools,
     available: [
       { name: "Agent", effect: "spawn", origin: "builtin" },
-      ...tools.map(({ name, effect, origin }) => ({ name, effect, origin })),
+      ...(hasSkills && !replaced.has("Skill")
+        ? [{ name: "Skill", effect: "read", origin: "builtin" } as const]
+        : []),
+      ...tools.map(availableTool),
       ...(webSearch === undefined
         ? []
         : [{ name: "WebSearch", effect: "network", origin: "builtin" } as const]),
     ],
     ...(webSearch === undefined ? {} : { webSearch }),
     directory: directories.of,
+    todos: todos.read,
     release: shells.stopOwned,
     dispose: async () => shells[Symbol.asyncDispose](),
   };

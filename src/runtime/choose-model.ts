@@ -9,6 +9,7 @@ import {
   type ModelSelection,
   selectMainModel,
 } from "../model/select-model.ts";
+import { readLimitSettings } from "../planning/limit-settings.ts";
 import type { Decided } from "../planning/run-plan.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 import type { SessionWorld } from "./session-world.ts";
@@ -33,7 +34,7 @@ export async function chooseModel(
       model: world.model,
       decided: { value: world.model.facts.id, from: "the program" },
       chosen: { id: world.model.facts.id },
-      notes: budgetNotes(world.model, options),
+      notes: budgetNotes(world.model, world, options),
     };
   }
   const selection = select(world, options, definition);
@@ -52,7 +53,7 @@ export async function chooseModel(
     model,
     decided: { value: model.facts.id, from: originNames[selection.origin] },
     chosen: selection.model,
-    notes: [...unclearNotes(selection), ...budgetNotes(model, options)],
+    notes: [...unclearNotes(selection), ...budgetNotes(model, world, options)],
   };
 }
 
@@ -99,7 +100,14 @@ function unclearNotes({ unclear }: ModelSelection): readonly string[] {
   return unclear.map(({ origin, why }) => `The model of ${originNames[origin]} does not count: ${why}.`);
 }
 
-function budgetNotes({ facts }: Model, { maxBudget }: SessionOptions): readonly string[] {
-  if (maxBudget === undefined || facts.price !== undefined) return [];
-  return [`The price of ${facts.id} is not known, so the budget cannot be kept.`];
+function budgetNotes(
+  { facts }: Model,
+  { discovered }: SessionWorld,
+  { maxBudget, limits }: SessionOptions,
+): readonly string[] {
+  const { tree, unknownPrice } = readLimitSettings(discovered.settings.settings.plain.limits);
+  const isLimited = (maxBudget ?? limits?.tree?.usd ?? tree.usd) !== undefined;
+  if (!isLimited || facts.price !== undefined) return [];
+  const effect = unknownPrice === "refuse" ? "its calls are refused" : "the budget cannot be kept";
+  return [`The price of ${facts.id} is not known, so ${effect}.`];
 }

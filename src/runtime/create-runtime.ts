@@ -4,6 +4,7 @@ import type { AgentInput } from "../definitions/define-agent.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { abortable } from "../foundation/abort.ts";
 import { Fault, isFault } from "../foundation/fault.ts";
+import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import { type AgentHandle, startAgent } from "../tasks/agent-handle.ts";
 import { createWorld } from "./gather-world.ts";
 import { type RunHandle, startRun, stoppedEnding } from "./run-handle.ts";
@@ -25,6 +26,8 @@ export interface Runtime extends AsyncDisposable {
   open<Output = unknown>(options?: SessionOptions<Output>): Promise<Session<Output>>;
   /** Every agent there is now; files are read anew each time. */
   agents(): Promise<DiscoveredAgents>;
+  /** Every skill there is now, with what is wrong with any; files are read anew each time. */
+  skills(): Promise<SkillCatalog>;
   /** Adds an agent, or replaces the program's own of the same name; the next run sees it. */
   register(agent: AgentDefinition | AgentInput): void;
   /** Takes back an agent that this program has added. */
@@ -88,6 +91,7 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
 
   return {
     agents: async () => (await world.gather()).discovered,
+    skills: async () => (await world.gather()).skills(),
     register: world.register,
     unregister: world.unregister,
     open: (sessionOptions = {}) => track(openTracked(sessionOptions)),

@@ -2,16 +2,20 @@ import { gatherEnvironment } from "../context/gather-environment.ts";
 import { gatherGitState } from "../context/gather-git-state.ts";
 import { type Instructions, instructionsText } from "../context/instructions.ts";
 import { loadInstructions } from "../context/load-instructions.ts";
+import type { LoadedMemory } from "../context/load-memory.ts";
 import { mainPrompt } from "../context/main-prompt.ts";
 import { buildSystemPrompt } from "../context/system-prompt.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { readEnvironment } from "../settings/environment.ts";
+import { gatherMemory } from "./gather-memory.ts";
 import type { SessionOptions } from "./runtime-options.ts";
+import type { SessionSkills } from "./session-skills.ts";
 import type { SessionWorld } from "./session-world.ts";
 
 export interface SystemPromptFacts {
   readonly parts: readonly string[];
   readonly branch?: string;
+  readonly memory: LoadedMemory;
   /** The same for a child, from what was found for its parent. */
   readonly child: ChildPrompt;
 }
@@ -29,15 +33,17 @@ export async function gatherSystemPrompt({
   options,
   definition,
   modelId,
+  skills,
 }: {
   readonly world: SessionWorld;
   readonly options: SessionOptions;
   readonly definition: AgentDefinition | undefined;
   readonly modelId: string;
+  readonly skills: Pick<SessionSkills, "preload">;
 }): Promise<SystemPromptFacts> {
   const { paths, settings } = world.discovered;
   const { environment, trusted } = world;
-  const [instructions, facts, git] = await Promise.all([
+  const [instructions, facts, git, memory] = await Promise.all([
     loadInstructions({
       ...paths,
       disabled: readEnvironment(environment).options.claudeMdDisabled === true,
@@ -54,6 +60,7 @@ export async function gatherSystemPrompt({
       model: modelId,
     }),
     gatherGitState({ directory: paths.cwd, home: paths.home, environment, trusted }),
+    gatherMemory(world, definition),
   ]);
   const parts = buildSystemPrompt({
     base: options.systemPrompt ?? (await promptOf(definition, paths.cwd)) ?? mainPrompt,
@@ -61,6 +68,8 @@ export async function gatherSystemPrompt({
     instructions: instructionsText(
       definition?.omitClaudeMd === true ? managedOnly(instructions) : instructions,
     ),
+    memory: memory.text,
+    skills: skills.preload(definition).text,
     environment: facts,
     git,
     reminder: definition?.criticalSystemReminder_EXPERIMENTAL,
@@ -70,11 +79,13 @@ export async function gatherSystemPrompt({
     buildSystemPrompt({
       base: (await promptOf(own, directory, task)) ?? "",
       instructions: instructionsText(own.omitClaudeMd === true ? managedOnly(instructions) : instructions),
+      memory: (await gatherMemory(world, own)).text,
+      skills: skills.preload(own).text,
       environment: { ...place, directory },
       git,
       reminder: own.criticalSystemReminder_EXPERIMENTAL,
     });
-  return { parts, child, ...(git?.branch === undefined ? {} : { branch: git.branch }) };
+  return { parts, child, memory, ...(git?.branch === undefined ? {} : { branch: git.branch }) };
 }
 
 /** A program may compute the prompt of its agent; the task is not known yet when a conversation is opened. */

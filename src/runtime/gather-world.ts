@@ -3,15 +3,22 @@ import { homedir } from "node:os";
 import { resolve } from "node:path";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { type AgentInput, defineAgent } from "../definitions/define-agent.ts";
-import { type AgentCatalog, createAgentCatalog } from "../definitions/discover-agents.ts";
+import {
+  type AgentCatalog,
+  createAgentCatalog,
+  type DiscoveredAgents,
+} from "../definitions/discover-agents.ts";
 import { sleep } from "../foundation/abort.ts";
 import { createCoolDowns } from "../model/cool-down.ts";
 import { createModelFactory } from "../model/model-factory.ts";
 import { createRequestGates } from "../model/request-gate.ts";
+import { readModelClocks } from "../planning/limit-settings.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import { createPaths } from "../settings/paths.ts";
 import type { PlainSettings } from "../settings/plain-settings.ts";
 import { createTrustStore } from "../settings/trust.ts";
+import type { SkillReader } from "../skills/discover-skills.ts";
+import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import { createSandboxRuntime } from "../tools/load-sandbox.ts";
 import { runKeyHelper } from "./run-key-helper.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
@@ -24,6 +31,7 @@ export interface World extends AsyncDisposable {
   unregister(name: string): void;
 }
 
+type Found = Pick<DiscoveredAgents, "paths" | "settings" | "plugins">;
 type Place = Required<Pick<RuntimeOptions, "cwd" | "home" | "environment" | "platform">>;
 
 export function createWorld(options: RuntimeOptions): World {
@@ -33,16 +41,38 @@ export function createWorld(options: RuntimeOptions): World {
     environment: options.environment ?? process.env,
     platform: options.platform ?? process.platform,
   };
-  const clock = { now: () => performance.now(), sleep };
+  const clock = options.clock ?? { now: () => performance.now(), sleep };
   const coolDowns = createCoolDowns(clock, Math.random);
   const gates = createRequestGates();
   const registered = new Map((options.agents ?? []).map(toDefinition).map((agent) => [agent.name, agent]));
   const sandbox = createSandboxRuntime();
+  const additionalDirectories = (options.additionalDirectories ?? []).map((folder) =>
+    resolve(place.cwd, folder),
+  );
+  let skillReader: Promise<SkillReader> | undefined;
   let looking: Promise<{ readonly catalog: AgentCatalog; readonly trusted: boolean }> | undefined;
 
   async function look() {
     const trusted = options.trusted ?? (await isTrusted(place));
-    return { trusted, catalog: createAgentCatalog({ ...options, ...place, trusted, agents: [] }) };
+    const guide = async (found: Found) => {
+      const skills = await readSkills(found);
+      return { skills: skills.list().map(({ name, description }) => `${name}: ${description}`) };
+    };
+    return { trusted, catalog: createAgentCatalog({ ...options, ...place, trusted, agents: [], guide }) };
+  }
+
+  /** What reads skills is loaded with the first question for them. */
+  async function readSkills({ paths, settings, plugins }: Found): Promise<SkillCatalog> {
+    skillReader ??= import("../skills/discover-skills.ts").then(({ createSkillReader }) =>
+      createSkillReader(),
+    );
+    return (await skillReader).read({
+      paths,
+      plugins,
+      settings: settings.settings.plain,
+      additionalDirectories,
+      ...(options.settingSources === undefined ? {} : { settingSources: options.settingSources }),
+    });
   }
 
   async function discover() {
@@ -67,6 +97,7 @@ export function createWorld(options: RuntimeOptions): World {
       const helper = settings.plain.apiKeyHelper;
       return {
         discovered,
+        skills: () => readSkills(discovered),
         trusted,
         environment,
         platform: place.platform,
@@ -76,6 +107,7 @@ export function createWorld(options: RuntimeOptions): World {
           ...(helper === undefined
             ? {}
             : { apiKeyHelper: () => runKeyHelper(helper, { environment, directory: place.cwd }) }),
+          timeouts: readModelClocks(settings.plain.limits),
           coolDowns,
           gates,
           clock,
@@ -83,9 +115,7 @@ export function createWorld(options: RuntimeOptions): World {
         }),
         ...(options.model === undefined ? {} : { model: options.model }),
         extraTools: options.extraTools ?? [],
-        additionalDirectories: (options.additionalDirectories ?? []).map((folder) =>
-          resolve(place.cwd, folder),
-        ),
+        additionalDirectories,
         disallowedTools: options.disallowedTools ?? [],
         host: options.host ?? {},
         ...(options.canUseTool === undefined ? {} : { canUseTool: options.canUseTool }),
@@ -97,6 +127,7 @@ export function createWorld(options: RuntimeOptions): World {
           options.transcripts ?? readEnvironment(environment).options.promptHistorySkipped !== true,
         entrypoint: options.entrypoint ?? "sdk-ts",
         ids: { uuid: randomUUID },
+        clock,
         now: clock.now,
         today: () => new Date(),
       };

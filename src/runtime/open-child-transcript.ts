@@ -24,7 +24,7 @@ export async function openChildTranscript(options: ChildTranscriptOptions): Prom
     return { history: loaded?.messages ?? [], record: () => undefined, close: () => undefined };
   const log = openAppendLog(file, { expectLength: loaded?.length ?? 0 });
   const facts = (): TranscriptFacts => ({ ...options.facts(), version });
-  const writer = createTranscriptWriter({ log, ids, now, facts, leaf: loaded?.leaf });
+  const writer = createTranscriptWriter({ log, ids, now, facts, leaf: loaded?.leaf, sources: loaded?.sources });
   if (loaded !== undefined && loaded.interrupted.length > 0) {
     writer.record({
       type: "user-added",

@@ -4,15 +4,19 @@ import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import type { Model } from "../model/model.ts";
 import { aliasTable } from "../model/model-aliases.ts";
+import { lookUpModel } from "../model/model-catalog.ts";
+import { readModelOverrides } from "../model/model-overrides.ts";
 import type { ChosenModel } from "../model/select-model.ts";
 import type { Approver } from "../permissions/approver.ts";
+import type { LimitFacts } from "../planning/plan-limits.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import { replaceWholeFile } from "../storage/create-whole-file.ts";
 import { agentOutputFile } from "../tasks/agent-output-file.ts";
 import { createAgentTool } from "../tasks/agent-tool.ts";
-import type { ChildHost, ChildRecord, Isolated } from "../tasks/child-host.ts";
+import type { TreeBudget } from "../tasks/budget.ts";
+import type { ChildClocks, ChildHost, ChildRecord, Isolated } from "../tasks/child-host.ts";
 import type { ChildLimits } from "../tasks/child-limits.ts";
 import { metaOf } from "../tasks/child-meta.ts";
 import { inWorktree } from "../tasks/in-worktree.ts";
@@ -26,9 +30,11 @@ import { openAgentOutput } from "../tasks/write-agent-output.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
 import type { Tool } from "../tools/tool.ts";
 import { modelLimits } from "./choose-model.ts";
+import { gatherMemory } from "./gather-memory.ts";
 import type { ChildPrompt } from "./gather-system-prompt.ts";
 import { openChildTranscript } from "./open-child-transcript.ts";
 import { preapprove } from "./preapprove.ts";
+import type { SessionSkills } from "./session-skills.ts";
 import type { SessionWorld } from "./session-world.ts";
 
 /** What the children of a session share with it. */
@@ -42,9 +48,13 @@ export interface ChildrenParts {
   readonly tools: readonly Tool[];
   readonly available: readonly AvailableTool[];
   readonly prompt: ChildPrompt;
+  readonly skills: Pick<SessionSkills, "preload">;
   readonly prepare: ChildHost["prepare"];
   readonly release: (agentId: string) => Promise<void>;
   readonly limits: ChildLimits;
+  readonly limitFacts: LimitFacts;
+  readonly tree: TreeBudget;
+  readonly clocks: ChildClocks;
 }
 
 /** The children of a session: the tool that starts them, what they tell their parent, and the wait for the last one. */
@@ -76,8 +86,14 @@ export function openChildren(parts: ChildrenParts): Children {
         trusted: world.trusted,
         backgroundAllowed: options.backgroundTasksDisabled !== true,
         parentModel: parent.chosenModel,
+        limits: parts.limitFacts,
+        isPriced: (chosen) => isPriced(chosen, parts),
       },
+      budget: parts.tree,
+      clocks: parts.clocks,
       systemPrompt: parts.prompt,
+      memory: (definition) => gatherMemory(world, definition),
+      skills: (definition) => parts.skills.preload(definition),
       open: (plan) => openRecord(plan, world),
       recall: (agentId) =>
         loadChildMeta(
@@ -138,6 +154,15 @@ function createNews() {
       }
     },
   };
+}
+
+/** Without asking any provider: as far as the catalog and settings know it. */
+function isPriced(chosen: ChosenModel, { world, parent }: ChildrenParts): boolean {
+  const isParents = chosen.id === parent.chosenModel.id && chosen.provider === parent.chosenModel.provider;
+  if (isParents || world.model !== undefined) return parent.model.facts.price !== undefined;
+  if (chosen.provider !== undefined && chosen.provider !== "anthropic") return false;
+  const { facts } = readModelOverrides(world.discovered.settings.settings.plain);
+  return lookUpModel(chosen.id, facts).facts.price !== undefined;
 }
 
 /** A program's own model serves its children too, unless they name another. */

@@ -1,6 +1,9 @@
 import { Fault } from "../foundation/fault.ts";
+import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
 import { version } from "../foundation/version.ts";
 import { sessionFiles } from "../journal/session-files.ts";
+import type { Model } from "../model/model.ts";
+import type { RunWatch } from "../loop/watch-run.ts";
 import type { Approver } from "../permissions/approver.ts";
 import { createAskQueue } from "../permissions/ask-queue.ts";
 import { decide } from "../permissions/decide.ts";
@@ -13,6 +16,8 @@ import { agentOutputFile } from "../tasks/agent-output-file.ts";
 import { createAgentTaskSource } from "../tasks/agent-task-source.ts";
 import { type ChildLimits, readChildLimits } from "../tasks/child-limits.ts";
 import { controlFiles } from "../tasks/control-request.ts";
+import { createTreeBudget } from "../tasks/budget.ts";
+import { createRunGuard } from "../tasks/run-guard.ts";
 import { createTaskManager } from "../tasks/task-manager.ts";
 import { watchControl } from "../tasks/watch-control.ts";
 import { createSessionFiles } from "../tools/file-ledger.ts";
@@ -20,21 +25,29 @@ import { createSandbox } from "../tools/run-in-sandbox.ts";
 import { readSandboxSettings, sandboxRights } from "../tools/sandbox-settings.ts";
 import type { ToolContext } from "../tools/tool.ts";
 import { createMayRead } from "./admit.ts";
+import { createAgentSkills } from "./agent-skills.ts";
 import { type AskPerson, createAskPerson } from "./ask-person.ts";
 import { assembleTools } from "./assemble-tools.ts";
 import { chooseModel } from "./choose-model.ts";
+import { createCompactionPort } from "./compaction-port.ts";
 import { findMainAgent } from "./find-main-agent.ts";
 import { findWorkingDirectories } from "./find-working-directories.ts";
+import { createForkSkill } from "./fork-skill.ts";
 import { gatherSystemPrompt } from "./gather-system-prompt.ts";
+import { createMemoryTurns, prepareMemory } from "./memory-turns.ts";
+import { limitFacts } from "./limit-facts.ts";
 import { openChildren } from "./open-children.ts";
 import { chooseSession, openTranscript } from "./open-transcript.ts";
 import { prepareChild } from "./prepare-child.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 import { createSession, type Session } from "./session.ts";
 import { openSessionHooks } from "./session-hooks.ts";
+import { restateWork } from "./restate-work.ts";
 import { refuseBrokenRestrictions, sessionRules } from "./session-rules.ts";
+import { openSkills } from "./session-skills.ts";
 import type { SessionWorld } from "./session-world.ts";
 import { createTypedOutput } from "./typed-output.ts";
+import { askHeld, canUseToolHeld, contextHeld, holding } from "./while-asking.ts";
 
 /** Finds everything out, decides the plan, and puts a session together that obeys it. */
 export async function openSession<Output>(
@@ -50,21 +63,39 @@ export async function openSession<Output>(
   const chosen = await chooseSession(options, paths.transcripts, world.ids);
   const files = sessionFiles(paths.transcripts, chosen.sessionId);
   const limits = childLimits(world);
+  const limited = limitFacts(world, options);
   const manager = createTaskManager({ ...limits, now: world.now });
   const tasks = world.keepsTranscripts ? watchControl(manager, controlFiles(files)) : manager;
+  const skills = await openSkills(world, {
+    sessionId: chosen.sessionId,
+    contextWindow: model.facts.contextWindow,
+    deny: denyRules(world, options),
+  });
+  const preloaded = skills.preload(definition);
   const built = assembleTools(world, model, {
+    hasSkills: skills.list !== "",
     sandbox: openSandbox(world, options),
     taskSources: [createAgentTaskSource(tasks, (id) => agentOutputFile(files, id))],
   });
-  const system = await gatherSystemPrompt({ world, options, definition, modelId: model.facts.id });
+  const system = await gatherSystemPrompt({ world, options, definition, modelId: model.facts.id, skills });
   const plan = decidePlan(world, options, chosen.sessionId, {
     ...(definition === undefined ? {} : { definition }),
     model: decided,
     available: built.available,
     system: system.parts,
+    ...(system.memory.place === undefined ? {} : { memory: system.memory.place }),
+    skills: preloaded.names,
     workingDirectories: await findWorkingDirectories(world),
-    notes,
+    notes: [...notes, ...system.memory.problems.map(({ message }) => message), ...preloaded.notes],
   });
+  const tree = createTreeBudget(plan.treeLimits, { ...(limited.settings ?? {}) });
+  const treeTime = createStopwatch(world.clock);
+  const guard = createRunGuard({
+    limits: plan.limits,
+    tree,
+    stopwatch: createStopwatch(world.clock, treeTime),
+  });
+  const whileAsking = holding(guard.stopwatch);
   const transcript = await openTranscript({
     ...chosen,
     isKept: world.keepsTranscripts && options.childrenOnly !== true,
@@ -76,7 +107,17 @@ export async function openSession<Output>(
   const granted = new Set(plan.tools.map(({ name }) => name));
   const directory = (): string => built.directory(plan.agent.id) ?? plan.directory;
   const source = chosen.from === undefined ? "startup" : sourceOf(chosen.from, chosen.sessionId);
-  const hooks = await openSessionHooks({ world, plan, model, definition, source, directory });
+  const hooks = await openSessionHooks({
+    world,
+    plan,
+    model,
+    pay: guard.pay,
+    definition,
+    source,
+    directory,
+    mayGrow: skills.bringHooks,
+  });
+  for (const note of preloaded.notes) world.notice?.(note);
   const toolContext = createToolContexts(world);
   const asking =
     world.approver === undefined ? undefined : openAsking(world.approver, plan, paths.projectRoot);
@@ -90,36 +131,78 @@ export async function openSession<Output>(
     tools: built.tools,
     available: built.available,
     prompt: system.child,
+    skills,
     prepare: (child, context) =>
       prepareChild(child, context, {
         world,
         tools: built.tools,
+        skills,
+        findModel: modelFinder(world),
         directory: built.directory,
+        todos: built.todos,
         toolContext,
+        guard: (line) =>
+          createRunGuard({
+            limits: child.limits,
+            tree,
+            stopwatch: line.stopwatch ?? createStopwatch(world.clock, treeTime),
+          }),
+        main: guard.stopwatch,
         ...(asking === undefined ? {} : { askPerson: asking }),
       }),
     release: built.release,
     limits,
+    limitFacts: limited,
+    tree,
+    clocks: {
+      clock: world.clock,
+      tree: treeTime,
+      ...(plan.treeLimits?.timeMs === undefined ? {} : { treeTimeMs: plan.treeLimits.timeMs.value }),
+      ...(limited.background === undefined ? {} : { backgroundStopMs: limited.background.stopMs }),
+    },
   });
+  const ownSkills = createAgentSkills({
+    skills,
+    world,
+    plan,
+    isSubagent: false,
+    bash: built.tools.find(({ name }) => name === "Bash"),
+    hooks,
+    fork: createForkSkill({ plan, children: () => children }),
+    findModel: async (name) => guard.pay(await modelFinder(world)(name)),
+  });
+  const hasOwnSkills = granted.has("Skill") && !built.tools.some(({ name }) => name === "Skill");
   opened = createSession<Output>({
     plan,
     children,
     tasks,
     ...(hooks === undefined ? {} : { hooks }),
     discovered: world.discovered,
-    model,
+    model: guard.pay(model),
+    limits: guard.limits,
+    watch: mainWatch(plan, { world, stopwatch: guard.stopwatch, treeTime }),
     tools: [
       ...(granted.has("Agent") ? [children.tool] : []),
+      ...(hasOwnSkills ? [ownSkills.tool] : []),
       ...built.tools.filter(({ name }) => granted.has(name)),
     ],
     ...(built.webSearch === undefined || !maySearch(plan) ? {} : { serverTools: [built.webSearch] }),
     history: transcript.history,
-    toolContext: toolContext(plan, directory),
-    ...(world.canUseTool === undefined ? {} : { canUseTool: world.canUseTool }),
-    ...(asking === undefined ? {} : { askPerson: asking(plan) }),
+    toolContext: contextHeld(toolContext(plan, directory), whileAsking),
+    ...(world.canUseTool === undefined ? {} : { canUseTool: canUseToolHeld(world.canUseTool, whileAsking) }),
+    ...(asking === undefined ? {} : { askPerson: askHeld(asking(plan), whileAsking) }),
+    skills: ownSkills,
+    slashCommands: options.slashCommands !== false,
     directory,
+    begin: () => prepareMemory(plan, world.notice),
     now: world.now,
     atOnce: readEnvironment(world.environment).options.maxToolUseConcurrency,
+    compaction: createCompactionPort({
+      world,
+      model: model.facts,
+      hooks,
+      restate: () => restateWork({ tasks: tasks.list(), todos: built.todos(plan.agent.id) }),
+    }),
     record: transcript.record,
     ...(output === undefined ? {} : { output }),
     async dispose() {
@@ -140,19 +223,51 @@ function childLimits({ environment, discovered }: SessionWorld): ChildLimits {
   return readChildLimits(discovered.settings.settings.plain.limits, maxConcurrentSubagents);
 }
 
+/** The main agent is not watched for silence: whoever started it sees that, and its children speak for themselves. */
+function mainWatch(
+  { limits, treeLimits }: RunPlan,
+  {
+    world,
+    stopwatch,
+    treeTime,
+  }: { readonly world: SessionWorld; readonly stopwatch: Stopwatch; readonly treeTime: Stopwatch },
+): RunWatch {
+  const own = limits?.timeMs === undefined ? {} : { timeMs: limits.timeMs.value };
+  const tree = treeLimits?.timeMs;
+  return {
+    clock: world.clock,
+    stopwatch,
+    clocks: () => own,
+    ...(tree === undefined ? {} : { tree: { stopwatch: treeTime, timeMs: tree.value } }),
+  };
+}
+
 function sourceOf(from: string, sessionId: string): "resume" | "fork" {
   return from === sessionId ? "resume" : "fork";
 }
 
-/** Where settings ask for it, commands run where the operating system keeps them inside the work. */
-function openSandbox({ discovered, sandbox, disallowedTools }: SessionWorld, options: SessionOptions) {
+/** The model that a skill asks for; a program that brought its own model has decided already. */
+function modelFinder(world: SessionWorld): (name: string) => Promise<Model> {
+  return async (name) => {
+    if (world.model !== undefined) throw new Fault("model-fixed", "the program has chosen the model.");
+    return (await chooseModel(world, { model: name }, undefined)).model;
+  };
+}
+
+function denyRules({ discovered, disallowedTools }: SessionWorld, options: SessionOptions) {
   const { paths, settings } = discovered;
   const flags = { disallowedTools: [...disallowedTools, ...(options.disallowedTools ?? [])] };
+  return sessionRules(settings, flags, paths.cwd).deny;
+}
+
+/** Where settings ask for it, commands run where the operating system keeps them inside the work. */
+function openSandbox(world: SessionWorld, options: SessionOptions) {
+  const { paths, settings } = world.discovered;
   return createSandbox({
-    runtime: sandbox,
+    runtime: world.sandbox,
     settings: readSandboxSettings(settings.settings.plain.sandbox),
     home: paths.home,
-    deny: sessionRules(settings, flags, paths.cwd).deny,
+    deny: denyRules(world, options),
   });
 }
 
@@ -183,7 +298,7 @@ function openOutput({ environment }: SessionWorld, { output }: SessionOptions) {
 
 type FactsFound = Pick<
   SessionFacts,
-  "definition" | "model" | "available" | "system" | "workingDirectories" | "notes"
+  "definition" | "model" | "available" | "system" | "memory" | "skills" | "workingDirectories" | "notes"
 >;
 
 function decidePlan(
@@ -201,6 +316,7 @@ function decidePlan(
     { ...options, sessionId, agentId: "main" },
     {
       ...found,
+      limits: limitFacts(world, options),
       rules: sessionRules(settings, { ...options, disallowedTools }, paths.cwd),
       ...(mode === undefined
         ? {}
@@ -245,6 +361,7 @@ function createToolContexts(world: SessionWorld) {
   return (plan: RunPlan, directory: () => string) => {
     const files = sessionLedger.forAgent();
     const mayRead = createMayRead(plan);
+    const writeInTurn = createMemoryTurns(plan, paths);
     return (call: Pick<ToolContext, "callId" | "signal" | "progress">): ToolContext => ({
       ...call,
       directory: directory(),
@@ -254,6 +371,7 @@ function createToolContexts(world: SessionWorld) {
       host: world.host,
       environment,
       outputDirectory: sessionFiles(paths.transcripts, plan.sessionId).toolResults,
+      writeInTurn,
       ...(mayRead === undefined ? {} : { mayRead }),
     });
   };

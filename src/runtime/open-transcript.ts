@@ -94,6 +94,7 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     now: options.now,
     facts: options.facts,
     leaf: loaded?.leaf,
+    sources: loaded?.sources,
   });
   // The conversation already answers calls that a crash cut off; now the file does so too.
   if (loaded !== undefined && loaded.interrupted.length > 0) {

@@ -52,7 +52,10 @@ function toolsToAskFor({ tools: grants, policy }: ChildPlan, tools: readonly Too
   return tools
     .filter(
       ({ name, effect }) =>
-        askedEffects.has(effect) && grants.some((grant) => grant.name === name) && !allowed.has(name),
+        askedEffects.has(effect) &&
+        // In its own memory an agent needs no permission.
+        grants.some((grant) => grant.name === name && grant.confinedTo === undefined) &&
+        !allowed.has(name),
     )
     .filter(({ effect }) => policy.mode !== "acceptEdits" || effect !== "edit")
     .map(({ name }) => name);

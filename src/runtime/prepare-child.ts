@@ -1,26 +1,43 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { abortable } from "../foundation/abort.ts";
+import type { Stopwatch } from "../foundation/stopwatch.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import type { Model } from "../model/model.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import type { PreparedChild } from "../tasks/child-host.ts";
+import type { RunGuard } from "../tasks/run-guard.ts";
 import type { RunLine } from "../tasks/task-manager.ts";
+import type { TodoStore } from "../tools/builtin/todo-write.ts";
 import type { Tool, ToolContext } from "../tools/tool.ts";
 import type { CanUseTool } from "./admit.ts";
+import { createAgentSkills } from "./agent-skills.ts";
 import type { AskPerson } from "./ask-person.ts";
+import { createCompactionPort } from "./compaction-port.ts";
+import { prepareMemory } from "./memory-turns.ts";
+import { restateWork } from "./restate-work.ts";
 import { openSessionHooks } from "./session-hooks.ts";
 import { createPorts } from "./session-ports.ts";
+import type { SessionSkills } from "./session-skills.ts";
 import type { SessionWorld } from "./session-world.ts";
+import { askHeld, canUseToolHeld, contextHeld, holding } from "./while-asking.ts";
+import { registeredHooks } from "./skill-hooks.ts";
 
 export interface ChildSurroundings {
   readonly world: SessionWorld;
   readonly tools: readonly Tool[];
+  readonly skills: SessionSkills;
+  readonly findModel: (name: string) => Promise<Model>;
   readonly directory: (agentId: string) => string | undefined;
+  readonly todos: TodoStore["read"];
   readonly toolContext: (
     plan: ChildPlan,
     directory: () => string,
   ) => (call: Pick<ToolContext, "callId" | "signal" | "progress">) => ToolContext;
+  /** Keeps the child's limits. */
+  readonly guard: (line: RunLine) => RunGuard;
+  /** The clock of the agent that waits for it. */
+  readonly main: Stopwatch;
   /** Puts a child's calls to the same person, in the same queue, as those of the session. */
   readonly askPerson?: (plan: ChildPlan) => AskPerson;
 }
@@ -35,7 +52,11 @@ export async function prepareChild(
   }: { readonly definition: AgentDefinition; readonly model: Model; readonly line: RunLine },
   surroundings: ChildSurroundings,
 ): Promise<PreparedChild> {
-  const { world } = surroundings;
+  const { world, skills } = surroundings;
+  const guard = surroundings.guard(line);
+  const whileAsking = holding(guard.stopwatch, surroundings.main);
+  const isReplaced = surroundings.tools.some(({ name }) => name === "Skill");
+  await prepareMemory(plan, world.notice);
   const granted = new Set(plan.tools.map(({ name }) => name));
   const directory = (): string => surroundings.directory(plan.agent.id) ?? plan.directory;
   const transcript = sessionFiles(world.discovered.paths.transcripts, plan.sessionId).agent(
@@ -46,26 +67,51 @@ export async function prepareChild(
     world,
     plan,
     model,
+    pay: guard.pay,
     definition,
     source: "startup",
     directory,
     child,
+    mayGrow: skills.bringHooks,
+  });
+  for (const note of skills.preload(definition).notes) world.notice?.(note);
+  if (plan.task.skill !== undefined)
+    hooks?.add(registeredHooks(plan.task.skill, { id: plan.agent.id, isSubagent: true }));
+  const ownSkills = createAgentSkills({
+    skills,
+    world,
+    plan,
+    isSubagent: true,
+    bash: surroundings.tools.find(({ name }) => name === "Bash"),
+    hooks,
+    findModel: async (name) => guard.pay(await surroundings.findModel(name)),
   });
   const ports = createPorts({
     plan,
     discovered: world.discovered,
-    model,
-    tools: surroundings.tools.filter(({ name }) => granted.has(name)),
+    model: guard.pay(model),
+    limits: guard.limits,
+    tools: [
+      ...surroundings.tools.filter(({ name }) => granted.has(name)),
+      ...(granted.has("Skill") && !isReplaced ? [ownSkills.tool] : []),
+    ],
+    skills: ownSkills,
     history: [],
-    toolContext: withoutQuestions(surroundings.toolContext(plan, directory), line),
+    toolContext: contextHeld(withoutQuestions(surroundings.toolContext(plan, directory), line), whileAsking),
     ...(hooks === undefined ? {} : { hooks }),
-    canUseTool: whileAttended(world.canUseTool, line),
+    canUseTool: canUseToolHeld(whileAttended(world.canUseTool, line), whileAsking),
     ...(surroundings.askPerson === undefined
       ? {}
-      : { askPerson: untilDetached(surroundings.askPerson(plan), line) }),
+      : { askPerson: askHeld(untilDetached(surroundings.askPerson(plan), line), whileAsking) }),
     directory,
     now: world.now,
     atOnce: readEnvironment(world.environment).options.maxToolUseConcurrency,
+    compaction: createCompactionPort({
+      world,
+      model: model.facts,
+      hooks,
+      restate: () => restateWork({ todos: surroundings.todos(plan.agent.id) }),
+    }),
     record: () => undefined,
     dispose: async () => undefined,
   });

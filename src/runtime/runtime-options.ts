@@ -1,9 +1,11 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AgentInput } from "../definitions/define-agent.ts";
+import type { WaitClock } from "../foundation/wait-clock.ts";
 import type { HookFunction } from "../hooks/run-one-hook.ts";
 import type { Model } from "../model/model.ts";
 import type { Approver } from "../permissions/approver.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
+import type { SessionLimitOptions } from "../planning/plan-limits.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { ToolHost } from "../tools/tool-host.ts";
 import type { CanUseTool } from "./admit.ts";
@@ -25,6 +27,12 @@ export interface RuntimeOptions {
   readonly settingSources?: readonly ("user" | "project" | "local")[];
   readonly pluginDirectories?: readonly string[];
   readonly additionalDirectories?: readonly string[];
+  /** MCP servers of this program, by name, in the form of an `.mcp.json`. */
+  readonly mcpServers?: Readonly<Record<string, unknown>>;
+  /** More MCP servers: JSON texts and paths of files. */
+  readonly mcpConfig?: readonly string[];
+  /** True leaves out every MCP server but those of `mcpServers` and `mcpConfig`. */
+  readonly strictMcpConfig?: boolean;
   /** Whether the folder is trusted for this run; absent means what the person has accepted before. */
   readonly trusted?: boolean;
   /** Deny rules of every session; `Task(name)` also hides that agent. */
@@ -44,6 +52,8 @@ export interface RuntimeOptions {
   /** How sessions say they were started. */
   readonly entrypoint?: string;
   readonly managedDirectory?: string;
+  /** The time by which clocks of runs and pauses go; the real one when absent. */
+  readonly clock?: WaitClock;
 }
 
 /** What is said for one session. */
@@ -64,6 +74,8 @@ export interface SessionOptions<Output = unknown> {
   readonly appendSystemPrompt?: string;
   readonly maxTurns?: number;
   readonly maxBudget?: number;
+  /** What each child, and the whole tree, may take; only ever narrows what settings say. */
+  readonly limits?: SessionLimitOptions;
   /** A session's id or title to go on with. */
   readonly resume?: string;
   /** Go on with the newest session of this folder. */
@@ -73,6 +85,8 @@ export interface SessionOptions<Output = unknown> {
   readonly sessionId?: string;
   /** Only children are run: the main conversation is neither read nor written, so another process may have it. */
   readonly childrenOnly?: boolean;
+  /** False: a prompt such as `/name` is plain text and calls no skill. */
+  readonly slashCommands?: boolean;
   /** The form the result must have. */
   readonly output?: OutputSchema<Output>;
 }

@@ -1,6 +1,7 @@
 import { textOf, type UserMessage } from "../conversation/message.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { type AskModel, createHookRunner, type FireOptions, type LateAnswer } from "../hooks/run-hooks.ts";
+import type { SourcedHookRule } from "../hooks/select-hooks.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import type { CallRequest, LoopPorts } from "../loop/loop-ports.ts";
 import { takeModelTurn } from "../loop/model-turn.ts";
@@ -13,6 +14,7 @@ import { loadPluginHooks } from "../plugins/load-plugin-hooks.ts";
 import { type CallHooks, createCallHooks } from "./call-hooks.ts";
 import { type ChildHookDependencies, createChildHooks } from "./child-hooks.ts";
 import { chooseModel } from "./choose-model.ts";
+import { type CompactionHooks, createCompactionHooks } from "./compaction-hooks.ts";
 import { collectHookRules } from "./hook-rules.ts";
 import { createPromptHooks, type PromptHooks } from "./prompt-hooks.ts";
 import type { SessionWorld } from "./session-world.ts";
@@ -24,6 +26,9 @@ export interface SessionHooks extends CallHooks, PromptHooks {
   readonly takeStop: () => boolean;
   /** Tells hooks that a person is about to be asked; does not wait for them. */
   readonly notify: (request: CallRequest) => void;
+  /** Takes in the hooks of a skill. */
+  readonly add: (rules: readonly SourcedHookRule[]) => void;
+  readonly compaction: CompactionHooks;
   /** The last hooks run; then nothing of any hook is left. */
   readonly end: PromptHooks["end"];
 }
@@ -37,6 +42,10 @@ export interface SessionHookFacts {
   readonly directory: () => string;
   /** Set for a child: its start and end are told instead of the session's. */
   readonly child?: ChildHookDependencies["child"];
+  /** Around a model that a hook asks: its calls are the agent's. */
+  readonly pay?: (model: Model) => Model;
+  /** Skills may bring hooks later, so there must be somebody to take them. */
+  readonly mayGrow?: boolean;
 }
 
 /** Finds every hook that this session has to heed; undefined where there is none. */
@@ -55,7 +64,7 @@ export async function openSessionHooks(facts: SessionHookFacts): Promise<Session
     trusted: world.trusted,
     isSubagent: facts.child !== undefined,
   });
-  if (rules.length === 0 && world.hooks.length === 0) return undefined;
+  if (rules.length === 0 && world.hooks.length === 0 && facts.mayGrow !== true) return undefined;
   const files = sessionFiles(discovered.paths.transcripts, plan.sessionId);
   const { allowedHttpHookUrls, httpHookAllowedEnvVars } = settings.plain;
   const mail: UserMessage[] = [];
@@ -75,7 +84,7 @@ export async function openSessionHooks(facts: SessionHookFacts): Promise<Session
     newId: world.ids.uuid,
     onLate: (late) => takeLate(late, mail, tell),
   });
-  const hasConditions = rules.some(({ hook }) => hook.handler.if !== undefined);
+  let hasConditions = rules.some(isConditional);
   const situation = async (signal: AbortSignal, request?: CallRequest): Promise<FireOptions> => ({
     signal,
     cwd: facts.directory(),
@@ -87,7 +96,15 @@ export async function openSessionHooks(facts: SessionHookFacts): Promise<Session
   const report = (outcome: { systemMessages: readonly string[]; failures: readonly string[] }): void => {
     for (const text of [...outcome.systemMessages, ...outcome.failures]) tell(text);
   };
-  return assemble({ facts, runner, situation, report, mail });
+  const add = (added: readonly SourcedHookRule[]): void => {
+    hasConditions ||= added.some(isConditional);
+    runner.add(added);
+  };
+  return { ...assemble({ facts, runner, situation, report, mail }), add };
+}
+
+function isConditional({ hook }: SourcedHookRule): boolean {
+  return hook.handler.if !== undefined;
 }
 
 type Parts = Pick<Parameters<typeof createCallHooks>[0], "runner" | "situation" | "report"> & {
@@ -95,7 +112,7 @@ type Parts = Pick<Parameters<typeof createCallHooks>[0], "runner" | "situation" 
   readonly mail: UserMessage[];
 };
 
-function assemble({ facts, runner, situation, report, mail }: Parts): SessionHooks {
+function assemble({ facts, runner, situation, report, mail }: Parts): Omit<SessionHooks, "add"> {
   const telling = new Set<Promise<unknown>>();
   let isStopWanted = false;
   const wantStop = (): void => {
@@ -110,6 +127,12 @@ function assemble({ facts, runner, situation, report, mail }: Parts): SessionHoo
   return {
     ...createCallHooks({ runner, situation, report, wantStop }),
     ...prompts,
+    compaction: createCompactionHooks({
+      ...common,
+      wantStop,
+      model: facts.model.facts.id,
+      isChild: facts.child !== undefined,
+    }),
     takeMessages: () => mail.splice(0),
     takeStop() {
       const wanted = isStopWanted;
@@ -179,9 +202,11 @@ async function conditions(
 }
 
 /** One question and one answer, without tools. */
-function createAsk({ world, model }: SessionHookFacts): AskModel {
+function createAsk({ world, model, pay = (unpaid) => unpaid }: SessionHookFacts): AskModel {
   return async (prompt, { model: named, signal }) => {
-    const asked = named === undefined ? model : (await chooseModel(world, { model: named }, undefined)).model;
+    const asked = pay(
+      named === undefined ? model : (await chooseModel(world, { model: named }, undefined)).model,
+    );
     const request = {
       system: ["You judge one event in the work of a coding agent for the person who set up this check."],
       tools: [],

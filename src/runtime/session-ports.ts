@@ -1,11 +1,13 @@
 import type { Message } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
-import type { LoopPorts } from "../loop/loop-ports.ts";
+import type { CompactionPort, LoopLimits, LoopPorts } from "../loop/loop-ports.ts";
+import type { RunWatch } from "../loop/watch-run.ts";
 import type { Model, ServerTool } from "../model/model.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import type { Tool, ToolContext } from "../tools/tool.ts";
-import { type AdmitDependencies, createAdmit } from "./admit.ts";
+import { type AdmitDependencies, type AdmitWithHooks, createAdmit } from "./admit.ts";
+import type { AgentSkills } from "./agent-skills.ts";
 import type { Children } from "./open-children.ts";
 import type { SessionHooks } from "./session-hooks.ts";
 import type { TypedOutput } from "./typed-output.ts";
@@ -23,12 +25,18 @@ export interface SessionParts extends AdmitDependencies {
     readonly progress: (text: string) => void;
   }) => ToolContext;
   readonly now: () => number;
+  /** What the loop must heed besides its turns. */
+  readonly limits?: LoopLimits;
+  /** Absent: the conversation is never compacted. */
+  readonly compaction?: CompactionPort | undefined;
   /** How many calls run together. */
   readonly atOnce?: number | undefined;
   /** Writes an event down before the next one is asked for. */
   readonly record: (event: RunEvent) => void;
   readonly output?: TypedOutput;
   readonly hooks?: SessionHooks;
+  /** Absent where there are no skills. */
+  readonly skills?: AgentSkills;
   /** Absent for agents that can have none. */
   readonly children?: Children;
   readonly dispose: () => Promise<void>;
@@ -38,16 +46,25 @@ export interface SessionParts extends AdmitDependencies {
 export interface MainParts extends SessionParts {
   readonly children: Children;
   readonly tasks: TaskManager;
+  /** Whether `/name` in a prompt calls a skill. */
+  readonly slashCommands: boolean;
+  /** Called before each prompt is worked on: makes what opening a session alone does not. */
+  readonly begin?: () => Promise<void>;
+  /** The clocks of its runs; absent limits nothing. */
+  readonly watch?: RunWatch;
 }
 
 export function createPorts(parts: SessionParts): LoopPorts {
   const { output, hooks } = parts;
   const stop = createStopMark(hooks?.takeStop);
+  const { own, whole } = admissions(parts);
+  const admit = stop.watch(whole);
+  parts.skills?.attach({ admit, ask: stop.watch(own) });
   return {
-    model: parts.model,
+    model: parts.skills?.model(parts.model) ?? parts.model,
     tools: output === undefined ? parts.tools : [...parts.tools, output.tool],
     ...(parts.serverTools === undefined ? {} : { serverTools: parts.serverTools }),
-    admit: stop.watch(admitWithOutput(parts)),
+    admit,
     isStopped: stop.take,
     toolContext: (callId, options) => parts.toolContext({ callId, ...options }),
     takeMessages: () => [...(hooks?.takeMessages() ?? []), ...(parts.children?.takeMessages() ?? [])],
@@ -59,6 +76,8 @@ export function createPorts(parts: SessionParts): LoopPorts {
     ...(output === undefined
       ? {}
       : { isFinished: () => output.value() !== undefined || output.hasGivenUp() }),
+    ...(parts.limits === undefined ? {} : { limits: parts.limits }),
+    ...(parts.compaction === undefined ? {} : { compaction: parts.compaction }),
     ...(parts.atOnce === undefined ? {} : { atOnce: parts.atOnce }),
     now: parts.now,
   };
@@ -69,7 +88,7 @@ function createStopMark(takeStop: () => boolean = () => false) {
   let isWanted = false;
   return {
     watch:
-      (admit: LoopPorts["admit"]): LoopPorts["admit"] =>
+      (admit: AdmitWithHooks): AdmitWithHooks =>
       async (request, options) => {
         const admission = await admit(request, options);
         isWanted ||= admission.type === "denied" && admission.stops === true;
@@ -83,13 +102,17 @@ function createStopMark(takeStop: () => boolean = () => false) {
   };
 }
 
-/** Handing in the result is no action in the world and needs no permission. */
-function admitWithOutput(parts: SessionParts): LoopPorts["admit"] {
-  const { hooks } = parts;
-  const own = createAdmit(
-    hooks === undefined ? parts : { ...parts, beforeAsk: hooks.beforeAsk, onAsk: hooks.notify },
-  );
+/** How calls are decided about: by rules and people alone, and with the hooks that speak before them. */
+function admissions(parts: SessionParts): { readonly own: AdmitWithHooks; readonly whole: AdmitWithHooks } {
+  const { hooks, skills } = parts;
+  const own = createAdmit({
+    ...parts,
+    ...(hooks === undefined ? {} : { beforeAsk: hooks.beforeAsk, onAsk: hooks.notify }),
+    ...(skills === undefined ? {} : { rights: skills.rights }),
+  });
   const admit = hooks === undefined ? own : hooks.wrapAdmit(own);
-  return async (request, options) =>
+  // Handing in the result is no action in the world and needs no permission.
+  const whole: AdmitWithHooks = async (request, options) =>
     request.tool === parts.output?.tool ? { type: "allowed", input: request.input } : admit(request, options);
+  return { own, whole };
 }

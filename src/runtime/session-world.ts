@@ -1,9 +1,11 @@
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
+import type { WaitClock } from "../foundation/wait-clock.ts";
 import type { HookFunction } from "../hooks/run-one-hook.ts";
 import type { IdSource } from "../journal/id-source.ts";
 import type { Model } from "../model/model.ts";
 import type { ModelFactory } from "../model/model-factory.ts";
 import type { Approver } from "../permissions/approver.ts";
+import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import type { SandboxRuntime } from "../tools/load-sandbox.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { ToolHost } from "../tools/tool-host.ts";
@@ -12,6 +14,8 @@ import type { CanUseTool } from "./admit.ts";
 /** What all sessions of a runtime share. */
 export interface SessionWorld {
   readonly discovered: DiscoveredAgents;
+  /** Finds the skills there are now. */
+  readonly skills: () => Promise<SkillCatalog>;
   readonly trusted: boolean;
   /** The process's variables with those of settings over them. */
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -35,6 +39,8 @@ export interface SessionWorld {
   readonly keepsTranscripts: boolean;
   readonly entrypoint: string;
   readonly ids: IdSource;
+  /** The time by which runs are limited. */
+  readonly clock: WaitClock;
   readonly now: () => number;
   readonly today: () => Date;
 }

@@ -1,17 +1,22 @@
 import type { Message, UserMessage } from "../conversation/message.ts";
 import { addTotals, type RunEnding, type RunEvent } from "../conversation/run-event.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
-import { Fault } from "../foundation/fault.ts";
+import { Fault, isFault } from "../foundation/fault.ts";
 import { interruptedResults } from "../journal/interrupted-calls.ts";
 import { runAgentLoop } from "../loop/agent-loop.ts";
+import { compactNow } from "../loop/compact-now.ts";
 import type { LoopInput } from "../loop/loop-ports.ts";
+import { watchRun } from "../loop/watch-run.ts";
 import type { ModelFacts } from "../model/model.ts";
 import type { ChildPlanned } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
+import type { Skill } from "../skills/skill.ts";
 import { type AgentHandle, type AgentHost, startAgent } from "../tasks/agent-handle.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
-import { type RunHandle, startRun } from "./run-handle.ts";
+import { type SlashCommand, withExpansion } from "./find-slash-command.ts";
+import { readCompactCommand } from "./compact-command.ts";
+import { type RunHandle, startRun, stoppedEnding } from "./run-handle.ts";
 import { createLimits } from "./session-limits.ts";
 import { createPorts, type MainParts } from "./session-ports.ts";
 import { describeTask, type SpawnOptions } from "./spawn-options.ts";
@@ -25,10 +30,14 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   readonly model: ModelFacts;
   /** Agents, settings and plugins as they were found when the session was opened. */
   readonly discovered: DiscoveredAgents;
+  /** The skills of this session, for people and agents. */
+  readonly skills: readonly Skill[];
   /** Starts the next run of the conversation; the one before must have ended. */
   prompt(content: UserMessage["content"], options?: { readonly signal?: AbortSignal }): RunHandle<Output>;
   /** The same as a bare stream of events, which runs only as fast as it is read. Leaving it stops the run. */
   stream(content: UserMessage["content"], signal: AbortSignal): AsyncIterable<RunEvent>;
+  /** Replaces the older part of the conversation by a summary now; the result says how much it made of how much. */
+  compact(instructions?: string, options?: { readonly signal?: AbortSignal }): RunHandle<Output>;
   messages(): readonly Message[];
   /** The child agents of this session: list, watch, stop, detach, send. */
   readonly tasks: TaskManager;
@@ -55,8 +64,41 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
   const counted = new WeakSet<RunEnding>();
   let isFirst = parts.history.length === 0;
   let isBusy = false;
+  let calls = 0;
 
   async function* stream(content: UserMessage["content"], signal: AbortSignal): AsyncGenerator<RunEvent> {
+    const command = parts.slashCommands ? readCompactCommand(content) : undefined;
+    yield* command === undefined ? answer(content, signal) : compact(command.instructions, signal);
+  }
+
+  async function* compact(
+    instructions: string | undefined,
+    signal: AbortSignal,
+  ): AsyncGenerator<RunEvent, void> {
+    refuseWhen(end.signal.aborted, "session-closed", "The session is closed, so it cannot be compacted.");
+    refuseWhen(isBusy, "session-busy", "The session works on a prompt, so it cannot be compacted now.");
+    isBusy = true;
+    const stop = AbortSignal.any([signal, end.signal]);
+    const input: LoopInput = { ...inputOf(plan, messages), ...limits.left(undefined) };
+    try {
+      for await (const event of compactNow({ input, instructions }, ports, stop)) {
+        record(event);
+        follow(event);
+        yield event;
+      }
+    } finally {
+      isBusy = false;
+    }
+  }
+
+  /** The conversation as the next run goes on with it. */
+  function follow(event: RunEvent): void {
+    if (event.type === "user-added" || event.type === "assistant-answered") messages.push(event.message);
+    if (event.type === "context-compacted")
+      messages.splice(0, messages.length - event.kept, event.summary);
+  }
+
+  async function* answer(content: UserMessage["content"], signal: AbortSignal): AsyncGenerator<RunEvent> {
     refuseWhen(end.signal.aborted, "session-closed", "The session is closed, so it takes no more prompts.");
     refuseWhen(isBusy, "session-busy", "The session still works on the prompt before this one.");
     isBusy = true;
@@ -66,14 +108,49 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
     output?.begin();
     const stop = AbortSignal.any([signal, left.signal, end.signal]);
     try {
+      await parts.begin?.();
+      const command = parts.slashCommands ? await parts.skills?.findCommand(content) : undefined;
+      if (command?.type === "unknown") {
+        yield { type: "run-ended", ending: unansweredEnding("unknown_command", command.because) };
+        return;
+      }
       const ready = (await parts.hooks?.prepare(first, stop)) ?? { type: "ready", content: first };
-      if (ready.type === "ready") yield* events({ role: "user", content: ready.content }, stop);
-      else yield { type: "run-ended", ending: blockedEnding(ready.because) };
+      if (ready.type === "blocked") {
+        const error = `A hook refused the prompt: ${ready.because}`;
+        yield { type: "run-ended", ending: unansweredEnding("prompt_blocked", error) };
+        return;
+      }
+      const expanded = await expand(ready.content, command, stop);
+      if (expanded.type === "ready") yield* events({ role: "user", content: expanded.content }, stop);
+      else yield { type: "run-ended", ending: expanded.ending };
     } finally {
+      parts.skills?.endTurn();
       left.abort(new Fault("left", "Nobody reads the events of this run any more."));
       const interrupted = interruptedResults(messages);
       if (interrupted.length > 0) messages.push({ role: "user", content: interrupted });
       isBusy = false;
+    }
+  }
+
+  /** The text of the skill that a person called, in the place of the call. */
+  async function expand(
+    content: UserMessage["content"],
+    command: Extract<SlashCommand, { type: "call" }> | undefined,
+    signal: AbortSignal,
+  ): Promise<
+    | { readonly type: "ready"; readonly content: UserMessage["content"] }
+    | { readonly type: "ended"; readonly ending: RunEnding }
+  > {
+    if (command === undefined || parts.skills === undefined) return { type: "ready", content };
+    calls += 1;
+    const context = parts.toolContext({ callId: `slash-${calls}`, signal, progress: () => undefined });
+    try {
+      const text = await parts.skills.expand(command, context);
+      return { type: "ready", content: withExpansion(content, command.written, text) };
+    } catch (error) {
+      if (signal.aborted) return { type: "ended", ending: stoppedEnding(codeOf(signal.reason)) };
+      const why = error instanceof Error ? error.message : String(error);
+      return { type: "ended", ending: unansweredEnding("command_failed", why) };
     }
   }
 
@@ -107,15 +184,15 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
   ): AsyncGenerator<RunEvent, RunEnding> {
     const input: LoopInput = { ...inputOf(plan, messages, prompt), ...limits.left(before) };
     let hasAnswered = false;
-    for await (const event of runAgentLoop(input, ports, signal)) {
+    const run = (stop: AbortSignal): AsyncIterable<RunEvent> => runAgentLoop(input, ports, stop);
+    for await (const event of parts.watch === undefined ? run(signal) : watchRun(run, parts.watch, signal)) {
       if (event.type === "run-ended") {
-        limits.spend(event.ending.totals.cost);
         // The text of an earlier prompt is no result of this one.
         return hasAnswered ? event.ending : { ...event.ending, text: "" };
       }
       record(event);
       hasAnswered ||= event.type === "assistant-answered";
-      if (event.type === "user-added" || event.type === "assistant-answered") messages.push(event.message);
+      follow(event);
       yield event;
     }
     throw new Fault("run-without-end", "The run ended without saying how.");
@@ -139,6 +216,7 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
     plan,
     model: parts.model.facts,
     discovered: parts.discovered,
+    skills: parts.skills?.all ?? [],
     messages: () => messages,
     tasks: parts.tasks,
     agentHost,
@@ -178,16 +256,20 @@ function withTree(ending: RunEnding, children: readonly RunEnding[]): RunEnding 
 }
 
 /** The model never saw the prompt, and neither will the next run. */
-function blockedEnding(because: string): RunEnding {
+function unansweredEnding(reason: string, error: string): RunEnding {
   const usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
   return {
     status: "failed",
-    reason: "prompt_blocked",
+    reason,
     text: "",
-    error: `A hook refused the prompt: ${because}`,
+    error,
     denials: [],
     totals: { usage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 },
   };
+}
+
+function codeOf(reason: unknown): string {
+  return isFault(reason) ? reason.code : "aborted";
 }
 
 function refuseWhen(applies: boolean, code: string, message: string): void {
@@ -197,12 +279,12 @@ function refuseWhen(applies: boolean, code: string, message: string): void {
 function inputOf(
   plan: RunPlan,
   history: readonly Message[],
-  prompt: UserMessage,
+  prompt?: UserMessage,
 ): Omit<LoopInput, "maxTurns"> {
   return {
     system: plan.system,
     history,
-    prompt,
+    ...(prompt === undefined ? {} : { prompt }),
     ...(plan.reminder === undefined ? {} : { reminder: plan.reminder }),
     ...(plan.effort === undefined ? {} : { effort: plan.effort.value }),
   };

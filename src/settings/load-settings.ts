@@ -133,23 +133,24 @@ function readText(text: string, source: SettingsSource): SourceReading {
   };
 }
 
-type Content =
+export type Content =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "missing" }
   | { readonly type: "unreadable"; readonly reason: string };
 
 /** Opens without waiting, so that a pipe in the place of the file cannot hold up the start. */
-async function readBounded(file: string): Promise<Content> {
+export async function readBounded(file: string, limit = sizeLimit): Promise<Content> {
   try {
     await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
     const status = await handle.stat();
     if (!status.isFile()) return { type: "unreadable", reason: "it is not a regular file" };
-    const buffer = Buffer.alloc(Math.min(status.size, sizeLimit) + 1);
+    const buffer = Buffer.alloc(Math.min(status.size, limit) + 1);
     let length = 0;
     for (let count = -1; count !== 0 && length < buffer.length; length += count) {
       count = (await handle.read(buffer, length, buffer.length - length)).bytesRead;
     }
-    if (length > sizeLimit) return { type: "unreadable", reason: "it is larger than 2 MiB" };
+    if (length > limit)
+      return { type: "unreadable", reason: `it is larger than ${Math.round(limit / 1024 / 1024)} MiB` };
     if (length > status.size) return { type: "unreadable", reason: "it grew while it was read" };
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(
       buffer.subarray(0, length),

@@ -1,6 +1,8 @@
+import { isRecord } from "../foundation/json-value.ts";
 import { formatRule } from "../permissions/parse-rule.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
 import { limitRepositoryLayer } from "./limit-repository-layer.ts";
+import { mergeLimits } from "./merge-limits.ts";
 import { mergeValues, settingNames, withoutRepeats } from "./merge-values.ts";
 import type { InvalidRule, PermissionSwitches, WrittenRule } from "./permission-settings.ts";
 import type { PlainSettings } from "./plain-settings.ts";
@@ -139,8 +141,11 @@ function mergeLayerValues(layers: readonly SettingsLayer[]) {
     const lay = (target: Map<string, unknown>, key: string, value: unknown, name = key) => {
       const overOthers = source.scope === "managed" && sources.get(name)?.scope !== "managed";
       const whole = takenWhole.has(key) || (overOthers && policyLists.has(key));
-      target.set(key, whole || !target.has(key) ? value : mergeValues(target.get(key), value));
-      for (const each of settingNames(name, value)) sources.set(each, source);
+      const merge = key === "limits" ? mergeLimits : mergeValues;
+      const merged = whole || !target.has(key) ? value : merge(target.get(key), value);
+      target.set(key, merged);
+      for (const each of settingNames(name, value))
+        if (counts(merged, value, each.slice(name.length + 1))) sources.set(each, source);
     };
     for (const [name, value] of settings.env) {
       env.set(name, value);
@@ -165,6 +170,15 @@ function mergeLayerValues(layers: readonly SettingsLayer[]) {
       ...(defaultMode === undefined ? {} : { defaultMode }),
     },
   };
+}
+
+/** Whether the part at a dotted path is this layer's own: a ceiling of an earlier layer that is lower stays. */
+function counts(merged: unknown, own: unknown, path: string): boolean {
+  const part = (value: unknown): unknown =>
+    path
+      .split(".")
+      .reduce<unknown>((at, key) => (isRecord(at) && Object.hasOwn(at, key) ? at[key] : at), value);
+  return typeof part(own) !== "number" || part(merged) === part(own);
 }
 
 /** A chain of fallbacks is one thought; two of them put together would be a third. */

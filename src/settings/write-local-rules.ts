@@ -51,7 +51,7 @@ export async function writeLocalRules(
 }
 
 /** A repository can carry links; none may turn a rule for it into a rule for everything. */
-async function staysInside(file: string, projectRoot: string): Promise<boolean> {
+export async function staysInside(file: string, projectRoot: string): Promise<boolean> {
   const root = await realpath(projectRoot).catch(() => projectRoot);
   for (const path of [file, join(file, "..")]) {
     const real = await realpath(path).catch(() => undefined);
@@ -119,7 +119,7 @@ function addedBy(change: RulesChange): readonly string[] {
 const excludedLine = ".claude/settings.local.json";
 
 /** Only where `.git` is a folder: a worktree's exclude file belongs to the repository it came from. */
-async function excludeFromGit(projectRoot: string, options: UpdateFileOptions): Promise<void> {
+export async function excludeFromGit(projectRoot: string, options: UpdateFileOptions): Promise<void> {
   const git = join(projectRoot, ".git");
   const exclude = join(git, "info", "exclude");
   const isRepository = await stat(git).then(

@@ -1,11 +1,16 @@
+import type { MemoryPlace } from "../context/memory-place.ts";
 import type { Message, UserMessage } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AgentRegistry } from "../definitions/registry.ts";
+import type { Problem } from "../foundation/problem.ts";
+import type { Stopwatch } from "../foundation/stopwatch.ts";
+import type { WaitClock } from "../foundation/wait-clock.ts";
 import type { LoopPorts } from "../loop/loop-ports.ts";
 import type { Model } from "../model/model.ts";
 import type { ChosenModel } from "../model/select-model.ts";
 import type { ChildPlan, SpawnFacts } from "../planning/plan-run.ts";
+import type { TreeBudget } from "./budget.ts";
 import type { RunLine } from "./task-manager.ts";
 
 /** A child's own record: its conversation so far, and the pen that goes on with it. */
@@ -14,6 +19,9 @@ export interface ChildRecord {
   readonly record: (event: RunEvent) => void;
   readonly close: () => void;
   readonly outputFile: string;
+  /** Marks it for other processes as one that waits for a place, until it leaves the queue. */
+  readonly enterQueue?: () => void;
+  readonly leaveQueue?: () => void;
 }
 
 /** What starting children needs of the session around them. */
@@ -31,8 +39,19 @@ export interface ChildHost {
     | "trusted"
     | "backgroundAllowed"
     | "parentModel"
+    | "limits"
+    | "isPriced"
   >;
   readonly systemPrompt: (definition: AgentDefinition, task: string) => Promise<readonly string[]>;
+  /** Where the agent's memory is, and what is wrong with it; absent where no agent has any. */
+  readonly memory?: (
+    definition: AgentDefinition,
+  ) => Promise<{ readonly place?: MemoryPlace; readonly problems: readonly Problem[] }>;
+  /** Which skills stand in the agent's prompt, and what was named in vain. */
+  readonly skills?: (definition: AgentDefinition) => {
+    readonly names: readonly string[];
+    readonly notes: readonly string[];
+  };
   readonly open: (plan: ChildPlan) => Promise<ChildRecord>;
   /** What an earlier child was, by its id. */
   readonly recall: (
@@ -48,12 +67,26 @@ export interface ChildHost {
   /** Gives a child that asks for it a working tree of its own; never falls back to the shared one. */
   readonly isolate: (plan: ChildPlan, definition: AgentDefinition) => Promise<Isolated>;
   readonly newAgentId: () => string;
+  /** What all agents of the session may take together; absent limits nothing. */
+  readonly budget?: TreeBudget;
+  /** Absent: no clock ends a child. */
+  readonly clocks?: ChildClocks;
   /** Called once when a child has ended: lets go of what it held. */
   readonly release: (agentId: string) => Promise<void>;
   /** Tells the person what went wrong beside the work. */
   readonly report?: (message: string) => void;
   /** Tells the parent something between its turns. */
   readonly notify: (message: UserMessage) => void;
+}
+
+/** The time by which children are limited. */
+export interface ChildClocks {
+  readonly clock: WaitClock;
+  /** Runs while any agent of the session works. */
+  readonly tree: Stopwatch;
+  readonly treeTimeMs?: number;
+  /** When a silent child that was moved to the background is stopped; 0 never. */
+  readonly backgroundStopMs?: number;
 }
 
 /** A child moved into a place of its own. */

@@ -23,6 +23,28 @@ export function endNotice(
   return { role: "user", content: [{ type: "text", text: lines.join("\n") }] };
 }
 
+interface Stall {
+  readonly silentMs: number;
+  readonly stops: boolean;
+}
+
+/** What a parent is told of a child in the background that has fallen silent. */
+export function stallNotice(state: TaskState, stall: Stall): UserMessage {
+  const lines = [
+    "<task-notification>",
+    `<task-id>${state.id}</task-id>`,
+    "<status>stalled</status>",
+    `<summary>${stallText(state, stall)}</summary>`,
+    "</task-notification>",
+  ];
+  return { role: "user", content: [{ type: "text", text: lines.join("\n") }] };
+}
+
+export function stallText({ description }: TaskState, { silentMs, stops }: Stall): string {
+  const what = `Agent ${JSON.stringify(defuse(description))} has given no sign of life for ${Math.round(silentMs / 1000)} s`;
+  return stops ? `${what} and was stopped.` : `${what}; TaskStop ends it, else it is stopped after twice that time.`;
+}
+
 function statusWord({ status }: TaskState): string {
   return status === "partial" ? "completed" : status;
 }

@@ -1,5 +1,8 @@
+import { defuse } from "../conversation/defuse.ts";
 import type { RunEnding } from "../conversation/run-event.ts";
 import { contextTokens } from "../conversation/usage.ts";
+
+export { defuse } from "../conversation/defuse.ts";
 
 /** What a parent reads of a child's end. */
 export interface ResultInput {
@@ -60,13 +63,4 @@ function facts({ agentId, ending }: ResultInput): string {
   const seconds = (totals.durationMs / 1000).toFixed(1);
   const denied = ending.denials.length === 0 ? "" : `; ${ending.denials.length} calls were not allowed`;
   return `[agent id ${agentId} (resume it with this id); ${tokens} tokens, ${totals.toolUses} tool uses, ${seconds} s${cost}${denied}]`;
-}
-
-/** Tags that the runtime itself speaks with; in a child's mouth they are only text. */
-const controlTags =
-  /<(\/?)(system-reminder|system|task-notification|agent-message|teammate-message|user-prompt-submit-hook|function_calls|function_results|invoke|tool_result|tool_use|antml:[a-z_]+)\b/gi;
-
-/** Makes text that imitates control text harmless, and turns of a made-up dialogue too. */
-export function defuse(text: string): string {
-  return text.replace(controlTags, "<\\$1$2").replace(/^(Human|Assistant|System):/gm, "$1\\:");
 }

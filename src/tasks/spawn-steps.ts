@@ -32,7 +32,7 @@ export function stepsOf(
         ask: policy.ask.length,
         deny: policy.deny.length,
       }),
-      event("memory", definition.memory ?? null),
+      event("memory", plan.memory ?? null),
       event("prompt", { parts: plan.system.length, characters: plan.system.join("").length }),
       event("configuration", {
         background: task.background,

@@ -1,8 +1,9 @@
 import type { Message } from "../conversation/message.ts";
-import type { RunEnding } from "../conversation/run-event.ts";
+import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { settledSoon } from "../foundation/abort.ts";
 import { Fault, isFault } from "../foundation/fault.ts";
+import type { Model } from "../model/model.ts";
 import type { ChosenModel } from "../model/select-model.ts";
 import { type ChildPlan, type ChildPlanned, planRun } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
@@ -10,11 +11,14 @@ import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { SpawnOutcome } from "./agent-tool.ts";
 import type { ChildHost, ChildRecord, KeptWorktree } from "./child-host.ts";
 import { createLocalExecutor } from "./local-executor.ts";
-import { endNotice } from "./notice.ts";
+import type { TreeBudget } from "./budget.ts";
+import { createNeedEstimator } from "./budget-need.ts";
+import { endNotice, stallNotice, stallText } from "./notice.ts";
 import { resultText } from "./result-text.ts";
 import { completedData, launchedData, launchedText } from "./spawn-results.ts";
-import type { TaskManager } from "./task-manager.ts";
+import type { RunLine, TaskManager } from "./task-manager.ts";
 import { hasEnded, type TaskState } from "./task-state.ts";
+import { watchChild } from "./watch-child.ts";
 
 export interface SpawnerOptions {
   readonly host: ChildHost;
@@ -55,18 +59,23 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     if (found.type === "denied")
       return refused(`The agent ${found.agent.id} is denied by the rule ${found.rule}.`);
     const { definition } = found.agent;
+    const memory = await host.memory?.(definition);
+    const skills = host.skills?.(definition);
     const planned = planRun(withModel(request, recalled?.model), {
       ...host.facts,
       definition,
       agentId: request.resume ?? host.newAgentId(),
       parent: parent().plan,
       system: await host.systemPrompt(definition, request.prompt),
+      ...(memory?.place === undefined ? {} : { memory: memory.place }),
+      ...(skills === undefined ? {} : { skills: skills.names }),
+      notes: [...(memory?.problems.map(({ message }) => message) ?? []), ...(skills?.notes ?? [])],
     });
     return planned.type === "refused" ? planned : { ...planned, definition };
   }
 
   async function start(request: SpawnRequest): ReturnType<Spawner["start"]> {
-    const full = tasks.refusal();
+    const full = tasks.refusal() ?? host.budget?.refusal()?.error;
     if (full !== undefined) return refused(full);
     const decided = await decide(request);
     return decided.type === "refused" ? decided : launch(decided.plan, decided.definition);
@@ -74,7 +83,9 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
 
   async function launch(planned: ChildPlan, definition: AgentDefinition): ReturnType<Spawner["start"]> {
     // A model that cannot be had is a reason not to start at all.
-    await host.model(planned.chosenModel);
+    const model = await host.model(planned.chosenModel);
+    const unpaid = refuseUnpaid(planned, model, host.budget);
+    if (unpaid !== undefined) return refused(unpaid);
     const isolated =
       planned.task.isolation === undefined ? undefined : await host.isolate(planned, definition);
     if (isolated?.type === "refused") return isolated;
@@ -93,8 +104,16 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
         ...(plan.task.name === undefined ? {} : { name: plan.task.name }),
         ...(plan.task.callId === undefined ? {} : { callId: plan.task.callId }),
       },
-      events: (line, signal) => executor.execute({ plan, history, definition }, line, signal),
-      onEvent: (event) => record.record(event),
+      events(line, signal) {
+        record.leaveQueue?.();
+        const run = (own: RunLine, stop: AbortSignal): AsyncIterable<RunEvent> =>
+          executor.execute({ plan, history, definition }, own, stop);
+        return watchChild({ plan, clocks: host.clocks, line, run }, signal);
+      },
+      onEvent(event, state) {
+        record.record(event);
+        if (event.type === "run-stalled") tellStall(event, state);
+      },
       onEnd: (state) => finish(state, { record, definition, leave: isolated?.finish }),
     });
     if (started.type === "refused") {
@@ -102,7 +121,14 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       await isolated?.finish();
       return started;
     }
+    if (started.state.status === "queued") record.enterQueue?.();
     return { type: "started", plan, outputFile: record.outputFile };
+  }
+
+  /** The person hears of it; the parent only where it does not wait for the child anyway. */
+  function tellStall(event: Extract<RunEvent, { type: "run-stalled" }>, state: TaskState): void {
+    host.report?.(stallText(state, event));
+    if (state.background && !event.stops) host.notify(stallNotice(state, event));
   }
 
   async function finish(
@@ -123,6 +149,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       const why = error instanceof Error ? error.message : String(error);
       host.report?.(`The \`onEnd\` of the agent ${definition.name} failed: ${why}`);
     } finally {
+      record.leaveQueue?.();
       record.close();
       await host.release(state.id);
       const worktree = await leave?.();
@@ -187,6 +214,19 @@ function unknownType(
 ): string {
   const near = found.nearest === undefined ? "" : ` Did you mean ${found.nearest}?`;
   return `There is no agent ${JSON.stringify(request.agentType)}.${near} Available: ${found.available.join(", ")}.`;
+}
+
+/** A child whose very first call cannot be paid for is not started. */
+function refuseUnpaid(
+  { limits, system, task }: ChildPlan,
+  { facts }: Model,
+  budget: TreeBudget | undefined,
+): string | undefined {
+  const account = budget?.agent(limits);
+  if (account?.isLimited !== true) return undefined;
+  const messages = [{ role: "user" as const, content: task.prompt }];
+  const need = createNeedEstimator(facts).needOf({ system, tools: [], messages });
+  return account.refusal(need)?.error;
 }
 
 /** A resumed child keeps its model unless the call names another. */

@@ -1,9 +1,10 @@
 import type { UserMessage } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
-import { noUsage } from "../conversation/usage.ts";
 import { sleep } from "../foundation/abort.ts";
 import { Fault } from "../foundation/fault.ts";
 import { createFeed } from "../foundation/feed.ts";
+import type { Stopwatch } from "../foundation/stopwatch.ts";
+import { endingOfCause } from "../loop/limit-reached.ts";
 import { foldTask, hasEnded, startedTask, type TaskStart, type TaskState } from "./task-state.ts";
 
 /** What a running child knows of those who may be watching it. */
@@ -14,6 +15,8 @@ export interface RunLine {
   readonly unattended: AbortSignal;
   /** Messages sent to it since it last asked. */
   takeMessages(): readonly UserMessage[];
+  /** Its own time, which stands still while a person is asked for it. */
+  readonly stopwatch?: Stopwatch;
 }
 
 /** A child that is ready to run. */
@@ -85,6 +88,12 @@ export function createTaskManager({ maxRunning, overflow = "refuse", now }: Task
   const feed = createFeed<TaskNews>();
   let isClosed = false;
 
+  /** The state, with the place in the queue of one that waits. */
+  function seen(entry: Entry): TaskState {
+    if (entry.state.status !== "queued") return entry.state;
+    return { ...entry.state, queuePosition: queue.indexOf(entry) + 1 };
+  }
+
   function refusal(): string | undefined {
     if (isClosed) return "the session is over";
     if (overflow === "queue" || active.size < maxRunning) return undefined;
@@ -117,7 +126,7 @@ export function createTaskManager({ maxRunning, overflow = "refuse", now }: Task
     entries.set(run.start.id, entry);
     if (isFull) queue.push(entry);
     else void drive(entry);
-    return { type: "started", state: entry.state };
+    return { type: "started", state: seen(entry) };
   }
 
   function take(entry: Entry, event: RunEvent): void {
@@ -128,7 +137,7 @@ export function createTaskManager({ maxRunning, overflow = "refuse", now }: Task
   }
 
   async function drive(entry: Entry): Promise<void> {
-    const { run, controller } = entry;
+    const { controller } = entry;
     active.add(entry);
     const line: RunLine = {
       attended: () => !entry.state.background,
@@ -136,19 +145,35 @@ export function createTaskManager({ maxRunning, overflow = "refuse", now }: Task
       takeMessages: () => entry.mail.splice(0),
     };
     const finished = follow(entry, line).catch((error: unknown) =>
-      take(entry, endedBy(error, controller.signal)),
+      conclude(entry, error),
     );
     const settled = new AbortController();
     await Promise.race([finished, givenUp(controller.signal, settled.signal)]);
     settled.abort();
-    take(entry, endedBy(new Fault("no-end", "The agent did not say how it ended."), controller.signal));
+    conclude(entry, new Fault("no-end", "The agent did not say how it ended."));
+    await letGo(entry);
+    next();
+  }
+
+  /** Ends a child that did not tell its own ending; whoever records it hears of it too. */
+  function conclude(entry: Entry, error: unknown): void {
+    if (hasEnded(entry.state)) return;
+    const event = endedBy(error, entry, now());
+    take(entry, event);
     try {
-      await run.onEnd?.(entry.state);
+      entry.run.onEvent?.(event, entry.state);
+    } catch {
+      // It may be this that broke; the child has ended all the same.
+    }
+  }
+
+  async function letGo(entry: Entry): Promise<void> {
+    try {
+      await entry.run.onEnd?.(entry.state);
     } catch {
       // The child has ended; what its ending triggers must not take down others.
     }
     entry.done.resolve(entry.state);
-    next();
   }
 
   async function follow(entry: Entry, line: RunLine): Promise<void> {
@@ -164,10 +189,6 @@ export function createTaskManager({ maxRunning, overflow = "refuse", now }: Task
     if (active.size >= maxRunning) return;
     const entry = queue.shift();
     if (entry === undefined) return;
-    if (hasEnded(entry.state)) {
-      next();
-      return;
-    }
     entry.state = { ...entry.state, status: "running", activity: "starting", lastSignAt: now() };
     void drive(entry);
   }
@@ -176,9 +197,11 @@ export function createTaskManager({ maxRunning, overflow = "refuse", now }: Task
     const entry = entries.get(id);
     if (entry === undefined || hasEnded(entry.state)) return entry?.state;
     entry.controller.abort(new Fault(`stopped-by-${by}`, `The agent was stopped by the ${by}.`));
-    if (entry.state.status === "queued") {
-      take(entry, endedBy(undefined, entry.controller.signal));
-      entry.done.resolve(entry.state);
+    const place = queue.indexOf(entry);
+    if (place !== -1) {
+      queue.splice(place, 1);
+      conclude(entry, undefined);
+      await letGo(entry);
     }
     return entry.done.promise;
   }
@@ -187,8 +210,11 @@ export function createTaskManager({ maxRunning, overflow = "refuse", now }: Task
     start,
     refusal,
     stop,
-    get: (id) => entries.get(id)?.state,
-    list: () => [...entries.values()].map(({ state }) => state),
+    get(id) {
+      const entry = entries.get(id);
+      return entry === undefined ? undefined : seen(entry);
+    },
+    list: () => [...entries.values()].map(seen),
     ended: async (id) => entries.get(id)?.done.promise,
     async wait(id, { signal }) {
       const entry = entries.get(id);
@@ -237,16 +263,22 @@ async function givenUp(stopped: AbortSignal, settled: AbortSignal): Promise<void
   await sleep(patienceMs, settled).catch(() => never);
 }
 
-/** The ending of a child that could not tell its own. */
-function endedBy(error: unknown, signal: AbortSignal): RunEvent {
-  const cause: unknown = signal.aborted ? signal.reason : error;
+/** The ending of a child that could not tell its own: in the same shape as any other, from what was seen of it. */
+function endedBy(error: unknown, { state, controller }: Entry, at: number): RunEvent {
+  const { signal } = controller;
+  const { usage, turns, toolUses, cost, startedAt, lastText } = state;
   const ending: RunEnding = {
-    status: signal.aborted ? "stopped" : "failed",
-    reason: cause instanceof Fault ? cause.code : "error",
-    text: "",
+    ...endingOfCause(signal.aborted ? signal.reason : error, signal.aborted),
+    text: lastText,
     denials: [],
-    totals: { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 },
-    ...(signal.aborted ? {} : { error: error instanceof Error ? error.message : String(error) }),
+    totals: {
+      usage,
+      turns,
+      toolUses,
+      durationMs: at - startedAt,
+      modelMs: 0,
+      ...(cost === undefined ? {} : { cost }),
+    },
   };
   return { type: "run-ended", ending };
 }

@@ -25,6 +25,10 @@ export interface TaskState {
   readonly toolUses: number;
   readonly cost?: number;
   readonly lastText: string;
+  /** While it waits for a place: 1 is next. */
+  readonly queuePosition?: number;
+  /** Set while nothing is heard of it: for how many milliseconds, when that was noticed. */
+  readonly silentMs?: number;
   readonly ending?: RunEnding;
 }
 
@@ -56,7 +60,12 @@ export function startedTask({ at, ...start }: TaskStart): TaskState {
 
 /** The state after an event. Any prefix of a run's events gives a valid state. */
 export function foldTask(state: TaskState, event: RunEvent, at: number): TaskState {
-  const alive = { ...state, lastSignAt: at };
+  if (event.type === "run-stalled") {
+    const seconds = Math.round(event.silentMs / 1000);
+    return { ...state, silentMs: event.silentMs, activity: `silent for ${seconds} s` };
+  }
+  const { silentMs: _silent, ...heard } = state;
+  const alive = { ...heard, lastSignAt: at };
   switch (event.type) {
     case "turn-started":
       return { ...alive, activity: "thinking" };

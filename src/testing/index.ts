@@ -1,4 +1,5 @@
 export { createFakeHost, type FakeHost, type FakeHostOptions } from "./fake-host.ts";
+export { createFakeMcpServer, type FakeMcpServer, type FakeMcpTool } from "./fake-mcp-server.ts";
 export {
   type FakeProvider,
   type FakeProviderOptions,

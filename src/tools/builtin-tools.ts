@@ -21,8 +21,14 @@ export const builtinTools: readonly ToolSummary[] = [
   },
   { name: "Glob", effect: "read", description: "Finds files by name pattern." },
   { name: "Grep", effect: "read", description: "Searches file contents." },
+  {
+    name: "ListMcpResourcesTool",
+    effect: "read",
+    description: "Lists what MCP servers offer for reading.",
+  },
   { name: "NotebookEdit", effect: "edit", description: "Changes a cell of a notebook." },
   { name: "Read", effect: "read", description: "Reads a file." },
+  { name: "ReadMcpResourceTool", effect: "network", description: "Reads a resource of an MCP server." },
   { name: "SendMessage", effect: "coordinate", description: "Writes to another agent." },
   { name: "Skill", effect: "read", description: "Loads a skill's instructions." },
   { name: "TaskCreate", effect: "coordinate", description: "Puts an item on the shared task list." },
@@ -54,13 +60,15 @@ export const renamedTools: ReadonlyMap<string, string> = new Map([
   ["View", "Read"],
   ["GlobTool", "Glob"],
   ["GrepTool", "Grep"],
+  ["ListMcpResources", "ListMcpResourcesTool"],
+  ["ReadMcpResource", "ReadMcpResourceTool"],
 ]);
 
 /** Tools that Claude Code has or had and this product has not. */
 export const absentToolNames: ReadonlySet<string> = new Set(
   `Artifact Brief ClaudeDesign CronCreate CronDelete CronList EndConversation EnterWorktree ExitWorktree LSP ListAgents
-  ListMcpResources ListMcpResourcesTool ListPeers Monitor OfferChromeSetup PowerShell Projects ProposeGoal
-  PushNotification ReadMcpResource ReadMcpResourceDir ReadMcpResourceDirTool ReadMcpResourceTool ReadNotifications
+  ListPeers Monitor OfferChromeSetup PowerShell Projects ProposeGoal
+  PushNotification ReadMcpResourceDir ReadMcpResourceDirTool ReadNotifications
   RemoteTrigger ReportFindings ScheduleWakeup SendFeedback SendUserFile SendUserMessage ShareOnboardingGuide
   ShowOnboardingRolePicker SlashCommand SubagentHandback TodoRead ToolSearch WaitForMcpServers Workflow
   propose_skills`.split(/\s+/),

@@ -12,6 +12,11 @@ export function splitEntries(text: string): string[] {
   return words.length > 1 && words.every(looksLikeToolName) ? words : pieces;
 }
 
+/** The words of a text, with what stands in parentheses or quotes kept together. */
+export function splitWords(text: string): string[] {
+  return cleanEntries(splitOutside(text, /\s/));
+}
+
 /** Joins pieces that a YAML flow list tore apart inside parentheses: `["Bash(a", "b)"]` is one entry, `Bash(a, b)`. */
 export function rejoinEntries(list: readonly string[]): string[] {
   const depths = parenthesisDepths(list.join("\n"));

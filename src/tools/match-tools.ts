@@ -1,5 +1,6 @@
 import { nearestName } from "../foundation/nearest-name.ts";
 import type { ToolEffect } from "./builtin-tools.ts";
+import type { Tool } from "./tool.ts";
 import { knownToolNames, resolveToolName, type ToolNameMeaning } from "./tool-names.ts";
 
 /** A tool that a run could be given, before its definition narrows it. */
@@ -8,6 +9,10 @@ export interface AvailableTool {
   readonly effect: ToolEffect;
   readonly origin: "builtin" | "mcp" | "program";
   readonly server?: string;
+}
+
+export function availableTool({ name, effect, origin, mcp }: Tool): AvailableTool {
+  return { name, effect, origin, ...(mcp === undefined ? {} : { server: mcp.serverName }) };
 }
 
 export interface ToolMatch {
@@ -55,7 +60,11 @@ function matchLetterCase(
 /** `mcp__server` and `mcp__server__*` mean the whole server; stars may also stand for a part of a name. */
 function isMcpMatch(entry: string, tool: AvailableTool): boolean {
   if (tool.origin !== "mcp") return false;
-  if (matchesStars(entry, tool.name) || matchesStars(`${entry}__*`, tool.name)) return true;
+  if (matchesStars(entry, tool.name)) return true;
+  // Where the server is known, the name of another that begins alike is not taken for it.
+  if (tool.server === undefined || entry.includes("*")) {
+    if (matchesStars(`${entry}__*`, tool.name)) return true;
+  }
   return tool.server !== undefined && serverEntries(tool.server).includes(entry);
 }
 

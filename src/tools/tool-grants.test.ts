@@ -220,6 +220,33 @@ describe("memory [TLS-8]", () => {
     ]);
     expect(codes(definition)).toEqual(["memory memory-tool-disallowed"]);
   });
+
+  test("is served from all tools of the session, where the definition takes its parent's", () => {
+    const parents = builtin.filter(({ name }) => name === "Bash" || name === "Read");
+    const result = grantTools({
+      definition: { memory: "user" },
+      available: parents,
+      forMemory: available,
+      role: "subagent",
+    });
+    expect(result).toMatchObject({
+      tools: [
+        { name: "Bash" },
+        { name: "Edit", confinedTo: "memory" },
+        { name: "Read" },
+        { name: "Write", confinedTo: "memory" },
+      ],
+    });
+  });
+
+  test("is not served by tools of a program or a server that have the same names", () => {
+    const own: AvailableTool[] = [{ name: "Write", effect: "edit", origin: "program" }];
+    const definition = { tools: ["Bash"], memory: "user" };
+    const others = builtin.filter(({ name }) => name === "Bash");
+    expect(grantTools({ definition, available: [...others, ...own], role: "subagent" })).toMatchObject({
+      tools: [{ name: "Bash" }],
+    });
+  });
 });
 
 describe("whatever a definition says", () => {

@@ -12,6 +12,8 @@ export interface GrantRequest {
     readonly memory?: string;
   };
   readonly available: readonly AvailableTool[];
+  /** Where the tools that `memory` adds are taken from: all of `available` and perhaps more, in the same order. */
+  readonly forMemory?: readonly AvailableTool[];
   readonly role: "main" | "subagent";
 }
 
@@ -46,7 +48,7 @@ export type ToolGrant =
     };
 
 /** Which of the available tools a definition gets, and how far. `disallowedTools` is applied first and always wins. */
-export function grantTools({ definition, available, role }: GrantRequest): ToolGrant {
+export function grantTools({ definition, available, forMemory, role }: GrantRequest): ToolGrant {
   const notes: Finding[] = [];
   const denied = readDenials(definition.disallowedTools ?? [], available, notes);
   const reachable = new Set(available.filter((tool) => !denied.whole.has(tool.name) && mayHave(tool, role)));
@@ -57,7 +59,9 @@ export function grantTools({ definition, available, role }: GrantRequest): ToolG
     return refuse(entries, role, notes);
   }
   const tools =
-    definition.memory === undefined ? granted : addMemoryTools(granted, { available, denied, notes });
+    definition.memory === undefined
+      ? granted
+      : addMemoryTools(granted, { available: forMemory ?? available, denied, notes });
   return { type: "granted", tools, spawn: spawnRule(granted, reachable), notes };
 }
 
@@ -209,7 +213,8 @@ function addMemoryTools(
   }: { readonly available: readonly AvailableTool[]; readonly denied: Denials; readonly notes: Finding[] },
 ): GrantedTool[] {
   const byName = new Map(granted.map((tool) => [tool.name, tool]));
-  for (const tool of available.filter(({ name }) => memoryTools.has(name))) {
+  // What a server or a program calls Write is not known to stay in a directory.
+  for (const tool of available.filter(({ name, origin }) => origin === "builtin" && memoryTools.has(name))) {
     const deny = denied.scoped.get(tool.name);
     const present = byName.get(tool.name);
     if (denied.whole.has(tool.name)) notes.push(finding("memory-tool-disallowed", tool.name, ["memory"]));

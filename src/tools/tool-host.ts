@@ -17,7 +17,11 @@ export interface ToolHost {
   /** Puts questions to a person; absent when nobody can be asked. */
   readonly ask?: (
     questions: readonly HostQuestion[],
-    options: { readonly signal: AbortSignal },
+    options: {
+      readonly signal: AbortSignal;
+      /** The agent that asks. */
+      readonly agent?: { readonly id: string; readonly name: string };
+    },
   ) => Promise<Readonly<Record<string, string>>>;
   readonly todosChanged?: (todos: readonly TodoItem[]) => void;
   /** Whether a host name outside may be fetched although it is private or loopback. */

@@ -1,8 +1,10 @@
 import type { z } from "zod";
 import type { DocumentBlock, ImageBlock, TextBlock } from "../conversation/message.ts";
+import type { McpIdentity } from "../permissions/mcp-identity.ts";
 import type { ToolEffect } from "./builtin-tools.ts";
 import type { FileLedger } from "./file-ledger.ts";
 import type { ToolHost } from "./tool-host.ts";
+import type { WriteInTurn } from "./write-in-turn.ts";
 
 /** What a tool may use while it runs. Everything it needs of the world comes through here. */
 export interface ToolContext {
@@ -25,6 +27,8 @@ export interface ToolContext {
   readonly progress: (text: string) => void;
   /** Whether what a search finds may be shown, by real path; absent means everything may. */
   readonly mayRead?: (path: string) => boolean;
+  /** Around each change of a file, by real path: other processes that change the same one wait for it. */
+  readonly writeInTurn?: WriteInTurn;
 }
 
 /** What a tool gives back: the text or blocks for the model, and data for programs and transcripts. */
@@ -35,12 +39,27 @@ export interface ToolOutcome {
   readonly data?: unknown;
 }
 
+/** What a server says of its tool; a hint, never a permission. */
+export interface McpHints {
+  readonly readOnly?: boolean;
+  readonly destructive?: boolean;
+  readonly idempotent?: boolean;
+}
+
+/** Which tool of which MCP server this is: the pair as permission rules spell it, and the name as configured. */
+export interface McpToolFacts extends McpIdentity {
+  readonly serverName: string;
+  readonly hints: McpHints;
+}
+
 /** One tool. `effect` and `origin` are what modes and background rules ask about, never its name. */
 export interface Tool<Input = unknown> {
   readonly name: string;
   readonly description: string;
   readonly effect: ToolEffect;
   readonly origin: "builtin" | "mcp" | "program";
+  /** Present for tools of MCP servers: rules are compared with this pair, never with the name. */
+  readonly mcp?: McpToolFacts;
   /** Checks the input; its JSON Schema is what the model sees. Absent for tools that bring a JSON Schema of their own. */
   readonly input?: z.ZodType<Input>;
   readonly inputSchema?: Readonly<Record<string, unknown>>;
@@ -48,6 +67,8 @@ export interface Tool<Input = unknown> {
   readonly runsBeside?: (input: Input) => boolean;
   /** How many calls of one answer run at the same time where they may run beside each other; absent means ten. */
   readonly atOnce?: number;
+  /** Whether what was asked for still goes on, by the outcome's data: the same answer again is then no sign of a loop. */
+  readonly isPending?: (data: unknown) => boolean;
   /** The paths a call touches, for permission rules; absent for tools that touch none. `home` is what `~` stands for. */
   readonly pathsOf?: (input: Input, directory: string, home?: string) => readonly string[];
   call(input: Input, context: ToolContext): Promise<ToolOutcome>;

@@ -1,6 +1,9 @@
 import { dirname, join } from "node:path";
 import { compareAgent } from "./compare-agent.ts";
 import { compareHooks, compareMarketplace, comparePlugin, compareSettings } from "./compare-configuration.ts";
+import { compareMcp } from "./compare-mcp.ts";
+import { compareMemory } from "./compare-memory.ts";
+import { compareSkill } from "./compare-skill.ts";
 import type { CorpusEntry, CorpusManifest, Mismatch } from "./corpus-manifest.ts";
 
 export interface CorpusResult {
@@ -24,6 +27,9 @@ const comparers: ReadonlyMap<string, Comparer> = new Map([
   ["hooks", compareHooks],
   ["plugin", comparePlugin],
   ["marketplace", compareMarketplace],
+  ["skill", compareSkill],
+  ["memory", compareMemory],
+  ["mcp", compareMcp],
 ]);
 
 /** Reads every file of a manifest with the comparer of its kind. */

@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
+import type { ModelRequest } from "../../src/model/model.ts";
 import { takeOwnerLock } from "../../src/storage/owner-lock.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { Step } from "../../src/testing/script.ts";
@@ -69,7 +70,10 @@ describe.skipIf(process.platform === "win32")("[TRN-2] a disk that takes no more
     const environment = await provide([
       { calls: [{ name: "Bash", input: { command: "head -c 20000 /dev/zero | tr '\\0' x" } }] },
       { calls: [{ name: "Bash", input: { command: "head -c 29000 /dev/zero | tr '\\0' y" } }] },
-      { match: ({ messages }) => JSON.stringify(messages.at(-1)).includes("try again"), text: "Back." },
+      {
+        match: ({ messages }: ModelRequest) => JSON.stringify(messages.at(-1)).includes("try again"),
+        text: "Back.",
+      },
     ]);
     const full = await runOnFullDisk(
       place,
@@ -88,11 +92,12 @@ describe.skipIf(process.platform === "win32")("[TRN-2] a disk that takes no more
     const environment = await provide([
       { match: "You are an engineer at a terminal", calls: [agentCall("fill")] },
       {
-        match: (request) => JSON.stringify(request.messages[0]).includes("fill it"),
+        match: (request: ModelRequest) => JSON.stringify(request.messages[0]).includes("fill it"),
         text: "x".repeat(90_000),
       },
       {
-        match: (request) => JSON.stringify(request.messages).includes("past the size that is allowed"),
+        match: (request: ModelRequest) =>
+          JSON.stringify(request.messages).includes("past the size that is allowed"),
         text: "It failed.",
       },
     ]);

@@ -1,4 +1,5 @@
-import { join } from "node:path";
+import { findMemory } from "../../src/context/find-memory.ts";
+import { agentScopes } from "../../src/definitions/agent-definition.ts";
 import { builtinAgents } from "../../src/definitions/builtin/builtin-agents.ts";
 import { defineAgent } from "../../src/definitions/define-agent.ts";
 import { createRegistry } from "../../src/definitions/registry.ts";
@@ -7,6 +8,7 @@ import { type DecideOptions, decide, type PermissionPolicy } from "../../src/per
 import { gatherCallFacts } from "../../src/permissions/gather-call-facts.ts";
 import type { McpIdentity } from "../../src/permissions/mcp-identity.ts";
 import { parsePermissionMode } from "../../src/permissions/permission-mode.ts";
+import { createPaths } from "../../src/settings/paths.ts";
 import { builtinTools } from "../../src/tools/builtin-tools.ts";
 import type { AvailableTool } from "../../src/tools/match-tools.ts";
 import { grantTools, type SpawnRule } from "../../src/tools/tool-grants.ts";
@@ -24,7 +26,7 @@ export async function judgeCall(
   if (settings.brokenRestrictions.length > 0) return "deny";
   const main = giveTools(mainPolicy(testCase, settings, roots), testCase, roots);
   const policy =
-    testCase.surface === "subagent_tool_call" ? childOf(main.policy, testCase, roots) : main.policy;
+    testCase.surface === "subagent_tool_call" ? await childOf(main.policy, testCase, roots) : main.policy;
   const hook = fieldsOf(context["preToolUseHook"]);
   const tool = testCase.tool ?? "";
   const input = hook["updatedInput"] ?? change.input ?? testCase.input;
@@ -68,15 +70,19 @@ function giveTools(
   };
 }
 
-function childOf(parent: PermissionPolicy, testCase: SecurityCase, roots: Roots): PermissionPolicy {
+async function childOf(
+  parent: PermissionPolicy,
+  testCase: SecurityCase,
+  roots: Roots,
+): Promise<PermissionPolicy> {
   const context = testCase.context ?? {};
   const agent = fieldsOf(context["agent"]);
-  const memory = agent["memory"];
+  const memory = await findCaseMemory(agent, testCase, roots);
   const grant = grantTools({
     definition: {
       ...(agent["tools"] === undefined ? {} : { tools: texts(agent["tools"]) }),
       ...(agent["disallowedTools"] === undefined ? {} : { disallowedTools: texts(agent["disallowedTools"]) }),
-      ...(typeof memory === "string" ? { memory } : {}),
+      ...(memory === undefined ? {} : { memory: memory.scope }),
     },
     available: toolsOf(testCase),
     role: "subagent",
@@ -91,16 +97,24 @@ function childOf(parent: PermissionPolicy, testCase: SecurityCase, roots: Roots)
     tools: {
       anchor: roots.P,
       tools: grant.type === "granted" ? grant.tools : [],
-      ...(typeof memory === "string"
-        ? { memoryDirectory: memoryDirectory(memory, String(agent["name"]), roots) }
-        : {}),
+      ...(memory === undefined ? {} : { memoryDirectory: memory.directory }),
     },
   });
 }
 
-function memoryDirectory(scope: string, name: string, { P, H }: Roots): string {
-  if (scope === "user") return join(H, ".claude/agent-memory", name);
-  return join(P, scope === "local" ? ".claude/agent-memory-local" : ".claude/agent-memory", name);
+async function findCaseMemory(agent: Fields, { trusted = true }: SecurityCase, { P, H }: Roots) {
+  const memory = (["user", "project", "local"] as const).find((scope) => scope === agent["memory"]);
+  const scope = agentScopes.find((each) => each === agent["scope"]) ?? "project";
+  const { place } = await findMemory({
+    definition: {
+      name: String(agent["name"]),
+      source: { scope },
+      ...(memory === undefined ? {} : { memory }),
+    },
+    paths: createPaths({ home: H, cwd: P, environment: {}, platform: "linux" }),
+    trusted,
+  });
+  return place;
 }
 
 function agentTypeOf(input: unknown, context: Fields): string | undefined {

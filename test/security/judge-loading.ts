@@ -1,5 +1,7 @@
-import { rm, symlink, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { loadMemory } from "../../src/context/load-memory.ts";
+import { agentScopes } from "../../src/definitions/agent-definition.ts";
 import { parseAgentDefinition } from "../../src/definitions/parse-definition.ts";
 import { matchSubject } from "../../src/hooks/match-subject.ts";
 import { isAgentId } from "../../src/journal/session-files.ts";
@@ -7,9 +9,11 @@ import { childMode } from "../../src/permissions/child-policy.ts";
 import { parseRule } from "../../src/permissions/parse-rule.ts";
 import { parsePermissionMode } from "../../src/permissions/permission-mode.ts";
 import { mergeSettings } from "../../src/settings/merge-settings.ts";
+import { createPaths } from "../../src/settings/paths.ts";
 import { readSettings, type SettingsScope, settingsScopes } from "../../src/settings/settings.ts";
 import { createTrustStore } from "../../src/settings/trust.ts";
 import { fieldsOf, texts } from "./case-policy.ts";
+import { judgeMcpName, judgeMcpServer } from "./judge-mcp.ts";
 import type { Answer, Fields, Roots, SecurityCase } from "./security-case.ts";
 
 type Judge = (testCase: SecurityCase, roots: Roots) => Answer | Promise<Answer>;
@@ -23,6 +27,9 @@ export const loadingJudges: ReadonlyMap<string, Judge> = new Map<string, Judge>(
   ["transcript_path", judgeId],
   ["mode_enter", ({ context = {}, mode }) => judgeMode(context, mode)],
   ["hook_match", ({ context = {}, tool }) => judgeHook(context, tool)],
+  ["memory_load", judgeMemory],
+  ["mcp_register", judgeMcpName],
+  ["mcp_connect", judgeMcpServer],
 ]);
 
 function judgeAgent(context: Fields): Answer {
@@ -97,6 +104,37 @@ function judgeMode(context: Fields, current: string): Answer {
   if (context["by"] !== "model") return "allow";
   const parent = parsePermissionMode(current) ?? "default";
   return childMode(parent, { call: { mode, by: "model" } }) === mode ? "allow" : "deny";
+}
+
+/** Allowed is what puts the beginning of the file, and no more of it, into the prompt. */
+async function judgeMemory({ context = {}, trusted = true }: SecurityCase, { P, H }: Roots): Promise<Answer> {
+  const agent = fieldsOf(context["agent"]);
+  const scope = (["user", "project", "local"] as const).find((each) => each === agent["memory"]);
+  if (scope === undefined) return "deny";
+  const paths = createPaths({ home: H, cwd: P, environment: {}, platform: "linux" });
+  const name = String(agent["name"]);
+  if (typeof context["sizeBytes"] === "number")
+    await writeLongFile(join(paths.agentMemory[scope], name, "MEMORY.md"), context["sizeBytes"]);
+  const loaded = await loadMemory({
+    definition: {
+      name,
+      memory: scope,
+      source: { scope: agentScopes.find((each) => each === agent["scope"]) ?? "project" },
+    },
+    paths,
+    trusted,
+  });
+  const { text = "" } = loaded;
+  if (loaded.place === undefined || loaded.problems.length > 0) return "deny";
+  return text.length < 32_000 &&
+    (context["expectTruncation"] === undefined || text.includes("Only the beginning"))
+    ? "allow"
+    : "deny";
+}
+
+async function writeLongFile(file: string, bytes: number): Promise<void> {
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, "- a line\n".repeat(Math.ceil(bytes / 9)).slice(0, bytes));
 }
 
 function judgeHook(context: Fields, tool: string | null): Answer {

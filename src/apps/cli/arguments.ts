@@ -2,12 +2,15 @@ import { Command, CommanderError } from "commander";
 import type { Fault } from "../../foundation/fault.ts";
 import { nearestName } from "../../foundation/nearest-name.ts";
 import { splitEntries } from "../../tools/list-field.ts";
+import { addMcpCommands } from "./add-mcp-commands.ts";
+import { addSkillCommands } from "./add-skill-commands.ts";
 import { addTaskCommands } from "./add-task-commands.ts";
 import type { CliHost } from "./cli-host.ts";
 import { describe, type Invoke } from "./describe-command.ts";
 import { helpText } from "./help-text.ts";
 import type { PrintOptions } from "./print/print-options.ts";
 import { misuse, parseSettingSources, type SessionOptions } from "./session-options.ts";
+import { takeMcpConfigs } from "./take-mcp-configs.ts";
 
 /** Understands the arguments and runs what they ask for; each command is loaded only when it is used. */
 export async function runProgram(arguments_: readonly string[], host: CliHost): Promise<number> {
@@ -41,15 +44,19 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
   addPrintOptions(program);
   addAgents(program, invoke);
   addTaskCommands(program, invoke);
+  addSkillCommands(program, invoke);
+  addMcpCommands(program, invoke);
   addPermissions(program, invoke);
   addTrust(program, invoke);
   addDoctor(program, invoke);
-  program.action((words: readonly string[], options: PrintOptions) => {
+  program.action((given: readonly string[], options: PrintOptions) => {
+    const { words, configs } = takeMcpConfigs(given, program.opts<SessionOptions>().mcpConfig, host.cwd);
+    if (configs !== undefined) program.setOptionValue("mcpConfig", configs);
     const [first] = words;
     if (options.print !== true && first === undefined && host.stdin.isTerminal)
       return void host.stdout.write(helpText);
     // One word is more likely a mistyped command than a prompt.
-    if (options.print !== true && words.length === 1 && first !== undefined && !/\s/.test(first))
+    if (options.print !== true && words.length === 1 && first !== undefined && !/^\/|\s/.test(first))
       throw unknownCommand(program, first);
     return invoke(async (context) =>
       (await import("./print/run-print.ts")).runPrint(context, words, options),
@@ -71,6 +78,8 @@ function addSessionOptions(program: Command): void {
     .option("--plugin-dir <folder>", "use the plugin in this folder", collect)
     .option("--add-dir <folder>", "also read .claude/agents of this folder", collect)
     .option("--disallowed-tools, --disallowedTools <list>", "deny rules", collectEntries)
+    .option("--mcp-config <json|file>", "MCP servers for this run", collect)
+    .option("--strict-mcp-config", "no MCP servers but those of --mcp-config")
     .option("--trust", "trust the working folder for this run")
     .option("--verbose", "show stack traces of errors");
 }
@@ -106,6 +115,7 @@ function addPrintOptions(program: Command): void {
     .option("--fork-session", "go on in a copy of the session")
     .option("--session-id <uuid>", "the id of the session")
     .option("--no-session-persistence", "keep no transcript")
+    .option("--disable-slash-commands", "a prompt such as /name is plain text")
     .option("--json-schema <json|file>", "the form the result must have");
 }
 

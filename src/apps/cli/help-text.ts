@@ -3,9 +3,10 @@ export const helpText = `Usage: retinue -p [options] "prompt"        run an agen
        retinue <command> [options]
 
 Commands:
-  agents                 list all agents; also: agents show NAME, agents check
+  agents, skills         list them; also: agents show NAME, agents|skills check
   plan NAME              show what a child agent would be, and why
   tasks                  list child agents; also: logs ID, stop ID, resume ID
+  mcp                    list MCP servers; also: mcp add|get|approve NAME, mcp serve
   permissions            list all rules; also: permissions test 'Bash(git push)'
   trust [FOLDER]         let a folder's hooks and settings count; --remove
   doctor                 check the set-up and say what to do
@@ -20,6 +21,6 @@ Running:
 
 Everywhere:
   --agents JSON|FILE  --plugin-dir DIR  --add-dir DIR  --settings FILE|JSON
-  --setting-sources user,project,local  --trust  --verbose  -v, --version
-  -h, --help, also after a command: retinue agents check --help
+  --setting-sources LIST  --mcp-config JSON|FILE  --trust  --verbose
+  -v, --version  -h, --help, also after a command: retinue agents check --help
 `;

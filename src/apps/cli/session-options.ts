@@ -12,6 +12,9 @@ export interface SessionOptions {
   readonly pluginDir?: readonly string[];
   readonly addDir?: readonly string[];
   readonly disallowedTools?: readonly string[];
+  /** JSON texts and paths of files. */
+  readonly mcpConfig?: readonly string[];
+  readonly strictMcpConfig?: boolean;
   readonly trust?: boolean;
 }
 

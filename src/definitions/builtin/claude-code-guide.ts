@@ -6,6 +6,8 @@ export interface GuideFacts {
   readonly agents: readonly { readonly name: string; readonly description: string }[];
   readonly skills: readonly string[];
   readonly mcpServers: readonly string[];
+  /** Finds out the rest when the agent is started, so that nobody else waits for it. */
+  readonly findMore?: () => Promise<Partial<Pick<GuideFacts, "skills" | "mcpServers">>>;
 }
 
 const entriesAtMost = 60;
@@ -20,7 +22,8 @@ export function createClaudeCodeGuide(facts: GuideFacts): AgentDefinition {
       "skills, plugins, MCP servers, memory. Use when the user asks how to configure or write one of these, whether " +
       'something is possible ("can I …", "how do I …", "why is my agent not found"), or what they already have. Does ' +
       "not change files; not for questions about the user's own code.",
-    prompt: `${guidance}\n\n${inventory(facts)}`,
+    prompt: promptWith(facts),
+    ...(facts.findMore === undefined ? {} : { behaviour: { computePrompt: () => completePrompt(facts) } }),
     tools: ["Glob", "Grep", "Read", "WebFetch", "WebSearch"],
     model: "haiku",
     permissionMode: "dontAsk",
@@ -75,6 +78,16 @@ CLAUDE_CONFIG_DIR, where set, stands in place of ~/.claude.
   own files. Build on what they have (lists below) rather than on a made-up example.
 - The sources, and what you could not check. One caution, if there is a real one (secrets, permissions, trust).
 - Short. If the question is about something else, say so and hand back.`;
+
+function promptWith(facts: GuideFacts): string {
+  return `${guidance}\n\n${inventory(facts)}`;
+}
+
+/** What cannot be found out is no reason to leave a question without an answer. */
+async function completePrompt(facts: GuideFacts): Promise<string> {
+  const more = await facts.findMore?.().catch(() => undefined);
+  return promptWith({ ...facts, ...more });
+}
 
 function inventory(facts: GuideFacts): string {
   const agents = facts.agents.map(({ name, description }) =>

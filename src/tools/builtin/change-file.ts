@@ -31,11 +31,13 @@ export async function changeFile(request: FileChangeRequest, context: ToolContex
   const located = await locate(request.given, context);
   if (located.type === "refused") return failed(located.because);
   const { path, realPath } = located;
-  const change = () => changeLocated(request, { path, realPath }, context);
+  const { signal, writeInTurn } = context;
+  const alone = () => changeLocated(request, { path, realPath }, context);
+  const change = () => writeInTurn?.(realPath, signal, alone) ?? alone();
   try {
-    return await (context.files.exclusively?.(realPath, context.signal, change) ?? change());
+    return await (context.files.exclusively?.(realPath, signal, change) ?? change());
   } catch (error) {
-    context.signal.throwIfAborted();
+    signal.throwIfAborted();
     return failed(fileTrouble(error, path));
   }
 }

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { isRecord } from "../../foundation/json-value.ts";
 import type { TaskSource, TaskView } from "../task-source.ts";
 import type { Tool } from "../tool.ts";
 import { builtinTool, failed } from "./builtin-tool.ts";
@@ -26,6 +27,7 @@ export function createTaskOutputTool({ sources, now }: TaskToolOptions): Tool {
     effect: "coordinate",
     input,
     runsBeside: () => true,
+    isPending,
     async call({ task_id, block = true, timeout = 30_000 }, { signal }) {
       const found = lookUpTask(sources, task_id);
       if (found.type === "unknown") return failed(found.because);
@@ -40,6 +42,11 @@ export function createTaskOutputTool({ sources, now }: TaskToolOptions): Tool {
       return { content: compose(task, { now: now(), output, stillRuns }), data: { task, output } };
     },
   });
+}
+
+/** `data` as `call` gives it back. */
+function isPending(data: unknown): boolean {
+  return isRecord(data) && isRecord(data.task) && data.task.state === "running";
 }
 
 function compose(

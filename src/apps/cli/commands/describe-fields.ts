@@ -1,8 +1,11 @@
+import { join } from "node:path";
+import { memoryDirectoryName } from "../../../context/memory-place.ts";
 import type { AgentDefinition } from "../../../definitions/agent-definition.ts";
 import { type DefinitionKey, definitionKeys } from "../../../definitions/definition-keys.ts";
 import { assumedTools } from "../../../definitions/lint-tools.ts";
 import type { AliasTable } from "../../../model/model-aliases.ts";
 import { parseModelReference, resolveModelReference } from "../../../model/model-reference.ts";
+import type { Paths } from "../../../settings/paths.ts";
 import { type GrantedTool, grantTools } from "../../../tools/tool-grants.ts";
 import type { ShownField } from "../views/fields-view.ts";
 
@@ -10,6 +13,8 @@ export interface FieldFacts {
   readonly aliases: AliasTable;
   /** Tools that deny rules take away altogether. */
   readonly deniedTools: ReadonlySet<string>;
+  /** Where agents keep their memory. */
+  readonly discovered: { readonly paths: Pick<Paths, "agentMemory"> };
   nameOf(file: string): string;
 }
 
@@ -40,10 +45,14 @@ const defaults: ReadonlyMap<DefinitionKey, string> = new Map([
 function valueText(
   key: DefinitionKey,
   definition: AgentDefinition,
-  { aliases }: FieldFacts,
+  { aliases, discovered, nameOf }: FieldFacts,
 ): string | undefined {
   const value = definition[key];
   if (value === undefined) return undefined;
+  if (definition.memory !== undefined && key === "memory") {
+    const root = discovered.paths.agentMemory[definition.memory];
+    return `${definition.memory}, in ${nameOf(join(root, memoryDirectoryName(definition)))}`;
+  }
   if (key === "model") return modelText(String(value), aliases);
   if (key === "hooks") return (definition.hooks ?? []).map(({ event }) => event).join(", ") || "none";
   if (key === "mcpServers") return (definition.mcpServers ?? []).map(({ name }) => name).join(", ") || "none";

@@ -1,5 +1,6 @@
 import type { AgentDefinition } from "../../../definitions/agent-definition.ts";
 import type { HookRule } from "../../../hooks/hook-config.ts";
+import type { McpEntry } from "../../../settings/mcp-entry.ts";
 import { mergeSettings } from "../../../settings/merge-settings.ts";
 import type { HeldBack } from "../../../settings/settings-layer.ts";
 import type { GatheredSession } from "../gather-session.ts";
@@ -17,7 +18,10 @@ interface WaitingPart {
 }
 
 /** Everything that waits for trust, or has it already, in the order of how much it can do. */
-export function waitingParts(session: GatheredSession): readonly WaitingPart[] {
+export function waitingParts(
+  session: GatheredSession,
+  servers: readonly McpEntry[] = [],
+): readonly WaitingPart[] {
   const { registry, settings } = session.discovered;
   const { heldBack } = mergeSettings(settings.layers, { trusted: false });
   const fromSettings = heldBack
@@ -28,7 +32,10 @@ export function waitingParts(session: GatheredSession): readonly WaitingPart[] {
     .flatMap(({ definition, shadowed }) => [definition, ...shadowed])
     .filter(({ source }) => source.scope === "project")
     .flatMap((definition) => agentParts(definition, session));
-  const all = [...fromSettings, ...fromAgents];
+  const fromServers = servers
+    .filter(({ fromRepository }) => fromRepository)
+    .map((server) => serverPart(server, session));
+  const all = [...fromSettings, ...fromServers, ...fromAgents];
   return kinds.flatMap(([kind]) => all.filter((part) => part.kind === kind));
 }
 
@@ -39,9 +46,9 @@ const kinds = [
   ["setting", "Other settings that would count"],
 ] as const;
 
-export function describeTrust(session: GatheredSession, paint: Paint): string {
+export function describeTrust(session: GatheredSession, servers: readonly McpEntry[], paint: Paint): string {
   const { trust } = session;
-  const parts = waitingParts(session);
+  const parts = waitingParts(session, servers);
   const heading = trust.trusted ? `Trusted: ${trust.why}.` : `Not trusted: ${trust.folder}`;
   const sections = kinds.flatMap(([kind, title]) => {
     const lines = parts.filter((part) => part.kind === kind).map((part) => `  ${lineOf(part, paint)}`);
@@ -54,9 +61,9 @@ export function describeTrust(session: GatheredSession, paint: Paint): string {
   return `${[harmless(heading), ...sections, ...nothing, ""].join("\n")}\n`;
 }
 
-export function trustAsJson(session: GatheredSession) {
+export function trustAsJson(session: GatheredSession, servers: readonly McpEntry[]) {
   const { trusted, folder, why } = session.trust;
-  return { version: 1, folder, trusted, why, parts: waitingParts(session) };
+  return { version: 1, folder, trusted, why, parts: waitingParts(session, servers) };
 }
 
 function lineOf({ name, value, from }: WaitingPart, paint: Paint): string {
@@ -112,6 +119,23 @@ function agentParts(definition: AgentDefinition, { nameOf }: GatheredSession): r
       ? [{ kind: "right" as const, name: `agent ${name}, permissionMode`, value: permissionMode, from }]
       : []),
   ];
+}
+
+/** As written: what a variable holds is nobody's business before trust. */
+function serverPart({ config, file, scope }: McpEntry, { nameOf }: GatheredSession): WaitingPart {
+  const { transport } = config;
+  const value =
+    transport?.type === "stdio" ? [transport.command, ...transport.args].join(" ") : addressOf(transport);
+  return {
+    kind: "runs",
+    name: `MCP server ${config.name}`,
+    ...(value === undefined ? {} : { value }),
+    from: file === undefined ? scope : nameOf(file),
+  };
+}
+
+function addressOf(transport: McpEntry["config"]["transport"]): string | undefined {
+  return transport?.type === "http" || transport?.type === "sse" ? transport.url : undefined;
 }
 
 function hookWords({ handler }: HookRule): string | undefined {

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { agentScopes } from "../../../definitions/agent-definition.ts";
 import { hasErrors, type Problem } from "../../../foundation/problem.ts";
+import type { CliMcp } from "../gather-mcp.ts";
 import type { GatheredSession } from "../gather-session.ts";
 import { countBySeverity, describeCounts, plural } from "../views/problem-view.ts";
 import { scopeWords } from "./agents-list.ts";
@@ -115,3 +116,38 @@ export function checkPlugins({ discovered }: GatheredSession): Checkup[] {
     { name: "plugins", state: "ok", text: `${plural(plugins.length, "plugin")}; ${parts.join("; ")}.` },
   ];
 }
+
+/** What is configured and not connected is told with its reason; what a person decided is no fault. */
+export function checkMcpServers({ listed, gathered }: Omit<CliMcp, "session">): Checkup {
+  const name = "MCP servers";
+  if (gathered.brokenConfig !== undefined) {
+    const { message, advice } = gathered.brokenConfig;
+    return { name, state: "problem", text: `--mcp-config: ${message}`, ...(advice ? { advice } : {}) };
+  }
+  const broken = gathered.problems.find(({ severity }) => severity === "error");
+  if (broken !== undefined) {
+    const { message, advice } = broken;
+    return { name, state: "problem", text: message, ...(advice ? { advice } : {}) };
+  }
+  const held = listed.flatMap((server) => server.held ?? []).filter(({ reason }) => reason !== "shadowed");
+  const connected = listed.filter(({ connects }) => connects).length;
+  if (listed.length === 0) return { name, state: "ok", text: "No MCP servers." };
+  if (held.length === 0)
+    return { name, state: "ok", text: `${plural(connected, "server")} would be connected.` };
+  const reasons = held.map(({ entry, because }) => `${entry.config.name} (${because})`);
+  const isChosen = held.every(({ reason }) => chosenReasons.has(reason));
+  return {
+    name,
+    state: isChosen ? "note" : "warning",
+    text: `${plural(connected, "server")} would be connected; held back: ${reasons.join(", ")}.`,
+    advice: "`retinue mcp list` tells what each needs.",
+  };
+}
+
+const chosenReasons: ReadonlySet<string> = new Set([
+  "rejected",
+  "disabled",
+  "denied",
+  "left-out",
+  "untrusted",
+]);

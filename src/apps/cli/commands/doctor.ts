@@ -1,9 +1,16 @@
+import { gatherMcpOf } from "../gather-mcp.ts";
 import { gatherSession } from "../gather-session.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint, type Paint } from "../views/colour.ts";
 import { plural } from "../views/problem-view.ts";
 import { harmless, pad, wrap } from "../views/text-width.ts";
-import { checkDefinitions, checkPlugins, checkSettings, checkTrust } from "./doctor-files.ts";
+import {
+  checkDefinitions,
+  checkMcpServers,
+  checkPlugins,
+  checkSettings,
+  checkTrust,
+} from "./doctor-files.ts";
 import {
   checkConfigDirectory,
   checkGit,
@@ -32,6 +39,7 @@ export async function doctor(context: CommandContext, options: { readonly json?:
     checkTrust(session),
     checkDefinitions(session),
     ...checkPlugins(session),
+    checkMcpServers(await gatherMcpOf(session, context)),
     checkKeys(session, host),
     checkModels(session, host),
     await checkGit(host),

@@ -83,6 +83,10 @@ export function describePlan(plan: ChildPlan, nameOf: (file: string) => string):
     },
     ...(["deny", "ask", "allow"] as const).flatMap((list) => describeRules(list, plan, nameOf)),
     { label: "starts with", value: task.forksContext ? "its parent's conversation" : "the task alone" },
+    ...(plan.memory === undefined
+      ? []
+      : [{ label: "memory", value: nameOf(plan.memory.directory), origin: plan.memory.scope }]),
+    ...(plan.skills === undefined ? [] : [{ label: "skills", value: plan.skills.join(", ") }]),
     { label: "system prompt", value: `${plan.system.join("\n").length} characters` },
     ...(plan.reminder === undefined ? [] : [{ label: "reminder", value: plan.reminder }]),
     ...overrode.map(describeOverridden),
@@ -94,9 +98,11 @@ function modelName({ chosenModel: { id, provider } }: ChildPlan): string {
   return provider === undefined ? id : `${provider}/${id}`;
 }
 
-function describeTool({ name, allowOnly, deny }: ChildPlan["tools"][number]): string {
+function describeTool({ name, allowOnly, deny, confinedTo, alsoIn }: ChildPlan["tools"][number]): string {
   const only = allowOnly === undefined ? "" : `(${allowOnly.join(", ")})`;
-  return `${name}${only}${deny === undefined ? "" : ` but not ${deny.join(", ")}`}`;
+  const memory = confinedTo === undefined ? "" : " only in its memory";
+  const also = alsoIn === undefined ? "" : " and in its memory";
+  return `${name}${only}${memory}${also}${deny === undefined ? "" : ` but not ${deny.join(", ")}`}`;
 }
 
 function describeRules(

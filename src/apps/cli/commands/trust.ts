@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { Fault } from "../../../foundation/fault.ts";
 import { shown } from "../../../foundation/json-value.ts";
 import { createTrustStore, type TrustOutcome, type TrustStore } from "../../../settings/trust.ts";
+import { gatherMcpOf } from "../gather-mcp.ts";
 import { type GatheredSession, gatherSession } from "../gather-session.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 import { createPaint } from "../views/colour.ts";
@@ -32,12 +33,13 @@ export async function trust(
     const advice = problem.advice === undefined ? {} : { advice: problem.advice };
     throw new Fault("state-file", `Trust cannot be read: ${problem.message}`, advice);
   }
+  const { entries: servers } = (await gatherMcpOf(gathered, { host, session })).gathered;
   if (options.json === true) {
-    host.stdout.write(`${JSON.stringify(trustAsJson(gathered), undefined, 2)}\n`);
+    host.stdout.write(`${JSON.stringify(trustAsJson(gathered, servers), undefined, 2)}\n`);
     return 0;
   }
   if (options.remove === true) return remove(context, { store, folder: host.cwd, gathered });
-  host.stdout.write(describeTrust(gathered, createPaint(host.stdout.isColourAllowed)));
+  host.stdout.write(describeTrust(gathered, servers, createPaint(host.stdout.isColourAllowed)));
   if (options.show === true || gathered.trust.trusted) return 0;
   if (!(await isWanted(context, options))) {
     host.stdout.write("Nothing was changed.\n");

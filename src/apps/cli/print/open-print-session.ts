@@ -1,7 +1,7 @@
 import { abortable } from "../../../foundation/abort.ts";
 import { isFault } from "../../../foundation/fault.ts";
 import { createRuntime, type Runtime } from "../../../runtime/create-runtime.ts";
-import type { SessionOptions } from "../../../runtime/runtime-options.ts";
+import type { RuntimeOptions, SessionOptions } from "../../../runtime/runtime-options.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { loadAgentsOption, refuseBrokenOption } from "../load-agents-option.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
@@ -12,6 +12,7 @@ import type { PrintOptions } from "./print-options.ts";
 export function createPrintRuntime(
   { host, session }: CommandContext,
   options: Pick<PrintOptions, "sessionPersistence">,
+  more: RuntimeOptions = {},
 ): Runtime {
   const agents = session.agents === undefined ? undefined : loadAgentsOption(session.agents, host.cwd);
   if (agents?.isBroken === true) throw refuseBrokenOption(agents);
@@ -27,9 +28,12 @@ export function createPrintRuntime(
     ...(session.pluginDir === undefined ? {} : { pluginDirectories: session.pluginDir }),
     ...(session.addDir === undefined ? {} : { additionalDirectories: session.addDir }),
     ...(session.disallowedTools === undefined ? {} : { disallowedTools: session.disallowedTools }),
+    ...(session.mcpConfig === undefined ? {} : { mcpConfig: session.mcpConfig }),
+    ...(session.strictMcpConfig === true ? { strictMcpConfig: true } : {}),
     ...(session.trust === true ? { trusted: true } : {}),
     ...(options.sessionPersistence === false ? { transcripts: false } : {}),
     notice: (text) => host.stderr.write(`retinue: ${harmless(text)}\n`),
+    ...more,
   });
 }
 
@@ -38,6 +42,7 @@ const misuseCodes: ReadonlySet<string> = new Set([
   "bad-session-id",
   "invalid-rule",
   "invalid-schema",
+  "invalid-mcp-config",
   "invalid-settings",
   "session-conflict",
   "unclear-model",

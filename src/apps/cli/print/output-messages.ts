@@ -24,7 +24,7 @@ export interface MessageOptions {
 
 /** The first message of a session: what was decided for it. */
 export function initMessage(
-  { plan, discovered }: Pick<Session, "plan" | "discovered">,
+  { plan, discovered, skills }: Pick<Session, "plan" | "discovered" | "skills">,
   apiKeySource: string,
   { uuid }: MessageContext,
 ): OutputMessage {
@@ -38,9 +38,9 @@ export function initMessage(
     model: plan.model.value,
     permissionMode: plan.policy.mode,
     apiKeySource,
-    slash_commands: [],
+    slash_commands: skills.filter(({ userInvocable }) => userInvocable).map(({ name }) => name),
     agents: discovered.registry.list().map(({ id }) => id),
-    skills: [],
+    skills: skills.filter(({ source }) => source.kind === "skill").map(({ name }) => name),
     plugins: discovered.plugins
       .filter(({ enabled }) => enabled)
       .map(({ name, root }) => ({ name, path: root })),

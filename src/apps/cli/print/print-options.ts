@@ -38,6 +38,7 @@ export interface PrintOptions {
   readonly sessionId?: string;
   readonly sessionPersistence?: boolean;
   readonly jsonSchema?: string;
+  readonly disableSlashCommands?: boolean;
 }
 
 const outputFormats = ["text", "json", "stream-json"] as const;
@@ -156,6 +157,7 @@ function readSessionOptions(options: PrintOptions, cwd: string): RuntimeSessionO
     continue: options.continue,
     forkSession: options.forkSession,
     sessionId: options.sessionId,
+    slashCommands: options.disableSlashCommands === true ? false : undefined,
     output: options.jsonSchema === undefined ? undefined : readSchema(options.jsonSchema, cwd),
   });
 }

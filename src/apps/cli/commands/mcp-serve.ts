@@ -1,0 +1,96 @@
+import type { SessionOptions as RuntimeSessionOptions } from "../../../runtime/runtime-options.ts";
+import { createAgentHub } from "../../mcp-server/agent-hub.ts";
+import { createFlightDesk } from "../../mcp-server/flight-desk.ts";
+import { loadToken, tokenVariable } from "../../mcp-server/load-token.ts";
+import { type ServeOptions, type Serving, serveHttp, serveProcess } from "../../mcp-server/serve.ts";
+import { checkSessionOptions } from "../check-session-options.ts";
+import type { CliHost } from "../cli-host.ts";
+import { createPrintRuntime } from "../print/open-print-session.ts";
+import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
+import { type CommandContext, misuse } from "../session-options.ts";
+import { harmless } from "../views/text-width.ts";
+import { transcriptsOf } from "./find-named-task.ts";
+
+export interface McpServeOptions extends PrintOptions {
+  /** `true` where no port was given. */
+  readonly http?: true | string;
+  readonly tokenFile?: string;
+}
+
+/** `retinue mcp serve`: gives any MCP client the agents of this folder, until the client leaves. */
+export async function mcpServe({ host, session }: CommandContext, options: McpServeOptions): Promise<number> {
+  checkSessionOptions(session, host.cwd);
+  const own = readOptions(options, { host, session });
+  const place = readPlace(options, host);
+  const log = (message: string): void => host.stderr.write(`retinue: ${harmless(message)}\n`);
+  const stop = Promise.withResolvers<"interrupted">();
+  const forget = host.onInterrupt(() => stop.resolve("interrupted"));
+  const desk = createFlightDesk();
+  const { [tokenVariable]: _token, ...environment } = host.environment;
+  try {
+    await using runtime = createPrintRuntime({ host: { ...host, environment }, session }, options, {
+      entrypoint: "mcp",
+      approver: desk.approver,
+      canUseTool: desk.canUseTool,
+      host: { ask: desk.ask },
+    });
+    await using hub = createAgentHub({ runtime, desk, session: own, transcripts: transcriptsOf(host) });
+    const serving = await begin({ hub, version: host.version(), log }, place, host);
+    const why = await Promise.race([serving.done, stop.promise]);
+    await serving.close();
+    return why === "interrupted" ? 130 : 0;
+  } finally {
+    forget();
+  }
+}
+
+type Place =
+  | { readonly type: "process" }
+  | { readonly type: "http"; readonly port: number; readonly token: ReturnType<typeof loadToken> };
+
+async function begin(options: ServeOptions, place: Place, { stdin, stderr }: CliHost): Promise<Serving> {
+  if (place.type === "process") {
+    if (stdin.isTerminal) {
+      options.log("This speaks MCP on stdin and stdout and is started by MCP clients; Ctrl+C ends it.");
+    }
+    return serveProcess(options);
+  }
+  const { port, token } = place;
+  const serving = await serveHttp({ ...options, port, token: token.value });
+  stderr.write(`retinue: MCP server at ${serving.url}\n`);
+  if (token.isNew) stderr.write(`retinue: token ${token.value}\n`);
+  return serving;
+}
+
+function readPlace({ http, tokenFile }: McpServeOptions, host: CliHost): Place {
+  if (http === undefined) {
+    if (tokenFile !== undefined) throw misuse("--token-file has no meaning without --http.");
+    return { type: "process" };
+  }
+  const port = http === true ? 0 : Number(http);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535 || http === "")
+    throw misuse(`--http needs a port from 0 to 65535, but got ${JSON.stringify(http)}.`);
+  const token = loadToken({ ...host, ...(tokenFile === undefined ? {} : { file: tokenFile }) });
+  return { type: "http", port, token };
+}
+
+/** The options of a run that mean something for a server whose main agent says nothing. */
+const understood: ReadonlySet<string> = new Set([
+  ..."http tokenFile model permissionMode dangerouslySkipPermissions tools allowedTools".split(" "),
+  ..."agents settings settingSources pluginDir addDir disallowedTools trust verbose sessionPersistence".split(
+    " ",
+  ),
+  ..."mcpConfig strictMcpConfig".split(" "),
+]);
+
+function readOptions(options: McpServeOptions, { host, session }: CommandContext): RuntimeSessionOptions {
+  const stray = Object.entries(options).find(([name, value]) => value !== undefined && !understood.has(name));
+  if (stray !== undefined) {
+    const name = stray[0].replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    throw misuse(`--${name} has no meaning for a server.`, "`retinue mcp serve --help` shows what it takes.");
+  }
+  const request = readPrintOptions(options, { words: [], cwd: host.cwd, session });
+  const { tools } = request.session;
+  // Those are the tools of the agents; starting one is what the server itself does.
+  return tools === undefined ? request.session : { ...request.session, tools: [...tools, "Agent"] };
+}

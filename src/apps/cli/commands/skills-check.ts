@@ -1,0 +1,40 @@
+import type { Problem } from "../../../foundation/problem.ts";
+import { lintAgentSkills } from "../../../skills/agent-skills.ts";
+import type { CommandContext } from "../session-options.ts";
+import { createPaint } from "../views/colour.ts";
+import { countBySeverity, describeCounts, groupByFile, plural, renderProblems } from "../views/problem-view.ts";
+import { problemAsJson } from "./agent-json.ts";
+import type { CheckOptions } from "./agents-check.ts";
+import { gatherSkills } from "./gather-skills.ts";
+
+/** `retinue skills check`: every problem of skills with its place, and exit code 1 when there is an error. */
+export async function skillsCheck(context: CommandContext, options: CheckOptions): Promise<number> {
+  const { stdout } = context.host;
+  const { session, catalog } = await gatherSkills(context, { toleratesBrokenFiles: true });
+  const definitions = session.discovered.registry.all().map(({ definition }) => definition);
+  const problems = [...catalog.problems, ...lintAgentSkills(definitions, catalog)];
+  const counts = countBySeverity(problems);
+  const isBad = counts.error > 0 || (options.strict === true && counts.warning > 0);
+  const groups = groupByFile(problems.filter(({ severity }) => options.quiet !== true || severity === "error"));
+  const files = catalog.files.length;
+  if (options.json === true) {
+    const { error: errors, warning: warnings, note: notes } = counts;
+    const view = {
+      version: 1,
+      files: groups.map(({ file, problems: members }) => ({
+        file: file ?? null,
+        problems: members.map((problem: Problem) => problemAsJson(problem)),
+      })),
+      summary: { files, errors, warnings, notes },
+    };
+    stdout.write(`${JSON.stringify(view, undefined, 2)}\n`);
+    return isBad ? 1 : 0;
+  }
+  if (options.quiet === true && groups.length === 0) return isBad ? 1 : 0;
+  const paint = createPaint(stdout.isColourAllowed);
+  const { nameOf, textOf } = session;
+  const body = renderProblems(groups, { paint, width: Math.min(stdout.columns ?? 100, 120), nameOf, textOf });
+  const summary = `${plural(files, "file")} checked: ${describeCounts(counts)}.`;
+  stdout.write(`${body === "" ? "" : `${body}\n`}${isBad ? paint.error(summary) : paint.good(summary)}\n`);
+  return isBad ? 1 : 0;
+}

@@ -1,0 +1,192 @@
+import { randomUUID } from "node:crypto";
+import type { DiscoveredAgents } from "../../definitions/discover-agents.ts";
+import { abortable, sleep } from "../../foundation/abort.ts";
+import { Fault } from "../../foundation/fault.ts";
+import type { SpawnRequest } from "../../planning/spawn-request.ts";
+import type { Runtime } from "../../runtime/create-runtime.ts";
+import type { SessionOptions } from "../../runtime/runtime-options.ts";
+import type { Session } from "../../runtime/session.ts";
+import { hasLiveOwner } from "../../storage/owner-lock.ts";
+import { readLines } from "../../storage/read-lines.ts";
+import type { TaskManager } from "../../tasks/task-manager.ts";
+import { hasEnded } from "../../tasks/task-state.ts";
+import { stopElsewhere } from "../cli/commands/stop-elsewhere.ts";
+import { type AgentView, viewOfState, viewOfTranscript } from "./agent-view.ts";
+import { findAgent, type LocatedAgent } from "./find-agent.ts";
+import { createFlight, type Flight } from "./flight.ts";
+import type { FlightDesk } from "./flight-desk.ts";
+import { createHubSessions } from "./hub-sessions.ts";
+
+/** What a client says when it starts an agent. */
+export type HubRequest = Omit<SpawnRequest, "origin" | "callId">;
+
+export interface HubClient {
+  /** The tool that was called. */
+  readonly tool: string;
+  /** How many questions it takes during one call; 0 when it cannot be asked. */
+  readonly maxQuestions: number;
+}
+
+export type HubMessage =
+  | { readonly type: "queued"; readonly agentId: string }
+  | { readonly type: "resumed"; readonly flight: Flight };
+
+/** Everything that clients can do with agents; all clients of a server share it. */
+export interface AgentHub extends AsyncDisposable {
+  agents(): Promise<DiscoveredAgents>;
+  spawn(request: HubRequest, client: HubClient): Promise<Flight>;
+  /** A call that goes on in another request. */
+  flight(id: string, tool: string): Flight;
+  /** How an agent stands; with a limit above 0 after its end, or after so many milliseconds. */
+  output(agentId: string, options: OutputOptions): Promise<AgentView>;
+  stop(agentId: string, signal: AbortSignal): Promise<AgentView>;
+  /** A running agent reads it between its turns; one that has ended is taken up again in the background. */
+  send(agentId: string, message: string, client: HubClient): Promise<HubMessage>;
+}
+
+export interface OutputOptions {
+  readonly waitMs: number;
+  readonly signal: AbortSignal;
+  /** Told where the agent runs, when that is here. */
+  readonly onFound?: (tasks: TaskManager, agentId: string) => void;
+}
+
+export interface AgentHubOptions {
+  readonly runtime: Runtime;
+  readonly desk: FlightDesk;
+  readonly session: SessionOptions;
+  /** The folder in which this project's sessions are kept. */
+  readonly transcripts: string;
+}
+
+/** How long a question waits for the request that answers it. */
+const claimMs = 10 * 60_000;
+const maxEarlierSessions = 8;
+const lookMs = 200;
+
+export function createAgentHub({ runtime, desk, session, transcripts }: AgentHubOptions): AgentHub {
+  const sessions = createHubSessions({
+    // The main conversation of these sessions is never used, so none is kept.
+    open: (sessionId) =>
+      runtime.open({ ...session, childrenOnly: true, ...(sessionId === undefined ? {} : { sessionId }) }),
+    maxEarlier: maxEarlierSessions,
+  });
+  const find = (agentId: string): Promise<LocatedAgent> =>
+    findAgent(agentId, { sessions: sessions.list(), transcripts });
+
+  async function spawn(request: HubRequest, client: HubClient): Promise<Flight> {
+    if (request.resume === undefined) return start(await sessions.own(), request, client);
+    const located = await find(request.resume);
+    refuseRunning(located);
+    if (located.where === "here")
+      return start(located.session, { ...request, resume: located.state.id }, client);
+    const { session: opened, release } = await sessions.earlier(located.task.sessionId);
+    return start(opened, { ...request, resume: located.task.id }, client, release);
+  }
+
+  function start(
+    { agentHost, tasks }: Session,
+    request: HubRequest,
+    { tool, maxQuestions }: HubClient,
+    release: () => void = () => undefined,
+  ): Flight {
+    const id = randomUUID();
+    const flight = createFlight({
+      id,
+      tool,
+      tasks,
+      maxQuestions,
+      claimMs,
+      run: (signal) =>
+        agentHost.spawner.spawn({ ...request, origin: "model", callId: id }, { signal }).finally(release),
+      onOver: () => desk.remove(id),
+    });
+    desk.add(flight);
+    return flight;
+  }
+
+  return {
+    agents: runtime.agents,
+    spawn,
+    flight(id, tool) {
+      const flight = desk.find(id);
+      if (flight !== undefined && flight.tool === tool) return flight;
+      throw new Fault("unknown-call", "This call is over, or was never begun.", {
+        advice: "Call the tool again, or read what the agent has done with agent_output.",
+      });
+    },
+    async output(agentId, options) {
+      const located = await find(agentId);
+      if (located.where === "files") return outputOfFiles(located.task.id, options);
+      const { tasks } = located.session;
+      const { id } = located.state;
+      options.onFound?.(tasks, id);
+      if (options.waitMs > 0) await waitAtMost(tasks.ended(id), options);
+      return viewOfState(tasks.get(id) ?? located.state);
+    },
+    async stop(agentId, signal) {
+      const located = await find(agentId);
+      if (located.where === "here") {
+        const { tasks } = located.session;
+        return viewOfState((await tasks.stop(located.state.id, "user")) ?? located.state);
+      }
+      const { task } = located;
+      if (task.state === "running") await stopElsewhere(task, { transcripts, signal });
+      return outputOfFiles(task.id, { waitMs: 0, signal });
+    },
+    async send(agentId, message, client) {
+      const located = await find(agentId);
+      if (located.where === "here" && !hasEnded(located.state)) {
+        const content = [{ type: "text", text: message } as const];
+        if (located.session.tasks.send(located.state.id, { role: "user", content }))
+          return { type: "queued", agentId: located.state.id };
+      }
+      const { id, description, agentType } = located.where === "here" ? located.state : located.task;
+      const request = { agentType, description, prompt: message, resume: id, background: true };
+      return { type: "resumed", flight: await spawn(request, client) };
+    },
+    async [Symbol.asyncDispose]() {
+      const stopped = desk.stopAll();
+      await sessions.close();
+      await stopped;
+    },
+  };
+
+  async function outputOfFiles(agentId: string, { waitMs, signal }: OutputOptions): Promise<AgentView> {
+    let located = await find(agentId);
+    for (let waited = 0; waited < waitMs && isElsewhere(located); waited += lookMs) {
+      await sleep(Math.min(lookMs, waitMs - waited), signal);
+      if (hasLiveOwner(located.task.transcript)) continue;
+      located = await find(agentId);
+    }
+    if (located.where === "here") return viewOfState(located.state);
+    return viewOfTranscript(located.task, (await readLines(located.task.transcript)).values);
+  }
+}
+
+/** Whether another process runs it. */
+function isElsewhere(located: LocatedAgent): located is Extract<LocatedAgent, { readonly where: "files" }> {
+  return located.where === "files" && located.task.state === "running";
+}
+
+function refuseRunning(located: LocatedAgent): void {
+  const id = located.where === "here" ? located.state.id : located.task.id;
+  if (located.where === "here" ? hasEnded(located.state) : located.task.state !== "running") return;
+  const where = located.where === "here" ? "" : " in another process";
+  throw new Fault("still-running", `The agent ${id} is still running${where}.`, {
+    advice:
+      located.where === "here"
+        ? "Send it a message with send_message, or stop it with stop_agent."
+        : "Stop it with stop_agent, or wait for its end with agent_output.",
+  });
+}
+
+/** Resolves with the end or with the limit; rejects when the caller left. */
+async function waitAtMost(ended: Promise<unknown>, { waitMs, signal }: OutputOptions): Promise<void> {
+  const enough = new AbortController();
+  try {
+    await abortable(Promise.race([ended, sleep(waitMs, enough.signal).catch(() => undefined)]), signal);
+  } finally {
+    enough.abort();
+  }
+}

@@ -1,0 +1,122 @@
+import type { RunEnding } from "../../conversation/run-event.ts";
+import { contextTokens, noUsage } from "../../conversation/usage.ts";
+import type { JsonRecord } from "../../foundation/json-value.ts";
+import { isRecord } from "../../foundation/json-value.ts";
+import { readAssistantBlocks } from "../../journal/content-blocks.ts";
+import type { FoundTask } from "../../tasks/find-tasks.ts";
+import { resultText } from "../../tasks/result-text.ts";
+import { hasEnded, type TaskState } from "../../tasks/task-state.ts";
+
+/** How an agent stands, wherever it ran. */
+export interface AgentView {
+  readonly agentId: string;
+  readonly agentType: string;
+  readonly description: string;
+  readonly name?: string;
+  readonly state: TaskState["status"] | "interrupted";
+  /** What it does now. */
+  readonly activity?: string;
+  readonly stopReason?: string;
+  readonly error?: string;
+  /** The result when it has ended, else what it said last; bounded, and followed by one line of facts. */
+  readonly text: string;
+  readonly turns?: number;
+  readonly totalToolUseCount: number;
+  readonly totalTokens: number;
+  readonly totalCostUsd?: number;
+  readonly denials?: readonly DeniedCall[];
+}
+
+export interface DeniedCall {
+  readonly tool: string;
+  readonly because: string;
+}
+
+const mostDenials = 20;
+
+export function deniedCalls(ending: RunEnding | undefined): readonly DeniedCall[] {
+  return (ending?.denials ?? [])
+    .slice(0, mostDenials)
+    .map(({ call, because }) => ({ tool: call.name, because }));
+}
+
+export function viewOfState(state: TaskState): AgentView {
+  const { ending, usage } = state;
+  const denials = deniedCalls(ending);
+  const said = { ...emptyEnding, text: state.lastText };
+  return {
+    agentId: state.id,
+    agentType: state.agentType,
+    description: state.description,
+    ...(state.name === undefined ? {} : { name: state.name }),
+    state: state.status,
+    ...(hasEnded(state) ? {} : { activity: state.activity }),
+    ...(ending === undefined ? {} : { stopReason: ending.reason }),
+    ...(ending?.error === undefined ? {} : { error: ending.error }),
+    text: resultText({
+      agentId: state.id,
+      description: state.description,
+      ending: ending ?? {
+        ...said,
+        totals: { ...emptyEnding.totals, usage, turns: state.turns, toolUses: state.toolUses },
+      },
+    }),
+    turns: state.turns,
+    totalToolUseCount: state.toolUses,
+    totalTokens: contextTokens(usage) + usage.outputTokens,
+    ...(state.cost === undefined ? {} : { totalCostUsd: state.cost }),
+    ...(denials.length === 0 ? {} : { denials }),
+  };
+}
+
+/** From the transcript of an agent that does not run here. */
+export function viewOfTranscript(task: FoundTask, records: readonly JsonRecord[]): AgentView {
+  const { state, tokens, toolUses, cost, reason } = task;
+  const durationMs = Math.max(0, task.lastSignAt - (task.startedAt ?? task.lastSignAt));
+  const cutOff = state === "running" ? "completed" : "stopped";
+  const status = state === "running" || state === "interrupted" ? cutOff : state;
+  const ending: RunEnding = {
+    ...emptyEnding,
+    status,
+    reason: reason ?? state,
+    text: lastText(records),
+    totals: {
+      ...emptyEnding.totals,
+      usage: { ...noUsage, inputTokens: tokens },
+      toolUses,
+      durationMs,
+      ...(cost === undefined ? {} : { cost }),
+    },
+  };
+  return {
+    agentId: task.id,
+    agentType: task.agentType,
+    description: task.description,
+    ...(task.name === undefined ? {} : { name: task.name }),
+    state,
+    ...(reason === undefined ? {} : { stopReason: reason }),
+    text: resultText({ agentId: task.id, description: task.description, ending, file: task.transcript }),
+    totalToolUseCount: toolUses,
+    totalTokens: tokens,
+    ...(cost === undefined ? {} : { totalCostUsd: cost }),
+  };
+}
+
+const emptyEnding: RunEnding = {
+  status: "completed",
+  reason: "",
+  text: "",
+  denials: [],
+  totals: { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 },
+};
+
+function lastText(records: readonly JsonRecord[]): string {
+  for (const { type, message } of records.toReversed()) {
+    if (type !== "assistant" || !isRecord(message)) continue;
+    const texts = readAssistantBlocks(message.content).flatMap((block) =>
+      block.type === "text" ? [block.text] : [],
+    );
+    if (texts.length > 0) return texts.join("\n");
+  }
+  return "";
+}

@@ -1,0 +1,112 @@
+import { randomUUID } from "node:crypto";
+import type { McpServer, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
+import type { Sdk } from "./serve-flight.ts";
+
+export interface HttpSessions {
+  answer(request: Request, sent: Promise<void>): Promise<Response>;
+  /** Ends sessions that nobody has used for long. */
+  sweep(): void;
+  readonly size: number;
+  close(): Promise<void>;
+}
+
+export interface HttpSessionsOptions {
+  readonly sdk: Sdk;
+  readonly factory: (context: { readonly era: "legacy" | "modern" }) => McpServer;
+  readonly now: () => number;
+  readonly maxSessions?: number;
+  readonly idleMs?: number;
+  readonly onError: (error: Error) => void;
+}
+
+interface HttpSession {
+  readonly transport: WebStandardStreamableHTTPServerTransport;
+  open: number;
+  lastUsed: number;
+}
+
+const usualSessions = 32;
+const usualIdleMs = 30 * 60_000;
+
+/** Clients of the newer protocol send each request by itself; those of the older one open a session first. */
+export function createHttpSessions({
+  sdk,
+  factory,
+  now,
+  maxSessions = usualSessions,
+  idleMs = usualIdleMs,
+  onError,
+}: HttpSessionsOptions): HttpSessions {
+  const sessions = new Map<string, HttpSession>();
+  const modern = sdk.createMcpHandler(factory, { legacy: "reject", onerror: onError });
+
+  async function answer(request: Request, sent: Promise<void>): Promise<Response> {
+    if (new URL(request.url).pathname !== "/mcp") return refuse(404, "Only /mcp is served here.");
+    if (!(await sdk.isLegacyRequest(request))) return modern.fetch(request);
+    const id = request.headers.get("mcp-session-id");
+    if (id === null) return begin(request);
+    const session = sessions.get(id);
+    if (session === undefined) return refuse(404, "There is no such session; initialize a new one.");
+    use(session, sent);
+    return session.transport.handleRequest(request);
+  }
+
+  function use(session: HttpSession, sent: Promise<void>): void {
+    session.open += 1;
+    session.lastUsed = now();
+    void sent.then(() => {
+      session.open -= 1;
+      session.lastUsed = now();
+    });
+  }
+
+  async function begin(request: Request): Promise<Response> {
+    if (!makeRoom()) return refuse(503, `There are ${maxSessions} sessions in use already.`);
+    const transport = new sdk.WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      onsessioninitialized: (id) => void sessions.set(id, { transport, open: 0, lastUsed: now() }),
+    });
+    const server = factory({ era: "legacy" });
+    server.server.onerror = onError;
+    server.server.onclose = () => void sessions.delete(transport.sessionId ?? "");
+    await server.connect(transport);
+    const response = await transport.handleRequest(request);
+    // Anything but a proper beginning was refused by the transport, which then serves nobody.
+    if (transport.sessionId === undefined) await server.close();
+    return response;
+  }
+
+  /** The one that was used longest ago leaves, unless all are in use. */
+  function makeRoom(): boolean {
+    if (sessions.size < maxSessions) return true;
+    const idle = [...sessions].filter(([, { open }]) => open === 0);
+    const [oldest] = idle.sort(([, a], [, b]) => a.lastUsed - b.lastUsed);
+    if (oldest === undefined) return false;
+    end(...oldest);
+    return true;
+  }
+
+  function end(id: string, { transport }: HttpSession): void {
+    sessions.delete(id);
+    transport.close().catch(onError);
+  }
+
+  return {
+    answer,
+    sweep() {
+      for (const [id, session] of sessions)
+        if (session.open === 0 && now() - session.lastUsed >= idleMs) end(id, session);
+    },
+    get size() {
+      return sessions.size;
+    },
+    async close() {
+      await Promise.allSettled([...sessions.values()].map(({ transport }) => transport.close()));
+      await modern.close();
+    },
+  };
+}
+
+function refuse(status: number, message: string): Response {
+  return Response.json({ jsonrpc: "2.0", error: { code: -32000, message }, id: null }, { status });
+}

@@ -1,0 +1,139 @@
+import type { CallToolResult, InputRequiredResult, ServerContext } from "@modelcontextprotocol/server";
+import { isRecord } from "../../foundation/json-value.ts";
+import { longestResult } from "../../tasks/result-text.ts";
+import { deniedCalls } from "./agent-view.ts";
+import type { Flight, OpenQuestion } from "./flight.ts";
+import type { FormReply } from "./form-question.ts";
+import { reportProgress } from "./progress.ts";
+
+export type Sdk = typeof import("@modelcontextprotocol/server");
+
+/** The two ways of the protocol: asking during a request, or answering it with a question and going on in the next one. */
+export type Era = "legacy" | "modern";
+
+export interface Serving {
+  readonly sdk: Sdk;
+  readonly era: Era;
+  readonly context: ServerContext;
+}
+
+/** A person reads and thinks; the usual limit of a request is too short for that. */
+const answerMs = 10 * 60_000;
+
+/** Waits for an agent as long as its client does, and puts to the client what the agent asks. */
+export async function serveFlight(
+  flight: Flight,
+  { sdk, era, context }: Serving,
+): Promise<CallToolResult | InputRequiredResult> {
+  const signal = clientSignal(context);
+  const stop = (): void => void flight.stop();
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
+  const endProgress = reportProgress(context, flight.tasks, ({ callId }) => callId === flight.id);
+  try {
+    while (true) {
+      const news = await flight.next();
+      if (news.type === "ended") return resultOf(flight, news.outcome);
+      const { question } = news;
+      if (era === "modern") {
+        flight.leave();
+        return askInResult(sdk, flight, question);
+      }
+      question.reply(await elicit(question, context, signal));
+    }
+  } finally {
+    endProgress();
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+/** Gives the answers that a request brings to the flight it goes on with. */
+export function takeAnswers(flight: Flight, { sdk, context }: Serving): void {
+  const question = flight.question();
+  if (question === undefined) return;
+  const answer = sdk.inputResponse(context.mcpReq.inputResponses, question.id);
+  if (answer.kind === "elicit") question.reply(answer);
+}
+
+/** Aborted when the client cancels the request, and when its connection is gone. */
+export function clientSignal({ mcpReq, http }: ServerContext): AbortSignal {
+  return http?.req === undefined ? mcpReq.signal : AbortSignal.any([mcpReq.signal, http.req.signal]);
+}
+
+async function elicit(
+  { form }: OpenQuestion,
+  { mcpReq }: ServerContext,
+  signal: AbortSignal,
+): Promise<FormReply> {
+  try {
+    const { action, content = {} } = await mcpReq.elicitInput(
+      { message: form.message, requestedSchema: wireSchema(form.schema) },
+      { signal, timeout: answerMs, relatedRequestId: mcpReq.id },
+    );
+    return { action, content };
+  } catch {
+    // A client that does not answer, or answers with something else, has not agreed.
+    return { action: "unanswered" };
+  }
+}
+
+function askInResult(sdk: Sdk, flight: Flight, { id, form }: OpenQuestion): InputRequiredResult {
+  const request = sdk.inputRequired.elicit({
+    message: form.message,
+    requestedSchema: wireSchema(form.schema),
+  });
+  return sdk.inputRequired({ inputRequests: { [id]: request }, requestState: flight.id });
+}
+
+type WireSchema = Parameters<ServerContext["mcpReq"]["elicitInput"]>[0] extends infer Params
+  ? Params extends { requestedSchema: infer Schema }
+    ? Schema
+    : never
+  : never;
+
+function wireSchema(schema: OpenQuestion["form"]["schema"]): WireSchema {
+  // The same shape; only that ours cannot be written to.
+  return structuredClone(schema) as WireSchema;
+}
+
+type Outcome = Extract<Awaited<ReturnType<Flight["next"]>>, { readonly type: "ended" }>["outcome"];
+
+function resultOf(flight: Flight, outcome: Outcome): CallToolResult {
+  if (outcome.type === "refused")
+    return { content: [{ type: "text", text: outcome.because }], isError: true };
+  const data = isRecord(outcome.data) ? outcome.data : {};
+  const agentId = String(data.agentId);
+  if (outcome.type === "launched") {
+    return {
+      content: [{ type: "text", text: launchedText(agentId, data.outputFile) }],
+      structuredContent: data,
+    };
+  }
+  const denials = deniedCalls(flight.tasks.get(agentId)?.ending);
+  const refusals = denials.map(({ because }) => `- ${because}`);
+  const text =
+    refusals.length === 0 ? outcome.text : `${outcome.text}\n\nNot allowed:\n${refusals.join("\n")}`;
+  return {
+    content: [{ type: "text", text }],
+    structuredContent: { ...data, content: bounded(data.content), denials },
+    ...(outcome.isError ? { isError: true } : {}),
+  };
+}
+
+/** Many clients give the structured content to their model, so the limit for texts holds there too. */
+function bounded(content: unknown): unknown {
+  if (!Array.isArray(content)) return content;
+  return content.map((block: unknown) =>
+    isRecord(block) && typeof block.text === "string"
+      ? { ...block, text: block.text.slice(0, longestResult).toWellFormed() }
+      : block,
+  );
+}
+
+function launchedText(agentId: string, outputFile: unknown): string {
+  return [
+    `The agent works in the background; its id is ${agentId}.`,
+    "agent_output with this id waits for its result, send_message tells it more, stop_agent ends it.",
+    `What it does can be followed in ${String(outputFile)}.`,
+  ].join("\n");
+}

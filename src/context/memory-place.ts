@@ -1,0 +1,30 @@
+import type { AgentDefinition, MemoryScope } from "../definitions/agent-definition.ts";
+
+/** Where an agent keeps what it learns. */
+export interface MemoryPlace {
+  readonly scope: MemoryScope;
+  /** Absolute, with links followed. */
+  readonly directory: string;
+}
+
+/** The file whose beginning an agent is shown. */
+export const memoryFile = "MEMORY.md";
+
+/**
+ * The name of an agent's directory: its own name, and `plugin__name` for the agent of a plugin. No two agents share one,
+ * so a plugin cannot take the place of somebody's `code-reviewer` by calling itself `code`.
+ */
+export function memoryDirectoryName({ name, source }: Pick<AgentDefinition, "name" | "source">): string {
+  return (source.id ?? name).split(":").map(encodePart).join("__");
+}
+
+/** Single `_` between other characters stay, so that two of them only ever stand between plugin and name. */
+function encodePart(part: string): string {
+  return part.replace(/_(?=_)|(?<=_)_|^_|_$|[^A-Za-z0-9_-]/gu, percentEncoded);
+}
+
+function percentEncoded(character: string): string {
+  return [...new TextEncoder().encode(character)]
+    .map((byte) => `%${byte.toString(16).padStart(2, "0")}`)
+    .join("");
+}

@@ -1,0 +1,61 @@
+import { isRecord, shown } from "../foundation/json-value.ts";
+import { nearestName } from "../foundation/nearest-name.ts";
+
+/** What one agent may take, as people write it in settings, definitions and calls. */
+export interface AgentLimits {
+  /** From its start to its end, without the time a person is asked or a place is waited for. */
+  readonly seconds?: number;
+  /** Tokens read and written, all kinds together. */
+  readonly tokens?: number;
+  /** US dollars. */
+  readonly usd?: number;
+  readonly toolCalls?: number;
+  /** One tool call. */
+  readonly toolSeconds?: number;
+  /** Without any sign of life: told after this time, stopped after twice of it. */
+  readonly silenceSeconds?: number;
+}
+
+export const agentLimitKeys = [
+  "seconds",
+  "tokens",
+  "usd",
+  "toolCalls",
+  "toolSeconds",
+  "silenceSeconds",
+] as const satisfies readonly (keyof AgentLimits)[];
+
+export type AgentLimitKey = (typeof agentLimitKeys)[number];
+
+export type LimitsReading =
+  | { readonly type: "limits"; readonly limits: AgentLimits }
+  /** `at` is the key that cannot be read; absent when it is the whole. */
+  | { readonly type: "unusable"; readonly at?: string; readonly because: string };
+
+/** Reads limits strictly: one that is not understood would not be kept. */
+export function readAgentLimits(
+  value: unknown,
+  known: readonly AgentLimitKey[] = agentLimitKeys,
+): LimitsReading {
+  if (!isRecord(value)) return { type: "unusable", because: `needs an object, but is ${shown(value)}` };
+  for (const [key, written] of Object.entries(value)) {
+    const because = flawOf(key, written, known);
+    if (because !== undefined) return { type: "unusable", at: key, because };
+  }
+  // Every key and value was checked just now.
+  return { type: "limits", limits: { ...value } as AgentLimits };
+}
+
+const wholeKeys: ReadonlySet<string> = new Set<AgentLimitKey>(["tokens", "toolCalls"]);
+
+function flawOf(key: string, written: unknown, known: readonly AgentLimitKey[]): string | undefined {
+  if (!known.some((name) => name === key)) {
+    const nearest = nearestName(key, known);
+    return `is not a limit; ${nearest === undefined ? `known are ${known.join(", ")}` : `did you mean ${nearest}?`}`;
+  }
+  const isWhole = wholeKeys.has(key);
+  const isNumber = typeof written === "number" && Number.isFinite(written) && written > 0;
+  if (isNumber && (!isWhole || (Number.isSafeInteger(written) && written >= 1))) return undefined;
+  const expected = isWhole ? "a whole number from 1" : "a number above 0";
+  return `needs ${expected}, but is ${shown(written)}`;
+}

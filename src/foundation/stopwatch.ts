@@ -1,0 +1,84 @@
+import { abortable } from "./abort.ts";
+import type { WaitClock } from "./wait-clock.ts";
+
+/** Measures the time in which work goes on: it stands still before the start, after the stop, and while it is held. */
+export interface Stopwatch {
+  /** Milliseconds it has run so far. */
+  elapsed(): number;
+  /** Counted: it runs until as many stops have come. */
+  start(): void;
+  stop(): void;
+  /** Stands still until the wait is over, such as one for a person. */
+  hold<T>(wait: () => Promise<T>): Promise<T>;
+  /** Resolves when it has run as long as the deadline says, which is asked for anew now and then. */
+  reach(deadline: () => number, signal: AbortSignal): Promise<void>;
+}
+
+/** A deadline may change while it is waited for, so it is looked at again this often. */
+const lookAgainMs = 30_000;
+
+/** While it runs, the parent is started too: a parent of several runs whenever one of them does. */
+export function createStopwatch(clock: WaitClock, parent?: Pick<Stopwatch, "start" | "stop">): Stopwatch {
+  const sleepers = new Set<() => void>();
+  let starts = 0;
+  let holds = 0;
+  let ran = 0;
+  let since: number | undefined;
+
+  function settle(): void {
+    const runs = starts > 0 && holds === 0;
+    if (runs && since === undefined) {
+      since = clock.now();
+      parent?.start();
+      for (const wake of sleepers) wake();
+      sleepers.clear();
+    } else if (!runs && since !== undefined) {
+      ran += clock.now() - since;
+      since = undefined;
+      parent?.stop();
+    }
+  }
+
+  const elapsed = (): number => ran + (since === undefined ? 0 : clock.now() - since);
+
+  async function running(signal: AbortSignal): Promise<void> {
+    const woken = Promise.withResolvers<void>();
+    sleepers.add(woken.resolve);
+    try {
+      await abortable(woken.promise, signal);
+    } finally {
+      sleepers.delete(woken.resolve);
+    }
+  }
+
+  return {
+    elapsed,
+    start() {
+      starts += 1;
+      settle();
+    },
+    stop() {
+      starts = Math.max(0, starts - 1);
+      settle();
+    },
+    async hold(wait) {
+      holds += 1;
+      settle();
+      try {
+        return await wait();
+      } finally {
+        holds -= 1;
+        settle();
+      }
+    },
+    async reach(deadline, signal) {
+      while (true) {
+        signal.throwIfAborted();
+        const left = deadline() - elapsed();
+        if (left <= 0) return;
+        if (since === undefined) await running(signal);
+        else await clock.sleep(Math.min(left, lookAgainMs), signal);
+      }
+    },
+  };
+}

@@ -1,0 +1,7 @@
+/** Time as those who wait need it; one source for all, so that tests can let hours pass at once. */
+export interface WaitClock {
+  /** Milliseconds that only ever grow. */
+  now(): number;
+  /** Rejects with the signal's reason when it is aborted. */
+  sleep(milliseconds: number, signal: AbortSignal): Promise<void>;
+}

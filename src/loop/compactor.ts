@@ -1,0 +1,158 @@
+import { type Message, textOf, type UserMessage } from "../conversation/message.ts";
+import type { RunEvent } from "../conversation/run-event.ts";
+import type { StopReason } from "../conversation/stop-reason.ts";
+import { estimateRequestTokens } from "../conversation/token-estimate.ts";
+import type { Usage } from "../conversation/usage.ts";
+import { Fault } from "../foundation/fault.ts";
+import type { ModelRequest } from "../model/model.ts";
+import { ModelFault } from "../model/model-fault.ts";
+import { type CompactionOutcome, compactConversation } from "./compact.ts";
+import { fullTokens } from "./compaction-threshold.ts";
+import { createContextFill } from "./context-fill.ts";
+import type { LoopPorts } from "./loop-ports.ts";
+import type { Tally } from "./tally.ts";
+
+export interface CompactorParts {
+  readonly ports: Pick<LoopPorts, "model" | "compaction" | "now">;
+  /** Changed in place. */
+  readonly messages: Message[];
+  /** As the next turn would be sent. */
+  readonly request: () => ModelRequest;
+  readonly tally: Pick<Tally, "addAside">;
+  readonly signal: AbortSignal;
+}
+
+/** Keeps a conversation within its model's window. Without a compaction port it does nothing. */
+export interface Compactor {
+  /** Hears of each message that was added; `isPrompt` for that of this run. */
+  added(message: UserMessage, isPrompt?: boolean): void;
+  /** Hears of each answer, after it was added. */
+  answered(message: Message, usage: Usage, stopReason: StopReason): void;
+  /** Compacts where the conversation has passed its threshold; throws `context_full` where that cannot help. */
+  makeRoom(): AsyncGenerator<RunEvent, void>;
+  /** Asks, and once more after a compaction when the provider finds the conversation too long. */
+  askTwice<Answer>(ask: () => AsyncGenerator<RunEvent, Answer>): AsyncGenerator<RunEvent, Answer>;
+  /** Makes room after the provider found the conversation too long; false where that was just done, or cannot be. */
+  rescue(): AsyncGenerator<RunEvent, boolean>;
+  compactNow(instructions: string | undefined): AsyncGenerator<RunEvent, CompactionOutcome>;
+}
+
+/** So many compactions with hardly an answer between them mean that it fills again at once. */
+const mostInVain = 3;
+
+export function createCompactor(parts: CompactorParts): Compactor {
+  const { ports, messages, tally, signal } = parts;
+  const { compaction, model } = ports;
+  if (compaction === undefined) return idle;
+  const port = compaction;
+  const full = fullTokens(model.facts.contextWindow);
+  const fill = createContextFill(() => estimateRequestTokens({ ...parts.request(), messages: [] }), messages);
+  let prompt: UserMessage | undefined;
+  let answersSince = Number.POSITIVE_INFINITY;
+  let inVain = 0;
+  let isRescued = false;
+
+  async function* compact(
+    trigger: "auto" | "manual",
+    limitTokens: number,
+    instructions?: string,
+  ): AsyncGenerator<RunEvent, CompactionOutcome> {
+    const outcome = yield* compactConversation(
+      {
+        trigger,
+        instructions,
+        messages,
+        prompt,
+        request: parts.request(),
+        model,
+        fill,
+        limitTokens,
+        port,
+        now: ports.now,
+      },
+      signal,
+    );
+    if (outcome.type !== "compacted") return outcome;
+    const { event, summary } = outcome;
+    tally.addAside(event.usage, summary.modelMs, event.cost);
+    messages.splice(0, messages.length, ...outcome.messages);
+    fill.replaced(messages);
+    yield event;
+    const more = await port.after?.({ trigger, summary: textOf(event.summary) }, { signal });
+    signal.throwIfAborted();
+    if (more !== undefined) {
+      messages.push(more);
+      fill.added(more);
+      yield { type: "user-added", message: more, origin: "system" };
+    }
+    return outcome;
+  }
+
+  async function* rescue(): AsyncGenerator<RunEvent, boolean> {
+    if (port.thresholdTokens === undefined || isRescued) return false;
+    isRescued = true;
+    const limit = Math.min(port.thresholdTokens, Math.floor(fill.filled() * rescueShare));
+    return (yield* compact("auto", limit)).type === "compacted";
+  }
+
+  return {
+    added(message, isPrompt = false) {
+      fill.added(message);
+      if (isPrompt) prompt = message;
+    },
+    answered(message, usage, stopReason) {
+      fill.added(message);
+      fill.answered(usage);
+      answersSince += 1;
+      if (stopReason !== "model_context_window_exceeded") isRescued = false;
+    },
+    async *makeRoom() {
+      const threshold = port.thresholdTokens;
+      if (threshold === undefined || fill.filled() < threshold) return;
+      inVain = answersSince <= 1 ? inVain + 1 : 0;
+      if (inVain >= mostInVain) throw contextFull(refillsAtOnce);
+      const outcome = yield* compact("auto", threshold);
+      if (outcome.type === "compacted") answersSince = 0;
+      // A threshold may lie far below the window; then the work goes on as long as the window lasts.
+      else if (outcome.type !== "blocked" && fill.filled() >= full) throw contextFull(outcome.because);
+    },
+    async *askTwice(ask) {
+      try {
+        return yield* ask();
+      } catch (error) {
+        signal.throwIfAborted();
+        const isTooLong = error instanceof ModelFault && error.code === "context-too-long";
+        if (!isTooLong || !(yield* rescue())) throw error;
+        return yield* ask();
+      }
+    },
+    rescue,
+    compactNow: (instructions) => compact("manual", port.thresholdTokens ?? full, instructions),
+  };
+}
+
+/** What stands in where nothing is compacted: it costs nothing. */
+const idle: Compactor = {
+  added: () => undefined,
+  answered: () => undefined,
+  makeRoom: () => silently(undefined),
+  askTwice: (ask) => ask(),
+  rescue: () => silently(false),
+  compactNow: () => silently({ type: "blocked", because: "Compaction is switched off." }),
+};
+
+async function* silently<Value>(value: Value): AsyncGenerator<RunEvent, Value> {
+  yield* [];
+  return value;
+}
+
+/** A provider that refuses a conversation knows its own window better than we do. */
+const rescueShare = 0.6;
+
+const refillsAtOnce =
+  "The context is full: after each compaction it was filled again at once, by single results or answers that are too large for this model's window.";
+
+function contextFull(because: string): Fault {
+  const advice = "Use a model with a larger window, fewer tools, or smaller pieces of work.";
+  return new Fault("context_full", `${because} ${advice}`);
+}

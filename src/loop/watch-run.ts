@@ -1,0 +1,154 @@
+import type { RunEvent } from "../conversation/run-event.ts";
+import { Fault } from "../foundation/fault.ts";
+import type { Stopwatch } from "../foundation/stopwatch.ts";
+import type { WaitClock } from "../foundation/wait-clock.ts";
+import { limitFault } from "./limit-reached.ts";
+
+/** The clocks of one run; absent fields limit nothing. Asked for anew, because a run may lose its watcher on the way. */
+export interface RunClocks {
+  readonly timeMs?: number;
+  /** Without any event: told after the first, stopped after the second. */
+  readonly silence?: { readonly reportMs: number; readonly stopMs: number };
+}
+
+export interface RunWatch {
+  readonly clock: WaitClock;
+  /** The run's own time; whoever asks a person holds it. */
+  readonly stopwatch: Stopwatch;
+  readonly clocks: () => RunClocks;
+  /** The time of all agents together, and how much of it there is. */
+  readonly tree?: { readonly stopwatch: Stopwatch; readonly timeMs: number };
+}
+
+/** A run that does not end with its signal is left behind after this time. */
+const patienceMs = 6000;
+
+/** Passes the events of a run on, tells when it falls silent, and ends it when a clock runs out. */
+export async function* watchRun(
+  run: (signal: AbortSignal) => AsyncIterable<RunEvent>,
+  watch: RunWatch,
+  signal: AbortSignal,
+): AsyncGenerator<RunEvent> {
+  const stop = new AbortController();
+  const over = new AbortController();
+  const bell = createBell();
+  const life = { lastSign: watch.stopwatch.elapsed() };
+  const iterator = run(AbortSignal.any([signal, stop.signal]))[Symbol.asyncIterator]();
+  watch.stopwatch.start();
+  for (const wait of watchClocks({ watch, stop, life, ring: bell.ring, over: over.signal })) {
+    wait.catch((error: unknown) => {
+      if (!over.signal.aborted) stop.abort(error);
+    });
+  }
+  let isLeft = false;
+  try {
+    let next = iterator.next();
+    while (true) {
+      const news = await bell.orNext(next);
+      if (news.type === "given-up") {
+        isLeft = true;
+        throw stop.signal.reason;
+      }
+      if (news.type === "told") {
+        yield news.event;
+        continue;
+      }
+      if (news.step.done === true) return;
+      yield news.step.value;
+      // What the reader did meanwhile is nobody's silence.
+      life.lastSign = watch.stopwatch.elapsed();
+      next = iterator.next();
+    }
+  } finally {
+    over.abort(new Fault("run-over", "The run is over."));
+    watch.stopwatch.stop();
+    const closing = iterator.return?.();
+    closing?.catch(() => undefined);
+    if (!isLeft) await closing;
+  }
+}
+
+type News =
+  | { readonly type: "next"; readonly step: IteratorResult<RunEvent> }
+  | { readonly type: "told"; readonly event: RunEvent }
+  | { readonly type: "given-up" };
+
+/** Wakes the one reader. Racing the long wait against each event would keep every one of them in memory. */
+function createBell() {
+  const waiting: News[] = [];
+  let wake: ((news: News) => void) | undefined;
+  return {
+    ring(news: News): void {
+      if (wake === undefined) waiting.push(news);
+      else wake(news);
+    },
+    async orNext(next: Promise<IteratorResult<RunEvent>>): Promise<News> {
+      const told = waiting.shift();
+      if (told !== undefined) return told;
+      const answer = Promise.withResolvers<News>();
+      wake = answer.resolve;
+      next.then((step) => answer.resolve({ type: "next", step }), answer.reject);
+      try {
+        return await answer.promise;
+      } finally {
+        wake = undefined;
+      }
+    },
+  };
+}
+
+interface Watching {
+  readonly watch: RunWatch;
+  readonly stop: AbortController;
+  readonly life: { lastSign: number };
+  readonly ring: (news: News) => void;
+  readonly over: AbortSignal;
+}
+
+function watchClocks(watching: Watching): readonly Promise<void>[] {
+  const { watch, over } = watching;
+  const { stopwatch, tree } = watch;
+  const begin = stopwatch.elapsed();
+  const ownTime = async (): Promise<void> => {
+    await stopwatch.reach(() => begin + (watch.clocks().timeMs ?? Number.POSITIVE_INFINITY), over);
+    await end(watching, timeFault(watch.clocks().timeMs ?? 0, "of the agent"));
+  };
+  const treeTime = async (): Promise<void> => {
+    if (tree === undefined) return;
+    await tree.stopwatch.reach(() => tree.timeMs, over);
+    await end(watching, timeFault(tree.timeMs, "of the whole tree"));
+  };
+  return [ownTime(), treeTime(), watchSilence(watching)];
+}
+
+async function watchSilence(watching: Watching): Promise<void> {
+  const { watch, life, ring, over } = watching;
+  const { stopwatch } = watch;
+  const limit = (which: "reportMs" | "stopMs") =>
+    life.lastSign + (watch.clocks().silence?.[which] ?? Number.POSITIVE_INFINITY);
+  const silent = (): number => Math.round(stopwatch.elapsed() - life.lastSign);
+  while (true) {
+    await stopwatch.reach(() => limit("reportMs"), over);
+    const told = life.lastSign;
+    ring({ type: "told", event: { type: "run-stalled", silentMs: silent(), stops: false } });
+    await stopwatch.reach(() => (life.lastSign === told ? limit("stopMs") : 0), over);
+    if (life.lastSign !== told) continue;
+    ring({ type: "told", event: { type: "run-stalled", silentMs: silent(), stops: true } });
+    const seconds = Math.round(silent() / 1000);
+    return end(watching, new Fault("stalled", `The agent gave no sign of life for ${seconds} s.`));
+  }
+}
+
+/** Stops the run; one that does not heed it is given up. */
+async function end({ watch, stop, ring, over }: Watching, reason: Fault): Promise<void> {
+  stop.abort(reason);
+  await watch.clock.sleep(patienceMs, over);
+  ring({ type: "given-up" });
+}
+
+function timeFault(timeMs: number, whose: string): Fault {
+  return limitFault({
+    reason: "max_time",
+    error: `The time limit of ${timeMs / 1000} s ${whose} was reached.`,
+  });
+}

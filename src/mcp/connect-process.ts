@@ -1,0 +1,163 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import type { Transport } from "@modelcontextprotocol/client";
+import { endProcessGroup } from "../foundation/end-process-group.ts";
+import { findGroupMembers, groupAnswers } from "../foundation/find-group-members.ts";
+import { isRecord, shown } from "../foundation/json-value.ts";
+import { cleanTerminalText } from "../tools/terminal-text.ts";
+import { createLineReader, createTail } from "./line-reader.ts";
+import { within } from "./within.ts";
+
+export interface ServerProcess {
+  readonly file: string;
+  readonly arguments: readonly string[];
+  readonly directory: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly graceMs: number;
+}
+
+export interface ProcessTransport extends Transport {
+  /** What is known of the process's end and its last words; empty while nothing is. */
+  describe(): string;
+}
+
+const longestMessage = 64 * 1024 * 1024;
+const keptOfStderr = 8_192;
+const drainMs = 250;
+
+/**
+ * Speaks with a server through its stdin and stdout. It leads a process group of its own, so that closing ends whatever
+ * it has started; when this process is killed, the server sees its input end.
+ */
+export function connectProcess(request: ServerProcess): ProcessTransport {
+  const stderr = createTail(keptOfStderr);
+  const exited = Promise.withResolvers<void>();
+  let child: ChildProcess | undefined;
+  let garbage: string | undefined;
+  let flaw: string | undefined;
+  let closing: Promise<void> | undefined;
+
+  const reader = createLineReader(longestMessage, (line) => {
+    const message = readMessage(line);
+    // The types promise a message; the protocol layer checks what kind it is.
+    if (message !== undefined) transport.onmessage?.(message as never);
+    else if (line.trim() !== "") garbage ??= line.slice(0, 200);
+  });
+
+  function listen(started: ChildProcess): void {
+    started.stdout?.on("data", (chunk: Buffer) => {
+      if (flaw !== undefined || reader.push(chunk)) return;
+      flaw = `sent a message of more than ${longestMessage} bytes`;
+      void transport.close();
+    });
+    started.stderr?.on("data", stderr.push);
+    for (const stream of [started.stdin, started.stdout, started.stderr])
+      stream?.on("error", () => undefined);
+    started.once("exit", () => {
+      exited.resolve();
+      void transport.close();
+    });
+  }
+
+  async function end(): Promise<void> {
+    child?.stdin?.end();
+    if (child?.pid !== undefined) {
+      await within(exited.promise, request.graceMs);
+      if (isRunning(child)) await endProcessGroup(child.pid, { graceMs: request.graceMs });
+      await within(closed(child), drainMs);
+      if (hasLeftovers(child.pid)) await endProcessGroup(child.pid, { graceMs: request.graceMs });
+      for (const stream of [child.stdout, child.stderr]) stream?.destroy();
+    }
+    transport.onclose?.();
+  }
+
+  const transport: ProcessTransport = {
+    async start() {
+      const started = spawnServer(request);
+      child = started;
+      listen(started);
+      await new Promise<void>((resolve, reject) => {
+        started.once("spawn", resolve);
+        started.on("error", reject);
+      });
+    },
+    send(message) {
+      const stdin = child?.stdin;
+      if (stdin?.writable !== true || closing !== undefined) {
+        return Promise.reject(new Error("the server's input is closed"));
+      }
+      // Whoever waits for an answer has a limit, so a server that does not read holds nobody up here.
+      stdin.write(`${JSON.stringify(message)}\n`);
+      return Promise.resolve();
+    },
+    close() {
+      closing ??= end();
+      return closing;
+    },
+    describe: () => describeEnd({ child, flaw, garbage, stderr: stderr.text() }),
+  };
+  return transport;
+}
+
+function spawnServer(request: ServerProcess): ChildProcess {
+  return spawn(request.file, request.arguments, {
+    cwd: request.directory,
+    env: request.environment,
+    detached: process.platform !== "win32",
+    windowsHide: true,
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+}
+
+function readMessage(line: string): unknown {
+  try {
+    const value: unknown = JSON.parse(line);
+    return isRecord(value) && value["jsonrpc"] === "2.0" ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isRunning({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode === null && signalCode === null;
+}
+
+function hasLeftovers(leader: number): boolean {
+  return groupAnswers(leader) && findGroupMembers(leader).length > 0;
+}
+
+/** Resolves when its output has been read to the end; somebody outside the group may hold it open for ever. */
+function closed(child: ChildProcess): Promise<void> {
+  const { stdout } = child;
+  if (stdout === null || stdout.closed) return Promise.resolve();
+  return new Promise((resolve) => stdout.once("close", () => resolve()));
+}
+
+interface Remains {
+  readonly child: ChildProcess | undefined;
+  readonly flaw: string | undefined;
+  readonly garbage: string | undefined;
+  readonly stderr: string;
+}
+
+function describeEnd({ child, flaw, garbage, stderr }: Remains): string {
+  const lines = cleanTerminalText(stderr).split("\n");
+  const words = lines
+    .map((line) => line.trim())
+    .filter((line) => line !== "")
+    .slice(-3);
+  const how = flaw ?? describeExit(child);
+  return [
+    how === undefined ? "" : `it ${how}`,
+    words.length === 0 ? "" : `its last words on stderr: ${shown(words.join(" ⏎ "), 400)}`,
+    garbage === undefined ? "" : `it wrote to stdout what is no message: ${shown(garbage)}`,
+  ]
+    .filter((part) => part !== "")
+    .join("; ");
+}
+
+function describeExit(child: ChildProcess | undefined): string | undefined {
+  if (child === undefined || isRunning(child)) return undefined;
+  return child.exitCode === null
+    ? `was ended by ${String(child.signalCode)}`
+    : `ended with exit code ${child.exitCode}`;
+}

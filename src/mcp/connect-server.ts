@@ -1,0 +1,245 @@
+import { basename } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Client, ElicitResult, RequestOptions } from "@modelcontextprotocol/client";
+import { defuse } from "../conversation/defuse.ts";
+import { abortable } from "../foundation/abort.ts";
+import { Fault } from "../foundation/fault.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+import { version } from "../foundation/version.ts";
+import { anything } from "./anything.ts";
+import { type CallEnd, describeFailure, describeStart, refusesHandshake } from "./call-end.ts";
+import { connectTransport, type Sdk, type ServerTransport } from "./connect-transport.ts";
+import { boundedText, type ListedTool, readListedTools } from "./listed-tool.ts";
+import type { McpConnectionOptions } from "./mcp-connections.ts";
+import type { McpServer } from "./mcp-server.ts";
+
+export interface RequestLimits {
+  readonly signal: AbortSignal;
+  readonly limitMs: number;
+  readonly onProgress?: (text: string) => void;
+}
+
+/** One living connection. After its end every request fails; whoever needs another one makes it. */
+export interface ServerConnection {
+  readonly version?: string;
+  readonly instructions?: string;
+  readonly hasResources: boolean;
+  /** All of them, from all pages; rejects when they cannot be listed. */
+  listTools(limits: RequestLimits): Promise<readonly ListedTool[]>;
+  /** Rejects only with the signal's reason. */
+  callTool(tool: ListedTool, input: JsonRecord, limits: RequestLimits): Promise<CallEnd>;
+  request(method: string, parameters: JsonRecord, limits: RequestLimits): Promise<CallEnd>;
+  /** Like a request, but its result is the list under the key, from all pages. */
+  list(method: string, key: string, limits: RequestLimits): Promise<CallEnd>;
+  isOpen(): boolean;
+  /** Resolves with what is known of the end. */
+  readonly ended: Promise<string>;
+  /** Resolves when nothing of it is left. */
+  close(): Promise<void>;
+}
+
+export type ConnectResult =
+  | {
+      readonly type: "connected";
+      readonly connection: ServerConnection;
+      readonly tools: readonly ListedTool[];
+    }
+  | { readonly type: "failed"; readonly because: string };
+
+export interface ConnectOptions extends McpConnectionOptions {
+  readonly signal: AbortSignal;
+  readonly onListChanged?: () => void;
+}
+
+/** Connects and lists the tools, both within the start limit. Never rejects; what failed has left nothing behind. */
+export async function connectServer(server: McpServer, options: ConnectOptions): Promise<ConnectResult> {
+  const limit = new AbortController();
+  const timer = setTimeout(() => {
+    limit.abort(new Fault("mcp-timeout", `it did not answer within ${options.startLimitMs / 1000} s`));
+  }, options.startLimitMs);
+  const signal = AbortSignal.any([options.signal, limit.signal]);
+  try {
+    const sdk = await import("@modelcontextprotocol/client");
+    const first = await attempt(server, { ...options, signal }, { sdk, mode: "legacy" });
+    if (first.type === "connected" || !first.isRefused) return first;
+    return await attempt(server, { ...options, signal }, { sdk, mode: "auto" });
+  } catch (error) {
+    return { type: "failed", because: describeStart(error, "") };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+interface Negotiation {
+  readonly sdk: Sdk;
+  /** Nearly every server speaks the older handshake, and some end when they get anything else first. */
+  readonly mode: "legacy" | "auto";
+}
+
+async function attempt(
+  server: McpServer,
+  options: ConnectOptions,
+  { sdk, mode }: Negotiation,
+): Promise<ConnectResult & { readonly isRefused?: boolean }> {
+  const { signal, startLimitMs } = options;
+  const way = await abortable(connectTransport(server, sdk, options), signal);
+  const client = createClient(server, options, { sdk, mode });
+  const connection = follow(server, client, way);
+  try {
+    await abortable(client.connect(way.transport, { timeout: startLimitMs, signal }), signal);
+    const tools = await abortable(connection.listTools({ signal, limitMs: startLimitMs }), signal);
+    return { type: "connected", connection: { ...connection, ...factsOf(client) }, tools };
+  } catch (error) {
+    // The process tells more than the handshake: why it ended, what it complained about.
+    await connection.close();
+    const because = describeStart(signal.aborted ? signal.reason : error, way.describe());
+    return { type: "failed", because, isRefused: !signal.aborted && refusesHandshake(error) };
+  }
+}
+
+function createClient(server: McpServer, options: ConnectOptions, { sdk, mode }: Negotiation): Client {
+  const { directory, ask, onListChanged } = options;
+  const client = new sdk.Client(
+    { name: "retinue", version },
+    {
+      capabilities: { roots: {}, ...(ask === undefined ? {} : { elicitation: { form: {} } }) },
+      versionNegotiation: { mode },
+      ...(onListChanged === undefined
+        ? {}
+        : {
+            listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => onListChanged() } },
+          }),
+    },
+  );
+  client.setRequestHandler("roots/list", () => ({
+    roots: [{ uri: pathToFileURL(directory).href, name: basename(directory) }],
+  }));
+  if (ask !== undefined) {
+    client.setRequestHandler("elicitation/create", async ({ params }, { mcpReq }): Promise<ElicitResult> => {
+      const schema = "requestedSchema" in params ? { schema: { ...params.requestedSchema } } : {};
+      const message = defuse(boundedText(params.message, 2_000));
+      const { action, content } = await ask(
+        { server: server.name, message, ...schema },
+        { signal: mcpReq.signal },
+      );
+      return { action, ...(content === undefined ? {} : { content: { ...content } }) };
+    });
+  }
+  return client;
+}
+
+function factsOf(client: Client): Pick<ServerConnection, "version" | "instructions" | "hasResources"> {
+  const serverVersion = client.getServerVersion()?.version;
+  const instructions = client.getInstructions()?.trim();
+  return {
+    ...(typeof serverVersion === "string" ? { version: boundedText(serverVersion, 100) } : {}),
+    ...(instructions ? { instructions: defuse(boundedText(instructions, longestInstructions)) } : {}),
+    hasResources: client.getServerCapabilities()?.resources !== undefined,
+  };
+}
+
+const longestInstructions = 4_000;
+const mostPages = 500;
+const longestTimer = 2 ** 31 - 1;
+
+function follow(server: McpServer, client: Client, way: ServerTransport): ServerConnection {
+  const ended = Promise.withResolvers<string>();
+  let isOpen = true;
+  let closing: Promise<void> | undefined;
+  client.onclose = () => {
+    isOpen = false;
+    ended.resolve(way.describe());
+  };
+  // What goes wrong beside a request has nobody to hear it.
+  client.onerror = () => undefined;
+
+  async function send(
+    limits: RequestLimits,
+    work: (options: RequestOptions) => Promise<unknown>,
+  ): Promise<CallEnd> {
+    const { signal, onProgress } = limits;
+    const limitMs = Math.min(limits.limitMs, longestTimer);
+    signal.throwIfAborted();
+    const options = {
+      signal,
+      timeout: limitMs,
+      ...(onProgress === undefined ? {} : followProgress(onProgress)),
+    };
+    try {
+      return { type: "answered", result: await work(options) };
+    } catch (error) {
+      signal.throwIfAborted();
+      const ending = way.describe();
+      return describeFailure({ server: server.name, error, ending, isClosed: !isOpen, limitMs });
+    }
+  }
+
+  const connection: ServerConnection = {
+    hasResources: false,
+    async listTools(limits) {
+      if (client.getServerCapabilities()?.tools === undefined) return [];
+      return readListedTools(await listAll(client, { method: "tools/list", key: "tools" }, limits));
+    },
+    callTool: ({ name, inputSchema }, input, limits) =>
+      send(limits, (options) => {
+        const parameters = { name, arguments: { ...input } };
+        if (client.getProtocolEra() !== "modern") {
+          return client.request({ method: "tools/call", params: parameters }, anything, options);
+        }
+        const toolDefinition = { name, inputSchema: { ...inputSchema, type: "object" as const } };
+        return client.callTool(parameters, { ...options, toolDefinition });
+      }),
+    request: (method, parameters, limits) =>
+      send(limits, (options) => client.request({ method, params: { ...parameters } }, anything, options)),
+    list: (method, key, limits) => send(limits, () => listAll(client, { method, key }, limits)),
+    isOpen: () => isOpen,
+    ended: ended.promise,
+    close() {
+      closing ??= closeAll(client, way);
+      return closing;
+    },
+  };
+  return connection;
+}
+
+async function closeAll(client: Client, way: ServerTransport): Promise<void> {
+  await way.release?.();
+  await client.close().catch(() => undefined);
+  // A client that never got through its handshake does not close the way it was to take.
+  await way.transport.close().catch(() => undefined);
+}
+
+async function listAll(
+  client: Pick<Client, "request">,
+  { method, key }: { readonly method: string; readonly key: string },
+  { signal, limitMs }: RequestLimits,
+): Promise<readonly unknown[]> {
+  const all: unknown[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < mostPages; page += 1) {
+    const params = cursor === undefined ? {} : { cursor };
+    const options = { signal, timeout: Math.min(limitMs, longestTimer) };
+    const result = await client.request({ method, params }, anything, options);
+    if (!isRecord(result)) return all;
+    const items = result[key];
+    if (Array.isArray(items)) all.push(...(items as unknown[]));
+    const next = result["nextCursor"];
+    if (typeof next !== "string" || next === "" || next === cursor) return all;
+    cursor = next;
+  }
+  return all;
+}
+
+const mostProgress = 1_000;
+
+function followProgress(onProgress: (text: string) => void): Pick<RequestOptions, "onprogress"> {
+  let told = 0;
+  return {
+    onprogress: ({ progress, total, message }) => {
+      told += 1;
+      if (told > mostProgress) return;
+      const share = total === undefined ? String(progress) : `${progress}/${total}`;
+      onProgress(message === undefined ? share : `${share}: ${boundedText(defuse(message), 300)}`);
+    },
+  };
+}

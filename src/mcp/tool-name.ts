@@ -1,0 +1,53 @@
+import { createHash } from "node:crypto";
+import type { McpIdentity } from "../permissions/mcp-identity.ts";
+
+/** What providers take as the name of a tool. */
+const longestName = 64;
+const shortestToolPart = 16;
+const digestLength = 8;
+
+/**
+ * The name a model sees: `mcp__<server>__<tool>`, only letters, digits, `_` and `-`, at most 64 characters. One that is too
+ * long keeps its beginning and ends in a hash of the whole pair, so it is the same in every session.
+ */
+export function mcpToolName(server: string, tool: string): string {
+  const identity = mcpIdentity(server, tool);
+  const full = `mcp__${identity.server}__${identity.tool}`;
+  if (full.length <= longestName) return full;
+  const room = longestName - "mcp____".length;
+  const serverPart = shorten(
+    identity.server,
+    room - Math.min(identity.tool.length, shortestToolPart),
+    server,
+  );
+  return `mcp__${serverPart}__${shorten(identity.tool, room - serverPart.length, `${server}\0${tool}`)}`;
+}
+
+/** The pair that permission rules are compared with: as in the name of the tool, but never shortened. */
+export function mcpIdentity(server: string, tool: string): McpIdentity {
+  return { server: mcpServerPart(server), tool: mcpToolPart(tool) };
+}
+
+/** A server's part of tool names. Where the name itself holds no `__`, neither does this, so that it ends at the first. */
+export function mcpServerPart(server: string): string {
+  const plain = spell(server);
+  if (plain === server) return server;
+  const tidy = plain.replace(/_{2,}/g, "_").replace(/^_|_$/g, "");
+  return tidy === "" ? `server_${digest(server)}` : tidy;
+}
+
+export function mcpToolPart(tool: string): string {
+  return spell(tool);
+}
+
+function spell(text: string): string {
+  return text.replace(/[^A-Za-z0-9_-]/gu, "_");
+}
+
+function shorten(part: string, room: number, whole: string): string {
+  return part.length <= room ? part : `${part.slice(0, room - digestLength - 1)}_${digest(whole)}`;
+}
+
+function digest(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, digestLength);
+}

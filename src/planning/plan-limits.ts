@@ -1,0 +1,89 @@
+import type { AgentDefinition } from "../definitions/agent-definition.ts";
+import { type AgentLimitKey, type AgentLimits, readAgentLimits } from "../definitions/agent-limits.ts";
+import { decideLimits, type LimitSource } from "./decide-limits.ts";
+import type { LimitSettings, TreeLimits } from "./limit-settings.ts";
+import type { RunLimits } from "./run-limits.ts";
+import type { RunPlan } from "./run-plan.ts";
+
+/** What a caller says for one session; the smallest number of all that speak counts. */
+export interface SessionLimitOptions {
+  /** Of each child. */
+  readonly agent?: AgentLimits;
+  /** Of the main agent and all its children together. */
+  readonly tree?: TreeLimits;
+}
+
+/** What was found out about limits before planning. */
+export interface LimitFacts {
+  readonly settings?: LimitSettings;
+  /** The file a part of the setting is from, by its dotted name. */
+  readonly settingsFrom?: (name: string) => string | undefined;
+  readonly session?: SessionLimitOptions;
+  /** When a silent agent in the background is stopped, and who says so. */
+  readonly background?: { readonly stopMs: number; readonly from: string };
+}
+
+export type LimitPlan = Pick<RunPlan, "limits" | "treeLimits">;
+
+/** The limits of the main agent, and of the tree that it is the root of. */
+export function planSessionLimits(
+  request: { readonly maxBudget?: number },
+  definition: Pick<AgentDefinition, "limits"> | undefined,
+  facts: LimitFacts = {},
+): LimitPlan {
+  const { settings, session } = facts;
+  const tree = decideLimits([
+    { limits: settings?.tree, from: settingsFile("tree", facts) },
+    { limits: session?.tree, from: "the call" },
+    { limits: request.maxBudget === undefined ? {} : { usd: request.maxBudget }, from: "the call" },
+  ]);
+  // What a setting says of agents is about children, but a tool that hangs is one whoever calls it.
+  const perCall = ({ toolSeconds }: AgentLimits): AgentLimits =>
+    toolSeconds === undefined ? {} : { toolSeconds };
+  const own = decideLimits([
+    { limits: perCall(settings?.agent ?? {}), from: settingsFile("agent", facts) },
+    { limits: perCall(session?.agent ?? {}), from: "the call" },
+    { limits: definition?.limits, from: "the definition" },
+  ]);
+  return asPlan(own, tree);
+}
+
+/** The limits of a child, and those of the tree it is part of. */
+export function planChildLimits(
+  request: { readonly limits?: AgentLimits; readonly background: boolean },
+  definition: Pick<AgentDefinition, "limits">,
+  { facts = {}, parent }: { readonly facts?: LimitFacts | undefined; readonly parent: LimitPlan },
+): LimitPlan {
+  const { settings, session, background } = facts;
+  const silence: readonly LimitSource[] =
+    request.background && background !== undefined && background.stopMs > 0
+      ? [{ limits: { silenceSeconds: background.stopMs / 2000 }, from: background.from }]
+      : [];
+  const own = decideLimits([
+    ...silence,
+    { limits: settings?.agent, from: settingsFile("agent", facts) },
+    { limits: session?.agent, from: "the session" },
+    { limits: definition.limits, from: "the definition" },
+    { limits: request.limits, from: "the call" },
+  ]);
+  return asPlan(own, parent.treeLimits ?? {});
+}
+
+/** Why limits of a program cannot be used. */
+export function refuseAgentLimits(limits: unknown, name: string): string | undefined {
+  if (limits === undefined) return undefined;
+  const reading = readAgentLimits(limits);
+  if (reading.type === "limits") return undefined;
+  return `${name}${reading.at === undefined ? "" : `.${reading.at}`} ${reading.because}.`;
+}
+
+function settingsFile(part: "agent" | "tree", { settingsFrom }: LimitFacts): (key: AgentLimitKey) => string {
+  return (key) => settingsFrom?.(`limits.${part}.${key}`) ?? "settings";
+}
+
+function asPlan(own: RunLimits, tree: RunLimits): LimitPlan {
+  return {
+    ...(Object.keys(own).length === 0 ? {} : { limits: own }),
+    ...(Object.keys(tree).length === 0 ? {} : { treeLimits: tree }),
+  };
+}

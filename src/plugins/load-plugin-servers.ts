@@ -1,0 +1,157 @@
+import { readFile, realpath } from "node:fs/promises";
+import { join } from "node:path";
+import { parseJsonDocument } from "../foundation/json-document.ts";
+import { isRecord } from "../foundation/json-value.ts";
+import { type Finding, type Problem, placeFindings } from "../foundation/problem.ts";
+import { readMcpServers, readServer } from "../mcp/server-config.ts";
+import type { McpEntry } from "../settings/mcp-entry.ts";
+import { isFile, loadJson } from "./load-plugin.ts";
+import type { Plugin } from "./plugin.ts";
+import { isWithin } from "./plugin-agents.ts";
+
+export interface PluginServersOptions {
+  /** Holds one directory for what each plugin keeps. */
+  readonly dataDirectory: string;
+  /** What people have answered to the questions of plugins: the setting `pluginConfigs`. */
+  readonly pluginConfigs?: Readonly<Record<string, unknown>>;
+}
+
+export interface PluginServersLoaded {
+  readonly entries: readonly McpEntry[];
+  readonly problems: readonly Problem[];
+}
+
+/** The servers of the enabled plugins: in the manifest, in files it names, and in `.mcp.json`. */
+export async function loadPluginServers(
+  plugins: readonly Plugin[],
+  options: PluginServersOptions,
+): Promise<PluginServersLoaded> {
+  const loaded = await Promise.all(
+    plugins.filter(({ enabled }) => enabled).map((plugin) => loadOne(plugin, options)),
+  );
+  return {
+    entries: loaded.flatMap(({ entries }) => entries),
+    problems: loaded.flatMap(({ problems }) => problems),
+  };
+}
+
+async function loadOne(plugin: Plugin, options: PluginServersOptions): Promise<PluginServersLoaded> {
+  const { root, manifest } = plugin;
+  const surroundings = surroundingsOf(plugin, options);
+  const manifestFile = join(root, ".claude-plugin", "plugin.json");
+  const findings: Finding[] = [];
+  const inline = [...(manifest.mcpServers?.inline ?? [])].map(([name, config]) =>
+    entryOf(plugin, readServer(name, config, ["mcpServers", name], findings), {
+      ...surroundings,
+      file: manifestFile,
+      locate: () => undefined,
+    }),
+  );
+  const problems = placeFindings(findings, manifestFile, () => undefined);
+  const entries = [...inline];
+  const named = (manifest.mcpServers?.paths ?? []).map((path) => join(root, path));
+  for (const file of new Set([...named, join(root, ".mcp.json")])) {
+    const problem = await refuse(file, root, named.includes(file));
+    if (problem !== undefined) problems.push(problem);
+    else {
+      const { value, problems: found } = await loadJson(file, (json) => readMcpServers(json));
+      problems.push(...found);
+      const locate = value === undefined ? () => undefined : await locateIn(file);
+      entries.push(
+        ...(value?.servers ?? []).map((config) => entryOf(plugin, config, { ...surroundings, file, locate })),
+      );
+    }
+  }
+  return { entries, problems };
+}
+
+type Surroundings = Pick<McpEntry, "variables" | "extraEnv">;
+
+function surroundingsOf(
+  plugin: Plugin,
+  { dataDirectory, pluginConfigs }: PluginServersOptions,
+): Surroundings {
+  const id = plugin.marketplace === undefined ? plugin.name : `${plugin.name}@${plugin.marketplace}`;
+  const places = {
+    CLAUDE_PLUGIN_ROOT: plugin.root,
+    CLAUDE_PLUGIN_DATA: join(dataDirectory, id.replace(/[^A-Za-z0-9_-]/g, "-")),
+  };
+  return {
+    variables: new Map([...Object.entries(places), ...userConfig(plugin, id, pluginConfigs)]),
+    extraEnv: places,
+  };
+}
+
+/** `${user_config.key}`: what the person answered, or the default of the question. */
+function userConfig(
+  { name, manifest }: Plugin,
+  id: string,
+  pluginConfigs: Readonly<Record<string, unknown>> = {},
+): readonly (readonly [string, string])[] {
+  const given = [name, id].map((key) => (Object.hasOwn(pluginConfigs, key) ? pluginConfigs[key] : undefined));
+  const answers = given.flatMap((config) => {
+    const options = isRecord(config) ? config["options"] : undefined;
+    return isRecord(options) ? Object.entries(options) : [];
+  });
+  const defaults = [...(manifest.userConfig ?? [])].map(
+    ([key, question]) => [key, isRecord(question) ? question["default"] : undefined] as const,
+  );
+  return [...defaults, ...answers]
+    .filter(([, value]) => ["string", "number", "boolean"].includes(typeof value))
+    .map(([key, value]) => [`user_config.${key}`, String(value)]);
+}
+
+function entryOf(
+  plugin: Plugin,
+  config: McpEntry["config"],
+  rest: Surroundings & Pick<McpEntry, "locate"> & { readonly file: string },
+): McpEntry {
+  const name = `plugin:${plugin.name}:${config.name}`;
+  return { ...rest, config: { ...config, name }, scope: "plugin", fromRepository: false };
+}
+
+async function locateIn(file: string): Promise<McpEntry["locate"]> {
+  const text = await readFile(file, "utf8").catch(() => undefined);
+  return text === undefined ? () => undefined : parseJsonDocument(text, file).locate;
+}
+
+async function refuse(file: string, root: string, isNamed: boolean): Promise<Problem | undefined> {
+  if (/\.(?:mcpb|dxt)$/i.test(file)) return bundle(file);
+  if (!(await isFile(file))) return isNamed ? missing(file) : undefined;
+  try {
+    const [real, home] = await Promise.all([realpath(file), realpath(root)]);
+    return isWithin(home, real) ? undefined : outside(file);
+  } catch {
+    return missing(file);
+  }
+}
+
+function bundle(file: string): Problem {
+  return {
+    severity: "warning",
+    code: "plugin-bundle-unsupported",
+    file,
+    message: "This is a packed MCP server, and such bundles are not unpacked here; it is left out.",
+    advice: "Configure the server with its command or URL.",
+  };
+}
+
+function missing(file: string): Problem {
+  return {
+    severity: "warning",
+    code: "plugin-path-missing",
+    file,
+    message: "The plugin's manifest names this file under `mcpServers`, but there is none.",
+    advice: "Mend the path in `.claude-plugin/plugin.json`, or add the file.",
+  };
+}
+
+function outside(file: string): Problem {
+  return {
+    severity: "warning",
+    code: "link-outside-plugin",
+    file,
+    message: "This link leads out of the plugin and was not followed.",
+    advice: "Copy the file into the plugin.",
+  };
+}

@@ -1,0 +1,194 @@
+import type { UserMessage } from "../conversation/message.ts";
+import { isFault } from "../foundation/fault.ts";
+import type { LoopPorts } from "../loop/loop-ports.ts";
+import type { Model } from "../model/model.ts";
+import type { RunPlan } from "../planning/run-plan.ts";
+import { lookUpSkill } from "../skills/look-up-skill.ts";
+import { type CommandAdmission, runSkillCommands } from "../skills/run-skill-commands.ts";
+import type { Skill } from "../skills/skill.ts";
+import { fillSkill, skillText, skillVariables } from "../skills/skill-text.ts";
+import { createSkillTool } from "../tools/builtin/skill.ts";
+import type { SkillRequest } from "../tools/skill-source.ts";
+import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
+import type { AdmitWithHooks } from "./admit.ts";
+import { findSlashCommand, type SlashCommand } from "./find-slash-command.ts";
+import { type ForkSkill, noteForText } from "./fork-skill.ts";
+import type { SessionHooks } from "./session-hooks.ts";
+import type { SessionSkills } from "./session-skills.ts";
+import type { SessionWorld } from "./session-world.ts";
+import { registeredHooks } from "./skill-hooks.ts";
+import { givePowers, powersRequest, type SkillPowers, skillPowers } from "./skill-powers.ts";
+import { createSkillTurn, type SkillTurn } from "./skill-turn.ts";
+
+export interface AgentSkillsParts {
+  readonly skills: SessionSkills;
+  readonly world: Pick<SessionWorld, "trusted" | "discovered">;
+  readonly plan: RunPlan;
+  readonly isSubagent: boolean;
+  /** The session's shell; the agent's own rights decide about each command. */
+  readonly bash: Tool | undefined;
+  readonly hooks: Pick<SessionHooks, "add"> | undefined;
+  /** Runs a skill in an agent of its own; absent for agents that can start none. */
+  readonly fork?: ForkSkill;
+  readonly findModel: (name: string) => Promise<Model>;
+}
+
+/** How calls of this agent are decided about; known once its ports are made. */
+export interface SkillAdmission {
+  /** With hooks, as for a call of the model. */
+  readonly admit: LoopPorts["admit"];
+  /** Rules and people only. */
+  readonly ask: AdmitWithHooks;
+}
+
+/** The skills of one agent: the tool that loads them, and what they change while its turn lasts. */
+export interface AgentSkills extends Pick<SkillTurn, "rights" | "model"> {
+  readonly tool: Tool;
+  readonly all: readonly Skill[];
+  attach(admission: SkillAdmission): void;
+  findCommand(content: UserMessage["content"]): Promise<SlashCommand | undefined>;
+  /** The text that stands in the place of a person's call. */
+  expand(command: Extract<SlashCommand, { type: "call" }>, context: ToolContext): Promise<string>;
+  endTurn(): void;
+}
+
+export function createAgentSkills(parts: AgentSkillsParts): AgentSkills {
+  const { skills, plan } = parts;
+  const turn = createSkillTurn();
+  const registered = new Set<string>();
+  let admission: SkillAdmission | undefined;
+
+  const tool = createSkillTool({
+    list: skills.list,
+    async call(request, context) {
+      const lookup = lookUpSkill(skills.all, request.name, "model");
+      if (lookup.type === "refused") return { content: lookup.because, isError: true };
+      const { skill } = lookup;
+      const powers = await givePowers(skill, powersOf(skill), () => askFor(request, context));
+      if (powers.type === "refused") return { content: powers.because, isError: true };
+      return use(skill, { request, context, powers: powers.powers });
+    },
+  });
+
+  function powersOf(skill: Skill): SkillPowers {
+    const hasShell = parts.bash !== undefined;
+    return skillPowers(skill, { world: parts.world, directory: plan.directory, hasShell });
+  }
+
+  function askFor({ name, arguments: args }: SkillRequest, { callId, signal }: ToolContext) {
+    if (admission === undefined) return Promise.resolve(notReady);
+    const input = { skill: name, ...(args === "" ? {} : { args }) };
+    const call = { type: "tool_use", id: callId, name: tool.name, input } as const;
+    return admission.ask(powersRequest({ call, tool, input }), { signal });
+  }
+
+  async function use(skill: Skill, { request, context, powers }: Use): Promise<ToolOutcome> {
+    const { fork } = parts;
+    const inChild = skill.context === "fork" && fork?.refusal === undefined ? fork : undefined;
+    const model = inChild === undefined ? await modelOf(skill, parts) : {};
+    const release = turn.take({ allow: powers.allow, deny: powers.deny, ...model.changes });
+    try {
+      const text = await textFor(skill, { request, context, powers });
+      if (inChild !== undefined) return await inChild.run({ skill, text, powers }, context, admission?.admit);
+      register(skill, powers);
+      const notes = [...powers.notes, ...(model.notes ?? []), ...noteForText(skill, fork)];
+      return { content: withNotes(text, notes), data: { success: true, commandName: skill.name } };
+    } finally {
+      // What runs in an agent of its own changes nothing for its caller.
+      if (inChild !== undefined) release();
+    }
+  }
+
+  function register(skill: Skill, { hooks }: SkillPowers): void {
+    if (hooks.length === 0 || registered.has(skill.name)) return;
+    registered.add(skill.name);
+    const agent = { id: plan.agent.id, isSubagent: parts.isSubagent };
+    parts.hooks?.add(registeredHooks({ name: skill.name, hooks, plugin: skill.source.plugin }, agent));
+  }
+
+  async function textFor(skill: Skill, { request, context, powers }: Use): Promise<string> {
+    const facts = skills.factsOf(skill, skill.effort ?? plan.effort?.value);
+    const call = { skill, facts, arguments: request.arguments };
+    const { bash } = parts;
+    const shell = bash && {
+      bash,
+      context,
+      variables: skillVariables(call),
+      admit: (command: string, callId: string) =>
+        admitCommand(command, { bash, callId, signal: context.signal }),
+    };
+    return skillText(
+      skill,
+      await runSkillCommands(fillSkill(call), { refusal: powers.commandRefusal, shell }),
+    );
+  }
+
+  async function admitCommand(
+    command: string,
+    { bash, callId, signal }: { readonly bash: Tool; readonly callId: string; readonly signal: AbortSignal },
+  ): Promise<CommandAdmission> {
+    if (admission === undefined) return notReady;
+    const input = { command };
+    const call = { type: "tool_use", id: callId, name: bash.name, input } as const;
+    const admitted = await admission.admit({ call, tool: bash, input }, { signal });
+    if (admitted.type === "denied") return admitted;
+    const changed = bash.input?.safeParse(admitted.input);
+    // Only the shell's own schema has this shape; a hook may have changed the command.
+    const fields = changed?.success === true ? (changed.data as { readonly command: string }) : input;
+    return { type: "allowed", command: fields.command };
+  }
+
+  return {
+    tool,
+    all: skills.all,
+    rights: turn.rights,
+    model: turn.model,
+    endTurn: turn.end,
+    attach(next) {
+      admission = next;
+    },
+    findCommand: (content) => findSlashCommand(content, skills.all),
+    async expand({ skill, arguments: given }, context) {
+      const request = { name: skill.name, arguments: given };
+      const { content } = await use(skill, { request, context, powers: powersOf(skill) });
+      const text = typeof content === "string" ? content : "";
+      return `The person called /${skill.name}${given === "" ? "" : ` ${given}`}.\n\n${text}`;
+    },
+  };
+}
+
+interface Use {
+  readonly request: SkillRequest;
+  readonly context: ToolContext;
+  readonly powers: SkillPowers;
+}
+
+const notReady = { type: "denied", because: "the agent is not ready yet" } as const;
+
+/** The model and effort that a skill asks for, or why they do not count. */
+async function modelOf(
+  { name, model, effort }: Skill,
+  { findModel, plan }: AgentSkillsParts,
+): Promise<{
+  readonly changes?: { readonly model?: Model; readonly effort?: string | number };
+  readonly notes?: readonly string[];
+}> {
+  const own = effort === undefined ? {} : { effort };
+  if (model === undefined || model === "inherit") return { changes: own };
+  try {
+    const found = await findModel(model);
+    if (found.facts.id !== plan.model.value) return { changes: { ...own, model: found } };
+    return { changes: own };
+  } catch (error) {
+    if (!isFault(error)) throw error;
+    return {
+      changes: own,
+      notes: [`The model ${JSON.stringify(model)} of ${name} does not count: ${error.message}`],
+    };
+  }
+}
+
+function withNotes(text: string, notes: readonly string[]): string {
+  if (notes.length === 0) return text;
+  return `${text}\n\n<skill-notes>\n${notes.map((note) => `- ${note}`).join("\n")}\n</skill-notes>`;
+}

@@ -1,0 +1,102 @@
+import { join } from "node:path";
+import type { AgentDefinition } from "../definitions/agent-definition.ts";
+import { matchesCall } from "../permissions/match-rule.ts";
+import type { PolicyRule } from "../permissions/permission-policy.ts";
+import { findAgentSkills } from "../skills/agent-skills.ts";
+import { listSkills } from "../skills/list-skills.ts";
+import type { Skill } from "../skills/skill.ts";
+import type { SkillCatalog } from "../skills/skill-catalog.ts";
+import { preloadedText, type SkillFacts } from "../skills/skill-text.ts";
+import type { SessionWorld } from "./session-world.ts";
+
+/** Skills that stand in a system prompt. */
+export interface PreloadedSkills {
+  readonly text?: string;
+  readonly names: readonly string[];
+  /** What was named and is not there, each as one sentence. */
+  readonly notes: readonly string[];
+}
+
+/** The skills of one session: the same for all its agents from start to end. */
+export interface SessionSkills {
+  readonly all: readonly Skill[];
+  /** What models are told of them; empty when there is none that they may call. */
+  readonly list: string;
+  /** Whether any of them could register hooks. */
+  readonly bringHooks: boolean;
+  factsOf(skill: Skill, effort?: string | number): SkillFacts;
+  /** The texts of those that a definition names, each once, in the order written. */
+  preload(definition: AgentDefinition | undefined): PreloadedSkills;
+}
+
+export async function openSkills(
+  world: SessionWorld,
+  {
+    sessionId,
+    contextWindow,
+    deny,
+  }: { readonly sessionId: string; readonly contextWindow: number; readonly deny: readonly PolicyRule[] },
+): Promise<SessionSkills> {
+  const { paths, settings } = world.discovered;
+  const { skillListingBudgetFraction, skillListingMaxDescChars } = settings.settings.plain;
+  const catalog = await world.skills();
+  const all = catalog.list();
+  const isDenied = (name: string): boolean => deniesSkill(deny, name);
+  const offered = all.filter(({ name }) => !isDenied(name));
+  const factsOf = (skill: Skill, effort?: string | number): SkillFacts => ({
+    sessionId,
+    projectDirectory: paths.projectRoot,
+    effort,
+    pluginData:
+      skill.source.plugin === undefined
+        ? undefined
+        : join(paths.configDirectory, "plugins", "data", skill.source.plugin.name),
+  });
+  return {
+    all,
+    list: listSkills(offered, {
+      contextWindow,
+      budgetFraction: skillListingBudgetFraction,
+      maxDescription: skillListingMaxDescChars,
+      nameOnly: catalog.nameOnly,
+    }).text,
+    bringHooks: all.some(({ hooks = [] }) => hooks.length > 0),
+    factsOf,
+    preload: (definition) =>
+      definition === undefined ? nothing : preload(definition, { catalog, isDenied, factsOf }),
+  };
+}
+
+function preload(
+  definition: AgentDefinition,
+  {
+    catalog,
+    isDenied,
+    factsOf,
+  }: Pick<SessionSkills, "factsOf"> & {
+    readonly catalog: SkillCatalog;
+    readonly isDenied: (name: string) => boolean;
+  },
+): PreloadedSkills {
+  const { skills, problems } = findAgentSkills(definition, catalog);
+  const loaded = skills.filter(({ name }) => !isDenied(name));
+  const denied = skills.filter((skill) => !loaded.includes(skill));
+  const notes = [
+    ...problems.map(({ message, advice }) => (advice === undefined ? message : `${message} ${advice}`)),
+    ...denied.map(({ name }) => `The skill ${JSON.stringify(name)} was not preloaded: a rule denies it.`),
+  ];
+  const texts = loaded.map((skill) => preloadedText(skill, factsOf(skill)));
+  const text = [preloadHeader, ...texts].join("\n\n");
+  return { ...(texts.length === 0 ? {} : { text }), names: loaded.map(({ name }) => name), notes };
+}
+
+const nothing: PreloadedSkills = { names: [], notes: [] };
+
+const preloadHeader = "The following skills are loaded. Follow them where they apply to your task.";
+
+function deniesSkill(deny: readonly PolicyRule[], name: string): boolean {
+  const request = { tool: "Skill", effect: "read", paths: [], input: { skill: name } };
+  return deny.some((rule) =>
+    matchesCall(rule, request, { use: "restrict", policy: { home: "/", workingDirectories: [] } }),
+  );
+}

@@ -1,0 +1,141 @@
+import { shown } from "../foundation/json-value.ts";
+import type { Problem } from "../foundation/problem.ts";
+import { mcpDefinitionHash } from "../mcp/definition-hash.ts";
+import type { VariableLookup } from "../mcp/expand-variables.ts";
+import type { McpServer } from "../mcp/mcp-server.ts";
+import { findSameSpelling, refuseServerName } from "../mcp/server-name.ts";
+import { expandMcpEntry, placeOf } from "./expand-mcp-entry.ts";
+import { type ApprovalFacts, decideProjectServer, untrusted } from "./mcp-approval.ts";
+import type { McpEntry } from "./mcp-entry.ts";
+import { type McpPolicy, refuseByDenial, refuseByPolicy } from "./mcp-policy.ts";
+
+export type HoldReason =
+  | "untrusted"
+  | "rejected"
+  | "not-approved"
+  | "changed"
+  | "disabled"
+  | "denied"
+  | "unusable"
+  | "name-refused"
+  | "left-out"
+  | "shadowed";
+
+/** A server that is configured and not connected, and why. */
+export interface HeldServer {
+  readonly entry: McpEntry;
+  readonly reason: HoldReason;
+  readonly because: string;
+  readonly advice?: string;
+}
+
+/** A server that waits for a person's word. */
+export interface AskedServer {
+  readonly entry: McpEntry;
+  readonly hash: string;
+  readonly because: string;
+}
+
+export interface McpFacts extends ApprovalFacts {
+  readonly policy: McpPolicy;
+  /** Only what was given for this run counts. */
+  readonly strict: boolean;
+  /** The organisation's file is the only one that counts. */
+  readonly exclusive: boolean;
+  readonly lookup: VariableLookup;
+  /** By hash, what the person answered in this session. */
+  readonly answers?: ReadonlyMap<string, boolean>;
+}
+
+type EntryVerdict = { readonly problems: readonly Problem[] } & (
+  | { readonly type: "server"; readonly server: McpServer }
+  | { readonly type: "ask"; readonly asked: AskedServer }
+  | { readonly type: "held"; readonly held: HeldServer }
+);
+
+interface EntryFacts {
+  readonly facts: McpFacts;
+  readonly replacesOwn: boolean;
+  readonly taken: Iterable<string>;
+}
+
+/** Decides about one server, given those that rank above it. */
+export function judgeMcpEntry(entry: McpEntry, { facts, replacesOwn, taken }: EntryFacts): EntryVerdict {
+  const { config, scope } = entry;
+  const hold = (reason: HoldReason, because: string, advice?: string, problems: readonly Problem[] = []) =>
+    ({
+      type: "held",
+      held: { entry, reason, because, ...(advice === undefined ? {} : { advice }) },
+      problems,
+    }) as const;
+  const refused = refuseBeforeAsking(entry, facts);
+  if (refused !== undefined) return hold(...refused);
+  const written = config.transport;
+  if (written === undefined) return hold("unusable", config.unusable ?? "it cannot be used");
+  const others = [...taken];
+  if (others.includes(config.name)) return hold("shadowed", "another of this name ranks above it");
+  const same = findSameSpelling(config.name, others);
+  if (same !== undefined) {
+    const because = `its tools would have the same names as those of ${shown(same)}`;
+    return hold("name-refused", because, "Give one of them another name.", [nameProblem(entry, because)]);
+  }
+  if (entry.needsTrust === true && !facts.trusted)
+    return hold("untrusted", untrusted.because, untrusted.advice);
+  if (entry.fromRepository) {
+    const hash = mcpDefinitionHash(config.written);
+    const answer = facts.answers?.get(hash);
+    if (answer === false) return hold("not-approved", "the person refused it in this session");
+    const verdict = decideProjectServer({ name: config.name, hash, replacesOwn }, facts);
+    if (verdict.type === "hold") return hold(verdict.reason, verdict.because, verdict.advice);
+    if (verdict.type === "ask" && answer !== true)
+      return { type: "ask", asked: { entry, hash, because: verdict.because }, problems: [] };
+  }
+  const expanded = expandMcpEntry(entry, written, facts.lookup);
+  if (expanded.unusable !== undefined)
+    return hold("unusable", expanded.unusable, undefined, expanded.problems);
+  const { transport } = expanded;
+  const denied = refuseByPolicy({ name: config.name, scope, forms: [written, transport] }, facts.policy);
+  if (denied !== undefined) return hold("denied", denied, undefined, expanded.problems);
+  const server: McpServer = {
+    name: config.name,
+    transport,
+    scope,
+    ...(entry.file === undefined ? {} : { file: entry.file }),
+    ...(config.timeoutMs === undefined ? {} : { timeoutMs: config.timeoutMs }),
+  };
+  return { type: "server", server, problems: expanded.problems };
+}
+
+/** What can be said without looking at trust, so that nobody is asked about a server that will not run anyway. */
+function refuseBeforeAsking(
+  { config, scope }: McpEntry,
+  { strict, exclusive, policy }: McpFacts,
+): [HoldReason, string, string?] | undefined {
+  if (exclusive && scope !== "managed")
+    return ["left-out", "the organisation's managed-mcp.json leaves no room for others"];
+  if (strict && !["flag", "program"].includes(scope))
+    return ["left-out", "--strict-mcp-config leaves it out"];
+  const name = scope === "plugin" ? config.name.split(":").slice(2).join(":") : config.name;
+  const reserved =
+    scope !== "plugin" && /^plugin:/i.test(name)
+      ? "`plugin:` begins the names of plugins' servers"
+      : undefined;
+  const badName = reserved ?? refuseServerName(name);
+  if (badName !== undefined)
+    return ["name-refused", badName, "Give it a name of letters, digits and hyphens."];
+  if (config.disabled)
+    return ["disabled", "its configuration says `disabled`", "Remove `disabled` to use it."];
+  if (config.transport === undefined) return ["unusable", config.unusable ?? "it cannot be used"];
+  const denied = refuseByDenial({ name: config.name, scope, forms: [config.transport] }, policy);
+  return denied === undefined ? undefined : ["denied", denied];
+}
+
+function nameProblem(entry: McpEntry, because: string): Problem {
+  return {
+    severity: "warning",
+    code: "mcp-name-refused",
+    message: `The MCP server ${shown(entry.config.name)} is not used: ${because}.`,
+    advice: "Give one of them another name.",
+    ...placeOf(entry),
+  };
+}

@@ -1,0 +1,184 @@
+import { dirname, join, resolve } from "node:path";
+import { parseJsonDocument } from "../foundation/json-document.ts";
+import { isRecord, shown } from "../foundation/json-value.ts";
+import { type DocumentPath, type Locate, type Problem, placeFindings } from "../foundation/problem.ts";
+import type { McpScope } from "../mcp/mcp-server.ts";
+import { readMcpServers } from "../mcp/server-config.ts";
+import { valueAt } from "./edit-json.ts";
+import { readBounded } from "./load-settings.ts";
+import type { McpEntry } from "./mcp-entry.ts";
+import type { Paths } from "./paths.ts";
+import type { SettingsScope } from "./settings.ts";
+import { isFromRepository, type SettingsLayer } from "./settings-layer.ts";
+
+export interface LoadMcpOptions {
+  readonly paths: Paths;
+  readonly layers: readonly SettingsLayer[];
+  readonly sources?: readonly ("user" | "project" | "local")[];
+  /** What `--mcp-config` was given: JSON texts and paths of files. */
+  readonly mcpConfig?: readonly string[];
+}
+
+export interface LoadedMcp {
+  readonly entries: readonly McpEntry[];
+  readonly problems: readonly Problem[];
+  /** The first thing that keeps a `--mcp-config` from being used at all. */
+  readonly brokenConfig?: Problem;
+  /** The organisation has a `managed-mcp.json`: nothing but what stands there counts. */
+  readonly isExclusive: boolean;
+}
+
+/** Reads every place of the machine that configures MCP servers, but for plugins. Never throws. */
+export async function loadMcpEntries(options: LoadMcpOptions): Promise<LoadedMcp> {
+  const { paths, layers, sources, mcpConfig = [] } = options;
+  const wants = (scope: "user" | "project" | "local") => sources === undefined || sources.includes(scope);
+  const managedFile = join(paths.managedDirectory, "managed-mcp.json");
+  const managed = await loadFile(managedFile, { scope: "managed" });
+  const flags = await Promise.all(mcpConfig.map((given) => loadGiven(given, paths.cwd)));
+  const state = await loadState(paths, wants);
+  const project = wants("project")
+    ? await Promise.all(
+        projectFiles(paths).map((file) => loadFile(file, { scope: "project", fromRepository: true })),
+      )
+    : [];
+  const readings = [managed, ...flags, state, ...project, ...layers.map(fromLayer)];
+  const brokenConfig = flags.flatMap(({ problems }) => problems).find(({ severity }) => severity === "error");
+  return {
+    entries: readings.flatMap(({ entries }) => entries),
+    problems: readings.flatMap(({ problems }) => problems),
+    ...(brokenConfig === undefined ? {} : { brokenConfig }),
+    isExclusive: managed.isThere,
+  };
+}
+
+/** `.mcp.json` from the working folder up to the root of the project; the nearer one wins a shared name. */
+export function projectFiles({ cwd, projectRoot }: Pick<Paths, "cwd" | "projectRoot">): readonly string[] {
+  const folders = [cwd];
+  for (let at = cwd; at !== projectRoot && dirname(at) !== at; ) {
+    at = dirname(at);
+    folders.push(at);
+  }
+  const inside = folders.includes(projectRoot) ? folders : [cwd];
+  return inside.map((folder) => join(folder, ".mcp.json"));
+}
+
+/** Where a person's own entries for one project stand in their state file. */
+export function localServerPaths({
+  cwd,
+  projectRoot,
+}: Pick<Paths, "cwd" | "projectRoot">): readonly string[][] {
+  return [...new Set([cwd, projectRoot])].map((folder) => ["projects", folder, "mcpServers"]);
+}
+
+interface Reading {
+  readonly entries: readonly McpEntry[];
+  readonly problems: readonly Problem[];
+  readonly isThere: boolean;
+}
+
+type Origin = Pick<McpEntry, "scope"> & Partial<Pick<McpEntry, "file" | "fromRepository">>;
+
+/** State files hold histories and grow; settings and server lists do not. */
+const largestState = 64 * 1024 * 1024;
+
+async function loadState(paths: Paths, wants: (scope: "user" | "local") => boolean): Promise<Reading> {
+  const file = paths.stateFile;
+  const content = await readBounded(file, largestState);
+  if (content.type === "missing") return nothing;
+  if (content.type === "unreadable") return failed(file, content.reason);
+  if (content.text.trim() === "") return { ...nothing, isThere: true };
+  const { value, problem, locate } = parseJsonDocument(content.text, file);
+  if (problem !== undefined) return { entries: [], problems: [problem], isThere: true };
+  const places: readonly (readonly [McpScope, readonly string[]])[] = [
+    ...(wants("local") ? localServerPaths(paths).map((path) => ["local", path] as const) : []),
+    ...(wants("user") ? [["user", ["mcpServers"]] as const] : []),
+  ];
+  const readings = places
+    .map(([scope, path]) => ({ scope, path, servers: valueAt(value, path) }))
+    .filter(({ servers }) => servers !== undefined && servers !== null)
+    .map(({ scope, path, servers }) => readInner(servers, { scope, file }, { path, locate }));
+  return {
+    entries: readings.flatMap(({ entries }) => entries),
+    problems: readings.flatMap(({ problems }) => problems),
+    isThere: true,
+  };
+}
+
+async function loadFile(file: string, origin: Origin): Promise<Reading> {
+  const content = await readBounded(file);
+  if (content.type === "missing") return nothing;
+  if (content.type === "unreadable") return failed(file, content.reason);
+  return readText(content.text, { ...origin, file });
+}
+
+async function loadGiven(given: string, cwd: string): Promise<Reading> {
+  if (/^\s*[{["]/.test(given)) return readText(given, { scope: "flag" });
+  const file = resolve(cwd, given);
+  const content = await readBounded(file);
+  if (content.type === "text") return readText(content.text, { scope: "flag", file });
+  return failed(file, content.type === "missing" ? "there is no such file" : content.reason);
+}
+
+function readText(text: string, origin: Origin): Reading {
+  const { value, problem, locate } = parseJsonDocument(text, origin.file);
+  if (problem !== undefined) return { entries: [], problems: [problem], isThere: true };
+  const { servers, findings } = readMcpServers(value);
+  return {
+    entries: (servers ?? []).map((config) => ({ fromRepository: false, ...origin, config, locate })),
+    problems: placeFindings(findings, origin.file, locate),
+    isThere: true,
+  };
+}
+
+/** The inside of `mcpServers`, read as such even where a server is called `servers`. */
+function readInner(
+  servers: unknown,
+  origin: Origin,
+  { path, locate }: { readonly path: DocumentPath; readonly locate: Locate },
+): Reading {
+  const reading = readMcpServers({ mcpServers: servers }, path.slice(0, -1));
+  return {
+    entries: (reading.servers ?? []).map((config) => ({ fromRepository: false, ...origin, config, locate })),
+    problems: placeFindings(reading.findings, origin.file, locate),
+    isThere: true,
+  };
+}
+
+const layerScopes: Readonly<Record<SettingsScope, McpScope>> = {
+  user: "user",
+  project: "project",
+  local: "local",
+  flags: "flag",
+  managed: "managed",
+};
+
+/** Settings have no places for their parts any more, so these servers are placed by their file alone. */
+function fromLayer({ source, settings }: SettingsLayer): Reading {
+  const { mcpServers, managedMcpServers } = settings.plain;
+  const origin = {
+    scope: layerScopes[source.scope],
+    fromRepository: isFromRepository(source.scope),
+    ...(source.file === undefined ? {} : { file: source.file }),
+  };
+  const readings = [mcpServers, managedMcpServers]
+    .filter((servers) => isRecord(servers))
+    .map((servers) => readInner(servers, origin, { path: ["mcpServers"], locate: () => undefined }));
+  return {
+    entries: readings.flatMap(({ entries }) => entries),
+    problems: readings.flatMap(({ problems }) => problems),
+    isThere: true,
+  };
+}
+
+const nothing: Reading = { entries: [], problems: [], isThere: false };
+
+function failed(file: string, reason: string): Reading {
+  const problem: Problem = {
+    severity: "error",
+    code: "mcp-file-unreadable",
+    message: `The MCP servers of ${shown(file, 300)} cannot be read: ${reason}.`,
+    advice: "Check the path, and that it is a JSON file you may read.",
+    file,
+  };
+  return { entries: [], problems: [problem], isThere: true };
+}

@@ -1,0 +1,63 @@
+import type { AgentDefinition } from "../definitions/agent-definition.ts";
+import type { Problem } from "../foundation/problem.ts";
+import type { Skill } from "./skill.ts";
+import type { SkillCatalog } from "./skill-catalog.ts";
+
+export interface AgentSkills {
+  /** In the order named, each once. */
+  readonly skills: readonly Skill[];
+  /** Names that lead to nothing, and skills that no agent may preload. */
+  readonly problems: readonly Problem[];
+}
+
+/** The skills an agent names in `skills`. An agent of a plugin may name its plugin's skills without the prefix. */
+export function findAgentSkills(
+  definition: Pick<AgentDefinition, "name" | "skills" | "source" | "written">,
+  catalog: Pick<SkillCatalog, "find">,
+): AgentSkills {
+  const skills = new Map<string, Skill>();
+  const problems: Problem[] = [];
+  const { plugin } = definition.source;
+  for (const name of new Set(definition.skills ?? [])) {
+    const own = plugin === undefined ? undefined : catalog.find(`${plugin}:${name}`);
+    const search = own?.type === "found" ? own : catalog.find(name);
+    if (search.type === "unknown") problems.push(unknownSkill(definition, name, search.nearest));
+    else if (search.skill.disableModelInvocation) problems.push(notPreloadable(definition, search.skill));
+    else skills.set(search.skill.name, search.skill);
+  }
+  return { skills: [...skills.values()], problems };
+}
+
+/** What is wrong with the skills that agents name, for whoever checks definitions. */
+export function lintAgentSkills(
+  definitions: readonly Pick<AgentDefinition, "name" | "skills" | "source" | "written">[],
+  catalog: Pick<SkillCatalog, "find">,
+): Problem[] {
+  return definitions.flatMap((definition) => findAgentSkills(definition, catalog).problems);
+}
+
+type Named = Pick<AgentDefinition, "name" | "source" | "written">;
+
+function unknownSkill(definition: Named, name: string, nearest: string | undefined): Problem {
+  return {
+    severity: "warning",
+    code: "unknown-skill",
+    message: `The agent \`${definition.name}\` names the skill ${JSON.stringify(name.slice(0, 200))}, which does not exist.`,
+    advice: nearest === undefined ? "Remove it, or add the skill." : `Did you mean \`${nearest}\`?`,
+    ...placeOf(definition),
+  };
+}
+
+function notPreloadable(definition: Named, skill: Skill): Problem {
+  return {
+    severity: "warning",
+    code: "skill-not-preloadable",
+    message: `The agent \`${definition.name}\` names the skill \`${skill.name}\`, which only a person may call; it was left out.`,
+    advice: "Remove it, or take `disable-model-invocation` out of the skill.",
+    ...placeOf(definition),
+  };
+}
+
+function placeOf({ source, written }: Named): Partial<Problem> {
+  return { ...(source.file === undefined ? {} : { file: source.file }), ...written["skills"]?.place };
+}

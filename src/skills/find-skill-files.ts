@@ -1,0 +1,221 @@
+import { type Dirent, lstatSync, readdirSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { unreadable } from "../definitions/find-agent-files.ts";
+import type { Problem } from "../foundation/problem.ts";
+import { isWithin } from "../plugins/plugin-agents.ts";
+import type { SkillPlace } from "./skill-places.ts";
+
+export interface SkillFile {
+  /** As a person would write it. */
+  readonly file: string;
+  /** The same file with all links resolved; this one is read. */
+  readonly real: string;
+  /** Where the folder's name is not what it is called by: `git/commit.md` is the command `git:commit`. */
+  readonly name?: string;
+}
+
+/** Nobody keeps more in one place; a link into a whole disk would. */
+const mostFiles = 2000;
+const mostEntries = 50_000;
+const deepest = 8;
+
+/** The SKILL.md files or command files of a place, in a stable order. A missing place has none. */
+export function findSkillFiles(place: SkillPlace): {
+  readonly files: readonly SkillFile[];
+  readonly problems: readonly Problem[];
+} {
+  const walk: Walk = {
+    place,
+    limit: limitOf(place),
+    files: [],
+    problems: [],
+    visited: new Set(),
+    entries: 0,
+  };
+  const kind = kindOf(place.path, walk);
+  if (kind === undefined && place.isNamed === true && !exists(place.path)) walk.problems.push(missing(place));
+  if (kind?.type === "file" && isOwnFile(place.path, place)) addFile(place.path, [], walk);
+  if (kind?.type !== "directory") return walk;
+  if (place.isRoot === true) addSkillOf(place.path, walk);
+  else if (place.kind === "command") walkCommands(place.path, [], walk);
+  else if (!(place.isNamed === true && addSkillOf(place.path, walk))) walkSkills(place.path, 0, walk);
+  return walk;
+}
+
+interface Walk {
+  readonly place: SkillPlace;
+  /** The real path that everything must lie in; undefined where links may lead anywhere. */
+  readonly limit: string | undefined;
+  readonly files: SkillFile[];
+  readonly problems: Problem[];
+  /** Real paths of folders, so that a link to a parent ends. */
+  readonly visited: Set<string>;
+  entries: number;
+}
+
+/** A place that itself is a link out of the project has no inside. */
+function limitOf({ within }: SkillPlace): string | undefined {
+  return within === undefined ? undefined : (realPath(within) ?? within);
+}
+
+function walkSkills(directory: string, depth: number, walk: Walk): void {
+  for (const name of entriesOf(directory, walk)) {
+    const child = join(directory, name);
+    if (kindOf(child, walk)?.type !== "directory") continue;
+    if (walk.place.mayHoldPlugins === true && exists(join(child, ".claude-plugin"))) continue;
+    if (addSkillOf(child, walk) || isFull(directory, depth + 1, walk)) continue;
+    walkSkills(child, depth + 1, walk);
+  }
+}
+
+function walkCommands(directory: string, folders: readonly string[], walk: Walk): void {
+  for (const name of entriesOf(directory, walk)) {
+    const child = join(directory, name);
+    const kind = kindOf(child, walk);
+    if (kind?.type === "file" && /\.md$/i.test(name)) addFile(child, folders, walk);
+    if (isFull(directory, folders.length + 1, walk)) return;
+    if (kind?.type === "directory") walkCommands(child, [...folders, name], walk);
+  }
+}
+
+/** False where the folder holds no SKILL.md. */
+function addSkillOf(folder: string, walk: Walk): boolean {
+  const name = readNames(folder, walk).find((entry) => /^skill\.md$/i.test(entry.name))?.name;
+  if (name === undefined) return false;
+  const file = join(folder, name);
+  if (kindOf(file, walk)?.type === "file") addFile(file, [], walk);
+  else if (exists(file) && !walk.problems.some((problem) => problem.file === file)) {
+    walk.problems.push(notAFile(file));
+  }
+  return true;
+}
+
+function addFile(file: string, folders: readonly string[], walk: Walk): void {
+  const real = realPath(file);
+  // Content goes into a prompt, so a link may not make another kind of file a skill.
+  if (real === undefined || !isOwnFile(real, walk.place)) {
+    walk.problems.push(linkToOther(file));
+    return;
+  }
+  const name = nameOf(file, folders, walk.place);
+  walk.files.push({ file, real, ...(name === undefined ? {} : { name }) });
+}
+
+/** The root of a plugin is often named after a version, so a skill there is called like the plugin. */
+function nameOf(file: string, folders: readonly string[], { kind, plugin }: SkillPlace): string | undefined {
+  if (kind === "command") return [...folders, basename(file).replace(/\.md$/i, "")].join(":");
+  return plugin !== undefined && dirname(file) === plugin.root ? plugin.name : undefined;
+}
+
+function isOwnFile(path: string, { kind }: SkillPlace): boolean {
+  return kind === "skill" ? /^skill\.md$/i.test(basename(path)) : /\.md$/i.test(path);
+}
+
+/** Folders are entered once, and not without end. */
+function entriesOf(directory: string, walk: Walk): readonly string[] {
+  const real = realPath(directory);
+  if (real === undefined || walk.visited.has(real)) return [];
+  walk.visited.add(real);
+  return readNames(directory, walk)
+    .map(({ name }) => name)
+    .filter((name) => !name.startsWith(".") && name !== "node_modules")
+    .sort();
+}
+
+function readNames(directory: string, walk: Walk): readonly Dirent[] {
+  if (walk.entries >= mostEntries) return [];
+  try {
+    const entries = readdirSync(directory, { withFileTypes: true });
+    walk.entries += entries.length;
+    return entries;
+  } catch (error) {
+    walk.problems.push(unreadable(directory, error));
+    return [];
+  }
+}
+
+function isFull(directory: string, depth: number, walk: Walk): boolean {
+  const isOver = walk.files.length >= mostFiles || walk.entries >= mostEntries;
+  if (!isOver && depth < deepest) return false;
+  if (!walk.problems.some(({ code }) => code === "too-many-files")) {
+    const what = isOver ? `more than ${mostFiles} skills` : `folders nested more than ${deepest} deep`;
+    walk.problems.push({
+      severity: "warning",
+      code: "too-many-files",
+      message: `There are ${what} here; the rest was not read.`,
+      advice: "Keep only skills in this folder.",
+      file: directory,
+    });
+  }
+  return true;
+}
+
+/** What a path is once links are followed; undefined when it is nothing, or when a link leads out of its limit. */
+function kindOf(path: string, walk: Walk): { readonly type: "file" | "directory" | "other" } | undefined {
+  const real = realPath(path);
+  if (real === undefined) return undefined;
+  if (walk.limit !== undefined && !isWithin(walk.limit, real)) {
+    walk.problems.push(outside(path, walk.place));
+    return undefined;
+  }
+  try {
+    const stats = statSync(real);
+    if (stats.isFile()) return { type: "file" };
+    return { type: stats.isDirectory() ? "directory" : "other" };
+  } catch {
+    return undefined;
+  }
+}
+
+function realPath(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function exists(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+function outside(file: string, { scope }: SkillPlace): Problem {
+  const what = scope === "plugin" ? "plugin" : "project";
+  return {
+    severity: "warning",
+    code: scope === "plugin" ? "link-outside-plugin" : "link-outside-project",
+    file,
+    message: `This link leads out of the ${what} and was not followed.`,
+    advice: `Copy the skill into the ${what}.`,
+  };
+}
+
+function linkToOther(file: string): Problem {
+  return {
+    severity: "warning",
+    code: "link-to-other-file",
+    file,
+    message: "This link leads to a file of another name and was not followed.",
+    advice: "Link the folder of the skill, or copy the file.",
+  };
+}
+
+function notAFile(file: string): Problem {
+  return {
+    severity: "error",
+    code: "unreadable-file",
+    file,
+    message: "This is not a regular file and was not read.",
+    advice: "Put a text file in its place.",
+  };
+}
+
+function missing({ path, kind }: SkillPlace): Problem {
+  return {
+    severity: "warning",
+    code: "plugin-path-missing",
+    file: path,
+    message: `The plugin's manifest names this place under \`${kind}s\`, but there is nothing here.`,
+    advice: "Mend the path in `.claude-plugin/plugin.json`, or add the file.",
+  };
+}

@@ -1,0 +1,202 @@
+import { type Frontmatter, type FrontmatterField, readFrontmatter } from "../definitions/read-frontmatter.ts";
+import { type Finding, hasErrors, type Problem, placeFindings } from "../foundation/problem.ts";
+import { withoutByteOrderMark } from "../foundation/source-text.ts";
+import { firstParagraph } from "./first-paragraph.ts";
+import type { Skill, SkillScope, SkillSource } from "./skill.ts";
+import { readSkillFields, type SkillFields } from "./skill-fields.ts";
+import { type SkillKey, skillVocabulary } from "./skill-keys.ts";
+import { isShowableName, pluginSkillName, refuseSkillName } from "./skill-name.ts";
+
+export interface ReadSkillOptions {
+  readonly file: string;
+  readonly scope: SkillScope;
+  readonly kind: SkillSource["kind"];
+  readonly plugin?: { readonly name: string; readonly root: string };
+  /** What it is called by, where the file's place says more than its own folder does: `dir:name` for commands. */
+  readonly name?: string;
+}
+
+export interface ReadSkill {
+  /** Absent when the text is no usable skill; `problems` then says why. */
+  readonly skill?: Skill;
+  readonly problems: readonly Problem[];
+  /** By canonical key, what stands in the frontmatter. */
+  readonly written: ReadonlyMap<SkillKey, FrontmatterField>;
+}
+
+/** Far beyond what a model should be given at once, and small enough that nobody waits for a mistake. */
+export const largestSkill = 1024 * 1024;
+
+/** Reads one SKILL.md or command file. Never throws; everything it repaired, ignored or refused is in `problems`. */
+export function readSkillFile(text: string, options: ReadSkillOptions): ReadSkill {
+  if (text.length > largestSkill) return refuseSkill(options.file, tooLarge);
+  const frontmatter = readFrontmatter(text, skillVocabulary);
+  switch (frontmatter.type) {
+    case "none":
+      return settle({ ...frontmatter, body: wholeBody(text) }, options, lackOfFrontmatter(options));
+    case "unclosed":
+      return refuseSkill(options.file, {
+        code: "frontmatter-unclosed",
+        message: "The `---` block that opens here is never closed.",
+        advice: "Add a line `---` after the last field.",
+        line: frontmatter.locate([])?.line ?? 1,
+      });
+    case "too-large":
+      return refuseSkill(options.file, {
+        code: "too-large",
+        message: "The frontmatter is larger than 256 KiB.",
+        advice: "Move long text below the closing `---`.",
+      });
+    case "read":
+      return settle(frontmatter, options, []);
+  }
+}
+
+const tooLarge = {
+  code: "too-large",
+  message: "The file is larger than 1 MiB.",
+  advice: "Keep long material in files beside it, which the skill names.",
+};
+
+/** The answer to a file that is too large to be a skill, so that callers need not read it. */
+export function refuseLargeSkill(file: string): ReadSkill {
+  return refuseSkill(file, tooLarge);
+}
+
+export function refuseSkill(
+  file: string,
+  refusal: {
+    readonly code: string;
+    readonly message: string;
+    readonly advice: string;
+    readonly line?: number;
+  },
+): ReadSkill {
+  const { line = 1, ...texts } = refusal;
+  return { problems: [{ severity: "error", ...texts, file, line, column: 1 }], written: new Map() };
+}
+
+/** A command may be nothing but its text. */
+function lackOfFrontmatter({ kind }: ReadSkillOptions): readonly Finding[] {
+  if (kind === "command") return [];
+  return [
+    {
+      severity: "warning",
+      code: "no-frontmatter",
+      message:
+        "The file does not start with a `---` block; its folder's name and first paragraph describe it.",
+      advice: "Start it with `---`, `name: …`, `description: …`, `---`.",
+      path: [],
+    },
+  ];
+}
+
+function wholeBody(text: string): string {
+  return withoutByteOrderMark(text).replace(/\r\n?/g, "\n").trim();
+}
+
+function settle(
+  frontmatter: Omit<Frontmatter, "type">,
+  options: ReadSkillOptions,
+  lacks: readonly Finding[],
+): ReadSkill {
+  const { fields, written, findings } = readSkillFields(frontmatter);
+  const naming = decideName(fields, written, options);
+  const allFindings = [...lacks, ...findings, ...naming.findings];
+  if (fields.description === undefined && lacks.length === 0 && options.kind === "skill") {
+    allFindings.push(noDescription(written));
+  }
+  const problems = [
+    ...frontmatter.problems.map((problem) => ({ ...problem, file: options.file })),
+    ...placeFindings(allFindings, options.file, frontmatter.locate),
+  ].sort((a, b) => (a.line ?? 0) - (b.line ?? 0));
+  if (naming.name === undefined || hasErrors(problems)) return { problems, written };
+  const { name: _name, description = firstParagraph(frontmatter.body), ...rest } = fields;
+  const skill: Skill = {
+    disableModelInvocation: false,
+    userInvocable: true,
+    ...rest,
+    name: naming.name,
+    ...(naming.displayName === undefined ? {} : { displayName: naming.displayName }),
+    description,
+    body: frontmatter.body,
+    source: sourceOf(options),
+  };
+  return { skill, problems, written };
+}
+
+function sourceOf({ file, scope, kind, plugin }: ReadSkillOptions): SkillSource {
+  return { scope, kind, file, directory: folderOf(file), ...(plugin === undefined ? {} : { plugin }) };
+}
+
+interface Naming {
+  readonly name?: string;
+  readonly displayName?: string;
+  readonly findings: readonly Finding[];
+}
+
+/** The place names a skill; in a plugin, whose folders a person does not choose, the file's own `name` comes first. */
+function decideName(
+  fields: SkillFields,
+  written: ReadonlyMap<SkillKey, FrontmatterField>,
+  options: ReadSkillOptions,
+): Naming {
+  const path = [written.get("name")?.key ?? "name"];
+  const findings: Finding[] = [];
+  const shown = fields.name !== undefined && isShowableName(fields.name) ? fields.name : undefined;
+  if (fields.name !== undefined && shown === undefined) findings.push(badName(fields.name, path));
+  const own = options.plugin !== undefined && options.kind === "skill" ? shown : undefined;
+  const bare =
+    own !== undefined && refuseSkillName(own) === undefined ? own : (options.name ?? placeName(options));
+  const refusal = refuseSkillName(bare);
+  if (refusal !== undefined) return { findings: [...findings, unusableName(bare, refusal, options, path)] };
+  const name = options.plugin === undefined ? bare : pluginSkillName(options.plugin.name, bare);
+  const isOther = shown !== undefined && shown !== name && shown !== bare;
+  return { name, ...(isOther ? { displayName: shown } : {}), findings };
+}
+
+function badName(name: string, path: readonly string[]): Finding {
+  return {
+    severity: "warning",
+    code: "name-unsafe",
+    message: `The name ${JSON.stringify(name.slice(0, 80))} cannot be shown; the folder's name is used.`,
+    advice: "Use lower-case letters, digits and hyphens.",
+    path,
+  };
+}
+
+function unusableName(
+  name: string,
+  because: string,
+  { kind }: ReadSkillOptions,
+  path: readonly string[],
+): Finding {
+  const what = kind === "skill" ? "folder" : "file";
+  return {
+    severity: "error",
+    code: "name-unsafe",
+    message: `The ${what}'s name ${JSON.stringify(name.slice(0, 80))} cannot name a skill: ${because}.`,
+    advice: `Rename the ${what} with lower-case letters, digits and hyphens.`,
+    path,
+  };
+}
+
+function noDescription(written: ReadonlyMap<SkillKey, FrontmatterField>): Finding {
+  return {
+    severity: "warning",
+    code: "no-description",
+    message: "There is no `description`; the first paragraph tells a model what the skill is for.",
+    advice: "Add `description: <what it does>. Use when <trigger>.`",
+    path: [written.get("description")?.key ?? "description"],
+  };
+}
+
+/** The folder of a SKILL.md, the base name of a command. */
+function placeName({ file, kind }: ReadSkillOptions): string {
+  const place = kind === "skill" ? folderOf(file) : file.replace(/\.md$/i, "");
+  return place.replace(/^.*[/\\]/, "");
+}
+
+function folderOf(file: string): string {
+  return file.replace(/[/\\][^/\\]*$/, "");
+}

@@ -1,0 +1,81 @@
+import { oneLine, shorten } from "../definitions/describe-agents.ts";
+import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
+import type { FilledPiece } from "./skill-text.ts";
+
+export type CommandAdmission =
+  | { readonly type: "allowed"; readonly command: string }
+  | { readonly type: "denied"; readonly because: string };
+
+export interface SkillCommandOptions {
+  /** Why none may run, where that is known. */
+  readonly refusal?: string | undefined;
+  readonly shell?: SkillShell | undefined;
+}
+
+export interface SkillShell {
+  /** The shell of the session: its limits, its sandbox, and the end of all that a command started. */
+  readonly bash: Tool;
+  readonly context: ToolContext;
+  readonly variables: Readonly<Record<string, string>>;
+  /** Decides about each command as about a call of the agent's own. */
+  readonly admit: (command: string, callId: string) => Promise<CommandAdmission>;
+}
+
+/** How long one command may take. */
+const limitMs = 60_000;
+/** A skill with more is no preparation of a text any more. */
+const mostCommands = 40;
+
+/** Runs the commands of a skill, one after the other, and gives the text of each piece; what is not run says why. */
+export async function runSkillCommands(
+  pieces: readonly FilledPiece[],
+  options: SkillCommandOptions,
+): Promise<readonly string[]> {
+  const texts: string[] = [];
+  let count = 0;
+  for (const piece of pieces) {
+    if (piece.type === "text") texts.push(piece.text);
+    else if (piece.type === "unusable") texts.push(notRun("a command", piece.because));
+    else {
+      count += 1;
+      texts.push(await runOne(piece.command, count, options));
+    }
+  }
+  return texts;
+}
+
+async function runOne(command: string, count: number, options: SkillCommandOptions): Promise<string> {
+  const { shell, refusal } = options;
+  const shown = `\`${shorten(oneLine(command), 200)}\``;
+  if (refusal !== undefined || shell === undefined)
+    return notRun(shown, refusal ?? "there is no shell in this session");
+  if (count > mostCommands) return notRun(shown, `a skill may run ${mostCommands} commands`);
+  const callId = `${shell.context.callId}-skill-${count}`;
+  const admission = await shell.admit(command, callId);
+  if (admission.type === "denied") return notRun(shown, admission.because);
+  shell.context.signal.throwIfAborted();
+  return textOf(await shell.bash.call(inputOf(admission.command), commandContext(callId, shell)));
+}
+
+function inputOf(command: string): unknown {
+  return { command, timeout: limitMs };
+}
+
+/** Under a name of its own, so that a `cd` in a skill does not move the agent. */
+function commandContext(callId: string, { context, variables }: SkillShell): ToolContext {
+  return {
+    ...context,
+    callId,
+    agent: { id: `${context.agent.id}/skill`, name: context.agent.name },
+    environment: { ...context.environment, ...variables },
+  };
+}
+
+function notRun(what: string, because: string): string {
+  return `[${what} was not run: ${because.replace(/\.$/, "")}.]`;
+}
+
+function textOf({ content }: ToolOutcome): string {
+  if (typeof content === "string") return content.trimEnd();
+  return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+}

@@ -1,0 +1,69 @@
+import { nearestName } from "../foundation/nearest-name.ts";
+import type { Problem } from "../foundation/problem.ts";
+import type { Skill } from "./skill.ts";
+import { overrideSkills } from "./skill-overrides.ts";
+
+export type SkillSearch =
+  | { readonly type: "found"; readonly skill: Skill }
+  | { readonly type: "unknown"; readonly nearest?: string };
+
+/** All skills of a session at one moment. */
+export interface SkillCatalog {
+  /** Those that count, by name. */
+  list(): readonly Skill[];
+  /** By the whole name; a name is looked up and never taken for a path. */
+  find(name: string): SkillSearch;
+  /** Names of skills that settings list without their description. */
+  readonly nameOnly: ReadonlySet<string>;
+  /** Skills that lost their name to a stronger one. */
+  readonly shadowed: readonly Skill[];
+  readonly problems: readonly Problem[];
+  /** Every file that was read, with links resolved. */
+  readonly files: readonly string[];
+}
+
+/** Of skills with one name the first wins; then settings have their say. */
+export function createSkillCatalog(input: {
+  readonly skills: readonly Skill[];
+  readonly overrides?: unknown;
+  readonly problems?: readonly Problem[];
+  readonly files?: readonly string[];
+}): SkillCatalog {
+  const winners = new Map<string, Skill>();
+  const shadowed: Skill[] = [];
+  for (const skill of input.skills) {
+    if (winners.has(skill.name)) shadowed.push(skill);
+    else winners.set(skill.name, skill);
+  }
+  const { skills, nameOnly } = overrideSkills([...winners.values()], input.overrides);
+  const byName = new Map(skills.map((skill) => [skill.name, skill]));
+  const sorted = [...skills].sort((a, b) => (a.name < b.name ? -1 : 1));
+  return {
+    list: () => sorted,
+    find(name) {
+      const skill = byName.get(name);
+      if (skill !== undefined) return { type: "found", skill };
+      const nearest = nearestName(name, byName.keys());
+      return { type: "unknown", ...(nearest === undefined ? {} : { nearest }) };
+    },
+    nameOnly,
+    shadowed,
+    problems: [
+      ...(input.problems ?? []),
+      ...shadowed.map((skill) => shadowedBy(skill, winners.get(skill.name))),
+    ],
+    files: input.files ?? [],
+  };
+}
+
+/** Between scopes and nested folders the stronger one is meant to win; inside one scope it is likely a mistake. */
+function shadowedBy(loser: Skill, winner: Skill | undefined): Problem {
+  const isSame = winner?.source.scope === loser.source.scope && winner.source.kind === loser.source.kind;
+  return {
+    severity: isSame ? "warning" : "note",
+    code: "same-name",
+    file: loser.source.file,
+    message: `The name \`${loser.name}\` is also used by ${winner?.source.file}, which wins; this file has no effect.`,
+    advice: isSame ? "Rename or remove one of the two." : "Nothing to do if that is what you want.",
+  };
+}

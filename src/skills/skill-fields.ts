@@ -1,0 +1,137 @@
+import type { Frontmatter, FrontmatterField } from "../definitions/read-frontmatter.ts";
+import type { Finding } from "../foundation/problem.ts";
+import type { Skill } from "./skill.ts";
+import { skillFieldReaders } from "./skill-field-readers.ts";
+import { meaningOfSkillKey, type SkillKey, skillKeys } from "./skill-keys.ts";
+
+/** The fields of a skill as understood, before its name and source are settled. */
+export type SkillFields = Partial<Omit<Skill, "displayName" | "body" | "source">>;
+
+export interface SkillFieldsReading {
+  readonly fields: SkillFields;
+  /** By canonical key, what stands in the file. */
+  readonly written: ReadonlyMap<SkillKey, FrontmatterField>;
+  readonly findings: readonly Finding[];
+}
+
+/** Turns what a frontmatter says into typed fields. Of a limit that stands several times, each holds; else the last. */
+export function readSkillFields(frontmatter: Pick<Frontmatter, "fields" | "repeated">): SkillFieldsReading {
+  const findings: Finding[] = [];
+  const chosen = chooseFields(frontmatter.fields, findings);
+  const fields: Record<string, unknown> = {};
+  const written = new Map<SkillKey, FrontmatterField>();
+  for (const key of skillKeys) {
+    const spelt = chosen.get(key) ?? [];
+    const [first] = spelt;
+    if (first === undefined) continue;
+    written.set(key, first);
+    const earlier = frontmatter.repeated.filter((other) => spelt.some((field) => field.key === other.key));
+    const values = [...spelt.slice(1).reverse(), ...earlier, first].map((field) =>
+      readField(key, field, findings),
+    );
+    const settled = combine(
+      key,
+      values.filter((value) => value !== undefined),
+    );
+    if (settled !== undefined) fields[properties[key]] = settled;
+  }
+  // Each reader returns exactly the type of its field; the table cannot express that per key.
+  return { fields: fields as SkillFields, written, findings };
+}
+
+const properties: Readonly<Record<SkillKey, string>> = {
+  name: "name",
+  description: "description",
+  when_to_use: "whenToUse",
+  "argument-hint": "argumentHint",
+  arguments: "arguments",
+  "disable-model-invocation": "disableModelInvocation",
+  "user-invocable": "userInvocable",
+  "allowed-tools": "allowedTools",
+  "disallowed-tools": "disallowedTools",
+  model: "model",
+  effort: "effort",
+  context: "context",
+  agent: "agent",
+  background: "background",
+  hooks: "hooks",
+  paths: "paths",
+  shell: "shell",
+  metadata: "metadata",
+  license: "license",
+  compatibility: "compatibility",
+};
+
+function combine(key: SkillKey, values: readonly unknown[]): unknown {
+  if (values.length < 2) return values[0];
+  if (key === "disallowed-tools" || key === "hooks") return [...new Set(values.flat())];
+  if (key === "disable-model-invocation") return values.includes(true);
+  return values.at(-1);
+}
+
+/** Which written fields stand for which canonical one: the exact spelling first, then misspelt ones. */
+function chooseFields(
+  fields: ReadonlyMap<string, FrontmatterField>,
+  findings: Finding[],
+): ReadonlyMap<SkillKey, readonly FrontmatterField[]> {
+  const chosen = new Map<SkillKey, readonly FrontmatterField[]>();
+  const meanings = [...fields.values()].map((field) => ({ field, meaning: meaningOfSkillKey(field.key) }));
+  for (const { field, meaning } of meanings) {
+    if (meaning.type === "known") chosen.set(meaning.key, [field]);
+  }
+  for (const { field, meaning } of meanings) {
+    if (meaning.type === "unknown") findings.push(unknownKey(field.key, meaning.nearest));
+    if (meaning.type !== "misspelt") continue;
+    const before = chosen.get(meaning.key) ?? [];
+    chosen.set(meaning.key, [...before, field]);
+    findings.push(misspeltKey(field.key, meaning.key, before[0]?.key));
+  }
+  return chosen;
+}
+
+function misspeltKey(key: string, meant: SkillKey, first: string | undefined): Finding {
+  const reading = first === undefined ? `it was read as \`${meant}\`` : `\`${first}\` is there too`;
+  return {
+    severity: "warning",
+    code: "misspelt-key",
+    message: `\`${key}\` is not a field of a skill; ${reading}.`,
+    advice: first === undefined ? `Write \`${meant}\`.` : `Keep one of the two, as \`${meant}\`.`,
+    path: [key],
+  };
+}
+
+/** Other products keep much of their own in a skill, so an unknown key alone is no mistake. */
+function unknownKey(key: string, nearest: SkillKey | undefined): Finding {
+  return {
+    severity: nearest === undefined ? "note" : "warning",
+    code: "unknown-key",
+    message: `\`${key}\` is not a field of a skill and has no effect.`,
+    ...(nearest === undefined ? {} : { advice: `Did you mean \`${nearest}\`?` }),
+    path: [key],
+  };
+}
+
+function readField(key: SkillKey, field: FrontmatterField, findings: Finding[]): unknown {
+  const path = [field.key];
+  const reader = skillFieldReaders[key];
+  const unreadable = (because: string): undefined => {
+    const restricts = key === "hooks" || key === "disallowed-tools";
+    const effect = restricts
+      ? "the skill is not loaded, because it would do more than was meant"
+      : "it was ignored";
+    findings.push({
+      severity: restricts ? "error" : "warning",
+      code: restricts ? "unreadable-restriction" : "unreadable-field",
+      message: `\`${field.key}\` cannot be read (${because}); ${effect}.`,
+      advice: reader.expected,
+      path,
+    });
+    return undefined;
+  };
+  const report = (severity: "warning" | "note", code: string, message: string, advice?: string): void => {
+    findings.push({ severity, code, message, ...(advice === undefined ? {} : { advice }), path });
+  };
+  if (field.unreadable !== undefined && key !== "disable-model-invocation")
+    return unreadable(field.unreadable);
+  return reader.read(field, { report, unreadable, findings });
+}

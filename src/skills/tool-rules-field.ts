@@ -1,0 +1,49 @@
+import type { FieldReport } from "../definitions/field-readers.ts";
+import type { FrontmatterField } from "../definitions/read-frontmatter.ts";
+import { readToolList } from "../definitions/tool-list-fields.ts";
+import { splitWords } from "../tools/list-field.ts";
+import { resolveToolName } from "../tools/tool-names.ts";
+
+/** Reads `allowed-tools` or `disallowed-tools`: a list, or a text with commas or blanks between the rules. */
+export function readToolRules(field: FrontmatterField, to: FieldReport): readonly string[] | undefined {
+  if (field.value === null) return undefined;
+  const word = typeof field.value === "string" ? words.get(field.value.trim().toLowerCase()) : undefined;
+  if (word !== undefined) {
+    const meaning = word.length === 0 ? "[]" : '"*"';
+    const message = `\`${field.key}: ${String(field.value).trim()}\` was read as \`${meaning}\`.`;
+    to.report("warning", "tools-word", message, `Write \`${field.key}: ${meaning}\`.`);
+    return word;
+  }
+  return readToolList(joined(field), to)?.flatMap(splitAtBlanks);
+}
+
+/** In `Bash (git status)` the parenthesis narrows the tool; read as two words it would name all of it. */
+function joined(field: FrontmatterField): FrontmatterField {
+  const { value } = field;
+  return typeof value === "string" ? { ...field, value: value.replace(/(\w)[ \t]+\(/g, "$1(") } : field;
+}
+
+/** Blanks separate too, unless the words are a sentence: that stays one entry, which then grants nothing. */
+function splitAtBlanks(entry: string): readonly string[] {
+  const pieces = splitWords(entry);
+  const isList =
+    pieces.some(isTool) && pieces.every((piece) => toolLike.test(piece) && !sentenceWord.test(piece));
+  return isList ? pieces : [entry];
+}
+
+const toolLike = /^[\w*][^\s()]*(?:\(.*\))?$/s;
+const sentenceWord =
+  /^(?:a|access|all|an|and|any|are|as|files?|for|if|in|is|no|not|of|on|only|or|the|to|tools?|via|when|with)$|[.:;!?]$/i;
+
+function isTool(word: string): boolean {
+  const name = word.replace(/\(.*$/s, "");
+  return /^(?:[A-Z][A-Za-z0-9]*|\*|\w+_\S*)$/.test(name) || resolveToolName(name).type !== "unknown";
+}
+
+/** Words that people write for every tool or for none. */
+const words: ReadonlyMap<string, readonly string[]> = new Map([
+  ["all", ["*"]],
+  ["all tools", ["*"]],
+  ["all available tools", ["*"]],
+  ["none", []],
+]);

@@ -1,0 +1,21 @@
+import { parseJsonDocument } from "../../src/foundation/json-document.ts";
+import { readMcpServers } from "../../src/mcp/server-config.ts";
+import { type CorpusEntry, compareFields, type Mismatch } from "./corpus-manifest.ts";
+
+/** Compares an MCP file by its servers: how each is reached, and whether it could be used at all. */
+export function compareMcp(entry: CorpusEntry, text: string): Mismatch[] {
+  const { value, problem } = parseJsonDocument(text, entry.file);
+  if (problem !== undefined) {
+    const kind = /\((\w+)\)\.$/.exec(problem.message)?.[1];
+    return compareFields(entry.expect, { loads: false, error: kind, line: problem.line });
+  }
+  const { servers } = readMcpServers(value);
+  return compareFields(entry.expect, {
+    loads: servers !== undefined,
+    servers: servers?.map(({ name, kind, transport }) => ({
+      name,
+      transport: kind ?? null,
+      usable: transport !== undefined,
+    })),
+  });
+}

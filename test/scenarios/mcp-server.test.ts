@@ -1,0 +1,374 @@
+import { existsSync, readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import type { ModelRequest } from "../../src/model/model.ts";
+import type { ScriptedStep, Step } from "../../src/testing/script.ts";
+import { call, connectHttp, connectProcess, createMcpStage, type Era, startHttp } from "./mcp-stage.ts";
+
+const child = (task: string, step: ScriptedStep): Step => ({
+  match: (request: ModelRequest) => JSON.stringify(request.messages[0]).includes(task),
+  ...step,
+});
+const bash = (command: string) => ({ name: "Bash", input: { command, description: "a command" } });
+const eras: readonly Era[] = ["legacy", "modern"];
+
+describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol", (era) => {
+  test("lists the agents of the folder, with what each may do", async () => {
+    const stage = await createMcpStage([]);
+    const text =
+      "---\nname: sql-reviewer\ndescription: Reviews SQL.\ntools: Read, Grep\nmodel: haiku\n---\nReview.\n";
+    stage.write(".claude/agents/sql-reviewer.md", text);
+    const client = await connectProcess(stage, { era });
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name).sort()).toEqual(
+      ["agent_output", "list_agents", "send_message", "spawn_agent", "stop_agent"].sort(),
+    );
+    const hints = Object.fromEntries(tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint]));
+    expect(hints).toMatchObject({ list_agents: true, agent_output: true, spawn_agent: false });
+    const { data } = await call(client, "list_agents", {});
+    expect(data["agents"]).toContainEqual({
+      name: "sql-reviewer",
+      description: "Reviews SQL.",
+      tools: ["Read", "Grep"],
+      model: "haiku",
+      scope: "project",
+    });
+  });
+
+  test("a spawned agent gives its final text and its totals, and tells what it does meanwhile", async () => {
+    const stage = await createMcpStage([
+      child("count the files", { calls: [{ name: "Glob", input: { pattern: "*.txt" } }] }),
+      child("count the files", { text: "There is one file." }),
+    ]);
+    stage.write("a.txt", "a");
+    const client = await connectProcess(stage, { era });
+    const told: string[] = [];
+    const onprogress = ({ message }: { message?: string | undefined }) => void told.push(message ?? "");
+    const { text, data, isError } = await call(
+      client,
+      "spawn_agent",
+      { agent: "Explore", prompt: "count the files" },
+      { onprogress },
+    );
+    expect(isError).toBe(false);
+    expect(text).toMatch(/^There is one file\.\n\n\[agent id a[0-9a-f]{16} /);
+    expect(data).toMatchObject({
+      status: "completed",
+      agentType: "Explore",
+      endStatus: "completed",
+      content: [{ type: "text", text: "There is one file." }],
+      totalToolUseCount: 1,
+      denials: [],
+    });
+    expect(told.some((line) => /^Explore: Glob \*\.txt \(turns 1, tokens \d+\)$/.test(line))).toBe(true);
+    stage.provider.finish();
+  });
+
+  test("what rules leave open is put to the person, and a yes counts for the session", async () => {
+    const stage = await createMcpStage([
+      child("make marks", { calls: [bash("touch mark-1")] }),
+      child("make marks", { calls: [bash("touch mark-1")] }),
+      child("make marks", { text: "Made." }),
+    ]);
+    const asked: string[] = [];
+    const client = await connectProcess(stage, {
+      era,
+      answer({ message }) {
+        asked.push(message);
+        return { action: "accept", content: { answer: "allow for this session" } };
+      },
+    });
+    const { text, data } = await call(client, "spawn_agent", {
+      agent: "general-purpose",
+      prompt: "make marks",
+    });
+    expect(text).toContain("Made.");
+    expect(data["denials"]).toEqual([]);
+    expect(existsSync(`${stage.cwd}/mark-1`)).toBe(true);
+    expect(asked).toHaveLength(1);
+    expect(asked[0]).toMatch(/^The agent main → general-purpose \(a[0-9a-f]{16}\) wants to use Bash:\n/);
+    expect(asked[0]).toContain('"command":"touch mark-1"');
+    expect(asked[0]).toContain("For this session means");
+  });
+
+  test.each([
+    ["deny", { action: "accept", content: { answer: "deny" } }],
+    ["declining", { action: "decline" }],
+    ["closing the question", { action: "cancel" }],
+    ["an answer that is none", { action: "accept", content: { answer: "sure" } }],
+  ] as const)("%s refuses the call, and the agent goes on", async (_, answer) => {
+    const stage = await createMcpStage([
+      child("make marks", { calls: [bash("touch mark-2")] }),
+      child("make marks", { text: "Could not." }),
+    ]);
+    const client = await connectProcess(stage, { era, answer: () => ({ ...answer }) as never });
+    const { text, data, isError } = await call(client, "spawn_agent", { prompt: "make marks" });
+    expect(isError).toBe(false);
+    expect(text).toContain("Could not.");
+    expect(data["denials"]).toEqual([{ tool: "Bash", because: expect.stringContaining("was not allowed") }]);
+    expect(existsSync(`${stage.cwd}/mark-2`)).toBe(false);
+  });
+
+  test("with a client that cannot be asked, the call is refused and the result says why", async () => {
+    const stage = await createMcpStage([
+      child("make marks", { calls: [bash("touch mark-3")] }),
+      child("make marks", { text: "Could not." }),
+    ]);
+    const client = await connectProcess(stage, { era });
+    const { text, data } = await call(client, "spawn_agent", { prompt: "make marks" });
+    expect(text).toContain("Not allowed:\n- Bash was not allowed: ");
+    expect(text).toContain("this MCP client cannot be asked");
+    expect(data["denials"]).toHaveLength(1);
+    expect(existsSync(`${stage.cwd}/mark-3`)).toBe(false);
+  });
+
+  test("an agent's question to the person reaches the client", async () => {
+    const question = {
+      question: "Which way?",
+      header: "Way",
+      options: [
+        { label: "left", description: "the short one" },
+        { label: "right", description: "the safe one" },
+      ],
+      multiSelect: false,
+    };
+    const stage = await createMcpStage([
+      child("choose a way", { calls: [{ name: "AskUserQuestion", input: { questions: [question] } }] }),
+      child("choose a way", { text: "Went." }),
+    ]);
+    const client = await connectProcess(stage, {
+      era,
+      answer: () => ({ action: "accept", content: { question1: "right" } }),
+    });
+    await call(client, "spawn_agent", { prompt: "choose a way" });
+    expect(JSON.stringify(stage.provider.requests.at(-1)?.body["messages"])).toContain(
+      "Which way?\\n→ right",
+    );
+  });
+
+  test("a client that cancels its call stops the agent and the processes it started", async () => {
+    const stage = await createMcpStage([
+      child("wait long", { calls: [bash("echo $$ > pid; exec sleep 1000")] }),
+    ]);
+    const client = await connectProcess(stage, { era, arguments_: ["--allowedTools", "Bash"] });
+    const cancel = new AbortController();
+    const started = Promise.withResolvers<void>();
+    const cancelled = call(
+      client,
+      "spawn_agent",
+      { prompt: "wait long", name: "sleeper" },
+      {
+        signal: cancel.signal,
+        onprogress: ({ message }) => message?.includes("Bash") === true && started.resolve(),
+      },
+    );
+    cancelled.catch(() => undefined);
+    await started.promise;
+    const pid = await readSoon(`${stage.cwd}/pid`);
+    cancel.abort();
+    await expect(cancelled).rejects.toThrow();
+    const { data } = await call(client, "agent_output", { agent_id: "sleeper", timeout_ms: 20_000 });
+    expect(data).toMatchObject({ state: "stopped" });
+    expect(isAlive(Number(pid))).toBe(false);
+  });
+
+  test("a client that goes away leaves no process", async () => {
+    const stage = await createMcpStage([
+      child("wait long", { calls: [bash("echo $$ > pid; exec sleep 1000")] }),
+    ]);
+    const client = await connectProcess(stage, { era, arguments_: ["--allowedTools", "Bash"] });
+    call(client, "spawn_agent", { prompt: "wait long" }).catch(() => undefined);
+    const pid = Number(await readSoon(`${stage.cwd}/pid`));
+    await client.close();
+    await expect.poll(() => isAlive(pid), { timeout: 20_000 }).toBe(false);
+  });
+
+  test("in the background: it returns at once, takes messages, tells its result, and goes on when it is told more", async () => {
+    const gate = Promise.withResolvers<void>();
+    const stage = await createMcpStage([
+      child("slow work", {
+        async respond() {
+          await gate.promise;
+          return { calls: [{ name: "Glob", input: { pattern: "*" } }] };
+        },
+      }),
+      child("slow work", { text: "First result." }),
+      child("slow work", { text: "Second result." }),
+    ]);
+    const client = await connectProcess(stage, { era });
+    const launched = await call(client, "spawn_agent", {
+      agent: "Explore",
+      prompt: "slow work",
+      background: true,
+    });
+    expect(launched.data).toMatchObject({ status: "async_launched", prompt: "slow work" });
+    const agent_id = String(launched.data["agentId"]);
+    expect(launched.text).toContain(agent_id);
+    const look = await call(client, "agent_output", { agent_id, block: false });
+    expect(look.data).toMatchObject({ state: "running", agentId: agent_id });
+    const queued = await call(client, "send_message", { agent_id, message: "also look at tests" });
+    expect(queued.data).toEqual({ delivery: "queued", agentId: agent_id });
+    gate.resolve();
+    const first = await call(client, "agent_output", { agent_id, timeout_ms: 20_000 });
+    expect(first.data).toMatchObject({ state: "completed", text: expect.stringContaining("First result.") });
+    expect(JSON.stringify(stage.provider.requests[1]?.body["messages"])).toContain("also look at tests");
+    const resumed = await call(client, "send_message", { agent_id, message: "go on" });
+    expect(resumed.data).toEqual({ delivery: "resumed", agentId: agent_id });
+    const second = await call(client, "agent_output", { agent_id, timeout_ms: 20_000 });
+    expect(second.text).toContain("Second result.");
+    expect(JSON.stringify(stage.provider.requests[2]?.body["messages"])).toContain("First result.");
+    stage.provider.finish();
+  });
+
+  test("stopping ends an agent in the background, and stopping it again is no error", async () => {
+    const stage = await createMcpStage([
+      child("wait long", { calls: [bash("echo $$ > pid; exec sleep 1000")] }),
+    ]);
+    const arguments_ = ["--allowedTools", "Bash"];
+    const client = await connectProcess(stage, { era, arguments_ });
+    const { data } = await call(client, "spawn_agent", { prompt: "wait long", background: true });
+    const agent_id = String(data["agentId"]);
+    const pid = Number(await readSoon(`${stage.cwd}/pid`));
+    expect((await call(client, "stop_agent", { agent_id })).data).toMatchObject({ state: "stopped" });
+    expect(isAlive(pid)).toBe(false);
+    const again = await call(client, "stop_agent", { agent_id });
+    expect(again).toMatchObject({ isError: false, data: { state: "stopped" } });
+  });
+
+  test("several agents run at the same time", async () => {
+    const both = Promise.withResolvers<void>();
+    let arrived = 0;
+    const meet = async () => {
+      arrived += 1;
+      if (arrived === 2) both.resolve();
+      await both.promise;
+      return "Met.";
+    };
+    const stage = await createMcpStage([{ respond: meet, times: "any" }]);
+    const client = await connectProcess(stage, { era });
+    const results = await Promise.all(
+      ["one", "two"].map((prompt) => call(client, "spawn_agent", { agent: "Explore", prompt })),
+    );
+    expect(results.map(({ text }) => text.slice(0, 4))).toEqual(["Met.", "Met."]);
+  });
+
+  test("an agent of an earlier server can be read and resumed", async () => {
+    const stage = await createMcpStage([
+      child("remember blue", { text: "I remember blue." }),
+      child("remember blue", { text: "It was blue." }),
+    ]);
+    const first = await connectProcess(stage, { era });
+    const { data } = await call(first, "spawn_agent", { agent: "Explore", prompt: "remember blue" });
+    await first.close();
+    const second = await connectProcess(stage, { era });
+    const agent_id = String(data["agentId"]);
+    const found = await call(second, "agent_output", { agent_id });
+    expect(found.data).toMatchObject({
+      state: "completed",
+      text: expect.stringContaining("I remember blue."),
+    });
+    const resumed = await call(second, "spawn_agent", { prompt: "which colour?", resume: agent_id });
+    expect(resumed.text).toContain("It was blue.");
+    expect(resumed.data).toMatchObject({ agentId: agent_id, agentType: "Explore" });
+    expect((await call(second, "agent_output", { agent_id })).text).toContain("It was blue.");
+  });
+
+  test("what is no id is refused, and an id that nobody has lists the known ones", async () => {
+    const stage = await createMcpStage([child("say hello", { text: "Hello." })]);
+    const client = await connectProcess(stage, { era });
+    const { data } = await call(client, "spawn_agent", { agent: "Explore", prompt: "say hello" });
+    for (const tool of ["agent_output", "stop_agent", "send_message"]) {
+      const bad = await call(client, tool, { agent_id: "../../etc/passwd", message: "x" });
+      expect(bad).toMatchObject({
+        isError: true,
+        text: expect.stringContaining("is not the id of an agent"),
+      });
+      const unknown = await call(client, tool, { agent_id: "a0000000000000000", message: "x" });
+      expect(unknown.isError).toBe(true);
+      expect(unknown.text).toContain(`Known: ${String(data["agentId"])} (Explore, completed).`);
+    }
+  });
+
+  test("what cannot be started says why", async () => {
+    const stage = await createMcpStage([]);
+    const client = await connectProcess(stage, { era });
+    const unknown = await call(client, "spawn_agent", { agent: "Explor", prompt: "x" });
+    expect(unknown).toMatchObject({ isError: true, text: expect.stringContaining("Did you mean Explore?") });
+    const empty = await call(client, "spawn_agent", { agent: "Explore" });
+    expect(empty).toMatchObject({ isError: true, text: expect.stringContaining("prompt") });
+  });
+
+  test("a mode given by the client narrows and never widens", async () => {
+    const stage = await createMcpStage([
+      child("make marks", { calls: [bash("touch mark-4")] }),
+      child("make marks", { text: "Could not." }),
+    ]);
+    const client = await connectProcess(stage, { era });
+    await call(client, "spawn_agent", { prompt: "make marks", mode: "bypassPermissions" });
+    expect(existsSync(`${stage.cwd}/mark-4`)).toBe(false);
+  });
+
+  test("over HTTP with the token, everything is the same: progress, questions, results", async () => {
+    const stage = await createMcpStage([
+      child("make marks", { calls: [bash("touch mark-5")] }),
+      child("make marks", { text: "Made." }),
+    ]);
+    const server = await startHttp(stage);
+    const client = await connectHttp(server, {
+      era,
+      answer: () => ({ action: "accept", content: { answer: "allow once" } }),
+    });
+    const told: string[] = [];
+    const { text } = await call(
+      client,
+      "spawn_agent",
+      { prompt: "make marks" },
+      { onprogress: ({ message }) => void told.push(message ?? "") },
+    );
+    expect(text).toContain("Made.");
+    expect(told.some((line) => line.includes("Bash touch mark-5"))).toBe(true);
+    expect(existsSync(`${stage.cwd}/mark-5`)).toBe(true);
+  });
+
+  test("over HTTP a cancelled call stops its agent, and the server goes on", async () => {
+    const stage = await createMcpStage([
+      child("wait long", { fault: "stall" }),
+      child("say hello", { text: "Hello." }),
+    ]);
+    const server = await startHttp(stage);
+    const client = await connectHttp(server, { era });
+    const cancel = new AbortController();
+    const started = Promise.withResolvers<void>();
+    const cancelled = call(
+      client,
+      "spawn_agent",
+      { agent: "Explore", prompt: "wait long", name: "staller" },
+      { signal: cancel.signal, onprogress: () => started.resolve() },
+    );
+    cancelled.catch(() => undefined);
+    await started.promise;
+    cancel.abort();
+    await expect(cancelled).rejects.toThrow();
+    const { data } = await call(client, "agent_output", { agent_id: "staller", timeout_ms: 20_000 });
+    expect(data).toMatchObject({ state: "stopped" });
+    expect((await call(client, "spawn_agent", { agent: "Explore", prompt: "say hello" })).text).toContain(
+      "Hello.",
+    );
+  });
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What a command of the agent writes as soon as it runs. */
+async function readSoon(file: string): Promise<string> {
+  await expect
+    .poll(() => (existsSync(file) ? readFileSync(file, "utf8") : ""), { timeout: 20_000 })
+    .toMatch(/\d+\n/);
+  return readFileSync(file, "utf8").trim();
+}

@@ -1,0 +1,142 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { join } from "node:path";
+import {
+  Client,
+  type ClientOptions,
+  type ElicitRequest,
+  type ElicitResult,
+  StreamableHTTPClientTransport,
+} from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { onTestFinished } from "vitest";
+import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
+import type { Step } from "../../src/testing/script.ts";
+import { projectRoot } from "../project-files.ts";
+import { createPlace, type Place } from "./run-command.ts";
+
+export const program = join(projectRoot, "bin/retinue.js");
+
+/** A project whose agents talk to a scripted provider. */
+export interface McpStage extends Place {
+  readonly provider: FakeProvider;
+  readonly environment: Record<string, string>;
+}
+
+export async function createMcpStage(steps: readonly Step[]): Promise<McpStage> {
+  const provider = await startFakeProvider({ script: steps });
+  onTestFinished(() => provider[Symbol.asyncDispose]());
+  const place = createPlace();
+  const environment = {
+    HOME: place.home,
+    PATH: process.env["PATH"] ?? "",
+    ANTHROPIC_BASE_URL: provider.url,
+    ANTHROPIC_API_KEY: "x",
+  };
+  return { ...place, provider, environment };
+}
+
+/** Each era is a protocol of its own, and the same server speaks both. */
+export type Era = "legacy" | "modern";
+
+export interface ConnectOptions {
+  readonly era?: Era;
+  readonly arguments_?: readonly string[];
+  /** Answers what is asked; without it the client cannot be asked. */
+  readonly answer?: (question: ElicitRequest["params"]) => ElicitResult | Promise<ElicitResult>;
+}
+
+/** The official client over stdin and stdout of the built command. */
+export async function connectProcess(stage: McpStage, options: ConnectOptions = {}): Promise<Client> {
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: [program, "mcp", "serve", ...(options.arguments_ ?? [])],
+    cwd: stage.cwd,
+    env: stage.environment,
+    stderr: "ignore",
+  });
+  const client = createClient(options);
+  await client.connect(transport);
+  onTestFinished(() => client.close());
+  return client;
+}
+
+export interface HttpServer {
+  readonly url: string;
+  readonly token: string;
+  readonly child: ChildProcess;
+}
+
+/** `retinue mcp serve --http`, ready for requests. */
+export async function startHttp(
+  stage: McpStage,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<HttpServer> {
+  const child = spawn(process.execPath, [program, "mcp", "serve", "--http"], {
+    cwd: stage.cwd,
+    env: { ...stage.environment, ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  let told = "";
+  return new Promise((resolve, reject) => {
+    child.on("exit", () => reject(new Error(`The server ended: ${told}`)));
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      told += text;
+      const url = /MCP server at (\S+)\n/.exec(told)?.[1];
+      const token = environment["RETINUE_MCP_TOKEN"] ?? /token (\S+)\n/.exec(told)?.[1];
+      if (url !== undefined && token !== undefined) resolve({ url, token, child });
+    });
+  });
+}
+
+export async function connectHttp(server: HttpServer, options: ConnectOptions = {}): Promise<Client> {
+  const transport = new StreamableHTTPClientTransport(new URL(server.url), {
+    requestInit: { headers: { authorization: `Bearer ${server.token}` } },
+  });
+  const client = createClient(options);
+  // The SDK's transport declares optional members without `undefined`, the interface it implements with it.
+  await client.connect(transport as Parameters<Client["connect"]>[0]);
+  onTestFinished(() => client.close());
+  return client;
+}
+
+function createClient({ era = "legacy", answer }: ConnectOptions): Client {
+  const options: ClientOptions = {
+    versionNegotiation: { mode: era === "legacy" ? "legacy" : "auto" },
+    capabilities: answer === undefined ? {} : { elicitation: { form: {} } },
+  };
+  const client = new Client({ name: "test", version: "1.0.0" }, options);
+  if (answer !== undefined)
+    client.setRequestHandler("elicitation/create", async ({ params }) => answer(params));
+  return client;
+}
+
+/** The text and the structured content of a call, and whether it says that something went wrong. */
+export interface Called {
+  readonly text: string;
+  readonly data: Record<string, unknown>;
+  readonly isError: boolean;
+}
+
+export async function call(
+  client: Client,
+  name: string,
+  arguments_: Record<string, unknown>,
+  options: Parameters<Client["callTool"]>[1] = {},
+): Promise<Called> {
+  const result = await client.callTool({ name, arguments: arguments_ }, { timeout: 25_000, ...options });
+  return read(result);
+}
+
+export function read(result: unknown): Called {
+  const { content, structuredContent, isError } = result as {
+    readonly content: readonly { readonly text?: string }[];
+    readonly structuredContent?: Record<string, unknown>;
+    readonly isError?: boolean;
+  };
+  return {
+    text: content.map(({ text }) => text ?? "").join("\n"),
+    data: structuredContent ?? {},
+    isError: isError === true,
+  };
+}
