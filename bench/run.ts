@@ -3,6 +3,7 @@ import { benchAgentOverhead } from "./agent-overhead.ts";
 import { benchColdStart } from "./cold-start.ts";
 import { benchDefinitionLoading } from "./definition-loading.ts";
 import { benchFirstRequest } from "./first-request.ts";
+import { benchLongRun } from "./long-run.ts";
 import { benchPermissionDecision } from "./permission-decision.ts";
 import { benchPromptCache } from "./prompt-cache.ts";
 import { benchSubagents } from "./subagents.ts";
@@ -15,6 +16,7 @@ const benches: ReadonlyMap<string, () => Promise<boolean>> = new Map([
   ["first-request", benchFirstRequest],
   ["prompt-cache", benchPromptCache],
   ["subagents", benchSubagents],
+  ["long-run", benchLongRun],
 ]);
 
 const names = process.argv.length > 2 ? process.argv.slice(2) : [...benches.keys()];

@@ -1,4 +1,4 @@
-import type { Message } from "../src/conversation/message.ts";
+import { type Message, textOf } from "../src/conversation/message.ts";
 import type { ModelRequest } from "../src/model/model.ts";
 import type { StepAnswer } from "../src/testing/script.ts";
 
@@ -12,7 +12,7 @@ export function fileName(number: number): string {
 /**
  * Answers by the prompt alone, so that one server serves any number of runs: `turns=N` calls Read in N answers, `calls=K`
  * times in each, and then says DONE; `children=N` hands the same to N child agents in one answer; `letters=N` is one
- * answer of that length.
+ * answer of that length. With `counted` each answer says its number, so that a compaction does not make it begin anew.
  */
 export function answerScripted({ messages }: ModelRequest): StepAnswer {
   const prompt = firstText(messages);
@@ -20,12 +20,15 @@ export function answerScripted({ messages }: ModelRequest): StepAnswer {
   if (letters !== undefined) return { text: "0123456789".repeat(Number(letters) / 10) };
   const turns = Number(/\bturns=(\d+)/.exec(prompt)?.[1] ?? 0);
   const folder = /\bfolder=(\S+)/.exec(prompt)?.[1] ?? "";
-  const done = messages.filter(({ role }) => role === "assistant").length;
+  const isCounted = /\bcounted\b/.test(prompt);
+  if (isCounted && isSummaryQuestion(messages)) return { text: "Files were read; go on." };
+  const done = isCounted ? lastNumber(messages) : messages.filter(({ role }) => role === "assistant").length;
   const children = Number(/\bchildren=(\d+)/.exec(prompt)?.[1] ?? 0);
   if (done >= (children > 0 ? 1 : turns)) return { text: "DONE" };
   if (children > 0) return { calls: Array.from({ length: children }, () => childCall(turns, folder)) };
   const calls = Number(/\bcalls=(\d+)/.exec(prompt)?.[1] ?? 1);
   return {
+    ...(isCounted ? { text: `answer=${done + 1}` } : {}),
     calls: Array.from({ length: calls }, (_, call) => ({
       name: "Read",
       input: { file_path: `${folder}/${fileName(done * calls + call)}` },
@@ -39,6 +42,17 @@ function childCall(turns: number, folder: string) {
     name: "Agent",
     input: { description: "read the files", subagent_type: "general-purpose", prompt },
   };
+}
+
+/** The last answer stays word for word in any compaction. */
+function lastNumber(messages: readonly Message[]): number {
+  const last = messages.findLast(({ role }) => role === "assistant");
+  return last === undefined ? 0 : Number(/answer=(\d+)/.exec(textOf(last))?.[1] ?? 0);
+}
+
+function isSummaryQuestion(messages: readonly Message[]): boolean {
+  const last = messages.at(-1);
+  return last !== undefined && textOf(last).includes("replaced by a summary");
 }
 
 function firstText(messages: readonly Message[]): string {

@@ -85,7 +85,7 @@ describe("links lead somewhere", () => {
 });
 
 describe("the pages name all that the source has", () => {
-  const explained = ["definitions", "settings", "plugins", "skills"].flatMap((name) =>
+  const explained = ["definitions", "settings", "plugins", "skills", "mcp"].flatMap((name) =>
     [...readProjectFile(`docs/${name}.md`).matchAll(/^\| `([a-z]+(?:-[a-z]+)+)` \| /gm)].map(
       ([, code]) => code,
     ),
@@ -123,9 +123,13 @@ describe("the pages name all that the source has", () => {
   });
 
   test("every command and every option [CLI-2]", () => {
-    const sources = ["arguments", "add-task-commands"].map((name) =>
-      readProjectFile(`src/apps/cli/${name}.ts`),
-    );
+    const sources = [
+      "arguments",
+      "add-mcp-commands",
+      "add-mcp-server-commands",
+      "add-skill-commands",
+      "add-task-commands",
+    ].map((name) => readProjectFile(`src/apps/cli/${name}.ts`));
     const source = sources.join("\n");
     expectNamed(source, /\.option\("(?:[^"]*, )?(--[\w-]+)/g, "docs/command-line.md");
     expectNamed(source, /program\.command\("(\w+)/g, "docs/command-line.md");
@@ -267,6 +271,7 @@ const reportingFolders = [
   "definitions",
   "foundation",
   "hooks",
+  "mcp",
   "permissions",
   "plugins",
   "settings",

@@ -50,7 +50,7 @@ export const requirements: readonly Requirement[] = [
   partly(
     "BLT-6",
     "`claude-code-guide` answers questions and is absent under SDK entry points.",
-    "Runs like every agent and names the user's agents; skills and MCP servers are still to come.",
+    "Runs like every agent and names the user's agents and skills; MCP servers are still to come.",
   ),
   built("BLT-7", "A higher scope replaces a built-in by name."),
 
@@ -108,14 +108,14 @@ export const requirements: readonly Requirement[] = [
   partly(
     "PRM-11",
     "Project files run nothing until the folder is trusted.",
-    "Hooks and widening modes of the project wait for trust; there are no MCP servers yet.",
+    "Hooks, widening modes and MCP servers of the project wait for trust; sessions do not connect servers yet.",
   ),
   built("PRM-12", "A program can decide calls itself."),
 
   partly(
     "HKS-1",
     "All sixteen hook events fire.",
-    "Those of compaction, tasks and teams are known to the runner and wait for what they tell of.",
+    "Those of tasks and teams are known to the runner and wait for what they tell of.",
   ),
   built("HKS-2", "Hooks of every source fire inside subagents, an agent's own only for itself."),
   built("HKS-3", "Frontmatter hooks live as long as their agent, and the flat form is accepted."),
@@ -130,28 +130,16 @@ export const requirements: readonly Requirement[] = [
   built("HKS-8", "Every start has exactly one stop, and a stop hook can send the agent on."),
   built("HKS-9", "Hooks of one event run together under a time limit."),
 
-  partly(
-    "SKL-1",
-    "Named skills stand in full in the child's prompt.",
-    "Skills of all places are found and read; no prompt holds them yet.",
-  ),
-  partly(
-    "SKL-2",
-    "Skills are not inherited, and an unknown one is a warning.",
-    "The names are looked up and judged; no run uses them yet.",
-  ),
-  notYet("SKL-3", "The Skill tool loads on demand, and a skill may fork into a subagent."),
+  built("SKL-1", "Named skills stand in full in the child's prompt."),
+  built("SKL-2", "Skills are not inherited, and an unknown one is a warning."),
+  built("SKL-3", "The Skill tool loads on demand, and a skill may fork into a subagent."),
 
   built("MEM-1", "`memory` gives an agent a directory of its scope."),
   built("MEM-2", "The start of the memory file is in the prompt once, and cuts are said."),
 
   built("SPN-1", "A spawn goes through its steps in order, each visible."),
   built("SPN-2", "An unknown type is answered with the known ones and the nearest."),
-  partly(
-    "SPN-3",
-    "The child starts with its own context and not its parent's conversation.",
-    "Built for the main agent and for children; skills are still to come.",
-  ),
+  built("SPN-3", "The child starts with its own context and not its parent's conversation."),
   built("SPN-4", "A run is decided completely beforehand, as data that can be shown."),
   built("SPN-5", "Agent calls of one message run together."),
   built("SPN-6", "Whatever the end, everything held is released."),
@@ -187,20 +175,20 @@ export const requirements: readonly Requirement[] = [
     "Built for the main conversation and for ended children; a child that was interrupted is found with TRN-4.",
   ),
   notYet("TRN-4", "After a crash, running children are found and can be resumed."),
-  notYet("TRN-5", "Compacting the main conversation leaves children alone."),
+  built("TRN-5", "Compacting the main conversation leaves children alone."),
   built("TRN-6", "Old transcripts are removed, running ones never."),
   built("TRN-7", "What is not an id is refused."),
 
-  notYet("CMP-1", "A child compacts itself near the end of its window."),
-  notYet("CMP-2", "Compaction leaves a boundary line."),
-  notYet("CMP-3", "Compaction parts no call from its result and keeps the task."),
-  notYet("CMP-4", "A conversation the provider finds too long is compacted and tried once more."),
+  built("CMP-1", "A child compacts itself near the end of its window."),
+  built("CMP-2", "Compaction leaves a boundary line."),
+  built("CMP-3", "Compaction parts no call from its result and keeps the task."),
+  built("CMP-4", "A conversation the provider finds too long is compacted and tried once more."),
 
   built("LIM-1", "The number of agents at once is limited."),
   built("LIM-2", "At the turn limit an agent hands in what it has."),
-  notYet("LIM-3", "Time, tokens and money are limited per agent and tree, reserved beforehand."),
+  built("LIM-3", "Time, tokens and money are limited per agent and tree, reserved beforehand."),
   built("LIM-4", "Every task counts its tokens, tools, time and cost."),
-  notYet("LIM-5", "A silent agent is reported, then stopped."),
+  built("LIM-5", "A silent agent is reported, then stopped."),
 
   partly(
     "MCP-1",

@@ -80,7 +80,12 @@ export type RunEvent =
   | { readonly type: "model-streamed"; readonly event: ModelEvent }
   /** A request failed and is made again after a while. */
   | ({ readonly type: "model-retried" } & Untyped<"attempt-failed">)
-  | ({ readonly type: "assistant-answered"; readonly cost?: number } & Untyped<"message-ended">)
+  /** `durationMs` counts from the request that was answered, its retries included. */
+  | ({
+      readonly type: "assistant-answered";
+      readonly cost?: number;
+      readonly durationMs?: number;
+    } & Untyped<"message-ended">)
   | { readonly type: "call-started"; readonly call: ToolUseBlock; readonly effect: string }
   | { readonly type: "call-progressed"; readonly callId: string; readonly text: string }
   | {
@@ -90,6 +95,10 @@ export type RunEvent =
       readonly denied?: string;
       readonly data?: unknown;
       readonly durationMs: number;
+      /** How long it was decided whether the call may run. */
+      readonly decidedMs?: number;
+      /** Somebody was asked about it. */
+      readonly asked?: boolean;
     }
   | {
       readonly type: "user-added";

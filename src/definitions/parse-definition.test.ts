@@ -56,7 +56,10 @@ isolation: worktree
 initialPrompt: Begin.
 omitClaudeMd: true
 criticalSystemReminder_EXPERIMENTAL: Do not write.
-forkContext: true`;
+forkContext: true
+limits:
+  seconds: 900
+  usd: 0.5`;
 
   test("all of them together, without a problem", () => {
     const { definition, problems } = parse(full);
@@ -82,6 +85,7 @@ forkContext: true`;
       omitClaudeMd: true,
       criticalSystemReminder_EXPERIMENTAL: "Do not write.",
       forkContext: true,
+      limits: { seconds: 900, usd: 0.5 },
     });
   });
 

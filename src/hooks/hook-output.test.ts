@@ -67,7 +67,9 @@ describe("[HKS-6] exit codes", () => {
 
   test("plain text is context only where somebody speaks to the model", () => {
     for (const event of firedHookEvents as readonly FiredEvent[]) {
-      const expected = event === "UserPromptSubmit" || event === "SessionStart" ? { context: "hello" } : {};
+      const expected = ["UserPromptSubmit", "SessionStart", "PreCompact"].includes(event)
+        ? { context: "hello" }
+        : {};
       expect(answerOf(event, { exitCode: 0, stdout: "hello\n" }), event).toEqual(expected);
     }
   });

@@ -65,7 +65,7 @@ export function readAnswer(event: FiredEvent, value: unknown): HookReading {
 }
 
 /** Only where a person or a program speaks to the model is plain text taken as meant for it. */
-const takesPlainText: ReadonlySet<FiredEvent> = new Set(["UserPromptSubmit", "SessionStart"]);
+const takesPlainText: ReadonlySet<FiredEvent> = new Set(["UserPromptSubmit", "SessionStart", "PreCompact"]);
 
 const textKeys = ["reason", "stopReason", "systemMessage"] as const;
 const specificTextKeys = ["permissionDecisionReason", "additionalContext"] as const;

@@ -24,9 +24,23 @@ export interface LinePlace {
   readonly timestamp: string;
 }
 
+/** What a transcript keeps of a call besides its result. Times in milliseconds. */
+export interface ToolCallFacts {
+  /** Since 1970; absent when it never ran. */
+  readonly startedAt?: number;
+  readonly durationMs: number;
+  readonly decidedMs?: number;
+  /** Somebody was asked whether it may run. */
+  readonly asked?: boolean;
+  /** Why it was not allowed to run. */
+  readonly denied?: string;
+}
+
 export interface UserLineFields {
   readonly message: UserMessage;
   readonly toolUseResult?: unknown;
+  /** How the call went whose result this is. */
+  readonly toolCall?: ToolCallFacts | undefined;
   readonly sourceToolAssistantUUID?: string | undefined;
   /** Said to the model, but not by a person: viewers leave it out. */
   readonly isMeta?: boolean;
@@ -49,6 +63,7 @@ export function userLine(place: LinePlace, facts: TranscriptFacts, fields: UserL
     origin: fields.origin,
     permissionMode: fields.permissionMode,
     toolUseResult: fields.toolUseResult,
+    toolCall: fields.toolCall,
     sourceToolAssistantUUID: fields.sourceToolAssistantUUID,
     ...sessionPart(facts),
   };
@@ -64,6 +79,8 @@ export interface AssistantLineFields {
   readonly usage: Usage;
   /** US dollars for the whole answer. */
   readonly cost?: number | undefined;
+  /** From the request to the end of the answer. */
+  readonly durationMs?: number | undefined;
   readonly requestId?: string | undefined;
 }
 
@@ -82,6 +99,7 @@ export function assistantLine(place: LinePlace, facts: TranscriptFacts, fields: 
     },
     requestId: fields.requestId,
     costUSD: fields.cost,
+    durationMs: fields.durationMs === undefined ? undefined : Math.round(fields.durationMs),
     type: "assistant",
     uuid: place.uuid,
     timestamp: place.timestamp,

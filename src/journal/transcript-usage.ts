@@ -52,7 +52,8 @@ function summaryOf({ type, compactMetadata }: JsonRecord) {
   return { model, usage: readUsage(summarizer.usage), cost: summarizer.costUSD, isSummary: true };
 }
 
-function readUsage(value: unknown): Usage {
+/** Counts that are no numbers count nothing. */
+export function readUsage(value: unknown): Usage {
   const fields = isRecord(value) ? value : {};
   const count = (name: string) => {
     const tokens = fields[name];

@@ -1,5 +1,6 @@
 import type { TextBlock, ToolResultBlock, UserBlock } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
+import { type CallFacts, createCallFacts } from "./call-facts.ts";
 import type { IdSource } from "./id-source.ts";
 import { createKeptLines } from "./kept-lines.ts";
 import type { ConversationSources } from "./rebuild.ts";
@@ -55,6 +56,7 @@ export function createTranscriptWriter({
   let leaf = start.leaf ?? null;
   let answerLines: ReadonlyMap<string, string> = new Map();
   const lines = createKeptLines(start.sources);
+  const calls = createCallFacts(now);
 
   /** The chain moves on only when the lines are kept. */
   const write = (makers: readonly MakeLine[], parent: string | null = leaf): readonly string[] => {
@@ -91,8 +93,11 @@ export function createTranscriptWriter({
       return leaf ?? undefined;
     },
     record: (event) => {
+      calls.hear(event);
       if (event.type === "assistant-answered") writeAnswer(event);
-      if (event.type === "user-added") lines.add(write(additionMakers(event, facts(), answerLines)));
+      if (event.type === "user-added")
+        lines.add(write(additionMakers(event, facts(), { answerLines, calls })));
+      if (event.type === "model-retried") write([retryMaker(event, facts())]);
       if (event.type === "context-compacted") writeCompaction(event);
       if (event.type === "run-ended") write([endingMaker(event.ending, facts())]);
     },
@@ -139,7 +144,7 @@ function compactionMakers(
 function additionMakers(
   { message, results = {}, origin }: Addition,
   facts: TranscriptFacts,
-  answerLines: ReadonlyMap<string, string>,
+  { answerLines, calls }: { readonly answerLines: ReadonlyMap<string, string>; readonly calls: CallFacts },
 ): readonly MakeLine[] {
   const { content } = message;
   const answers = typeof content === "string" ? [] : content.filter(isToolResult);
@@ -151,6 +156,7 @@ function additionMakers(
       toolUseResult: Object.hasOwn(results, block.tool_use_id)
         ? results[block.tool_use_id]
         : errorText(block),
+      toolCall: calls.take(block.tool_use_id),
       sourceToolAssistantUUID: answerLines.get(block.tool_use_id),
     } as const;
     return (place) => userLine(place, facts, fields);
@@ -192,5 +198,21 @@ function endingMaker({ status, reason, error, totals }: RunEnding, facts: Transc
       durationMs,
       isMeta: false,
       runEnding: { status, reason, error, turns, toolUses, modelMs, usage, costUSD: cost },
+    });
+}
+
+/** A request that failed and is made again, in the words existing viewers read. */
+function retryMaker(
+  { attempt, maxAttempts, delayMs, code, status, message }: Extract<RunEvent, { type: "model-retried" }>,
+  facts: TranscriptFacts,
+): MakeLine {
+  return (place) =>
+    systemLine(place, facts, {
+      subtype: "api_error",
+      level: "error",
+      error: { code, status, message: message.slice(0, 500) },
+      retryInMs: Math.round(delayMs),
+      retryAttempt: attempt,
+      maxRetries: maxAttempts,
     });
 }

@@ -8,6 +8,10 @@ export interface AdmittedCall {
   readonly call: ToolUseBlock;
   readonly tool: Tool;
   readonly input: unknown;
+  /** Somebody was asked about it. */
+  readonly asked?: boolean;
+  /** How long it was decided about. */
+  readonly decidedMs?: number;
 }
 
 /** A call that is answered without being run. `denied` tells a refusal of permission from a mistake of the model. */
@@ -16,6 +20,8 @@ export interface RefusedCall {
   readonly call: ToolUseBlock;
   readonly because: string;
   readonly denied: boolean;
+  readonly asked?: boolean;
+  readonly decidedMs?: number;
 }
 
 /** Finds the tool, checks the input against its schema, and asks whether the call may run. */
@@ -41,13 +47,15 @@ export async function admitCall(
   if (checked.type === "invalid") return refuse(checked.because);
   try {
     const admission = await ports.admit({ call, tool, input: checked.input }, { signal });
-    if (admission.type === "denied") return refuse(admission.because, true);
-    if (admission.input === checked.input) return { type: "admitted", call, tool, input: checked.input };
+    const asked = admission.asked === true ? { asked: true } : {};
+    if (admission.type === "denied") return { ...refuse(admission.because, true), ...asked };
+    if (admission.input === checked.input)
+      return { type: "admitted", call, tool, input: checked.input, ...asked };
     // A hook or a person changed the input; it is checked like the model's own.
     const again = checkInput(tool, admission.input);
     return again.type === "invalid"
       ? refuse(again.because)
-      : { type: "admitted", call, tool, input: again.input };
+      : { type: "admitted", call, tool, input: again.input, ...asked };
   } catch (error) {
     // A guard that fails does not let through.
     const reason = signal.aborted

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import type { Message, ToolResultBlock, UserMessage } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
+import { Fault } from "../foundation/fault.ts";
 import type { Model } from "../model/model.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
 import { createSessionFiles } from "../tools/file-ledger.ts";
@@ -335,17 +336,121 @@ describe("endings", () => {
     expect(model.requests[1]?.toolChoice).toBe("none");
   });
 
-  test("a budget ends the run before the next turn", async () => {
-    const loop = {
-      calls: [{ name: "A", input: { text: "" } }],
-      usage: { outputTokens: 1_000_000 },
-      times: "any" as const,
+  test("[LIM-3, AGT-5] a limit met by the model ends as partial, with what the agent left", async () => {
+    const limited: Model = {
+      ...createScriptedModel([{ calls: [{ name: "A", input: { text: "x" } }] }]),
+      async *stream(request, options) {
+        if (request.messages.length > 1) throw new Fault("max_budget", "Budget limit reached: 0 left.");
+        yield* createScriptedModel([{ calls: [{ name: "A", input: { text: "x" } }] }]).stream(
+          request,
+          options,
+        );
+      },
     };
-    const price = { input: 0, output: 2, cacheRead: 0, cacheWrite: 0 };
-    const { ending } = await run(createScriptedModel([loop], { facts: { price } }), [echo("A")], {
-      input: { maxCost: 5 },
+    const { ending } = await run(limited, [echo("A")]);
+    expect(ending).toMatchObject({
+      status: "partial",
+      reason: "max_budget",
+      error: "Budget limit reached: 0 left.",
+      text: "(It met a limit before it wrote a result. It had called A.)\n\nThe last result it saw:\nA: x",
     });
-    expect(ending).toMatchObject({ status: "partial", reason: "max_budget", totals: { turns: 3, cost: 6 } });
+  });
+
+  test("[LIM-3] calls beyond the limit are answered without being run, and the agent hands in", async () => {
+    const calls = ["1", "2", "3"].map((text) => ({ name: "A", input: { text } }));
+    const model = createScriptedModel([{ calls }, "What I have."]);
+    const limit = { reason: "max_tool_calls", error: "The limit of 2 tool calls was reached." } as const;
+    const { ending, messages } = await run(model, [echo("A")], {
+      ports: { limits: { takeCalls: () => ({ granted: 2, limit }), shortened: () => undefined } },
+    });
+    expect(resultsOf(messages[2]).map(({ content }) => content)).toEqual([
+      "A: 1",
+      "A: 2",
+      "This call was not run. The limit of 2 tool calls was reached.",
+    ]);
+    expect(model.requests[1]?.toolChoice).toBe("none");
+    expect(ending).toMatchObject({ status: "partial", reason: "max_tool_calls", text: "What I have." });
+  });
+
+  test("an answer that a limit has made too short is the limit's end, not the model's", async () => {
+    const limit = { reason: "max_budget", error: "Budget limit reached: 0.01 left." } as const;
+    const model = createScriptedModel([{ text: "As far as", stopReason: "max_tokens" }]);
+    const { ending } = await run(model, [], {
+      ports: { limits: { takeCalls: (granted) => ({ granted }), shortened: () => limit } },
+    });
+    expect(ending).toMatchObject({ status: "partial", ...limit, text: "As far as" });
+  });
+
+  test("a last turn that fails takes nothing away from what was said before", async () => {
+    const first = { text: "Half.", calls: [{ name: "A", input: { text: "x" } }] };
+    const model = createScriptedModel([first, { fault: "server-error" }]);
+    const { ending } = await run(model, [echo("A")], { input: { maxTurns: 1, lastTurn: true } });
+    expect(ending).toMatchObject({ status: "partial", reason: "max_turns", text: "Half." });
+  });
+
+  test("[LIM-5] the same call again and again is told after 3 times, and ends the run after 6", async () => {
+    const again = { calls: [{ name: "A", input: { text: "x" } }], times: 6 };
+    const model = createScriptedModel([again, "I was going in a circle."]);
+    const { ending, events, messages } = await run(model, [echo("A")]);
+    expect(events.flatMap((event) => (event.type === "loop-noticed" ? [event.times] : []))).toEqual([
+      3, 4, 5, 6,
+    ]);
+    const results = messages.flatMap(resultsOf).map(({ content }) => String(content));
+    expect(results.map((text) => text.includes("times in a row"))).toEqual([
+      false,
+      false,
+      true,
+      true,
+      true,
+      true,
+    ]);
+    expect(ending).toMatchObject({ status: "partial", reason: "loop", text: "I was going in a circle." });
+    expect(ending.totals.turns).toBe(7);
+  });
+
+  test("[LIM-5] asking again for something that still goes on is no loop", async () => {
+    const poll = echo("Poll", { call: async () => ({ content: "running", data: 1 }), isPending: () => true });
+    const model = createScriptedModel([
+      { calls: [{ name: "Poll", input: { text: "x" } }], times: 9 },
+      "It ended.",
+    ]);
+    const { ending } = await run(model, [poll]);
+    expect(ending).toMatchObject({ status: "completed", text: "It ended." });
+  });
+
+  test("[LIM-3] a call that takes too long is an error for the agent, which goes on", async () => {
+    const late = new AbortController();
+    const slow = echo("Slow", {
+      call: (_input, { signal }) =>
+        new Promise((_, reject) => {
+          signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+          late.abort(new Fault("tool-timeout", "Slow did not end within 2 s.", { advice: "Do less." }));
+        }),
+    });
+    let isReleased = false;
+    const { ending, messages } = await run(
+      createScriptedModel([{ calls: [{ name: "Slow", input: { text: "x" } }] }, "Done."]),
+      [slow],
+      {
+        ports: {
+          limits: {
+            takeCalls: (granted) => ({ granted }),
+            shortened: () => undefined,
+            limitCall: () => ({
+              signal: late.signal,
+              [Symbol.dispose]() {
+                isReleased = true;
+              },
+            }),
+          },
+        },
+      },
+    );
+    expect(resultsOf(messages[2])).toMatchObject([
+      { content: "Slow did not end within 2 s.\nDo less.", is_error: true },
+    ]);
+    expect(ending).toMatchObject({ status: "completed", text: "Done." });
+    expect(isReleased).toBe(true);
   });
 
   test("an agent that ends without a word is asked once", async () => {

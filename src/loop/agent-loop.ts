@@ -158,12 +158,13 @@ async function* takeTurn(
   });
   const { price } = ports.model.facts;
   const cost = price === undefined ? undefined : costOf(answer.usage, price);
-  tally.addTurn(answer.usage, ports.now() - start, cost);
+  const durationMs = ports.now() - start;
+  tally.addTurn(answer.usage, durationMs, cost);
   tally.addText(textOf(answer.message));
   messages.push(answer.message);
   compactor.answered(answer.message, answer.usage, answer.stopReason);
   const { type: _type, ...rest } = answer;
-  yield { type: "assistant-answered", ...rest, ...(cost === undefined ? {} : { cost }) };
+  yield { type: "assistant-answered", ...rest, durationMs, ...(cost === undefined ? {} : { cost }) };
   return answer;
 }
 

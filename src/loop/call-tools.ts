@@ -49,7 +49,11 @@ interface Finished {
 async function runAll(calls: readonly ToolUseBlock[], work: Work): Promise<CallResults> {
   const finished: Finished[] = [];
   const admitted: (AdmittedCall | RefusedCall)[] = [];
-  for (const call of calls) admitted.push(await admitCall(call, work.ports, work.signal));
+  for (const call of calls) {
+    const start = work.ports.now();
+    const answer = await admitCall(call, work.ports, work.signal);
+    admitted.push({ ...answer, decidedMs: work.ports.now() - start });
+  }
   for (const group of groupsOf(admitted)) {
     finished.push(...(await runBeside(group, work)));
   }
@@ -92,12 +96,13 @@ function mayRunBeside(call: AdmittedCall | RefusedCall): boolean {
 }
 
 async function runOne(admitted: AdmittedCall | RefusedCall, work: Work): Promise<Finished> {
-  const { call } = admitted;
+  const { call, asked, decidedMs = 0 } = admitted;
   const { ports, signal, queue } = work;
+  const deciding = { decidedMs, ...(asked === true ? { asked } : {}) };
   if (admitted.type === "refused") {
     const { because, denied } = admitted;
     const denial = denied ? { denied: because } : {};
-    queue.push({ type: "call-finished", call, isError: true, durationMs: 0, ...denial });
+    queue.push({ type: "call-finished", call, isError: true, durationMs: 0, ...deciding, ...denial });
     return { call, outcome: { content: because, isError: true }, ...denial };
   }
   if (signal.aborted) return { call, outcome: interrupted() };
@@ -107,7 +112,8 @@ async function runOne(admitted: AdmittedCall | RefusedCall, work: Work): Promise
   const durationMs = ports.now() - start;
   const outcome = await tellAfterwards(admitted, own, { work, durationMs });
   const data = outcome.data === undefined ? {} : { data: outcome.data };
-  queue.push({ type: "call-finished", call, isError: outcome.isError ?? false, durationMs, ...data });
+  const isError = outcome.isError ?? false;
+  queue.push({ type: "call-finished", call, isError, durationMs, ...deciding, ...data });
   return { call, outcome };
 }
 
@@ -130,8 +136,7 @@ async function runTool({ call, tool, input }: AdmittedCall, work: Work): Promise
   const progress = (text: string): void => queue.push({ type: "call-progressed", callId: call.id, text });
   using limited = ports.limits?.limitCall?.({ call, tool, input }, signal);
   const own = limited?.signal ?? signal;
-  const brokenOff = (): ToolOutcome =>
-    own.aborted && !signal.aborted ? failed(own.reason) : interrupted();
+  const brokenOff = (): ToolOutcome => (own.aborted && !signal.aborted ? failed(own.reason) : interrupted());
   try {
     const running = tool.call(input, ports.toolContext(call.id, { signal: own, progress }));
     const outcome = await settleWithin(running, own, brokenOff);

@@ -1,9 +1,11 @@
 import type { Message, UserMessage } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
+import { estimateTextTokens } from "../conversation/token-estimate.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
 import { chooseCut, holdsMoreThanTask, ownTexts, readOpening, unansweredTexts } from "./compaction-cut.ts";
 import type { ContextFill } from "./context-fill.ts";
 import type { CompactionPort } from "./loop-ports.ts";
+import { shortenText } from "./shorten-text.ts";
 import { type Summary, summarize, summaryOutput } from "./summarize.ts";
 import { summaryMessage } from "./summary-prompt.ts";
 
@@ -11,7 +13,7 @@ export interface CompactionOrder {
   readonly trigger: "auto" | "manual";
   readonly instructions?: string | undefined;
   readonly messages: readonly Message[];
-  /** The prompt of this run; restated where it falls away with the old part. */
+  /** The prompt of this run, unless it began the conversation; restated where no kept message holds it. */
   readonly prompt?: UserMessage | undefined;
   readonly request: ModelRequest;
   readonly model: Model;
@@ -96,7 +98,7 @@ function planCompaction(order: CompactionOrder): PlannedCompaction | CompactionO
   const usual = chooseCut(messages, { keepTokens, tokensOf: fill.tokensOf });
   if (usual === 0) return { type: "nothing", because: "There is no answer in the conversation yet." };
   const { task } = readOpening(messages);
-  const restated = (order.port.restate?.() ?? []).filter((text) => text.trim() !== "");
+  const restated = bounded(order.port.restate?.() ?? [], Math.floor(limitTokens * restateShare));
   for (const cut of [usual, messages.length]) {
     if (!holdsMoreThanTask(messages, cut)) continue;
     const prompts = fallingPrompts(order, cut);
@@ -114,6 +116,7 @@ function planCompaction(order: CompactionOrder): PlannedCompaction | CompactionO
 }
 
 const keepShare = 0.2;
+const restateShare = 0.25;
 const mostKept = 40_000;
 /** A summary with fewer tokens would say nothing. */
 const leastSummary = 64;
@@ -128,10 +131,20 @@ function impossible({ fill, limitTokens, messages }: CompactionOrder): string {
 
 /** The prompt of this run, and whatever nobody has answered yet, where no kept message holds it. */
 function fallingPrompts({ messages, prompt }: CompactionOrder, cut: number): readonly string[] {
-  const at = prompt === undefined ? -1 : messages.indexOf(prompt);
-  const own = prompt !== undefined && at > 0 && at < cut ? ownTexts(prompt) : [];
+  // One that an earlier compaction took away already is not found, and is stated again too.
+  const own = prompt !== undefined && messages.indexOf(prompt) < cut ? ownTexts(prompt) : [];
   const open = cut < messages.length ? [] : unansweredTexts(messages);
   return [...new Set([...own, ...open])].filter((text) => !text.startsWith("<system-reminder>"));
+}
+
+/** The first texts are whole as far as there is room, since they are the shorter ones. */
+function bounded(texts: readonly string[], tokens: number): readonly string[] {
+  let left = tokens;
+  return texts.flatMap((text) => {
+    const shortened = shortenText(text, left);
+    left -= estimateTextTokens(shortened);
+    return shortened.trim() === "" ? [] : [shortened];
+  });
 }
 
 function tokensIn(messages: readonly Message[], fill: ContextFill): number {

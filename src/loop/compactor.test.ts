@@ -187,8 +187,11 @@ describe("a conversation that fills its window", () => {
       { role: "user", content: "The very first prompt." },
       { role: "assistant", content: [{ type: "text", text: "Yes." }] },
     ];
-    const scripted = model([reads(8_000), reads(7_000), summary(), "Done."]);
-    await run(scripted, { restate: () => ["Agent a1 still runs.", "Steps: one."] }, { input: { history } });
+    const steps = Array.from({ length: 12 }, (_, turn) => reads(3_000 + turn));
+    const scripted = model([...steps, summary(), "Done."]);
+    const restate = () => ["Agent a1 still runs.", "Steps: one."];
+    const { compactions } = await run(scripted, { restate }, { input: { history } });
+    expect(compactions.length).toBeGreaterThan(1);
     const [first] = scripted.requests.at(-1)?.messages ?? [];
     expect(shown(first)).toMatch(/^\[{"type":"text","text":"The very first prompt\."}/);
     for (const text of ["The task: count to nine.", "Agent a1 still runs.", "Steps: one."])

@@ -98,7 +98,7 @@ export function createCompactor(parts: CompactorParts): Compactor {
   return {
     added(message, isPrompt = false) {
       fill.added(message);
-      if (isPrompt) prompt = message;
+      if (isPrompt && messages[0] !== message) prompt = message;
     },
     answered(message, usage, stopReason) {
       fill.added(message);

@@ -28,11 +28,14 @@ export function endingOfCause(
   cause: unknown,
   isStopped: boolean,
 ): Pick<RunEnding, "status" | "reason" | "error"> {
-  const reason = isFault(cause) ? cause.code : isStopped ? "aborted" : "error";
+  const unnamed = isStopped ? "aborted" : "error";
+  const reason = isFault(cause) ? cause.code : unnamed;
   const error = cause instanceof Error ? cause.message : String(cause);
   if (isLimit(reason)) return { status: "partial", reason, error };
   // A silent run is stopped, also where it did not heed its signal and had to be given up.
-  return isStopped || reason === "stalled" ? { status: "stopped", reason } : { status: "failed", reason, error };
+  return isStopped || reason === "stalled"
+    ? { status: "stopped", reason }
+    : { status: "failed", reason, error };
 }
 
 function isLimit(reason: string): boolean {

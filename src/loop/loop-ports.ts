@@ -4,8 +4,8 @@ import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
 import type { LimitReached } from "./limit-reached.ts";
 
 export type Admission =
-  | { readonly type: "allowed"; readonly input: unknown }
-  /** `stops`: the person also wants the run to end after this turn. `asked`: somebody was asked and said no. */
+  | { readonly type: "allowed"; readonly input: unknown; readonly asked?: boolean }
+  /** `stops`: the person also wants the run to end after this turn. `asked`: somebody was asked. */
   | {
       readonly type: "denied";
       readonly because: string;

@@ -130,8 +130,14 @@ async function watchSilence(watching: Watching): Promise<void> {
   while (true) {
     await stopwatch.reach(() => limit("reportMs"), over);
     const told = life.lastSign;
+    const toldAt = stopwatch.elapsed();
     ring({ type: "told", event: { type: "run-stalled", silentMs: silent(), stops: false } });
-    await stopwatch.reach(() => (life.lastSign === told ? limit("stopMs") : 0), over);
+    // Whoever was told has some time to do something about it, also where the silence was noticed late.
+    const grace = (): number => {
+      const { reportMs, stopMs } = watch.clocks().silence ?? { reportMs: 0, stopMs: 0 };
+      return toldAt + stopMs - reportMs;
+    };
+    await stopwatch.reach(() => (life.lastSign === told ? Math.max(limit("stopMs"), grace()) : 0), over);
     if (life.lastSign !== told) continue;
     ring({ type: "told", event: { type: "run-stalled", silentMs: silent(), stops: true } });
     const seconds = Math.round(silent() / 1000);

@@ -62,9 +62,9 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
     child?.stdin?.end();
     if (child?.pid !== undefined) {
       await within(exited.promise, request.graceMs);
-      if (isRunning(child)) await endProcessGroup(child.pid, { graceMs: request.graceMs });
-      await within(closed(child), drainMs);
+      if (!isRunning(child)) await within(closed(child), drainMs);
       if (hasLeftovers(child.pid)) await endProcessGroup(child.pid, { graceMs: request.graceMs });
+      await within(exited.promise, request.graceMs);
       for (const stream of [child.stdout, child.stderr]) stream?.destroy();
     }
     transport.onclose?.();

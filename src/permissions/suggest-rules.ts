@@ -8,6 +8,8 @@ export interface SuggestionFacts {
   /** Every form of the paths it touches, as written and real. */
   readonly paths: readonly string[];
   readonly host?: string;
+  /** The name of the skill that is called. */
+  readonly skill?: string;
   readonly shell?: ShellAnalysis;
   readonly home: string;
 }
@@ -30,6 +32,7 @@ export function suggestRules(
 
 function candidates(facts: SuggestionFacts): readonly string[] {
   if (facts.shell !== undefined) return shellRules(facts.shell);
+  if (facts.skill !== undefined) return [`${facts.tool}(${facts.skill} *)`];
   if (facts.host !== undefined) return [`${facts.tool}(domain:${facts.host})`];
   if (facts.effect === "edit") return facts.paths.map((path) => `Edit(${folderPattern(path, facts.home)})`);
   if (facts.effect === "read" && facts.paths.length > 0) {

@@ -11,7 +11,8 @@ export interface LimitSource {
 
 /** Where several places speak, the smallest number counts: nobody can widen what another has narrowed. Pure. */
 export function decideLimits(sources: readonly LimitSource[]): RunLimits {
-  const decided = (key: AgentLimitKey, factor = 1): Decided<number> | undefined => smallest(sources, key, factor);
+  const decided = (key: AgentLimitKey, factor = 1): Decided<number> | undefined =>
+    smallest(sources, key, factor);
   return withoutAbsent({
     timeMs: decided("seconds", 1000),
     tokens: decided("tokens"),
@@ -38,9 +39,11 @@ function smallest(
   );
 }
 
-function withoutAbsent(limits: {
-  readonly [Key in keyof RunLimits]: RunLimits[Key] | undefined;
-}): RunLimits {
+function withoutAbsent(
+  limits: {
+    readonly [Key in keyof RunLimits]: RunLimits[Key] | undefined;
+  },
+): RunLimits {
   // Only entries that are there are kept, under their own keys.
   return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined)) as RunLimits;
 }

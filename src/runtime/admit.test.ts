@@ -2,6 +2,7 @@ import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createSampleRuntime } from "../testing/sample-runtime.ts";
+import type { Tool } from "../tools/tool.ts";
 import type { CanUseTool } from "./admit.ts";
 import type { RuntimeOptions, SessionOptions } from "./runtime-options.ts";
 
@@ -45,6 +46,24 @@ describe("without rules, everything but reading inside the folder is refused", (
     const result = await tryCall(call);
     expect(result.isDenied).toBe(isDenied);
     if (isDenied) expect(result.because).toMatch(/was not allowed: .*, and nobody can be asked here\./);
+  });
+});
+
+describe("tools of MCP servers", () => {
+  it.each([
+    ["a", "b__c", false],
+    ["a__b", "c", true],
+  ])("a rule speaks of the server %j and its tool %j, not of their joined name [PRM-2]", async (server, tool, isDenied) => {
+    const made: Tool = {
+      name: "mcp__a__b__c",
+      description: "Looks something up at its server.",
+      effect: "execute",
+      origin: "mcp",
+      mcp: { server, tool, serverName: server, hints: {} },
+      call: async () => ({ content: "found" }),
+    };
+    const options = { runtime: { extraTools: [made] }, session: { allowedTools: ["mcp__a__b__c"] } };
+    expect((await tryCall({ name: made.name, input: {} }, options)).isDenied).toBe(isDenied);
   });
 });
 

@@ -106,7 +106,7 @@ export function createAdmit(dependencies: AdmitDependencies): AdmitWithHooks {
       onAsk?.({ call, tool, input });
       const said = await askPerson.ask({ callId: call.id, request, because }, { signal });
       return said.type === "allowed"
-        ? { type: "allowed", input }
+        ? { type: "allowed", input, asked: true }
         : { ...denied(tool, said.because), asked: true, stops: said.stops };
     }
     if (answer.updatedInput === undefined) return { type: "allowed", input };

@@ -3,6 +3,7 @@ import { isFault } from "../foundation/fault.ts";
 import type { LoopPorts } from "../loop/loop-ports.ts";
 import type { Model } from "../model/model.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
+import { describePowers } from "../skills/describe-powers.ts";
 import { lookUpSkill } from "../skills/look-up-skill.ts";
 import { type CommandAdmission, runSkillCommands } from "../skills/run-skill-commands.ts";
 import type { Skill } from "../skills/skill.ts";
@@ -50,21 +51,24 @@ export interface AgentSkills extends Pick<SkillTurn, "rights" | "model"> {
   /** The text that stands in the place of a person's call. */
   expand(command: Extract<SlashCommand, { type: "call" }>, context: ToolContext): Promise<string>;
   endTurn(): void;
+  /** Those whose text the agent has read, the latest last; for when its conversation is compacted. */
+  called(): readonly { readonly name: string; readonly text: string }[];
 }
 
 export function createAgentSkills(parts: AgentSkillsParts): AgentSkills {
   const { skills, plan } = parts;
   const turn = createSkillTurn();
   const registered = new Set<string>();
+  const called = new Map<string, string>();
   let admission: SkillAdmission | undefined;
 
   const tool = createSkillTool({
     list: skills.list,
     async call(request, context) {
-      const lookup = lookUpSkill(skills.all, request.name, "model");
+      const lookup = lookUpSkill(await skills.current(), request.name, "model");
       if (lookup.type === "refused") return { content: lookup.because, isError: true };
       const { skill } = lookup;
-      const powers = await givePowers(skill, powersOf(skill), () => askFor(request, context));
+      const powers = await givePowers(skill, powersOf(skill), () => askFor(skill, request, context));
       if (powers.type === "refused") return { content: powers.because, isError: true };
       return use(skill, { request, context, powers: powers.powers });
     },
@@ -75,9 +79,10 @@ export function createAgentSkills(parts: AgentSkillsParts): AgentSkills {
     return skillPowers(skill, { world: parts.world, directory: plan.directory, hasShell });
   }
 
-  function askFor({ name, arguments: args }: SkillRequest, { callId, signal }: ToolContext) {
+  /** Whoever is asked sees what the skill would do. */
+  function askFor(skill: Skill, { name, arguments: args }: SkillRequest, { callId, signal }: ToolContext) {
     if (admission === undefined) return Promise.resolve(notReady);
-    const input = { skill: name, ...(args === "" ? {} : { args }) };
+    const input = { skill: name, ...(args === "" ? {} : { args }), does: describePowers(skill) };
     const call = { type: "tool_use", id: callId, name: tool.name, input } as const;
     return admission.ask(powersRequest({ call, tool, input }), { signal });
   }
@@ -90,8 +95,14 @@ export function createAgentSkills(parts: AgentSkillsParts): AgentSkills {
     try {
       const text = await textFor(skill, { request, context, powers });
       if (inChild !== undefined) return await inChild.run({ skill, text, powers }, context, admission?.admit);
-      register(skill, powers);
-      const notes = [...powers.notes, ...(model.notes ?? []), ...noteForText(skill, fork)];
+      called.delete(skill.name);
+      called.set(skill.name, text);
+      const notes = [
+        ...powers.notes,
+        ...register(skill, powers),
+        ...(model.notes ?? []),
+        ...noteForText(skill, fork),
+      ];
       return { content: withNotes(text, notes), data: { success: true, commandName: skill.name } };
     } finally {
       // What runs in an agent of its own changes nothing for its caller.
@@ -99,11 +110,14 @@ export function createAgentSkills(parts: AgentSkillsParts): AgentSkills {
     }
   }
 
-  function register(skill: Skill, { hooks }: SkillPowers): void {
-    if (hooks.length === 0 || registered.has(skill.name)) return;
+  function register(skill: Skill, { hooks }: SkillPowers): readonly string[] {
+    if (hooks.length === 0 || registered.has(skill.name)) return [];
+    if (parts.hooks === undefined)
+      return [`The hooks of ${skill.name} are registered in sessions that begin after it was added.`];
     registered.add(skill.name);
     const agent = { id: plan.agent.id, isSubagent: parts.isSubagent };
-    parts.hooks?.add(registeredHooks({ name: skill.name, hooks, plugin: skill.source.plugin }, agent));
+    parts.hooks.add(registeredHooks({ name: skill.name, hooks, plugin: skill.source.plugin }, agent));
+    return [];
   }
 
   async function textFor(skill: Skill, { request, context, powers }: Use): Promise<string> {
@@ -144,10 +158,11 @@ export function createAgentSkills(parts: AgentSkillsParts): AgentSkills {
     rights: turn.rights,
     model: turn.model,
     endTurn: turn.end,
+    called: () => [...called].map(([name, text]) => ({ name, text })),
     attach(next) {
       admission = next;
     },
-    findCommand: (content) => findSlashCommand(content, skills.all),
+    findCommand: (content) => findSlashCommand(content, skills.current),
     async expand({ skill, arguments: given }, context) {
       const request = { name: skill.name, arguments: given };
       const { content } = await use(skill, { request, context, powers: powersOf(skill) });

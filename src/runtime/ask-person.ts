@@ -85,6 +85,7 @@ function describeQuestion(
       paths,
       home: policy.home,
       ...(host === undefined ? {} : { host }),
+      ...(tool === "Skill" && typeof input["skill"] === "string" ? { skill: input["skill"] } : {}),
       ...(shell === undefined ? {} : { shell }),
     },
     (rules) => {

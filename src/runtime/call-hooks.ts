@@ -105,7 +105,7 @@ async function admitChanged(
   }
   const admission = await admit({ ...request, input: read.data });
   const isSame = admission.type === "allowed" && admission.input === read.data;
-  return isSame ? { type: "allowed", input: changed } : admission;
+  return isSame ? { ...admission, input: changed } : admission;
 }
 
 function withNotes(outcome: ToolOutcome, notes: readonly string[]): ToolOutcome {

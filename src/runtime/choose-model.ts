@@ -57,6 +57,14 @@ export async function chooseModel(
   };
 }
 
+/** The model that a skill asks for; a program that brought its own model has decided already. */
+export function modelFinder(world: SessionWorld): (name: string) => Promise<Model> {
+  return async (name) => {
+    if (world.model !== undefined) throw new Fault("model-fixed", "the program has chosen the model.");
+    return (await chooseModel(world, { model: name }, undefined)).model;
+  };
+}
+
 /** What settings say about models, for the main agent and for its children. */
 export function modelLimits({ discovered }: SessionWorld): ModelLimits {
   const { availableModels, deniedModels } = discovered.settings.settings.plain;

@@ -434,19 +434,21 @@ describe("everything ends by signal and by disposal [SDK-3]", () => {
 });
 
 describe("the budget of a session", () => {
-  const price = { input: 0, output: 1_000_000, cacheRead: 0, cacheWrite: 0 };
-  const step = (text: string) => ({ text, usage: { outputTokens: 1 } });
+  const price = { input: 0, output: 1000, cacheRead: 0, cacheWrite: 0 };
+  const step = (text: string) => ({ text, usage: { outputTokens: 1000 } });
 
   it("counts over all its prompts", async () => {
     await using sample = await createSampleRuntime([step("One."), step("Two.")], {
       modelOptions: { facts: { price } },
     });
-    await using session = await sample.runtime.open({ maxBudget: 2 });
+    await using session = await sample.runtime.open({ maxBudget: 2.05 });
     expect(await session.prompt("First.")).toMatchObject({ status: "completed", totals: { cost: 1 } });
     expect(await session.prompt("Second.")).toMatchObject({ status: "completed" });
     const third = await session.prompt("Third.");
     expect(third).toMatchObject({ status: "partial", reason: "max_budget", text: "" });
-    expect(third.error).toBe("The budget of 2 US dollars is used up.");
+    expect(third.error).toBe(
+      "Budget limit reached: 0.05 of 2.05 US dollars of the whole tree left; the next call may cost up to 1.024.",
+    );
     expect(sample.requests).toHaveLength(2);
   });
 

@@ -11,11 +11,12 @@ export type SlashCommand =
 /** `/name words`, as the first text of a prompt. What only begins like a path stays what it is. */
 export async function findSlashCommand(
   content: UserMessage["content"],
-  skills: readonly Skill[],
+  find: () => Promise<readonly Skill[]>,
 ): Promise<SlashCommand | undefined> {
   const written = firstText(content);
   const [, name, given = ""] = /^\/(\S+)(?:\s+([\s\S]*))?$/.exec(written?.trim() ?? "") ?? [];
   if (written === undefined || name === undefined) return undefined;
+  const skills = await find();
   const lookup = lookUpSkill(skills, name, "person");
   if (lookup.type === "found") return { type: "call", written, skill: lookup.skill, arguments: given.trim() };
   const isKnown = skills.some((skill) => skill.name === name);

@@ -27,6 +27,7 @@ import type { TaskManager } from "../tasks/task-manager.ts";
 import { hasEnded } from "../tasks/task-state.ts";
 import { readWorktreeSettings } from "../tasks/worktree-settings.ts";
 import { openAgentOutput } from "../tasks/write-agent-output.ts";
+import { openQueueMark, queueMarkFile } from "../tasks/write-queue-mark.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
 import type { Tool } from "../tools/tool.ts";
 import { modelLimits } from "./choose-model.ts";
@@ -71,6 +72,11 @@ export function openChildren(parts: ChildrenParts): Children {
   const options = readEnvironment(world.environment).options;
   const mail: UserMessage[] = [];
   const news = createNews();
+  let queued = 0;
+  const nextQueued = (): number => {
+    queued += 1;
+    return queued;
+  };
   const spawner = createSpawner({
     tasks,
     parent: () => ({ plan: parent.plan, messages: parts.messages() }),
@@ -94,7 +100,7 @@ export function openChildren(parts: ChildrenParts): Children {
       systemPrompt: parts.prompt,
       memory: (definition) => gatherMemory(world, definition),
       skills: (definition) => parts.skills.preload(definition),
-      open: (plan) => openRecord(plan, world),
+      open: (plan) => openRecord(plan, world, nextQueued),
       recall: (agentId) =>
         loadChildMeta(
           sessionFiles(world.discovered.paths.transcripts, parent.plan.sessionId).agent(agentId).meta,
@@ -211,7 +217,11 @@ async function isolate(
 
 const worktreeLimitMs = 120_000;
 
-async function openRecord(plan: ChildPlan, world: SessionWorld): Promise<ChildRecord> {
+async function openRecord(
+  plan: ChildPlan,
+  world: SessionWorld,
+  nextQueued: () => number,
+): Promise<ChildRecord> {
   const files = sessionFiles(world.discovered.paths.transcripts, plan.sessionId);
   const own = files.agent(plan.agent.id);
   const outputFile = agentOutputFile(files, plan.agent.id);
@@ -234,6 +244,7 @@ async function openRecord(plan: ChildPlan, world: SessionWorld): Promise<ChildRe
   const output = openAgentOutput(outputFile);
   return {
     ...transcript,
+    ...openQueueMark(queueMarkFile(own.transcript), nextQueued),
     outputFile,
     record(event) {
       transcript.record(event);

@@ -1,51 +1,43 @@
-import { Fault } from "../foundation/fault.ts";
 import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
 import { version } from "../foundation/version.ts";
 import { sessionFiles } from "../journal/session-files.ts";
-import type { Model } from "../model/model.ts";
 import type { RunWatch } from "../loop/watch-run.ts";
-import type { Approver } from "../permissions/approver.ts";
-import { createAskQueue } from "../permissions/ask-queue.ts";
 import { decide } from "../permissions/decide.ts";
-import { createSessionApprovals } from "../permissions/session-approvals.ts";
-import { planSession, type SessionFacts } from "../planning/plan-session.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { readEnvironment } from "../settings/environment.ts";
-import { writeLocalRules } from "../settings/write-local-rules.ts";
 import { agentOutputFile } from "../tasks/agent-output-file.ts";
 import { createAgentTaskSource } from "../tasks/agent-task-source.ts";
+import { createTreeBudget } from "../tasks/budget.ts";
 import { type ChildLimits, readChildLimits } from "../tasks/child-limits.ts";
 import { controlFiles } from "../tasks/control-request.ts";
-import { createTreeBudget } from "../tasks/budget.ts";
 import { createRunGuard } from "../tasks/run-guard.ts";
 import { createTaskManager } from "../tasks/task-manager.ts";
 import { watchControl } from "../tasks/watch-control.ts";
-import { createSessionFiles } from "../tools/file-ledger.ts";
 import { createSandbox } from "../tools/run-in-sandbox.ts";
-import { readSandboxSettings, sandboxRights } from "../tools/sandbox-settings.ts";
-import type { ToolContext } from "../tools/tool.ts";
-import { createMayRead } from "./admit.ts";
+import { readSandboxSettings } from "../tools/sandbox-settings.ts";
 import { createAgentSkills } from "./agent-skills.ts";
-import { type AskPerson, createAskPerson } from "./ask-person.ts";
 import { assembleTools } from "./assemble-tools.ts";
-import { chooseModel } from "./choose-model.ts";
+import { chooseModel, modelFinder } from "./choose-model.ts";
 import { createCompactionPort } from "./compaction-port.ts";
+import { decidePlan } from "./decide-plan.ts";
 import { findMainAgent } from "./find-main-agent.ts";
 import { findWorkingDirectories } from "./find-working-directories.ts";
 import { createForkSkill } from "./fork-skill.ts";
 import { gatherSystemPrompt } from "./gather-system-prompt.ts";
-import { createMemoryTurns, prepareMemory } from "./memory-turns.ts";
 import { limitFacts } from "./limit-facts.ts";
+import { prepareMemory } from "./memory-turns.ts";
+import { openAsking } from "./open-asking.ts";
 import { openChildren } from "./open-children.ts";
 import { chooseSession, openTranscript } from "./open-transcript.ts";
 import { prepareChild } from "./prepare-child.ts";
+import { restateWork } from "./restate-work.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 import { createSession, type Session } from "./session.ts";
 import { openSessionHooks } from "./session-hooks.ts";
-import { restateWork } from "./restate-work.ts";
-import { refuseBrokenRestrictions, sessionRules } from "./session-rules.ts";
+import { denyRules, refuseBrokenRestrictions } from "./session-rules.ts";
 import { openSkills } from "./session-skills.ts";
 import type { SessionWorld } from "./session-world.ts";
+import { createToolContexts } from "./tool-contexts.ts";
 import { createTypedOutput } from "./typed-output.ts";
 import { askHeld, canUseToolHeld, contextHeld, holding } from "./while-asking.ts";
 
@@ -201,7 +193,12 @@ export async function openSession<Output>(
       world,
       model: model.facts,
       hooks,
-      restate: () => restateWork({ tasks: tasks.list(), todos: built.todos(plan.agent.id) }),
+      restate: () =>
+        restateWork({
+          tasks: tasks.list(),
+          todos: built.todos(plan.agent.id),
+          skills: ownSkills.called(),
+        }),
     }),
     record: transcript.record,
     ...(output === undefined ? {} : { output }),
@@ -246,20 +243,6 @@ function sourceOf(from: string, sessionId: string): "resume" | "fork" {
   return from === sessionId ? "resume" : "fork";
 }
 
-/** The model that a skill asks for; a program that brought its own model has decided already. */
-function modelFinder(world: SessionWorld): (name: string) => Promise<Model> {
-  return async (name) => {
-    if (world.model !== undefined) throw new Fault("model-fixed", "the program has chosen the model.");
-    return (await chooseModel(world, { model: name }, undefined)).model;
-  };
-}
-
-function denyRules({ discovered, disallowedTools }: SessionWorld, options: SessionOptions) {
-  const { paths, settings } = discovered;
-  const flags = { disallowedTools: [...disallowedTools, ...(options.disallowedTools ?? [])] };
-  return sessionRules(settings, flags, paths.cwd).deny;
-}
-
 /** Where settings ask for it, commands run where the operating system keeps them inside the work. */
 function openSandbox(world: SessionWorld, options: SessionOptions) {
   const { paths, settings } = world.discovered;
@@ -271,67 +254,10 @@ function openSandbox(world: SessionWorld, options: SessionOptions) {
   });
 }
 
-/** One queue and one memory of answers for the main agent and all its children. */
-function openAsking(approver: Approver, main: RunPlan, projectRoot: string): (plan: RunPlan) => AskPerson {
-  const queue = createAskQueue(approver);
-  const approvals = createSessionApprovals();
-  return (plan) =>
-    createAskPerson({
-      queue,
-      approvals,
-      path: plan.agent.id === main.agent.id ? [main.agent] : [main.agent, plan.agent],
-      policy: plan.policy,
-      directory: plan.directory,
-      async saveRules(rules) {
-        const outcome = await writeLocalRules(projectRoot, { list: "allow", rules });
-        return outcome.type === "saved" ? undefined : outcome.why;
-      },
-      ...(approver.notice === undefined ? {} : { notice: approver.notice }),
-    });
-}
-
 function openOutput({ environment }: SessionWorld, { output }: SessionOptions) {
   if (output === undefined) return undefined;
   const { maxStructuredOutputRetries } = readEnvironment(environment).options;
   return createTypedOutput(output, { maxRetries: maxStructuredOutputRetries });
-}
-
-type FactsFound = Pick<
-  SessionFacts,
-  "definition" | "model" | "available" | "system" | "memory" | "skills" | "workingDirectories" | "notes"
->;
-
-function decidePlan(
-  world: SessionWorld,
-  options: SessionOptions,
-  sessionId: string,
-  found: FactsFound,
-): RunPlan {
-  const { paths, settings } = world.discovered;
-  const { permissions, sources } = settings.settings;
-  const disallowedTools = [...world.disallowedTools, ...(options.disallowedTools ?? [])];
-  const mode = permissions.defaultMode;
-  const sandbox = sandboxRights(settings.settings.plain.sandbox);
-  const planned = planSession(
-    { ...options, sessionId, agentId: "main" },
-    {
-      ...found,
-      limits: limitFacts(world, options),
-      rules: sessionRules(settings, { ...options, disallowedTools }, paths.cwd),
-      ...(mode === undefined
-        ? {}
-        : { settingsMode: { mode, from: sources.get("permissions.defaultMode")?.file ?? "settings" } }),
-      bypassForbidden: permissions.switches.disableBypassPermissionsMode === "disable",
-      directory: paths.cwd,
-      home: paths.home,
-      platform: world.platform,
-      ...(sandbox === undefined ? {} : { sandbox }),
-      trusted: world.trusted,
-    },
-  );
-  if (planned.type === "planned") return planned.plan;
-  const { because, advice, code = "plan-refused" } = planned;
-  throw new Fault(code, because, advice === undefined ? {} : { advice });
 }
 
 /** The provider runs the search itself, so there is no call to decide about: it is offered only where it is allowed. */
@@ -349,30 +275,5 @@ function transcriptFacts(world: SessionWorld, plan: RunPlan, branch: string | un
     entrypoint: world.entrypoint,
     permissionMode: plan.policy.mode,
     ...(branch === undefined ? {} : { gitBranch: branch }),
-  };
-}
-
-/** Contexts of one session: each agent knows what it has read itself, and all know who changed what. */
-function createToolContexts(world: SessionWorld) {
-  const { paths } = world.discovered;
-  const sessionLedger = createSessionFiles();
-  // `~` must mean to the tools what it means to the rules.
-  const environment = { ...world.environment, HOME: paths.home };
-  return (plan: RunPlan, directory: () => string) => {
-    const files = sessionLedger.forAgent();
-    const mayRead = createMayRead(plan);
-    const writeInTurn = createMemoryTurns(plan, paths);
-    return (call: Pick<ToolContext, "callId" | "signal" | "progress">): ToolContext => ({
-      ...call,
-      directory: directory(),
-      workingDirectories: plan.policy.workingDirectories,
-      agent: plan.agent,
-      files,
-      host: world.host,
-      environment,
-      outputDirectory: sessionFiles(paths.transcripts, plan.sessionId).toolResults,
-      writeInTurn,
-      ...(mayRead === undefined ? {} : { mayRead }),
-    });
   };
 }

@@ -20,8 +20,8 @@ import { openSessionHooks } from "./session-hooks.ts";
 import { createPorts } from "./session-ports.ts";
 import type { SessionSkills } from "./session-skills.ts";
 import type { SessionWorld } from "./session-world.ts";
-import { askHeld, canUseToolHeld, contextHeld, holding } from "./while-asking.ts";
 import { registeredHooks } from "./skill-hooks.ts";
+import { askHeld, canUseToolHeld, contextHeld, holding } from "./while-asking.ts";
 
 export interface ChildSurroundings {
   readonly world: SessionWorld;
@@ -110,7 +110,7 @@ export async function prepareChild(
       world,
       model: model.facts,
       hooks,
-      restate: () => restateWork({ todos: surroundings.todos(plan.agent.id) }),
+      restate: () => restateWork({ todos: surroundings.todos(plan.agent.id), skills: ownSkills.called() }),
     }),
     record: () => undefined,
     dispose: async () => undefined,

@@ -36,6 +36,8 @@ function todosText(todos: readonly TodoItem[]): string {
 
 const skillTokens = 5_000;
 const allSkillTokens = 25_000;
+/** Less of a skill than this is of no use. */
+const leastTokens = 250;
 
 /** The newest skills first, as far as there is room. */
 function skillsText(skills: NonNullable<OngoingWork["skills"]>): string {
@@ -43,7 +45,7 @@ function skillsText(skills: NonNullable<OngoingWork["skills"]>): string {
   const texts: string[] = [];
   for (const { name, text } of skills.toReversed()) {
     const shortened = shortenText(text, Math.min(skillTokens, left));
-    if (shortened === "") break;
+    if (left < leastTokens || shortened === "") break;
     left -= estimateTextTokens(shortened);
     texts.push(`The skill ${name}, which you have called:\n${shortened}`);
   }

@@ -5,6 +5,7 @@ import { parseRule, type RuleList } from "../permissions/parse-rule.ts";
 import type { LoadedSettings } from "../settings/load-settings.ts";
 import type { SourcedRule } from "../settings/settings-layer.ts";
 import { splitEntries } from "../tools/list-field.ts";
+import type { SessionWorld } from "./session-world.ts";
 
 export interface RuleFlags {
   readonly allowedTools?: readonly string[];
@@ -23,6 +24,16 @@ export function sessionRules(
     ask: ask.map(fromSettings),
     deny: [...deny.map(fromSettings), ...fromFlags("deny", flags.disallowedTools, directory)],
   };
+}
+
+/** What is forbidden whatever the plan says. */
+export function denyRules(
+  { discovered, disallowedTools }: Pick<SessionWorld, "discovered" | "disallowedTools">,
+  options: RuleFlags,
+) {
+  const { paths, settings } = discovered;
+  const flags = { disallowedTools: [...disallowedTools, ...(options.disallowedTools ?? [])] };
+  return sessionRules(settings, flags, paths.cwd).deny;
 }
 
 function fromSettings({ rule, source }: SourcedRule): PolicyRule {

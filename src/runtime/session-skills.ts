@@ -17,12 +17,15 @@ export interface PreloadedSkills {
   readonly notes: readonly string[];
 }
 
-/** The skills of one session: the same for all its agents from start to end. */
+/** The skills of one session. What models are told of them stays the same from start to end. */
 export interface SessionSkills {
+  /** Those that were there when the session was opened. */
   readonly all: readonly Skill[];
+  /** Those that are there now: a changed file counts at the next call. */
+  current(): Promise<readonly Skill[]>;
   /** What models are told of them; empty when there is none that they may call. */
   readonly list: string;
-  /** Whether any of them could register hooks. */
+  /** Whether a call could register hooks. */
   readonly bringHooks: boolean;
   factsOf(skill: Skill, effort?: string | number): SkillFacts;
   /** The texts of those that a definition names, each once, in the order written. */
@@ -54,13 +57,14 @@ export async function openSkills(
   });
   return {
     all,
+    current: async () => (await world.skills()).list(),
     list: listSkills(offered, {
       contextWindow,
       budgetFraction: skillListingBudgetFraction,
       maxDescription: skillListingMaxDescChars,
       nameOnly: catalog.nameOnly,
     }).text,
-    bringHooks: all.some(({ hooks = [] }) => hooks.length > 0),
+    bringHooks: all.length > 0,
     factsOf,
     preload: (definition) =>
       definition === undefined ? nothing : preload(definition, { catalog, isDenied, factsOf }),

@@ -1,7 +1,7 @@
 import type { Message, UserMessage } from "../conversation/message.ts";
 import { addTotals, type RunEnding, type RunEvent } from "../conversation/run-event.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
-import { Fault, isFault } from "../foundation/fault.ts";
+import { Fault } from "../foundation/fault.ts";
 import { interruptedResults } from "../journal/interrupted-calls.ts";
 import { runAgentLoop } from "../loop/agent-loop.ts";
 import { compactNow } from "../loop/compact-now.ts";
@@ -14,9 +14,9 @@ import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { Skill } from "../skills/skill.ts";
 import { type AgentHandle, type AgentHost, startAgent } from "../tasks/agent-handle.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
-import { type SlashCommand, withExpansion } from "./find-slash-command.ts";
 import { readCompactCommand } from "./compact-command.ts";
-import { type RunHandle, startRun, stoppedEnding } from "./run-handle.ts";
+import { preparePrompt } from "./prepare-prompt.ts";
+import { type RunHandle, startRun } from "./run-handle.ts";
 import { createLimits } from "./session-limits.ts";
 import { createPorts, type MainParts } from "./session-ports.ts";
 import { describeTask, type SpawnOptions } from "./spawn-options.ts";
@@ -64,7 +64,6 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
   const counted = new WeakSet<RunEnding>();
   let isFirst = parts.history.length === 0;
   let isBusy = false;
-  let calls = 0;
 
   async function* stream(content: UserMessage["content"], signal: AbortSignal): AsyncGenerator<RunEvent> {
     const command = parts.slashCommands ? readCompactCommand(content) : undefined;
@@ -94,8 +93,7 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
   /** The conversation as the next run goes on with it. */
   function follow(event: RunEvent): void {
     if (event.type === "user-added" || event.type === "assistant-answered") messages.push(event.message);
-    if (event.type === "context-compacted")
-      messages.splice(0, messages.length - event.kept, event.summary);
+    if (event.type === "context-compacted") messages.splice(0, messages.length - event.kept, event.summary);
   }
 
   async function* answer(content: UserMessage["content"], signal: AbortSignal): AsyncGenerator<RunEvent> {
@@ -109,48 +107,15 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
     const stop = AbortSignal.any([signal, left.signal, end.signal]);
     try {
       await parts.begin?.();
-      const command = parts.slashCommands ? await parts.skills?.findCommand(content) : undefined;
-      if (command?.type === "unknown") {
-        yield { type: "run-ended", ending: unansweredEnding("unknown_command", command.because) };
-        return;
-      }
-      const ready = (await parts.hooks?.prepare(first, stop)) ?? { type: "ready", content: first };
-      if (ready.type === "blocked") {
-        const error = `A hook refused the prompt: ${ready.because}`;
-        yield { type: "run-ended", ending: unansweredEnding("prompt_blocked", error) };
-        return;
-      }
-      const expanded = await expand(ready.content, command, stop);
-      if (expanded.type === "ready") yield* events({ role: "user", content: expanded.content }, stop);
-      else yield { type: "run-ended", ending: expanded.ending };
+      const ready = await preparePrompt({ content, first }, parts, stop);
+      if (ready.type === "ready") yield* events({ role: "user", content: ready.content }, stop);
+      else yield { type: "run-ended", ending: ready.ending };
     } finally {
       parts.skills?.endTurn();
       left.abort(new Fault("left", "Nobody reads the events of this run any more."));
       const interrupted = interruptedResults(messages);
       if (interrupted.length > 0) messages.push({ role: "user", content: interrupted });
       isBusy = false;
-    }
-  }
-
-  /** The text of the skill that a person called, in the place of the call. */
-  async function expand(
-    content: UserMessage["content"],
-    command: Extract<SlashCommand, { type: "call" }> | undefined,
-    signal: AbortSignal,
-  ): Promise<
-    | { readonly type: "ready"; readonly content: UserMessage["content"] }
-    | { readonly type: "ended"; readonly ending: RunEnding }
-  > {
-    if (command === undefined || parts.skills === undefined) return { type: "ready", content };
-    calls += 1;
-    const context = parts.toolContext({ callId: `slash-${calls}`, signal, progress: () => undefined });
-    try {
-      const text = await parts.skills.expand(command, context);
-      return { type: "ready", content: withExpansion(content, command.written, text) };
-    } catch (error) {
-      if (signal.aborted) return { type: "ended", ending: stoppedEnding(codeOf(signal.reason)) };
-      const why = error instanceof Error ? error.message : String(error);
-      return { type: "ended", ending: unansweredEnding("command_failed", why) };
     }
   }
 
@@ -212,6 +177,21 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
     if (!end.signal.aborted) parts.record(event);
   }
 
+  function start(
+    events: (signal: AbortSignal) => AsyncIterable<RunEvent>,
+    signal: AbortSignal | undefined,
+  ): RunHandle<Output> {
+    const handle = startRun<Output>({
+      events,
+      sessionId: () => plan.sessionId,
+      ...(signal === undefined ? {} : { signal }),
+    });
+    handles.add(handle.result);
+    const forget = (): void => void handles.delete(handle.result);
+    handle.result.then(forget, forget);
+    return handle;
+  }
+
   return {
     plan,
     model: parts.model.facts,
@@ -229,17 +209,8 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
     takeNotices: parts.children.takeMessages,
     planAgent: (request) => parts.children.spawner.plan(request),
     stream,
-    prompt(content, options = {}) {
-      const handle = startRun<Output>({
-        events: (signal) => stream(content, signal),
-        sessionId: () => plan.sessionId,
-        ...(options.signal === undefined ? {} : { signal: options.signal }),
-      });
-      handles.add(handle.result);
-      const forget = (): void => void handles.delete(handle.result);
-      handle.result.then(forget, forget);
-      return handle;
-    },
+    prompt: (content, options) => start((signal) => stream(content, signal), options?.signal),
+    compact: (instructions, options) => start((signal) => compact(instructions, signal), options?.signal),
     async [Symbol.asyncDispose]() {
       if (end.signal.aborted) return;
       end.abort(new Fault("session-closed", "The session was closed."));
@@ -253,23 +224,6 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
 function withTree(ending: RunEnding, children: readonly RunEnding[]): RunEnding {
   if (children.length === 0) return ending;
   return { ...ending, tree: children.map(({ totals }) => totals).reduce(addTotals, ending.totals) };
-}
-
-/** The model never saw the prompt, and neither will the next run. */
-function unansweredEnding(reason: string, error: string): RunEnding {
-  const usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
-  return {
-    status: "failed",
-    reason,
-    text: "",
-    error,
-    denials: [],
-    totals: { usage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 },
-  };
-}
-
-function codeOf(reason: unknown): string {
-  return isFault(reason) ? reason.code : "aborted";
 }
 
 function refuseWhen(applies: boolean, code: string, message: string): void {

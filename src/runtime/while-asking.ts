@@ -8,8 +8,7 @@ export type WhileAsking = <T>(wait: () => Promise<T>) => Promise<T>;
 
 /** The agent's own clock, and for a child also that of the agent that waits for it. */
 export function holding(...stopwatches: readonly Stopwatch[]): WhileAsking {
-  return (wait) =>
-    stopwatches.reduce<typeof wait>((inner, stopwatch) => () => stopwatch.hold(inner), wait)();
+  return (wait) => stopwatches.reduce<typeof wait>((inner, stopwatch) => () => stopwatch.hold(inner), wait)();
 }
 
 export function askHeld(person: AskPerson, whileAsking: WhileAsking): AskPerson {

@@ -55,7 +55,7 @@ export async function staysInside(file: string, projectRoot: string): Promise<bo
   const root = await realpath(projectRoot).catch(() => projectRoot);
   for (const path of [file, join(file, "..")]) {
     const real = await realpath(path).catch(() => undefined);
-    if (real !== undefined && !real.startsWith(`${root}${sep}`)) return false;
+    if (real !== undefined && real !== root && !real.startsWith(`${root}${sep}`)) return false;
   }
   return true;
 }

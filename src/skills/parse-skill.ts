@@ -63,7 +63,7 @@ export function refuseLargeSkill(file: string): ReadSkill {
   return refuseSkill(file, tooLarge);
 }
 
-export function refuseSkill(
+function refuseSkill(
   file: string,
   refusal: {
     readonly code: string;

@@ -28,14 +28,14 @@ export const skillKeys = [
 export type SkillKey = (typeof skillKeys)[number];
 
 /** Fields that take something away from a model: misread, they would leave open what should be closed. */
-export const restrictingSkillKeys: ReadonlySet<SkillKey> = new Set([
+const restrictingSkillKeys: ReadonlySet<SkillKey> = new Set([
   "disable-model-invocation",
   "user-invocable",
   "disallowed-tools",
   "hooks",
 ]);
 
-export type SkillKeyMeaning =
+type SkillKeyMeaning =
   | { readonly type: "known" | "misspelt"; readonly key: SkillKey }
   | { readonly type: "unknown"; readonly nearest?: SkillKey };
 
@@ -50,7 +50,7 @@ export function meaningOfSkillKey(written: string): SkillKeyMeaning {
   // nearestName gives back one of the names it was given.
   const nearest = nearestName(written, longKeys) as SkillKey | undefined;
   if (nearest === undefined) return { type: "unknown" };
-  const isOneSlip = restrictingSkillKeys.has(nearest) && nearestName(written, [nearest], 1) !== undefined;
+  const isOneSlip = isLimit(nearest) && nearestName(written, [nearest], 1) !== undefined;
   return isOneSlip ? { type: "misspelt", key: nearest } : { type: "unknown", nearest };
 }
 
@@ -60,6 +60,11 @@ export const skillVocabulary: KeyVocabulary = {
   restricting: restrictingSkillKeys,
   structured: new Set<SkillKey>(["hooks"]),
 };
+
+/** `user-invocable` only says where a skill is offered, and other programs have a key of their own that looks like it. */
+function isLimit(key: SkillKey): boolean {
+  return restrictingSkillKeys.has(key) && key !== "user-invocable";
+}
 
 /** `Context: the user …` opens a line of an example dialogue; only the lower-case word is a field. */
 function isSentenceWord(written: string): boolean {
@@ -71,7 +76,6 @@ const longKeys: readonly SkillKey[] = skillKeys.filter((key) => key.length > 5);
 /** Spellings without case, hyphens and underscores. */
 const spellings: ReadonlyMap<string, SkillKey> = new Map<string, SkillKey>([
   ...skillKeys.map((key): [string, SkillKey] => [bareKey(key), key]),
-  ["userinvokable", "user-invocable"],
   ["disallowedtool", "disallowed-tools"],
   ["deniedtools", "disallowed-tools"],
   ["forbiddentools", "disallowed-tools"],

@@ -5,7 +5,9 @@ import { splitArguments } from "./skill-arguments.ts";
 import { hasCommands, splitSkill } from "./skill-pieces.ts";
 import { fillSkill, preloadedText, skillText } from "./skill-text.ts";
 
-const facts = { sessionId: "session-1", projectDirectory: "/work/app", effort: "high" };
+/** A place as files write it. */
+const place = (name: string): string => `\${CLAUDE_${name}}`;
+const facts = { sessionId: "session-1", projectDirectory: "/srv/app", effort: "high" };
 
 function skillOf(body: string, more: Partial<Skill> = {}): Skill {
   return {
@@ -56,9 +58,9 @@ describe("[SKL-3] what a skill says when it is called", () => {
     ["It costs $5.", "", "It costs $5."],
     ["It costs $5k, not $1.", "a b", "It costs $5k, not b."],
     ["$ARGUMENTS_X and $other", "a", "$ARGUMENTS_X and $other\n\nARGUMENTS: a"],
-    ["at ${CLAUDE_SKILL_DIR}/run in ${CLAUDE_PROJECT_DIR}", "", "at /home/a/ship/run in /work/app"],
-    ["${CLAUDE_SESSION_ID} ${CLAUDE_EFFORT}", "", "session-1 high"],
-    ["${CLAUDE_PLUGIN_ROOT}", "", "${CLAUDE_PLUGIN_ROOT}"],
+    [`at ${place("SKILL_DIR")}/run in ${place("PROJECT_DIR")}`, "", "at /home/a/ship/run in /srv/app"],
+    [`${place("SESSION_ID")} ${place("EFFORT")}`, "", "session-1 high"],
+    [place("PLUGIN_ROOT"), "", place("PLUGIN_ROOT")],
   ])("%j with %j", (body, given, text) => {
     expect(textOf(body, given)).toBe(text);
   });
@@ -77,11 +79,11 @@ describe("[SKL-3] what a skill says when it is called", () => {
       directory: "/p/s",
       plugin: { name: "p", root: "/p" },
     } as const;
-    expect(textOf("${CLAUDE_PLUGIN_ROOT}/x", "", { source })).toBe("/p/x");
+    expect(textOf(`${place("PLUGIN_ROOT")}/x`, "", { source })).toBe("/p/x");
   });
 
   test("arguments bring neither commands nor places of their own", () => {
-    const given = "!`rm -rf /` $0 ${CLAUDE_SESSION_ID} $ARGUMENTS\n```!\nrm x\n```";
+    const given = `!\`rm -rf /\` $0 ${place("SESSION_ID")} $ARGUMENTS\n\`\`\`!\nrm x\n\`\`\``;
     const pieces = fillSkill({ skill: skillOf("Say: $ARGUMENTS"), facts, arguments: given });
     expect(pieces).toEqual([{ type: "text", text: `Say: ${given}` }]);
   });
@@ -121,7 +123,7 @@ describe("[SKL-3] what a skill says when it is called", () => {
 
 describe("[SKL-1] a preloaded skill stands in full and runs nothing", () => {
   test("its commands and places for arguments stay as written", () => {
-    const text = preloadedText(skillOf("Do $ARGUMENTS at ${CLAUDE_SKILL_DIR}: !`git status`"), facts);
+    const text = preloadedText(skillOf(`Do $ARGUMENTS at ${place("SKILL_DIR")}: !\`git status\``), facts);
     expect(text).toContain("Do $ARGUMENTS at /home/a/ship: !`git status`");
     expect(text).toContain("were not run");
   });

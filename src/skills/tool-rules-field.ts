@@ -14,16 +14,13 @@ export function readToolRules(field: FrontmatterField, to: FieldReport): readonl
     to.report("warning", "tools-word", message, `Write \`${field.key}: ${meaning}\`.`);
     return word;
   }
-  return readToolList(joined(field), to)?.flatMap(splitAtBlanks);
+  return readToolList(field, to)?.flatMap(splitAtBlanks);
 }
 
-/** In `Bash (git status)` the parenthesis narrows the tool; read as two words it would name all of it. */
-function joined(field: FrontmatterField): FrontmatterField {
-  const { value } = field;
-  return typeof value === "string" ? { ...field, value: value.replace(/(\w)[ \t]+\(/g, "$1(") } : field;
-}
-
-/** Blanks separate too, unless the words are a sentence: that stays one entry, which then grants nothing. */
+/**
+ * Blanks separate too, unless the words are a sentence or a parenthesis stands alone, as in `Bash (git status)`: read as
+ * two, that would grant all of Bash.
+ */
 function splitAtBlanks(entry: string): readonly string[] {
   const pieces = splitWords(entry);
   const isList =

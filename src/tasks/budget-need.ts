@@ -1,6 +1,6 @@
+import type { Message } from "../conversation/message.ts";
 import { estimateMessageTokens, estimateRequestTokens } from "../conversation/token-estimate.ts";
 import { contextTokens, costOf, noUsage, type Price, type Usage } from "../conversation/usage.ts";
-import type { Message } from "../conversation/message.ts";
 import type { ModelFacts, ModelRequest } from "../model/model.ts";
 
 /** What one or more calls took, or may take. */

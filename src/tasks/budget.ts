@@ -91,7 +91,11 @@ export function createTreeBudget(
   }
 
   function decide(accounts: readonly Account[], need: CallNeed): Reserved | "wait" {
-    if (unknownPrice === "refuse" && need.price === undefined && accounts.some(({ usd }) => usd !== undefined))
+    if (
+      unknownPrice === "refuse" &&
+      need.price === undefined &&
+      accounts.some(({ usd }) => usd !== undefined)
+    )
       return { type: "refused", ...unpriced(need) };
     const now = affordableOutput(need, leftOf(accounts));
     if (now >= need.maxOutput) return reservation(accounts, need, need.maxOutput);
@@ -131,7 +135,8 @@ export function createTreeBudget(
       const at = waiters.indexOf(waiter);
       if (at !== -1) waiters.splice(at, 1);
       // Granted in the same moment as it was stopped.
-      else void answer.promise.then((given) => (given.type === "reserved" ? given.settle(nothing) : undefined));
+      else
+        void answer.promise.then((given) => (given.type === "reserved" ? given.settle(nothing) : undefined));
       decideWaiting();
       throw error;
     }

@@ -31,18 +31,24 @@ export interface KnownChild {
   readonly description?: string;
   readonly name?: string;
   readonly model?: ChosenModel;
+  /** The call that asked for it. */
+  readonly toolUseId?: string;
+  /** Absent for a child of the main agent. */
+  readonly parentAgentId?: string;
 }
 
 /** What a sidecar says, however it was written; undefined when it names no agent type. */
 export function readChildMeta(text: string): KnownChild | undefined {
   const value = parse(text);
   if (!isRecord(value)) return undefined;
-  const { agentType, description, name, model, provider } = value;
+  const { agentType, description, name, model, provider, toolUseId, parentAgentId } = value;
   if (typeof agentType !== "string") return undefined;
   return {
     agentType,
     ...(typeof description === "string" ? { description } : {}),
     ...(typeof name === "string" ? { name } : {}),
+    ...(typeof toolUseId === "string" ? { toolUseId } : {}),
+    ...(typeof parentAgentId === "string" ? { parentAgentId } : {}),
     ...(typeof model === "string"
       ? { model: typeof provider === "string" ? { id: model, provider } : { id: model } }
       : {}),

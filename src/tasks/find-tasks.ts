@@ -5,6 +5,7 @@ import { hasLiveOwner } from "../storage/owner-lock.ts";
 import { readLines } from "../storage/read-lines.ts";
 import { loadChildMeta } from "./load-child-meta.ts";
 import { foldTranscript, type TranscriptTask } from "./transcript-task.ts";
+import { loadQueueNumber, queueMarkFile } from "./write-queue-mark.ts";
 
 /** A child agent of any session of a project, as the files tell it. */
 export interface FoundTask extends Omit<TranscriptTask, "state"> {
@@ -14,6 +15,8 @@ export interface FoundTask extends Omit<TranscriptTask, "state"> {
   readonly description: string;
   readonly name?: string;
   readonly model?: string;
+  /** Set while one that counts as running still waits for a place in its session: 1 is next. */
+  readonly queuePosition?: number;
   readonly state: "running" | NonNullable<TranscriptTask["state"]> | "interrupted";
   /** Milliseconds since 1970. */
   readonly lastSignAt: number;
@@ -40,7 +43,19 @@ export async function findTasks(
   ];
   const found: FoundTask[] = [];
   for (const file of chosen) found.push(...(await describe(file)));
-  return found;
+  return withPositions(found);
+}
+
+/** Numbers grow in the order of arrival; what people want to know is how many are before one. */
+function withPositions(found: readonly FoundTask[]): readonly FoundTask[] {
+  return found.map((task) => {
+    if (task.queuePosition === undefined) return task;
+    const number = task.queuePosition;
+    const before = found.filter(
+      ({ sessionId, queuePosition }) => sessionId === task.sessionId && (queuePosition ?? number) < number,
+    );
+    return { ...task, queuePosition: before.length + 1 };
+  });
 }
 
 interface ChildFile {
@@ -72,6 +87,16 @@ async function statChild(path: string, id: string, sessionId: string): Promise<r
   return [{ id, sessionId, transcript, meta: `${path}.meta.json`, modified: status.mtimeMs }];
 }
 
+/** The mark of a process that died means nothing; with a living owner it says that the child has no place yet. */
+function standingOf(
+  { isRunning, transcript }: ChildFile & { readonly isRunning: boolean },
+  told: TranscriptTask["state"],
+): Pick<FoundTask, "state" | "queuePosition"> {
+  if (!isRunning) return { state: told ?? "interrupted" };
+  const number = loadQueueNumber(queueMarkFile(transcript));
+  return { state: "running", ...(number === undefined ? {} : { queuePosition: number }) };
+}
+
 /** A list must not fail for one of its entries. */
 async function describe(file: ChildFile & { readonly isRunning: boolean }): Promise<readonly FoundTask[]> {
   const lines = await readLines(file.transcript).catch(() => undefined);
@@ -87,7 +112,7 @@ async function describe(file: ChildFile & { readonly isRunning: boolean }): Prom
       description: meta?.description ?? "",
       ...(meta?.name === undefined ? {} : { name: meta.name }),
       ...(meta?.model === undefined ? {} : { model: meta.model.id }),
-      state: file.isRunning ? "running" : (state ?? "interrupted"),
+      ...standingOf(file, state),
       lastSignAt: told.lastSignAt ?? file.modified,
       transcript: file.transcript,
     },

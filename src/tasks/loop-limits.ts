@@ -13,12 +13,7 @@ export interface LoopLimitOptions {
 }
 
 /** What a loop must heed besides its turns. */
-export function createLoopLimits({
-  budget,
-  shortened,
-  toolTimeMs,
-  stopwatch,
-}: LoopLimitOptions): LoopLimits {
+export function createLoopLimits({ budget, shortened, toolTimeMs, stopwatch }: LoopLimitOptions): LoopLimits {
   return {
     takeCalls: budget.takeCalls,
     shortened,
@@ -31,10 +26,12 @@ export function createLoopLimits({
             const late = new AbortController();
             const over = new AbortController();
             const deadline = stopwatch.elapsed() + toolTimeMs;
-            stopwatch.reach(() => deadline, over.signal).then(
-              () => late.abort(lateFault(tool.name, toolTimeMs)),
-              () => undefined,
-            );
+            stopwatch
+              .reach(() => deadline, over.signal)
+              .then(
+                () => late.abort(lateFault(tool.name, toolTimeMs)),
+                () => undefined,
+              );
             return {
               signal: AbortSignal.any([signal, late.signal]),
               [Symbol.dispose]: () => over.abort(new Fault("call-over", "The call is over.")),

@@ -42,7 +42,9 @@ export function stallNotice(state: TaskState, stall: Stall): UserMessage {
 
 export function stallText({ description }: TaskState, { silentMs, stops }: Stall): string {
   const what = `Agent ${JSON.stringify(defuse(description))} has given no sign of life for ${Math.round(silentMs / 1000)} s`;
-  return stops ? `${what} and was stopped.` : `${what}; TaskStop ends it, else it is stopped after twice that time.`;
+  return stops
+    ? `${what} and was stopped.`
+    : `${what}; TaskStop ends it, else it is stopped after twice that time.`;
 }
 
 function statusWord({ status }: TaskState): string {

@@ -9,10 +9,10 @@ import { type ChildPlan, type ChildPlanned, planRun } from "../planning/plan-run
 import type { RunPlan } from "../planning/run-plan.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { SpawnOutcome } from "./agent-tool.ts";
-import type { ChildHost, ChildRecord, KeptWorktree } from "./child-host.ts";
-import { createLocalExecutor } from "./local-executor.ts";
 import type { TreeBudget } from "./budget.ts";
 import { createNeedEstimator } from "./budget-need.ts";
+import type { ChildHost, ChildRecord, KeptWorktree } from "./child-host.ts";
+import { createLocalExecutor } from "./local-executor.ts";
 import { endNotice, stallNotice, stallText } from "./notice.ts";
 import { resultText } from "./result-text.ts";
 import { completedData, launchedData, launchedText } from "./spawn-results.ts";

@@ -137,6 +137,79 @@ describe("[LIM-1] places", () => {
     expect(ran).toBe(false);
   });
 
+  test("[LIM-1] who waits sees how many are before it, and moves up when one of them leaves", async () => {
+    const tasks = manager(1, "queue");
+    for (const id of ["a", "b", "c", "d"]) tasks.start(task(id, patient));
+    const positions = () => tasks.list().map(({ queuePosition }) => queuePosition);
+    expect(positions()).toEqual([undefined, 1, 2, 3]);
+    await tasks.stop("b", "user");
+    expect(positions()).toEqual([undefined, undefined, 1, 2]);
+    await tasks.stop("a", "user");
+    expect(tasks.get("c")).toMatchObject({ status: "running" });
+    expect(tasks.get("d")).toMatchObject({ status: "queued", queuePosition: 1 });
+    await tasks[Symbol.asyncDispose]();
+  });
+
+  test("[SPN-6, AGT-5] a child that is stopped in the queue lets go of what it holds, and its end is recorded", async () => {
+    const tasks = manager(1, "queue");
+    const heard: string[] = [];
+    tasks.start(task("a", patient));
+    tasks.start(
+      task("b", quick, {
+        onEvent: (event) => void heard.push(event.type),
+        onEnd: async ({ ending }) => void heard.push(`${ending?.status} ${ending?.reason}`),
+      }),
+    );
+    expect(await tasks.stop("b", "user")).toMatchObject({
+      ending: { status: "stopped", reason: "stopped-by-user", text: "", totals: { turns: 0 } },
+    });
+    expect(heard).toEqual(["run-ended", "stopped stopped-by-user"]);
+    await tasks[Symbol.asyncDispose]();
+    expect(heard).toHaveLength(2);
+  });
+
+  test("[AGT-5] a child that breaks hands in what was seen of it, in the same shape as any other", async () => {
+    const tasks = manager();
+    const recorded: string[] = [];
+    const usage = { ...noUsage, inputTokens: 5, outputTokens: 7 };
+    tasks.start(
+      task(
+        "a",
+        async function* () {
+          yield {
+            type: "assistant-answered",
+            id: "m",
+            model: "m",
+            message: { role: "assistant", content: [{ type: "text", text: "So far." }] },
+            stopReason: "tool_use",
+            usage,
+            cost: 0.5,
+          };
+          throw new Error("broken");
+        },
+        { onEvent: (event) => void recorded.push(event.type) },
+      ),
+    );
+    expect((await tasks.ended("a"))?.ending).toMatchObject({
+      status: "failed",
+      reason: "error",
+      error: "broken",
+      text: "So far.",
+      denials: [],
+      totals: { usage, turns: 1, toolUses: 0, cost: 0.5 },
+    });
+    expect(recorded).toEqual(["assistant-answered", "run-ended"]);
+  });
+
+  test("[LIM-5] a silent child is seen as silent until it gives a sign", () => {
+    const start = startedTask({ ...task("a", quick).start, at: 1 });
+    const silent = foldTask(start, { type: "run-stalled", silentMs: 60_000, stops: false }, 5);
+    expect(silent).toMatchObject({ silentMs: 60_000, lastSignAt: 1, activity: "silent for 60 s" });
+    const awake = foldTask(silent, { type: "turn-started", turn: 1 }, 9);
+    expect(awake).toMatchObject({ lastSignAt: 9, activity: "thinking" });
+    expect(awake.silentMs).toBeUndefined();
+  });
+
   test("a thousand children leave no place taken", async () => {
     const tasks = manager(10, "queue");
     for (let index = 0; index < 1000; index += 1) tasks.start(task(String(index), quick));

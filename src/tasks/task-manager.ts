@@ -144,9 +144,7 @@ export function createTaskManager({ maxRunning, overflow = "refuse", now }: Task
       unattended: entry.moved.signal,
       takeMessages: () => entry.mail.splice(0),
     };
-    const finished = follow(entry, line).catch((error: unknown) =>
-      conclude(entry, error),
-    );
+    const finished = follow(entry, line).catch((error: unknown) => conclude(entry, error));
     const settled = new AbortController();
     await Promise.race([finished, givenUp(controller.signal, settled.signal)]);
     settled.abort();

@@ -87,6 +87,13 @@ export function foldTask(state: TaskState, event: RunEvent, at: number): TaskSta
       return { ...alive, activity: event.call.name };
     case "call-finished":
       return { ...alive, toolUses: state.toolUses + 1, activity: "thinking" };
+    case "compaction-started":
+      return { ...alive, activity: "compacting" };
+    case "context-compacted": {
+      const { cost: before, ...rest } = alive;
+      const cost = before === undefined || event.cost === undefined ? {} : { cost: before + event.cost };
+      return { ...rest, ...cost, usage: addUsage(state.usage, event.usage), activity: "thinking" };
+    }
     case "model-retried":
       return { ...alive, activity: `waiting for the model (${event.code})` };
     case "run-ended":

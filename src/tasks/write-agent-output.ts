@@ -33,6 +33,9 @@ export function openAgentOutput(file: string): AgentOutput {
         case "call-finished":
           if (event.denied !== undefined) say(`  not allowed: ${event.denied}`);
           break;
+        case "context-compacted":
+          say(`[the conversation was compacted from ${event.preTokens} to ${event.postTokens} tokens]`);
+          break;
         case "run-ended":
           say(`[${event.ending.status}: ${event.ending.reason}]`);
           break;

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { join } from "node:path";
-import { pathToFileURL } from "node:url";
+import { dirname, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { ModelRequest } from "../../src/model/model.ts";
 import type { ScriptedStep, Step } from "../../src/testing/script.ts";
@@ -61,8 +61,8 @@ test("[MCP-3] a client of the first generation of the SDK spawns an agent and is
 
 describe("[MCP-3] the inspector's command line", () => {
   const inspector = join(
-    projectRoot,
-    "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js",
+    dirname(fileURLToPath(import.meta.resolve("@modelcontextprotocol/inspector/package.json"))),
+    "clients/launcher/build/index.js",
   );
 
   async function inspect({ cwd, environment }: McpStage, words: readonly string[]): Promise<unknown> {

@@ -2,7 +2,7 @@ import { request } from "node:http";
 import { describe, expect, test } from "vitest";
 import type { ModelRequest } from "../../src/model/model.ts";
 import type { ScriptedStep, Step } from "../../src/testing/script.ts";
-import { call, connectHttp, createMcpStage, type HttpServer, startHttp } from "./mcp-stage.ts";
+import { call, connectHttp, createMcpStage, type HttpServer, read, startHttp } from "./mcp-stage.ts";
 
 const child = (task: string, step: ScriptedStep): Step => ({
   match: (request: ModelRequest) => JSON.stringify(request.messages[0]).includes(task),
@@ -94,6 +94,44 @@ describe("[MCP-3] over HTTP nobody is served without the token, or under a forei
     const heard = JSON.stringify(stage.provider.requests.at(-1)?.body["messages"]);
     expect(heard).toContain("[]");
     expect(heard).not.toContain(token);
+  });
+
+  test("a connection that is gone stops the agent of its call", async () => {
+    const stage = await createMcpStage([child("wait long", { fault: "stall" })]);
+    const server = await startHttp(stage);
+    const headers = {
+      authorization: `Bearer ${server.token}`,
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+    };
+    const begun = await fetch(server.url, { method: "POST", headers, body: initialize });
+    const id = begun.headers.get("mcp-session-id") ?? "";
+    const leave = new AbortController();
+    const params = {
+      name: "spawn_agent",
+      arguments: { agent: "Explore", prompt: "wait long", name: "staller" },
+      _meta: { progressToken: 1 },
+    };
+    const calling = await fetch(server.url, {
+      method: "POST",
+      headers: { ...headers, "mcp-session-id": id },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 2, method: "tools/call", params }),
+      signal: leave.signal,
+    });
+    const { value } = (await calling.body?.getReader().read()) ?? {};
+    expect(new TextDecoder().decode(value)).toContain("notifications/progress");
+    leave.abort();
+    const client = await connectHttp(server);
+    const { data } = await call(client, "agent_output", { agent_id: "staller", timeout_ms: 20_000 });
+    expect(data).toMatchObject({ state: "stopped" });
+  });
+
+  test("a call cannot be gone on with by a state that the server did not give", async () => {
+    const server = await startHttp(await createMcpStage([]));
+    const client = await connectHttp(server, { era: "modern" });
+    const forged = { name: "spawn_agent", arguments: { prompt: "x" }, requestState: "made-up" };
+    const { isError, text } = read(await client.callTool(forged));
+    expect({ isError, text }).toEqual({ isError: true, text: expect.stringContaining("This call is over") });
   });
 
   test("a polite request to end stops the agents and the server", async () => {

@@ -219,6 +219,30 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
     stage.provider.finish();
   });
 
+  test.each([
+    ["allow once", true],
+    ["deny", false],
+  ])("before an agent goes to the background the person is asked once for what it may need: %s", async (answer, made) => {
+    const stage = await createMcpStage([
+      child("make marks", { calls: [bash("touch mark-6")] }),
+      child("make marks", { text: "Done." }),
+    ]);
+    const asked: string[] = [];
+    const client = await connectProcess(stage, {
+      era,
+      answer({ message }) {
+        asked.push(message);
+        return { action: "accept", content: { answer } };
+      },
+    });
+    const { data } = await call(client, "spawn_agent", { prompt: "make marks", background: true });
+    const agent_id = String(data["agentId"]);
+    const { text } = await call(client, "agent_output", { agent_id, timeout_ms: 20_000 });
+    expect(text).toContain("Done.");
+    expect(existsSync(`${stage.cwd}/mark-6`)).toBe(made);
+    expect(asked).toEqual([expect.stringContaining("in the background it can ask for nothing more")]);
+  });
+
   test("stopping ends an agent in the background, and stopping it again is no error", async () => {
     const stage = await createMcpStage([
       child("wait long", { calls: [bash("echo $$ > pid; exec sleep 1000")] }),

@@ -156,6 +156,27 @@ describe("what a skill may do besides its text", () => {
     expect(lastText(sample.requests[1])).toContain("not today");
   });
 
+  test("[SKL-3] a person is asked with what it does, and a rule for this skill is suggested", async () => {
+    const asked: unknown[] = [];
+    await using sample = await open(steps(), files, {
+      approver: {
+        approve: async ({ tool, input, suggestedRules }) => {
+          asked.push({ tool, input, suggestedRules });
+          return { type: "allow", for: "call" };
+        },
+      },
+    });
+    await sample.runtime.run("One.");
+    expect(asked).toEqual([
+      {
+        tool: "Skill",
+        input: { skill: "ship", does: ["allows Bash(touch *), AskUserQuestion", "runs commands"] },
+        suggestedRules: ["Skill(ship *)"],
+      },
+    ]);
+    expect(existsSync(sample.workspace.path("made"))).toBe(true);
+  });
+
   test("[SKL-3] deny rules go before its grants", async () => {
     await using sample = await open(steps(), files, { disallowedTools: ["Bash(touch *)"] });
     await sample.runtime.run("One.", { allowedTools: ["Skill(ship)"] });
@@ -366,7 +387,10 @@ describe("preloaded skills", () => {
       [
         { calls: [call("tests")] },
         { calls: [{ name: "Agent", input: { description: "d", prompt: "PLAIN" } }] },
-        { match: ({ messages }) => JSON.stringify(messages[0]).includes("PLAIN"), text: "Plain." },
+        {
+          match: ({ messages }: ModelRequest) => JSON.stringify(messages[0]).includes("PLAIN"),
+          text: "Plain.",
+        },
         "Done.",
       ],
       { ...files, ".claude/agents/lead.md": lead },

@@ -1,12 +1,14 @@
 import { texts } from "./case-policy.ts";
 import { judgeCall } from "./judge-call.ts";
+import { judgeHttp } from "./judge-http.ts";
 import { loadingJudges } from "./judge-loading.ts";
+import { skillJudges } from "./judge-skill.ts";
 import { fillTokens, isFields, type Roots, type SecurityCase, type Verdict } from "./security-case.ts";
 
 /** Puts a case to the engine. Surfaces that are not built yet are skipped, each with its reason. */
 export async function evaluateCase(written: SecurityCase, roots: Roots): Promise<Verdict> {
   const testCase = fillTokens(written, roots);
-  const judge = loadingJudges.get(testCase.surface);
+  const judge = loadingJudges.get(testCase.surface) ?? skillJudges.get(testCase.surface);
   if (judge !== undefined) return judge(testCase, roots);
   switch (testCase.surface) {
     case "tool_call":
@@ -16,6 +18,8 @@ export async function evaluateCase(written: SecurityCase, roots: Roots): Promise
       return judgeRedirect(testCase, roots);
     case "resolve":
       return judgeCall(testCase, roots, { addresses: texts(testCase.context?.["resolvesTo"]) });
+    case "http_api":
+      return judgeHttp(testCase);
     default:
       return { skipped: unbuilt.get(testCase.surface) ?? `nothing here decides about ${testCase.surface}` };
   }
@@ -35,8 +39,6 @@ async function judgeRedirect(testCase: SecurityCase, roots: Roots): Promise<Verd
 }
 
 const unbuilt: ReadonlyMap<string, string> = new Map([
-  ["skill_grant", "skills are not built yet"],
-  ["skill_load", "skills are not built yet"],
   ["include", "instruction files with rules for what they include are not built yet"],
   ["worktree", "worktrees are not built yet"],
   ["output_file", "background tasks are not built yet"],
@@ -50,5 +52,4 @@ const unbuilt: ReadonlyMap<string, string> = new Map([
   ["sandbox_net", "needs the sandbox itself"],
   ["exec_env", "needs the process that runs commands"],
   ["render", "needs the terminal"],
-  ["http_api", "there is no control server"],
 ]);

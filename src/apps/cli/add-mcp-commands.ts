@@ -25,6 +25,7 @@ export function addMcpCommands(program: Command, invoke: Invoke): void {
 function addServe(mcp: Command, invoke: Invoke): void {
   describe(mcp.command("serve"), "Gives any MCP client the agents of this folder, over stdin and stdout.")
     .option("--http [port]", "over HTTP on this machine instead; a free port when none is given")
+    .option("--cwd <folder>", "serve this folder instead of the one it is started in")
     .option("--token-file <file>", "with --http: the token that clients must send")
     .action((_, command: Command) =>
       invoke(async (context) =>

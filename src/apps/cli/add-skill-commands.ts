@@ -36,6 +36,9 @@ export function addSkillCommands(program: Command, invoke: Invoke): void {
 
 function unknown(name: string) {
   const nearest = nearestName(name, ["list", "check"]);
-  const advice = nearest === undefined ? "The commands are skills list, skills check." : `Did you mean \`retinue skills ${nearest}\`?`;
+  const advice =
+    nearest === undefined
+      ? "The commands are skills list, skills check."
+      : `Did you mean \`retinue skills ${nearest}\`?`;
   return misuse(`There is no command \`skills ${name}\`.`, advice);
 }

@@ -106,6 +106,7 @@ function addPrintOptions(program: Command): void {
     .option("--dangerously-skip-permissions", "allow everything that no rule denies")
     .option("--max-turns <n>", "the most turns")
     .option("--max-budget-usd <amount>", "the most it may cost")
+    .option("--max-time <duration>", "the longest it may work, such as 90s or 10m")
     .option("--system-prompt <text>", "in place of the usual system prompt")
     .option("--system-prompt-file <file>", "the same from a file")
     .option("--append-system-prompt <text>", "added to the system prompt")

@@ -4,9 +4,8 @@ export const helpText = `Usage: retinue -p [options] "prompt"        run an agen
 
 Commands:
   agents, skills         list them; also: agents show NAME, agents|skills check
-  plan NAME              show what a child agent would be, and why
-  tasks                  list child agents; also: logs ID, stop ID, resume ID
-  mcp                    list MCP servers; also: mcp add|get|approve NAME, mcp serve
+  tasks                  child agents; also: plan NAME, logs|stop|resume ID
+  mcp                    list MCP servers; also: mcp add|get|approve, mcp serve
   permissions            list all rules; also: permissions test 'Bash(git push)'
   trust [FOLDER]         let a folder's hooks and settings count; --remove
   doctor                 check the set-up and say what to do
@@ -16,11 +15,11 @@ Running:
   --output-format text|json|stream-json        what is printed
   --tools LIST  --allowedTools LIST  --disallowedTools LIST
   --permission-mode MODE  --dangerously-skip-permissions
-  --max-turns N  --max-budget-usd X  --json-schema JSON|FILE
+  --max-turns N  --max-budget-usd X  --max-time 10m  --json-schema JSON|FILE
   -c, --continue  -r, --resume ID  --fork-session  --session-id UUID
 
 Everywhere:
   --agents JSON|FILE  --plugin-dir DIR  --add-dir DIR  --settings FILE|JSON
-  --setting-sources LIST  --mcp-config JSON|FILE  --trust  --verbose
-  -v, --version  -h, --help, also after a command: retinue agents check --help
+  --setting-sources LIST  --mcp-config JSON  --trust  --verbose  -v, --version
+  -h, --help, also after a command: retinue agents check --help
 `;

@@ -541,6 +541,8 @@ describe("the command line itself", () => {
     ["stop"],
     ["resume"],
     ["doctor"],
+    ["skills"],
+    ["skills", "check"],
   ])("has help for %s %s", async (...command) => {
     const { code, out } = await createWorld().run([...command, "--help"]);
     expect(code).toBe(0);

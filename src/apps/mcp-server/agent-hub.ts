@@ -85,11 +85,13 @@ export function createAgentHub({ runtime, desk, session, transcripts }: AgentHub
   }
 
   function start(
-    { agentHost, tasks }: Session,
+    { agentHost, tasks, takeNotices }: Session,
     request: HubRequest,
     { tool, maxQuestions }: HubClient,
     release: () => void = () => undefined,
   ): Flight {
+    // Ends of agents in the background are asked for by clients, so nobody reads the notices of them.
+    takeNotices();
     const id = randomUUID();
     const flight = createFlight({
       id,
@@ -97,8 +99,19 @@ export function createAgentHub({ runtime, desk, session, transcripts }: AgentHub
       tasks,
       maxQuestions,
       claimMs,
-      run: (signal) =>
-        agentHost.spawner.spawn({ ...request, origin: "model", callId: id }, { signal }).finally(release),
+      async run(signal) {
+        try {
+          const outcome = await agentHost.spawner.spawn(
+            { ...request, origin: "model", callId: id },
+            { signal },
+          );
+          // Whoever left while it was being started did not want it in the background either.
+          if (outcome.type === "launched" && signal.aborted) await stopOwn(tasks, id);
+          return outcome;
+        } finally {
+          release();
+        }
+      },
       onOver: () => desk.remove(id),
     });
     desk.add(flight);
@@ -131,7 +144,7 @@ export function createAgentHub({ runtime, desk, session, transcripts }: AgentHub
         return viewOfState((await tasks.stop(located.state.id, "user")) ?? located.state);
       }
       const { task } = located;
-      if (task.state === "running") await stopElsewhere(task, { transcripts, signal });
+      if (isGoingOn(task)) await stopElsewhere(task, { transcripts, signal });
       return outputOfFiles(task.id, { waitMs: 0, signal });
     },
     async send(agentId, message, client) {
@@ -164,14 +177,23 @@ export function createAgentHub({ runtime, desk, session, transcripts }: AgentHub
   }
 }
 
+async function stopOwn(tasks: TaskManager, callId: string): Promise<void> {
+  const started = tasks.list().find((state) => state.callId === callId);
+  if (started !== undefined) await tasks.stop(started.id, "parent");
+}
+
 /** Whether another process runs it. */
 function isElsewhere(located: LocatedAgent): located is Extract<LocatedAgent, { readonly where: "files" }> {
-  return located.where === "files" && located.task.state === "running";
+  return located.where === "files" && isGoingOn(located.task);
+}
+
+function isGoingOn({ state }: { readonly state: string }): boolean {
+  return state === "running" || state === "queued";
 }
 
 function refuseRunning(located: LocatedAgent): void {
   const id = located.where === "here" ? located.state.id : located.task.id;
-  if (located.where === "here" ? hasEnded(located.state) : located.task.state !== "running") return;
+  if (located.where === "here" ? hasEnded(located.state) : !isGoingOn(located.task)) return;
   const where = located.where === "here" ? "" : " in another process";
   throw new Fault("still-running", `The agent ${id} is still running${where}.`, {
     advice:

@@ -73,11 +73,9 @@ export function viewOfState(state: TaskState): AgentView {
 export function viewOfTranscript(task: FoundTask, records: readonly JsonRecord[]): AgentView {
   const { state, tokens, toolUses, cost, reason } = task;
   const durationMs = Math.max(0, task.lastSignAt - (task.startedAt ?? task.lastSignAt));
-  const cutOff = state === "running" ? "completed" : "stopped";
-  const status = state === "running" || state === "interrupted" ? cutOff : state;
   const ending: RunEnding = {
     ...emptyEnding,
-    status,
+    status: endingStatus(state),
     reason: reason ?? state,
     text: lastText(records),
     totals: {
@@ -109,6 +107,21 @@ const emptyEnding: RunEnding = {
   denials: [],
   totals: { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 },
 };
+
+/** One that still runs, or waits for its place, is told without the headline of an ending. */
+function endingStatus(state: string): RunEnding["status"] {
+  switch (state) {
+    case "completed":
+    case "partial":
+    case "failed":
+    case "stopped":
+      return state;
+    case "interrupted":
+      return "stopped";
+    default:
+      return "completed";
+  }
+}
 
 function lastText(records: readonly JsonRecord[]): string {
   for (const { type, message } of records.toReversed()) {

@@ -63,7 +63,9 @@ export function createFlight({ id, tool, tasks, maxQuestions, run, onOver, claim
     bell = Promise.withResolvers();
   }
 
-  const over = run(controller.signal)
+  // Begun a moment later, when whoever made this flight can find it.
+  const over = Promise.resolve()
+    .then(() => run(controller.signal))
     .catch((error: unknown): SpawnOutcome => ({ type: "refused", because: describeError(error) }))
     .then((value) => {
       outcome = value;
@@ -72,6 +74,7 @@ export function createFlight({ id, tool, tasks, maxQuestions, run, onOver, claim
 
   async function stop(): Promise<void> {
     controller.abort(new Fault("client-left", "The client does not wait for the agent any more."));
+    for (const question of [...open]) question.reply({ action: "unanswered" });
     await over;
   }
 
@@ -80,7 +83,7 @@ export function createFlight({ id, tool, tasks, maxQuestions, run, onOver, claim
     tool,
     tasks,
     asks: maxQuestions > 0,
-    mayAsk: () => asked < maxQuestions,
+    mayAsk: () => asked < maxQuestions && !controller.signal.aborted,
     ask<Answer>(form: FormQuestion<Answer>, signal: AbortSignal): Promise<Answer> {
       asked += 1;
       const answered = Promise.withResolvers<Answer>();

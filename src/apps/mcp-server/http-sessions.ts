@@ -38,7 +38,11 @@ export function createHttpSessions({
   onError,
 }: HttpSessionsOptions): HttpSessions {
   const sessions = new Map<string, HttpSession>();
-  const modern = sdk.createMcpHandler(factory, { legacy: "reject", onerror: onError });
+  const modern = sdk.createMcpHandler(factory, {
+    legacy: "reject",
+    onerror: onError,
+    maxSubscriptions: maxSessions,
+  });
 
   async function answer(request: Request, sent: Promise<void>): Promise<Response> {
     if (new URL(request.url).pathname !== "/mcp") return refuse(404, "Only /mcp is served here.");

@@ -39,8 +39,6 @@ export async function listenHttp({ port, token, answer, log }: ListenOptions): P
     });
   });
   server.maxConnections = maxConnections;
-  // A call may stay silent for long while an agent works.
-  server.timeout = 0;
   await listen(server, port);
   const { port: own } = server.address() as AddressInfo; // As above.
   return {

@@ -63,7 +63,7 @@ export function reportProgress(
 }
 
 /** One line: what it does now, turns, tokens. Undefined for events that change nothing of it. */
-export function describeEvent(event: RunEvent, state: TaskState): string | undefined {
+function describeEvent(event: RunEvent, state: TaskState): string | undefined {
   const doing = activityOf(event, state);
   if (doing === undefined) return undefined;
   const tokens = contextTokens(state.usage) + state.usage.outputTokens;

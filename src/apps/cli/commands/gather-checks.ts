@@ -7,6 +7,7 @@ import { type AgentPlace, createAgentFileLoader } from "../../../definitions/loa
 import { createRegistry } from "../../../definitions/registry.ts";
 import { shown } from "../../../foundation/json-value.ts";
 import type { Problem } from "../../../foundation/problem.ts";
+import { gatherMcpOf } from "../gather-mcp.ts";
 import { type GatheredSession, gatherSession } from "../gather-session.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 
@@ -15,7 +16,7 @@ export interface Checked extends Pick<GatheredSession, "nameOf" | "textOf"> {
   readonly problems: readonly Problem[];
 }
 
-/** All that is discovered here: definitions of every scope, settings, plugins and `--agents`. */
+/** All that is discovered here: definitions of every scope, settings, plugins, MCP servers and `--agents`. */
 export async function checkEverything(context: CommandContext): Promise<Checked> {
   const session = await gatherSession(context, { toleratesBrokenFiles: true });
   const { registry, files, settings } = session.discovered;
@@ -24,7 +25,13 @@ export async function checkEverything(context: CommandContext): Promise<Checked>
     .flatMap(({ definition, shadowed }) => [definition, ...shadowed])
     .filter(({ source }) => source.scope !== "builtin");
   const settingsFiles = settings.layers.flatMap(({ source }) => source.file ?? []);
-  const found = [...session.problems, ...lintAll(definitions, session), ...lintRegistry(agents)];
+  const servers = await gatherMcpOf(session, context);
+  const found = [
+    ...session.problems,
+    ...servers.gathered.problems,
+    ...lintAll(definitions, session),
+    ...lintRegistry(agents),
+  ];
   return {
     files: filesOf([...files, ...settingsFiles, ...(session.option ? [session.option.file] : [])], found),
     problems: found,

@@ -1,3 +1,6 @@
+import { realpathSync, statSync } from "node:fs";
+import { resolve } from "node:path";
+import { shown } from "../../../foundation/json-value.ts";
 import type { SessionOptions as RuntimeSessionOptions } from "../../../runtime/runtime-options.ts";
 import { createAgentHub } from "../../mcp-server/agent-hub.ts";
 import { createFlightDesk } from "../../mcp-server/flight-desk.ts";
@@ -15,10 +18,13 @@ export interface McpServeOptions extends PrintOptions {
   /** `true` where no port was given. */
   readonly http?: true | string;
   readonly tokenFile?: string;
+  readonly cwd?: string;
 }
 
 /** `retinue mcp serve`: gives any MCP client the agents of this folder, until the client leaves. */
-export async function mcpServe({ host, session }: CommandContext, options: McpServeOptions): Promise<number> {
+export async function mcpServe(context: CommandContext, options: McpServeOptions): Promise<number> {
+  const { session } = context;
+  const host = inFolder(context.host, options.cwd);
   checkSessionOptions(session, host.cwd);
   const own = readOptions(options, { host, session });
   const place = readPlace(options, host);
@@ -42,6 +48,18 @@ export async function mcpServe({ host, session }: CommandContext, options: McpSe
   } finally {
     forget();
   }
+}
+
+/** Some clients start servers in no folder of their own. */
+function inFolder(host: CliHost, folder: string | undefined): CliHost {
+  if (folder === undefined) return host;
+  try {
+    const cwd = realpathSync(resolve(host.cwd, folder));
+    if (statSync(cwd).isDirectory()) return { ...host, cwd };
+  } catch {
+    // Told below.
+  }
+  throw misuse(`--cwd names no folder: ${shown(folder, 300)}.`, "Check the path.");
 }
 
 type Place =
@@ -76,7 +94,7 @@ function readPlace({ http, tokenFile }: McpServeOptions, host: CliHost): Place {
 
 /** The options of a run that mean something for a server whose main agent says nothing. */
 const understood: ReadonlySet<string> = new Set([
-  ..."http tokenFile model permissionMode dangerouslySkipPermissions tools allowedTools".split(" "),
+  ..."http tokenFile cwd model permissionMode dangerouslySkipPermissions tools allowedTools".split(" "),
   ..."agents settings settingSources pluginDir addDir disallowedTools trust verbose sessionPersistence".split(
     " ",
   ),

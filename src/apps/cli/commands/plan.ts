@@ -10,6 +10,7 @@ import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/colour.ts";
 import { renderFields, type ShownField } from "../views/fields-view.ts";
 import { harmless } from "../views/text-width.ts";
+import { describeLimits } from "./describe-limits.ts";
 
 export interface PlanOptions extends PrintOptions {
   readonly background?: boolean;
@@ -60,6 +61,7 @@ function shadowedBy(answer: ReturnType<AgentRegistry["find"]>): readonly string[
 export function describePlan(plan: ChildPlan, nameOf: (file: string) => string): readonly ShownField[] {
   const { task, policy, overrode } = plan;
   const limits = [
+    ...describeLimits(plan),
     ...(plan.maxTurns === undefined
       ? []
       : [{ label: "turns", value: `at most ${plan.maxTurns.value}`, origin: plan.maxTurns.from }]),

@@ -2,7 +2,13 @@ import type { Problem } from "../../../foundation/problem.ts";
 import { lintAgentSkills } from "../../../skills/agent-skills.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/colour.ts";
-import { countBySeverity, describeCounts, groupByFile, plural, renderProblems } from "../views/problem-view.ts";
+import {
+  countBySeverity,
+  describeCounts,
+  groupByFile,
+  plural,
+  renderProblems,
+} from "../views/problem-view.ts";
 import { problemAsJson } from "./agent-json.ts";
 import type { CheckOptions } from "./agents-check.ts";
 import { gatherSkills } from "./gather-skills.ts";
@@ -15,7 +21,9 @@ export async function skillsCheck(context: CommandContext, options: CheckOptions
   const problems = [...catalog.problems, ...lintAgentSkills(definitions, catalog)];
   const counts = countBySeverity(problems);
   const isBad = counts.error > 0 || (options.strict === true && counts.warning > 0);
-  const groups = groupByFile(problems.filter(({ severity }) => options.quiet !== true || severity === "error"));
+  const groups = groupByFile(
+    problems.filter(({ severity }) => options.quiet !== true || severity === "error"),
+  );
   const files = catalog.files.length;
   if (options.json === true) {
     const { error: errors, warning: warnings, note: notes } = counts;

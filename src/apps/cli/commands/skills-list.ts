@@ -1,5 +1,6 @@
 import { oneLine } from "../../../definitions/describe-agents.ts";
 import { firstSentence } from "../../../definitions/first-sentence.ts";
+import { describePowers } from "../../../skills/describe-powers.ts";
 import type { Skill } from "../../../skills/skill.ts";
 import { mayGrant } from "../../../skills/skill-grants.ts";
 import { hasCommands } from "../../../skills/skill-pieces.ts";
@@ -33,7 +34,9 @@ export async function skillsList(
     );
   }
   const remarks = [
-    ...(skills.length === 0 ? ["There are no skills. One is a folder .claude/skills/NAME with a SKILL.md."] : []),
+    ...(skills.length === 0
+      ? ["There are no skills. One is a folder .claude/skills/NAME with a SKILL.md."]
+      : []),
     ...(catalog.problems.some(({ severity }) => severity !== "note")
       ? [`${plural(catalog.problems.length, "problem")}: run \`retinue skills check\`.`]
       : []),
@@ -51,7 +54,7 @@ const columns: readonly Column[] = [
 ];
 
 function rowOf(skill: Skill, trusted: boolean): string[] {
-  const does = powersOf(skill).join("; ");
+  const does = describePowers(skill).join("; ");
   const held = does === "" || mayGrant(skill, trusted) ? "" : " (not trusted)";
   return [
     oneLine(skill.name),
@@ -65,16 +68,6 @@ function rowOf(skill: Skill, trusted: boolean): string[] {
 function callersOf({ userInvocable, disableModelInvocation }: Skill): string {
   if (disableModelInvocation) return userInvocable ? "people" : "nobody";
   return userInvocable ? "all" : "agents";
-}
-
-/** What needs a rule or somebody's yes when an agent calls it. */
-function powersOf({ allowedTools = [], hooks = [], body, context, agent }: Skill): readonly string[] {
-  return [
-    ...(context === "fork" ? [`runs in ${agent ?? "general-purpose"}`] : []),
-    ...(allowedTools.length === 0 ? [] : [`allows ${allowedTools.join(", ")}`]),
-    ...(hasCommands(body) ? ["runs commands"] : []),
-    ...(hooks.length === 0 ? [] : [plural(hooks.length, "hook")]),
-  ];
 }
 
 function asJson(skill: Skill, trusted: boolean) {
@@ -93,7 +86,9 @@ function asJson(skill: Skill, trusted: boolean) {
     runsCommands: hasCommands(skill.body),
     hooks: hooks.length,
     mayGrant: mayGrant(skill, trusted),
-    ...(skill.context === undefined ? {} : { context: skill.context, agent: skill.agent ?? "general-purpose" }),
+    ...(skill.context === undefined
+      ? {}
+      : { context: skill.context, agent: skill.agent ?? "general-purpose" }),
     ...(skill.model === undefined ? {} : { model: skill.model }),
   };
 }

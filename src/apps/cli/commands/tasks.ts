@@ -48,7 +48,7 @@ function rowOf(task: FoundTask, now: number): readonly string[] {
   return [
     task.id,
     task.agentType,
-    task.state,
+    task.queuePosition === undefined ? task.state : `queued ${task.queuePosition}`,
     age,
     String(task.tokens),
     `${describeAge(now - task.lastSignAt)} ago`,

@@ -14,12 +14,12 @@ export function addSums(a: ModelSum, b: ModelSum): ModelSum {
   return { usage: addUsage(a.usage, b.usage), ...cost };
 }
 
-/** Counts the answers of child agents by their models. */
+/** Counts the answers of child agents by their models, summaries of their conversations among them. */
 export function createModelTally() {
   let sums = new Map<string, ModelSum>();
   return {
     add(event: RunEvent): void {
-      if (event.type !== "assistant-answered") return;
+      if (event.type !== "assistant-answered" && event.type !== "context-compacted") return;
       const { model, usage, cost } = event;
       const one: ModelSum = { usage, ...(cost === undefined ? {} : { cost }) };
       const before = sums.get(model);

@@ -325,3 +325,33 @@ describe("the result", () => {
     expect(message).toMatchObject({ total_cost_usd: null, structured_output: { a: 1 } });
   });
 });
+
+describe("a compaction on the stream", () => {
+  it("[CMP-2] is announced, and its boundary says why and how much there was", () => {
+    const system = { type: "system", session_id: "s1", uuid: "u1" };
+    expect(show({ type: "compaction-started", trigger: "auto", preTokens: 9 })).toEqual([
+      { ...system, subtype: "status", status: "compacting" },
+    ]);
+    const event: RunEvent = {
+      type: "context-compacted",
+      trigger: "manual",
+      preTokens: 900,
+      postTokens: 90,
+      by: "model",
+      summary: { role: "user", content: "So far" },
+      kept: 0,
+      keptAnswers: 0,
+      model: "m",
+      durationMs: 12.4,
+      usage,
+    };
+    expect(show(event)).toEqual([
+      {
+        ...system,
+        subtype: "compact_boundary",
+        compact_metadata: { trigger: "manual", pre_tokens: 900, post_tokens: 90, duration_ms: 12 },
+      },
+      { ...system, subtype: "status", status: null, compact_result: "success" },
+    ]);
+  });
+});

@@ -82,6 +82,13 @@ export function messagesOf(
     }
     case "model-retried":
       return [{ ...retryMessage(event), ...system() }];
+    case "compaction-started":
+      return [{ type: "system", subtype: "status", status: "compacting", ...system() }];
+    case "context-compacted":
+      return [
+        { ...boundaryMessage(event), ...system() },
+        { type: "system", subtype: "status", status: null, compact_result: "success", ...system() },
+      ];
     case "call-finished":
       if (event.denied === undefined) return [];
       return [{ ...denialMessage(event, event.denied), ...system() }];
@@ -139,6 +146,19 @@ function retryMessage(event: Extract<RunEvent, { type: "model-retried" }>): Outp
     retry_delay_ms: event.delayMs,
     error_status: event.status ?? null,
     error: event.message,
+  };
+}
+
+function boundaryMessage(event: Extract<RunEvent, { type: "context-compacted" }>): OutputMessage {
+  return {
+    type: "system",
+    subtype: "compact_boundary",
+    compact_metadata: {
+      trigger: event.trigger,
+      pre_tokens: event.preTokens,
+      post_tokens: event.postTokens,
+      duration_ms: Math.round(event.durationMs),
+    },
   };
 }
 

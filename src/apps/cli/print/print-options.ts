@@ -28,6 +28,7 @@ export interface PrintOptions {
   readonly dangerouslySkipPermissions?: boolean;
   readonly maxTurns?: string;
   readonly maxBudgetUsd?: string;
+  readonly maxTime?: string;
   readonly systemPrompt?: string;
   readonly systemPromptFile?: string;
   readonly appendSystemPrompt?: string;
@@ -153,6 +154,7 @@ function readSessionOptions(options: PrintOptions, cwd: string): RuntimeSessionO
       (value) => value > 0,
       "an amount above 0",
     ),
+    limits: readTimeLimit(options.maxTime),
     resume: options.resume,
     continue: options.continue,
     forkSession: options.forkSession,
@@ -188,6 +190,24 @@ function readNumber(
   const value = Number(text);
   if (text.trim() !== "" && Number.isFinite(value) && isGood(value)) return value;
   throw misuse(`${option} needs ${expected}, but got ${JSON.stringify(text)}.`);
+}
+
+const secondsPerUnit: ReadonlyMap<string, number> = new Map([
+  ["s", 1],
+  ["m", 60],
+  ["h", 3600],
+]);
+
+/** `90`, `90s`, `10m`, `1h30m`; a bare number is seconds. */
+function readTimeLimit(text: string | undefined): RuntimeSessionOptions["limits"] {
+  if (text === undefined) return undefined;
+  const parts = [...text.trim().matchAll(/([0-9]+(?:\.[0-9]+)?)([smh])/g)];
+  const isWhole = parts.map(([part]) => part).join("") === text.trim() && parts.length > 0;
+  const seconds = isWhole
+    ? parts.reduce((sum, [, number, unit = ""]) => sum + Number(number) * (secondsPerUnit.get(unit) ?? 0), 0)
+    : Number(text.trim() === "" ? Number.NaN : text);
+  if (Number.isFinite(seconds) && seconds > 0) return { tree: { seconds } };
+  throw misuse(`--max-time needs a duration such as 90s, 10m or 1h30m, but got ${JSON.stringify(text)}.`);
 }
 
 function textOrFile(

@@ -28,6 +28,8 @@ export function createProgressView({ stderr }: CliHost): ProgressView {
       if (event.type === "model-retried") {
         say(`the model did not answer (${event.code}); trying again in ${Math.ceil(event.delayMs / 1000)} s`);
       }
+      if (event.type === "context-compacted")
+        say(`the conversation was compacted from ${event.preTokens} to ${event.postTokens} tokens`);
       if (!stderr.isTerminal) return;
       if (event.type === "call-started") say(`· ${describeCall(event.call)}`);
       if (event.type === "call-finished" && event.denied !== undefined) say(`  refused: ${event.denied}`);
@@ -51,6 +53,12 @@ function describeChild(
 ): string | undefined {
   if (event.type === "call-started") return `· ${describeCall(event.call)}`;
   if (event.type === "call-finished" && event.denied !== undefined) return `refused: ${event.denied}`;
+  if (event.type === "run-stalled")
+    return `no sign of life for ${Math.round(event.silentMs / 1000)} s${event.stops ? "; it is stopped" : ""}`;
+  if (event.type === "loop-noticed")
+    return `${event.call.name} came ${event.times} times with the same result`;
+  if (event.type === "context-compacted")
+    return `compacted from ${event.preTokens} to ${event.postTokens} tokens`;
   if (event.type !== "run-ended") return undefined;
   const count = contextTokens(usage) + usage.outputTokens;
   const tokens = count === 0 ? "" : ` ${plural(count, "token")},`;

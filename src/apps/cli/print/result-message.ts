@@ -56,6 +56,7 @@ function subtypeOf({ status, reason }: RunEnding): string {
 const terminalReasons: ReadonlyMap<string, string> = new Map([
   ["max_turns", "max_turns"],
   ["max_budget", "budget_exhausted"],
+  ["max_total_tokens", "budget_exhausted"],
   ["context_full", "prompt_too_long"],
   ["context-too-long", "prompt_too_long"],
 ]);

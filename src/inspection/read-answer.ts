@@ -1,0 +1,77 @@
+import type { Usage } from "../conversation/usage.ts";
+import type { JsonRecord } from "../foundation/json-value.ts";
+import { readUsage } from "../journal/transcript-usage.ts";
+import { answerCost } from "./answer-cost.ts";
+import type { CompactionStep, Step, TurnStep } from "./inspection.ts";
+import { boundedLine, defined, numberField, recordField, textField, timeOf } from "./read-line.ts";
+
+/** What one line of an answer says about the whole of it; the last line of an answer is right. */
+export function readAnswer(
+  record: JsonRecord,
+  message: JsonRecord,
+): Pick<TurnStep, "model" | "usage" | "cost" | "costFrom"> {
+  const model = textField(message, "model") ?? "unknown";
+  const usage = readUsage(message.usage);
+  const wire = recordField(message, "usage") ?? {};
+  // A line with a time and without a cost is our own, and its model had no price when it was written.
+  const hadNoPrice = numberField(record, "durationMs") !== undefined && record.costUSD === undefined;
+  const cost = hadNoPrice
+    ? ({ costFrom: "unknown" } as const)
+    : answerCost(numberField(record, "costUSD"), { model, usage, wire });
+  return { model, usage, ...cost };
+}
+
+/** The step of a line that stands beside the conversation; undefined when it tells nothing. */
+export function readSystemLine(record: JsonRecord): Step | undefined {
+  const at = timeOf(record);
+  const ending = recordField(record, "runEnding");
+  if (ending !== undefined) {
+    const error = textField(ending, "error");
+    return defined({
+      type: "ending" as const,
+      at,
+      status: boundedLine(textField(ending, "status") ?? "unknown", 40),
+      reason: boundedLine(textField(ending, "reason") ?? "unknown", 100),
+      error: error === undefined ? undefined : boundedLine(error, 500),
+    });
+  }
+  if (record.subtype === "compact_boundary") return readCompaction(record, at);
+  return record.subtype === "api_error" ? readRetry(record, at) : undefined;
+}
+
+function readRetry(record: JsonRecord, at: number | undefined): Step {
+  const error = recordField(record, "error") ?? {};
+  const status = numberField(error, "status");
+  const text = textField(error, "message") ?? textField(record, "error") ?? "";
+  return defined({
+    type: "retry" as const,
+    at,
+    code: boundedLine(
+      textField(error, "code") ?? (status === undefined ? "request failed" : String(status)),
+      60,
+    ),
+    text: boundedLine(text, 300),
+    waitMs: numberField(record, "retryInMs"),
+  });
+}
+
+function readCompaction(record: JsonRecord, end: number | undefined): CompactionStep {
+  const facts = recordField(record, "compactMetadata") ?? {};
+  const summarizer = recordField(facts, "summarizer") ?? {};
+  const usage: Usage = readUsage(summarizer.usage);
+  const durationMs = numberField(facts, "durationMs");
+  const model = textField(summarizer, "model");
+  const recorded = numberField(summarizer, "costUSD");
+  return defined({
+    type: "compaction" as const,
+    at: end === undefined ? undefined : end - (durationMs ?? 0),
+    trigger: boundedLine(textField(facts, "trigger") ?? "unknown", 40),
+    by: textField(summarizer, "by"),
+    model,
+    preTokens: numberField(facts, "preTokens"),
+    postTokens: numberField(facts, "postTokens"),
+    durationMs,
+    usage,
+    ...answerCost(recorded, { model: model ?? "unknown", usage, wire: {} }),
+  });
+}

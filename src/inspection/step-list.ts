@@ -1,0 +1,123 @@
+import type { JsonRecord } from "../foundation/json-value.ts";
+import { readAssistantBlocks, readUserBlocks } from "../journal/content-blocks.ts";
+import type { CallStep, Step, TurnStep } from "./inspection.ts";
+import { readAnswer } from "./read-answer.ts";
+import { type OpenCall, readCall, settleCall } from "./read-call.ts";
+import { bounded, boundedLine, defined, numberField, recordField, textField, timeOf } from "./read-line.ts";
+
+/** Makes steps of lines, in their order. */
+export interface StepList {
+  /** `before` is the time of the line before. */
+  addAnswer(record: JsonRecord, before: number | undefined): void;
+  /** Answers with the text that the line holds besides results. */
+  addUser(record: JsonRecord): string;
+  add(step: Step): void;
+  /** Whether calls of the last answer wait for their results. */
+  hasOpenCalls(): boolean;
+  /** The text of the last answer that had one. */
+  lastText(): string;
+  /** With what becomes of calls without a result: those of the last answer, and those before it. */
+  steps(last: CallStep["outcome"]): readonly Step[];
+  openCalls(): readonly OpenCall[];
+}
+
+const longestStepText = 400;
+const longestResult = 4000;
+
+type Entry =
+  | { readonly type: "step"; readonly step: Step }
+  | { readonly type: "turn"; readonly key: string }
+  | { readonly type: "call"; readonly id: string };
+
+export function createStepList(): StepList {
+  const entries: Entry[] = [];
+  const turns = new Map<string, TurnStep>();
+  const open = new Map<string, { readonly call: OpenCall; readonly turn: string }>();
+  const settled = new Map<string, CallStep>();
+  let lastTurn = "";
+  let said = { turn: "", text: "" };
+
+  const addText = (key: string, text: string): void => {
+    const before = said.turn === key ? `${said.text}\n` : "";
+    said = { turn: key, text: bounded(`${before}${text}`, longestResult) };
+  };
+  const openCalls = (): readonly OpenCall[] =>
+    [...open.values()].filter(({ turn }) => turn === lastTurn).map(({ call }) => call);
+
+  return {
+    addAnswer(record, before) {
+      const message = recordField(record, "message");
+      if (message === undefined) return;
+      const at = timeOf(record);
+      const blocks = readAssistantBlocks(message.content);
+      const text = blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+      if (record.isApiErrorMessage === true) {
+        const step = defined({ type: "error" as const, at, text: boundedLine(text, longestStepText) });
+        entries.push({ type: "step", step });
+        return;
+      }
+      const key = textField(message, "id") ?? `line ${String(record.uuid)}`;
+      const known = turns.get(key);
+      if (known === undefined) entries.push({ type: "turn", key });
+      turns.set(key, turnOf(record, message, { known, before, text }));
+      lastTurn = key;
+      if (text !== "") addText(key, text);
+      for (const block of blocks) {
+        if (block.type !== "tool_use" || open.has(block.id) || settled.has(block.id)) continue;
+        entries.push({ type: "call", id: block.id });
+        open.set(block.id, { call: readCall(block, at), turn: key });
+      }
+    },
+    addUser(record) {
+      const blocks = readUserBlocks(recordField(record, "message")?.content);
+      const results = blocks.filter((block) => block.type === "tool_result");
+      for (const block of results) {
+        const call = open.get(block.tool_use_id)?.call;
+        if (call === undefined) continue;
+        open.delete(block.tool_use_id);
+        const line = { record, at: timeOf(record), isAlone: results.length === 1 };
+        settled.set(block.tool_use_id, settleCall(call, block, line));
+      }
+      const texts = blocks.flatMap((block) => (block.type === "text" ? [block.text] : []));
+      return texts.filter((text) => !text.startsWith("<system-reminder>")).join("\n");
+    },
+    add: (step) => void entries.push({ type: "step", step }),
+    hasOpenCalls: () => openCalls().length > 0,
+    openCalls,
+    lastText: () => said.text,
+    steps: (last) =>
+      entries.flatMap((entry): readonly Step[] => {
+        if (entry.type === "step") return [entry.step];
+        if (entry.type === "turn") return [turns.get(entry.key) ?? []].flat();
+        const done = settled.get(entry.id);
+        if (done !== undefined) return [done];
+        const waiting = open.get(entry.id);
+        if (waiting === undefined) return [];
+        return [{ ...waiting.call, outcome: waiting.turn === lastTurn ? last : "unanswered" }];
+      }),
+  };
+}
+
+function turnOf(
+  record: JsonRecord,
+  message: JsonRecord,
+  {
+    known,
+    before,
+    text,
+  }: { readonly known: TurnStep | undefined; readonly before: number | undefined; readonly text: string },
+): TurnStep {
+  const end = timeOf(record);
+  const recorded = numberField(record, "durationMs");
+  const between = known?.at ?? before ?? end;
+  const at = recorded === undefined || end === undefined ? between : end - recorded;
+  const measured = at === undefined || end === undefined ? undefined : Math.max(0, end - at);
+  return defined({
+    type: "turn" as const,
+    at,
+    durationMs: recorded ?? measured,
+    ...readAnswer(record, message),
+    stopReason: textField(message, "stop_reason") ?? known?.stopReason,
+    text: boundedLine([known?.text ?? "", text].join(" "), longestStepText),
+  });
+}

@@ -1,0 +1,29 @@
+import type { Approver } from "../permissions/approver.ts";
+import { createAskQueue } from "../permissions/ask-queue.ts";
+import { createSessionApprovals } from "../permissions/session-approvals.ts";
+import type { RunPlan } from "../planning/run-plan.ts";
+import { writeLocalRules } from "../settings/write-local-rules.ts";
+import { type AskPerson, createAskPerson } from "./ask-person.ts";
+
+/** One queue and one memory of answers for the main agent and all its children. */
+export function openAsking(
+  approver: Approver,
+  main: RunPlan,
+  projectRoot: string,
+): (plan: RunPlan) => AskPerson {
+  const queue = createAskQueue(approver);
+  const approvals = createSessionApprovals();
+  return (plan) =>
+    createAskPerson({
+      queue,
+      approvals,
+      path: plan.agent.id === main.agent.id ? [main.agent] : [main.agent, plan.agent],
+      policy: plan.policy,
+      directory: plan.directory,
+      async saveRules(rules) {
+        const outcome = await writeLocalRules(projectRoot, { list: "allow", rules });
+        return outcome.type === "saved" ? undefined : outcome.why;
+      },
+      ...(approver.notice === undefined ? {} : { notice: approver.notice }),
+    });
+}

@@ -1,0 +1,32 @@
+import { sessionFiles } from "../journal/session-files.ts";
+import type { RunPlan } from "../planning/run-plan.ts";
+import { createSessionFiles } from "../tools/file-ledger.ts";
+import type { ToolContext } from "../tools/tool.ts";
+import { createMayRead } from "./admit.ts";
+import { createMemoryTurns } from "./memory-turns.ts";
+import type { SessionWorld } from "./session-world.ts";
+
+/** Contexts of one session: each agent knows what it has read itself, and all know who changed what. */
+export function createToolContexts(world: SessionWorld) {
+  const { paths } = world.discovered;
+  const sessionLedger = createSessionFiles();
+  // `~` must mean to the tools what it means to the rules.
+  const environment = { ...world.environment, HOME: paths.home };
+  return (plan: RunPlan, directory: () => string) => {
+    const files = sessionLedger.forAgent();
+    const mayRead = createMayRead(plan);
+    const writeInTurn = createMemoryTurns(plan, paths);
+    return (call: Pick<ToolContext, "callId" | "signal" | "progress">): ToolContext => ({
+      ...call,
+      directory: directory(),
+      workingDirectories: plan.policy.workingDirectories,
+      agent: plan.agent,
+      files,
+      host: world.host,
+      environment,
+      outputDirectory: sessionFiles(paths.transcripts, plan.sessionId).toolResults,
+      writeInTurn,
+      ...(mayRead === undefined ? {} : { mayRead }),
+    });
+  };
+}
