@@ -25,6 +25,7 @@ export type {
   PromptContext,
   WrittenField,
 } from "./definitions/agent-definition.ts";
+export type { AgentLimits } from "./definitions/agent-limits.ts";
 export { type BuiltinAgentsOptions, builtinAgents } from "./definitions/builtin/builtin-agents.ts";
 export { type AgentInput, defineAgent } from "./definitions/define-agent.ts";
 export { readSessionAgents, type SessionAgents } from "./definitions/definition-object.ts";
@@ -58,6 +59,7 @@ export {
 } from "./definitions/registry.ts";
 export { Fault, type FaultOptions, isFault } from "./foundation/fault.ts";
 export type { DocumentPath, Finding, Locate, Place, Problem, Severity } from "./foundation/problem.ts";
+export type { WaitClock } from "./foundation/wait-clock.ts";
 export type { HookHandler, HookHandlerType, HookRule } from "./hooks/hook-config.ts";
 export type { HookFunction } from "./hooks/run-one-hook.ts";
 export type { Model, ModelFacts, ModelRequest, ServerTool, ToolSpecification } from "./model/model.ts";
@@ -75,6 +77,7 @@ export {
   type RuleSpecifier,
 } from "./permissions/parse-rule.ts";
 export type { PermissionMode } from "./permissions/permission-mode.ts";
+export type { SessionLimitOptions } from "./planning/plan-limits.ts";
 export type { Decided, RunPlan } from "./planning/run-plan.ts";
 export type { Plugin, PluginOrigin } from "./plugins/plugin.ts";
 export type { CanUseTool } from "./runtime/admit.ts";

@@ -41,6 +41,7 @@ const exportedNames = [
 const testingNames = [
   "createFakeHost",
   "createFakeMcpServer",
+  "createManualClock",
   "createScriptedModel",
   "describeModelContract",
   "startFakeProvider",

@@ -52,7 +52,10 @@ export const fieldReaders: Readonly<Record<DefinitionKey, FieldReader>> = {
   omitClaudeMd: { expected: "Write true or false.", read: readBoolean },
   criticalSystemReminder_EXPERIMENTAL: { expected: "Write one text.", read: readText },
   forkContext: { expected: "Write true or false.", read: readBoolean },
-  limits: { expected: "Write `limits:` with lines such as `seconds: 900` or `usd: 0.5` below it.", read: readLimits },
+  limits: {
+    expected: "Write `limits:` with lines such as `seconds: 900` or `usd: 0.5` below it.",
+    read: readLimits,
+  },
 };
 
 function readName(field: FrontmatterField, to: FieldReport): string | undefined {

@@ -296,8 +296,12 @@ describe("a provider that finds the conversation too long", () => {
     expect(ending).toMatchObject({ status: "completed", text: "wer." });
     expect(compactions).toMatchObject([{ kept: expect.any(Number) }]);
     expect(shown(scripted.requests.at(-1)?.messages.at(-2))).toContain("Half an ans");
-    const again = model([reads(3_000), reads(3_000), cut, summary(), cut], { contextWindow: 200_000 });
-    expect((await run(again)).ending).toMatchObject({ status: "partial", reason: "context_full" });
+    const long: Step = { ...cut, text: "Half an answer. ".repeat(600) };
+    const again = await run(
+      model([reads(3_000), reads(3_000), long, summary(), long, "Never."], { contextWindow: 200_000 }),
+    );
+    expect(again.ending).toMatchObject({ status: "partial", reason: "context_full" });
+    expect(again.compactions).toHaveLength(1);
   });
 
   it("where compaction does not happen by itself it fails with what the provider said", async () => {

@@ -51,7 +51,10 @@ export function createModelFactory(options: ModelFactoryOptions): ModelFactory {
       case "ai-sdk": {
         const { createAiSdkModel } = await import("./ai-sdk-model.ts");
         const { provider = "", id: modelId } = reference;
-        return patient(await createAiSdkModel({ provider, modelId, environment, ...timeoutsOf(options) }), options);
+        return patient(
+          await createAiSdkModel({ provider, modelId, environment, ...timeoutsOf(options) }),
+          options,
+        );
       }
       case "none":
         throw new ModelFault("unauthorized", choice.why, { advice: choice.advice });

@@ -6,6 +6,7 @@ export {
   type ProviderRequest,
   startFakeProvider,
 } from "./fake-provider.ts";
+export { createManualClock, type ManualClock } from "./manual-clock.ts";
 export {
   type ContractOptions,
   type ContractSubject,

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { Repeats } from "../conversation/call-intent.ts";
 import type { DocumentBlock, ImageBlock, TextBlock } from "../conversation/message.ts";
 import type { McpIdentity } from "../permissions/mcp-identity.ts";
 import type { ToolEffect } from "./builtin-tools.ts";
@@ -65,6 +66,8 @@ export interface Tool<Input = unknown> {
   readonly inputSchema?: Readonly<Record<string, unknown>>;
   /** Whether this call may run beside others; absent means: when the effect is `read`. */
   readonly runsBeside?: (input: Input) => boolean;
+  /** What a second run of a call does, for those who find one cut off; absent means: `pure` when it reads, else `unsafe`. */
+  readonly repeats?: Repeats;
   /** How many calls of one answer run at the same time where they may run beside each other; absent means ten. */
   readonly atOnce?: number;
   /** Whether what was asked for still goes on, by the outcome's data: the same answer again is then no sign of a loop. */

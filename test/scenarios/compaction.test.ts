@@ -98,6 +98,8 @@ describe("the main agent", () => {
       expect(estimateRequestTokens(request)).toBeLessThan(60_000);
       expect(shown(request.messages[0])).toContain("THE TASK: read it often.");
     }
+    for (const { request, usage } of stage.provider.requests.filter((one) => isSummaryRequest(one.request)))
+      expect(usage?.cacheReadTokens).toBeGreaterThan(0.9 * estimateRequestTokens(request));
     const before = session.messages();
     await session[Symbol.asyncDispose]();
     const [lines] = [...stage.place.transcripts().values()];
@@ -193,6 +195,18 @@ describe("the main agent", () => {
       compactMetadata: { summarizer: { by: "model", costUSD: expect.any(Number) } },
     });
   });
+});
+
+test("[LIM-3] what a summary costs counts for the budget of the session", async () => {
+  const reader = createReader(60, "Done.");
+  const stage = await createStage((request) =>
+    isSummaryRequest(request) ? { text: "SUMMARY", usage: { outputTokens: 900_000 } } : reader(request),
+  );
+  await using session = await stage.runtime.open({ maxBudget: 5 });
+  const result = await session.prompt("Go.");
+  expect(result).toMatchObject({ status: "partial", reason: "max_budget" });
+  expect(stage.asked().filter(isSummaryRequest)).toHaveLength(1);
+  expect(isSummaryRequest(stage.asked().at(-1) as ModelRequest)).toBe(true);
 });
 
 describe("a child", () => {

@@ -179,7 +179,7 @@ describe("[LIM-3] the ceiling of a session", () => {
 /** A runtime with a clock that is moved by hand, and a tool that waits until it is let go. */
 async function createTimedStage(
   steps: readonly Step[],
-  options: RuntimeOptions & { settings?: object } = {},
+  options: Omit<RuntimeOptions, "settings"> & { settings?: object } = {},
 ) {
   const clock = createManualClock();
   const called = Promise.withResolvers<void>();

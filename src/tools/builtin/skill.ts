@@ -28,6 +28,8 @@ export function createSkillTool({ list, call }: SkillToolSource): Tool {
 Skills:
 ${list === "" ? "(none)" : list}`,
     effect: "read",
+    // Its text may be made by commands, and it may run in an agent that changes things.
+    repeats: "unsafe",
     input,
     // It may change what later calls may do, so the calls of an answer keep their order.
     runsBeside: () => false,

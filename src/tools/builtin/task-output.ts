@@ -25,6 +25,7 @@ export function createTaskOutputTool({ sources, now }: TaskToolOptions): Tool {
     description:
       "Reads what a background task (a shell or an agent) has written so far, and how it stands. With `block` it waits for the end, at most `timeout` milliseconds. Use block: false for a look in between.",
     effect: "coordinate",
+    repeats: "pure",
     input,
     runsBeside: () => true,
     isPending,

@@ -18,6 +18,7 @@ export function createWriteTool(): Tool {
 - A file that exists must have been read whole with Read; one that has changed since then is refused.
 - The content is written exactly as given, as UTF-8; line ends and byte order mark of the old file are not kept.`,
     effect: "edit",
+    repeats: "idempotent",
     input,
     pathsOf: ({ file_path }, directory, home) => [pathForRules(file_path, directory, home)],
     call: ({ file_path, content }, context) =>

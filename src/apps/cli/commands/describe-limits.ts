@@ -15,18 +15,12 @@ const rows: readonly [key: keyof RunLimits, label: string, show: (value: number)
   ["cost", "money", (value) => `at most ${value} US dollars`],
   ["toolCalls", "tool calls", (value) => `at most ${value}`],
   ["toolTimeMs", "one tool call", seconds],
-  [
-    "silenceMs",
-    "silence",
-    (value) => `told after ${value / 1000} s, stopped after ${(2 * value) / 1000} s`,
-  ],
+  ["silenceMs", "silence", (value) => `told after ${value / 1000} s, stopped after ${(2 * value) / 1000} s`],
 ];
 
 function describe(limits: RunLimits, whose: string): readonly ShownField[] {
   return rows.flatMap(([key, label, show]) => {
     const limit: Decided<number> | undefined = limits[key];
-    return limit === undefined
-      ? []
-      : [{ label, value: `${show(limit.value)}${whose}`, origin: limit.from }];
+    return limit === undefined ? [] : [{ label, value: `${show(limit.value)}${whose}`, origin: limit.from }];
   });
 }

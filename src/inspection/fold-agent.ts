@@ -1,0 +1,190 @@
+import { addUsage } from "../conversation/usage.ts";
+import type { JsonRecord } from "../foundation/json-value.ts";
+import { totalsOf } from "./agent-totals.ts";
+import type { AgentState, InFlight, InspectedAgent, RecordedTotals, Step } from "./inspection.ts";
+import { readSystemLine } from "./read-answer.ts";
+import { bounded, boundedLine, defined, numberField, recordField, textField, timeOf } from "./read-line.ts";
+import { createRunClock } from "./run-clock.ts";
+import { createStepList } from "./step-list.ts";
+
+/** What the lines of one agent tell of it, before its place in the session is known. */
+export interface FoldedAgent
+  extends Omit<
+    InspectedAgent,
+    "id" | "parentId" | "depth" | "agentType" | "description" | "name" | "tree"
+  > {
+  readonly cwd?: string;
+  readonly gitBranch?: string;
+  readonly version?: string;
+}
+
+/** Takes lines one by one and keeps only what an inspection shows. Total: any lines will do. */
+export interface AgentFold {
+  add(record: JsonRecord): void;
+  result(facts: { readonly isLive: boolean; readonly now: number }): FoldedAgent;
+}
+
+type LastLine = "none" | "answer" | "user" | "ending";
+
+const longestPrompt = 2000;
+
+export function createAgentFold(): AgentFold {
+  const list = createStepList();
+  const clock = createRunClock();
+  const seen = new Set<string>();
+  const times: { first?: number; last?: number } = {};
+  let context: Pick<FoldedAgent, "cwd" | "gitBranch" | "version"> = {};
+  let last: LastLine = "none";
+  let isOwn = false;
+  let prompt: string | undefined;
+  let ending: Extract<Step, { type: "ending" }> | undefined;
+  let recorded: RecordedTotals | undefined;
+
+  /** A prompt after a complete answer begins a new run, whether or not the end of the one before was written. */
+  const addUser = (record: JsonRecord): void => {
+    const wasDone = last === "answer" && !list.hasOpenCalls();
+    const text = list.addUser(record);
+    if (record.isCompactSummary === true) return;
+    const isMeta = record.isMeta === true;
+    if (wasDone && text !== "" && !isMeta) clock.end();
+    last = "user";
+    if (text === "") return;
+    if (!isMeta) prompt ??= bounded(text, longestPrompt);
+    const at = timeOf(record);
+    list.add(defined({ type: "prompt" as const, at, text: boundedLine(text, 400), isMeta }));
+  };
+
+  const addSystem = (record: JsonRecord): void => {
+    const step = readSystemLine(record);
+    if (step === undefined) return;
+    list.add(step);
+    if (step.type !== "ending") return;
+    ending = step;
+    last = "ending";
+    recorded = addRecorded(recorded, record);
+  };
+
+  return {
+    add(record) {
+      const uuid = textField(record, "uuid");
+      // Lines copied by a fork belong to the session they come from.
+      if (record.forkedFrom !== undefined || (uuid !== undefined && seen.has(uuid))) return;
+      if (uuid !== undefined) seen.add(uuid);
+      isOwn ||= isOwnLine(record);
+      const before = times.last;
+      const isMessage = record.type === "user" || record.type === "assistant";
+      if (!isMessage && record.type !== "system") return;
+      context = { ...context, ...contextOf(record) };
+      const at = timeOf(record);
+      if (record.type === "user") addUser(record);
+      if (record.type === "assistant") list.addAnswer(record, before);
+      if (record.type === "assistant") last = "answer";
+      if (record.type === "system") addSystem(record);
+      clock.hear(at);
+      if (last === "ending") clock.end();
+      if (at === undefined) return;
+      times.first ??= at;
+      times.last = Math.max(times.last ?? at, at);
+    },
+    result({ isLive, now }) {
+      const state = stateOf({ last, isLive, isOwn, ending, isOpen: list.hasOpenCalls() });
+      const steps = list.steps(state === "running" ? "running" : "interrupted");
+      const runs = clock.spans(state === "running" ? now : undefined);
+      const result = list.lastText();
+      return {
+        ...context,
+        ...defined({
+          state,
+          reason: last === "ending" ? ending?.reason : undefined,
+          error: last === "ending" ? ending?.error : undefined,
+          startedAt: times.first,
+          lastSignAt: times.last,
+          prompt,
+          result: result === "" ? undefined : result,
+          recorded,
+        }),
+        isLive,
+        models: modelsOf(steps),
+        runs,
+        totals: totalsOf(steps, runs),
+        inFlight:
+          state === "running" || state === "interrupted" ? inFlightOf(last, list.openCalls(), times.last) : [],
+        steps,
+      };
+    },
+  };
+}
+
+const statuses: ReadonlySet<string> = new Set(["completed", "partial", "failed", "stopped"]);
+
+function stateOf(facts: {
+  readonly last: LastLine;
+  readonly isLive: boolean;
+  readonly isOwn: boolean;
+  readonly isOpen: boolean;
+  readonly ending: { readonly status: string } | undefined;
+}): AgentState {
+  const { last, isLive, isOwn, isOpen, ending } = facts;
+  // One of the four words, as checked in the same line.
+  if (last === "ending" && ending !== undefined && statuses.has(ending.status))
+    return ending.status as AgentState;
+  if (isLive) return "running";
+  if (last === "none") return "empty";
+  // Our own runs write how they ended; of others, a complete answer is all there is.
+  return last === "answer" && !isOpen && !isOwn ? "answered" : "interrupted";
+}
+
+function isOwnLine({ type, runEnding, costUSD, toolCall }: JsonRecord): boolean {
+  return (
+    (typeof type === "string" && type.startsWith("retinue-")) ||
+    runEnding !== undefined ||
+    costUSD !== undefined ||
+    toolCall !== undefined
+  );
+}
+
+function contextOf(record: JsonRecord): Pick<FoldedAgent, "cwd" | "gitBranch" | "version"> {
+  return defined({
+    cwd: textField(record, "cwd"),
+    gitBranch: textField(record, "gitBranch"),
+    version: textField(record, "version"),
+  });
+}
+
+function modelsOf(steps: readonly Step[]): readonly string[] {
+  return [...new Set(steps.flatMap((step) => (step.type === "turn" ? [step.model] : [])))];
+}
+
+function inFlightOf(
+  last: LastLine,
+  calls: readonly { callId: string; tool: string; about: string; at?: number }[],
+  lastAt: number | undefined,
+): readonly InFlight[] {
+  if (calls.length > 0)
+    return calls.map(({ callId, tool, about, at }) =>
+      defined({ type: "call" as const, callId, tool, about, since: at }),
+    );
+  return last === "user" ? [defined({ type: "model" as const, since: lastAt })] : [];
+}
+
+function addRecorded(before: RecordedTotals | undefined, record: JsonRecord): RecordedTotals {
+  const ending = recordField(record, "runEnding") ?? {};
+  const usage = recordField(ending, "usage") ?? {};
+  const tokens = (name: string): number => numberField(usage, name) ?? 0;
+  const cost = numberField(ending, "costUSD");
+  const wasKnown = before === undefined || before.cost !== undefined;
+  const own = {
+    inputTokens: tokens("inputTokens"),
+    outputTokens: tokens("outputTokens"),
+    cacheReadTokens: tokens("cacheReadTokens"),
+    cacheWriteTokens: tokens("cacheWriteTokens"),
+  };
+  return {
+    turns: (before?.turns ?? 0) + (numberField(ending, "turns") ?? 0),
+    toolUses: (before?.toolUses ?? 0) + (numberField(ending, "toolUses") ?? 0),
+    usage: before === undefined ? own : addUsage(before.usage, own),
+    ...(wasKnown && cost !== undefined ? { cost: (before?.cost ?? 0) + cost } : {}),
+    durationMs: (before?.durationMs ?? 0) + (numberField(record, "durationMs") ?? 0),
+    modelMs: (before?.modelMs ?? 0) + (numberField(ending, "modelMs") ?? 0),
+  };
+}
