@@ -1,4 +1,5 @@
-import type { ToolUseBlock, UserMessage } from "./message.ts";
+import type { CallIntent } from "./call-intent.ts";
+import type { ToolResultBlock, ToolUseBlock, UserMessage } from "./message.ts";
 import type { ModelEvent } from "./model-event.ts";
 import { addUsage, type Usage } from "./usage.ts";
 
@@ -80,10 +81,14 @@ export type RunEvent =
   | { readonly type: "model-streamed"; readonly event: ModelEvent }
   /** A request failed and is made again after a while. */
   | ({ readonly type: "model-retried" } & Untyped<"attempt-failed">)
-  /** `durationMs` counts from the request that was answered, its retries included. */
+  /**
+   * `durationMs` counts from the request that was answered, its retries included; `intents` tell what its calls would do
+   * when repeated, for those who find them cut off.
+   */
   | ({
       readonly type: "assistant-answered";
       readonly cost?: number;
+      readonly intents?: readonly CallIntent[];
       readonly durationMs?: number;
     } & Untyped<"message-ended">)
   | { readonly type: "call-started"; readonly call: ToolUseBlock; readonly effect: string }
@@ -92,6 +97,8 @@ export type RunEvent =
       readonly type: "call-finished";
       readonly call: ToolUseBlock;
       readonly isError: boolean;
+      /** What the model gets to see of it. */
+      readonly content?: ToolResultBlock["content"];
       readonly denied?: string;
       readonly data?: unknown;
       readonly durationMs: number;
@@ -113,6 +120,8 @@ export type RunEvent =
       readonly trigger: "auto" | "manual";
       readonly preTokens: number;
     }
+  /** The summary is being written; a sign of life. */
+  | { readonly type: "compaction-progressed" }
   /** The conversation goes on from a summary: from here on the model sees it and the newest `kept` messages. */
   | {
       readonly type: "context-compacted";

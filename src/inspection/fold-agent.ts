@@ -54,14 +54,26 @@ export function createAgentFold(): AgentFold {
     list.add(defined({ type: "prompt" as const, at, text: boundedLine(text, 400), isMeta }));
   };
 
-  const addSystem = (record: JsonRecord): void => {
+  /** Whether the line is part of the work; others may be written long after it. */
+  const addSystem = (record: JsonRecord): boolean => {
     const step = readSystemLine(record);
-    if (step === undefined) return;
+    if (step === undefined) return false;
     list.add(step);
-    if (step.type !== "ending") return;
+    if (step.type !== "ending") return true;
     ending = step;
     last = "ending";
     recorded = addRecorded(recorded, record);
+    return true;
+  };
+
+  const take = (record: JsonRecord): boolean => {
+    if (record.type === "system") return addSystem(record);
+    if (record.type === "user") addUser(record);
+    else if (record.type === "assistant") {
+      list.addAnswer(record, times.last);
+      last = "answer";
+    } else return false;
+    return true;
   };
 
   return {
@@ -71,15 +83,9 @@ export function createAgentFold(): AgentFold {
       if (record.forkedFrom !== undefined || (uuid !== undefined && seen.has(uuid))) return;
       if (uuid !== undefined) seen.add(uuid);
       isOwn ||= isOwnLine(record);
-      const before = times.last;
-      const isMessage = record.type === "user" || record.type === "assistant";
-      if (!isMessage && record.type !== "system") return;
+      if (!take(record)) return;
       context = { ...context, ...contextOf(record) };
       const at = timeOf(record);
-      if (record.type === "user") addUser(record);
-      if (record.type === "assistant") list.addAnswer(record, before);
-      if (record.type === "assistant") last = "answer";
-      if (record.type === "system") addSystem(record);
       clock.hear(at);
       if (last === "ending") clock.end();
       if (at === undefined) return;

@@ -44,7 +44,8 @@ export function readEarlierPlans(records: readonly JsonRecord[]): readonly Earli
 
 function readPlan({ task: written, policy, tools, maxTurns, effort }: JsonRecord): EarlierPlan {
   const task = isRecord(written) ? written : {};
-  const mode = isRecord(policy) && typeof policy.mode === "string" ? parsePermissionMode(policy.mode) : undefined;
+  const mode =
+    isRecord(policy) && typeof policy.mode === "string" ? parsePermissionMode(policy.mode) : undefined;
   const granted = Array.isArray(tools) ? readTools(tools) : undefined;
   const turns = saidByCall(maxTurns);
   const own = saidByCall(effort);
@@ -85,7 +86,10 @@ function textsIn(value: unknown): readonly string[] | undefined {
   return Array.isArray(value) ? value.filter((text): text is string => typeof text === "string") : undefined;
 }
 
-function textFields<Name extends string>(record: JsonRecord, names: readonly Name[]): Partial<Record<Name, string>> {
+function textFields<Name extends string>(
+  record: JsonRecord,
+  names: readonly Name[],
+): Partial<Record<Name, string>> {
   const found = names.filter((name) => typeof record[name] === "string").map((name) => [name, record[name]]);
   // The keys are the asked ones and the values texts, as just checked.
   return Object.fromEntries(found) as Partial<Record<Name, string>>;

@@ -1,7 +1,6 @@
 import type { JsonRecord } from "../foundation/json-value.ts";
 import { type ReadLinesOptions, readLines } from "../storage/read-lines.ts";
-import type { ChainOptions } from "./conversation-chain.ts";
-import { type RebuiltConversation, rebuildConversation } from "./rebuild.ts";
+import { type RebuildOptions, type RebuiltConversation, rebuildConversation } from "./rebuild.ts";
 
 export interface LoadedSession extends RebuiltConversation {
   readonly records: readonly JsonRecord[];
@@ -16,7 +15,7 @@ export interface LoadedSession extends RebuiltConversation {
 /** Reads a transcript and makes its conversation again; throws a Fault only when the file cannot be read. */
 export async function loadSession(
   file: string,
-  options: ReadLinesOptions & ChainOptions = {},
+  options: ReadLinesOptions & RebuildOptions = {},
 ): Promise<LoadedSession> {
   const { values, length, broken, torn } = await readLines(file, options);
   return { ...rebuildConversation(values, options), records: values, length, broken, torn };

@@ -151,7 +151,7 @@ describe("[TRN-3] a conversation comes back from its file", () => {
       fc.property(conversation, (messages) => {
         const loaded = load(transcriptOf(messages));
         expect(loaded.messages).toEqual(messages);
-        expect(loaded.interrupted).toEqual([]);
+        expect(loaded.unrecorded).toEqual([]);
         expect(refusalOf(loaded.messages)).toBeUndefined();
       }),
     );
@@ -168,7 +168,7 @@ describe("[TRN-3] a conversation comes back from its file", () => {
 
         const next: UserMessage = {
           role: "user",
-          content: [...loaded.interrupted, { type: "text", text: "Go on" }],
+          content: [...loaded.unrecorded, { type: "text", text: "Go on" }],
         };
         const mended = `${cut.toString("latin1")}${cut.at(-1) === 10 || cut.length === 0 ? "" : "\n"}`;
         const text = transcriptOf([next], { text: mended, leaf: loaded.leaf });
@@ -176,7 +176,7 @@ describe("[TRN-3] a conversation comes back from its file", () => {
         const prompt: UserMessage = { role: "user", content: [{ type: "text", text: "Go on" }] };
         expect(refusalOf(resumed.messages)).toBeUndefined();
         expect(resumed.messages).toEqual(appendUserMessage(loaded.messages, prompt));
-        expect(resumed.interrupted).toEqual([]);
+        expect(resumed.unrecorded).toEqual([]);
       }),
       { numRuns: 300 },
     );
@@ -255,9 +255,9 @@ describe("[TRN-3] a call cut off by a crash is answered as interrupted", () => {
   ];
 
   it("every call of the last answer without a result gets one, and it is told which", () => {
-    const { messages, interrupted } = rebuildConversation([...cut, user("4", "3", [result("a")])]);
+    const { messages, unrecorded } = rebuildConversation([...cut, user("4", "3", [result("a")])]);
     expect(messages.at(-1)).toEqual({ role: "user", content: [result("a"), interruptedResult("b")] });
-    expect(interrupted).toEqual([interruptedResult("b")]);
+    expect(unrecorded).toEqual([interruptedResult("b")]);
     expect(interruptedResult("b")).toMatchObject({
       is_error: true,
       content: expect.stringContaining("not run again"),
@@ -265,7 +265,7 @@ describe("[TRN-3] a call cut off by a crash is answered as interrupted", () => {
   });
 
   it("a call in the middle that nobody answered gets an answer too, without being reported", () => {
-    const { messages, interrupted } = rebuildConversation([
+    const { messages, unrecorded } = rebuildConversation([
       ...cut,
       user("4", "3", "Go on"),
       assistant("5", "4", [text("Yes")]),
@@ -274,7 +274,7 @@ describe("[TRN-3] a call cut off by a crash is answered as interrupted", () => {
       role: "user",
       content: [interruptedResult("a"), interruptedResult("b"), text("Go on")],
     });
-    expect(interrupted).toEqual([]);
+    expect(unrecorded).toEqual([]);
   });
 
   it("a live conversation is completed the same way", () => {

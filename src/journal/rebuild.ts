@@ -1,10 +1,15 @@
-import type { ToolResultBlock, UserBlock } from "../conversation/message.ts";
+import type { Repeats } from "../conversation/call-intent.ts";
+import type { ToolResultBlock, ToolUseBlock, UserBlock } from "../conversation/message.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+import { readCallRecords } from "./call-records.ts";
 import { readAssistantBlocks, readUserBlocks } from "./content-blocks.ts";
 import { type ChainLine, type ChainOptions, selectChain } from "./conversation-chain.ts";
+import { interruptedResult } from "./interrupted-calls.ts";
 import { type SettledConversation, settleTurns, type Turn } from "./settle-turns.ts";
 
-export interface RebuiltConversation extends Omit<SettledConversation, "answers"> {
+export interface RebuiltConversation extends Omit<SettledConversation, "answers" | "inFlight"> {
+  /** The calls of the last answer of which nobody knows what became of them, and what repeating them would do. */
+  readonly inFlight: readonly { readonly call: ToolUseBlock; readonly repeats: Repeats }[];
   /** The line that the next one hangs on; absent when the file holds no conversation. */
   readonly leaf?: string;
   /** The lines that the conversation was made of, and the first line of each of its answers. */
@@ -16,22 +21,37 @@ export interface ConversationSources {
   readonly answers: readonly string[];
 }
 
+export interface RebuildOptions extends ChainOptions {
+  /** Results of calls that are known from elsewhere than the transcript. */
+  readonly known?: ReadonlyMap<string, ToolResultBlock>;
+}
+
 /** Makes the conversation again as the model is to see it, from the lines of a transcript. Total: any lines will do. */
 export function rebuildConversation(
   records: readonly JsonRecord[],
-  options: ChainOptions = {},
+  options: RebuildOptions = {},
 ): RebuiltConversation {
   const { lines, tree, leaf } = selectChain(records, options);
-  const results = new Map<string, ToolResultBlock>();
+  const recorded = new Map<string, ToolResultBlock>();
   for (const line of [...lines, ...tree]) {
     if (line.type !== "user") continue;
     for (const block of readUserBlocks(contentOf(line)))
-      if (block.type === "tool_result" && !results.has(block.tool_use_id))
-        results.set(block.tool_use_id, block);
+      if (block.type === "tool_result" && !recorded.has(block.tool_use_id))
+        recorded.set(block.tool_use_id, block);
   }
-  const { answers, ...settled } = settleTurns(arrangeTurns(lines), results);
+  const { repeats, outcomes } = readCallRecords(records);
+  const { answers, inFlight, ...settled } = settleTurns(arrangeTurns(lines), {
+    recorded,
+    known: new Map([...(options.known ?? []), ...outcomes]),
+    interrupted: (id) => interruptedResult(id, repeats.get(id)),
+  });
   const sources = { lines: lines.filter(wasSent).map(({ uuid }) => uuid), answers };
-  return leaf === undefined ? { ...settled, sources } : { ...settled, sources, leaf };
+  return {
+    ...settled,
+    inFlight: inFlight.map((call) => ({ call, repeats: repeats.get(call.id) ?? "unsafe" })),
+    sources,
+    ...(leaf === undefined ? {} : { leaf }),
+  };
 }
 
 /** Lines of one answer become one turn, even where results were written between them. */

@@ -2,11 +2,11 @@ import {
   type AssistantBlock,
   type Message,
   type ToolResultBlock,
+  type ToolUseBlock,
   toolCallsOf,
   type UserBlock,
   type UserMessage,
 } from "../conversation/message.ts";
-import { interruptedResult } from "./interrupted-calls.ts";
 
 /** A message in the making; results stand apart until it is known which call they answer. */
 export type Turn =
@@ -26,25 +26,36 @@ export type Turn =
 
 export interface SettledConversation {
   readonly messages: readonly Message[];
-  /** What was put in for calls of the last answer that have no result in the file. */
-  readonly interrupted: readonly ToolResultBlock[];
+  /** Results of calls of the last answer that stand in no line of the conversation yet. */
+  readonly unrecorded: readonly ToolResultBlock[];
+  /** The calls of the last answer of which nobody knows what became of them. */
+  readonly inFlight: readonly ToolUseBlock[];
   /** The first line of each answer among the messages. */
   readonly answers: readonly string[];
+}
+
+/** Where the results of calls come from, the surest first. */
+export interface ResultSources {
+  /** By lines of the conversation. */
+  readonly recorded: ReadonlyMap<string, ToolResultBlock>;
+  /** Known from elsewhere. */
+  readonly known: ReadonlyMap<string, ToolResultBlock>;
+  /** What a call without any result is answered with. */
+  readonly interrupted: (callId: string) => ToolResultBlock;
 }
 
 /**
  * Makes a conversation that a provider accepts of whatever a file holds: it begins with a user, the roles alternate,
  * every call is answered in the next message and nothing else is.
  */
-export function settleTurns(
-  turns: readonly Turn[],
-  results: ReadonlyMap<string, ToolResultBlock>,
-): SettledConversation {
+export function settleTurns(turns: readonly Turn[], results: ResultSources): SettledConversation {
   const first = turns.findIndex(({ role, blocks }) => role === "user" && blocks.length > 0);
   const called = new Set<string>();
   const messages: Message[] = [];
   const answers: string[] = [];
-  let interrupted: readonly ToolResultBlock[] = [];
+  const resultOf = (id: string): ToolResultBlock =>
+    results.recorded.get(id) ?? results.known.get(id) ?? results.interrupted(id);
+  let open: readonly ToolUseBlock[] = [];
   for (const turn of first === -1 ? [] : turns.slice(first)) {
     if (turn.role === "user") {
       addMessage(messages, userMessage(turn));
@@ -54,14 +65,16 @@ export function settleTurns(
     if (content.length === 0) continue;
     if (messages.at(-1)?.role !== "assistant") answers.push(turn.line);
     addMessage(messages, { role: "assistant", content });
-    const ids = toolCallsOf({ role: "assistant", content }).map(({ id }) => id);
-    addMessage(messages, {
-      role: "user",
-      content: ids.map((id) => results.get(id) ?? interruptedResult(id)),
-    });
-    interrupted = ids.filter((id) => !results.has(id)).map(interruptedResult);
+    const calls = toolCallsOf({ role: "assistant", content });
+    addMessage(messages, { role: "user", content: calls.map(({ id }) => resultOf(id)) });
+    open = calls.filter(({ id }) => !results.recorded.has(id));
   }
-  return { messages, interrupted, answers };
+  return {
+    messages,
+    unrecorded: open.map(({ id }) => resultOf(id)),
+    inFlight: open.filter(({ id }) => !results.known.has(id)),
+    answers,
+  };
 }
 
 /** The conversation with one more message of the user, joined to the last where that is the user's too. */

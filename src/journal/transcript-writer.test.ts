@@ -299,9 +299,9 @@ describe("on a real file", () => {
         facts: () => facts,
         leaf: loaded.leaf,
       });
-      writer.record(added([...loaded.interrupted, { type: "text", text: "Go on" }]));
+      writer.record(added([...loaded.unrecorded, { type: "text", text: "Go on" }]));
       const resumed = await loadSession(file);
-      expect(resumed.interrupted).toEqual([]);
+      expect(resumed.unrecorded).toEqual([]);
       expect(resumed.messages.length).toBeGreaterThanOrEqual(loaded.messages.length);
       expect(JSON.stringify(resumed.messages.at(-1))).toContain("Go on");
     }

@@ -4,6 +4,7 @@ import { type CallFacts, createCallFacts } from "./call-facts.ts";
 import type { IdSource } from "./id-source.ts";
 import { createKeptLines } from "./kept-lines.ts";
 import type { ConversationSources } from "./rebuild.ts";
+import { createSideLines, type SideLines } from "./side-lines.ts";
 import {
   assistantLine,
   compactBoundaryLine,
@@ -36,6 +37,10 @@ export interface TranscriptWriter {
   readonly leaf: string | undefined;
   /** Writes what an event adds to the conversation; most events add nothing. */
   record(event: RunEvent): void;
+  /** Writes down what was decided for the run that begins: at once, or behind the next lines of the conversation. */
+  readonly plan: SideLines["plan"];
+  /** Writes down that hooks are about to hear of the child. */
+  readonly told: SideLines["told"];
   rename(title: string): void;
   tag(tag: string): void;
 }
@@ -57,22 +62,26 @@ export function createTranscriptWriter({
   let answerLines: ReadonlyMap<string, string> = new Map();
   const lines = createKeptLines(start.sources);
   const calls = createCallFacts(now);
+  const side = createSideLines({ log, now, facts });
 
   /** The chain moves on only when the lines are kept. */
-  const write = (makers: readonly MakeLine[], parent: string | null = leaf): readonly string[] => {
+  const write = (
+    makers: readonly MakeLine[],
+    { parent = leaf, event }: { readonly parent?: string | null; readonly event?: RunEvent } = {},
+  ): readonly string[] => {
     const timestamp = new Date(now()).toISOString();
     const uuids = makers.map(() => ids.uuid());
     const texts = makers.map((make, index) => {
       const place = { uuid: uuids[index] ?? "", parentUuid: uuids[index - 1] ?? parent, timestamp };
       return JSON.stringify(make(place, uuids));
     });
-    log.append(texts);
+    log.append([...texts, ...side.take(event)]);
     leaf = uuids.at(-1) ?? leaf;
     return uuids;
   };
 
   const writeAnswer = (event: Answer) => {
-    const uuids = write(answerMakers(event, facts()));
+    const uuids = write(answerMakers(event, facts()), { event });
     lines.addAnswer(uuids);
     answerLines = new Map(
       event.message.content.flatMap((block, index) =>
@@ -84,7 +93,9 @@ export function createTranscriptWriter({
   /** Both lines at once, so that no crash leaves a boundary without its summary. */
   const writeCompaction = (event: Compaction) => {
     const kept = lines.newest(event.keptAnswers);
-    const [, summary] = write(compactionMakers(event, { facts: facts(), kept, before: leaf }), null);
+    const [, summary] = write(compactionMakers(event, { facts: facts(), kept, before: leaf }), {
+      parent: null,
+    });
     lines.replace(summary ?? "", event.keptAnswers);
   };
 
@@ -95,12 +106,15 @@ export function createTranscriptWriter({
     record: (event) => {
       calls.hear(event);
       if (event.type === "assistant-answered") writeAnswer(event);
+      if (event.type === "call-finished") side.finish(event);
       if (event.type === "user-added")
         lines.add(write(additionMakers(event, facts(), { answerLines, calls })));
       if (event.type === "model-retried") write([retryMaker(event, facts())]);
       if (event.type === "context-compacted") writeCompaction(event);
       if (event.type === "run-ended") write([endingMaker(event.ending, facts())]);
     },
+    plan: side.plan,
+    told: side.told,
     rename: (title) => void log.append([JSON.stringify(customTitleLine(facts().sessionId, title))]),
     tag: (tag) => void log.append([JSON.stringify(tagLine(facts().sessionId, tag))]),
   };

@@ -121,9 +121,11 @@ describe("a conversation that fills its window", () => {
       summary(),
       "Done.",
     ]);
-    const { ending, compactions } = await run(scripted);
+    const { ending, compactions, events } = await run(scripted);
     expect(ending).toMatchObject({ status: "completed", text: "Done." });
     expect(compactions).toMatchObject([{ trigger: "auto", by: "model", kept: 2, keptAnswers: 1 }]);
+    const types = new Set(events.map(({ type }) => type).filter((type) => /compact/.test(type)));
+    expect([...types]).toEqual(["compaction-started", "compaction-progressed", "context-compacted"]);
     const [, , , , asked, after] = scripted.requests;
     expect(asked && isSummaryRequest(asked)).toBe(true);
     const [first, ...kept] = after?.messages ?? [];

@@ -85,7 +85,7 @@ async function* ask(
     ...(attempt === 1 ? {} : { toolChoice: "none" }),
   };
   try {
-    return yield* onlyRetries(takeModelTurn(model, asked, signal));
+    return yield* quietly(takeModelTurn(model, asked, signal));
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ModelFault) return undefined;
@@ -93,14 +93,13 @@ async function* ask(
   }
 }
 
-/** The words of a summary are no words of the agent, so nobody is shown how they come. */
-async function* onlyRetries(
-  turn: AsyncGenerator<RunEvent, ModelAnswer>,
-): AsyncGenerator<RunEvent, ModelAnswer> {
+/** The words of a summary are no words of the agent, so nobody is shown them; only that they come. */
+async function* quietly(turn: AsyncGenerator<RunEvent, ModelAnswer>): AsyncGenerator<RunEvent, ModelAnswer> {
   while (true) {
     const step = await turn.next();
     if (step.done === true) return step.value;
     if (step.value.type === "model-retried") yield step.value;
+    else yield { type: "compaction-progressed" };
   }
 }
 

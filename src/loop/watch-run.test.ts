@@ -5,7 +5,7 @@ import { createAsyncQueue } from "../foundation/async-queue.ts";
 import { createStopwatch } from "../foundation/stopwatch.ts";
 import { createManualClock } from "../testing/manual-clock.ts";
 import { endingOfCause } from "./limit-reached.ts";
-import { type RunClocks, watchRun } from "./watch-run.ts";
+import { type SilenceLimit, watchRun } from "./watch-run.ts";
 
 const sign: RunEvent = { type: "turn-started", turn: 1 };
 const never = new AbortController().signal;
@@ -19,7 +19,10 @@ function ended(signal: AbortSignal): RunEvent {
 }
 
 /** A run that does what it is told, and ends with its signal unless it is deaf. */
-function start(clocks: RunClocks, more: { isDeaf?: boolean; treeMs?: number } = {}) {
+function start(
+  clocks: { readonly timeMs?: number; readonly silence?: SilenceLimit },
+  more: { isDeaf?: boolean; treeMs?: number } = {},
+) {
   const clock = createManualClock();
   const tree = createStopwatch(clock);
   const stopwatch = createStopwatch(clock, tree);
@@ -41,7 +44,8 @@ function start(clocks: RunClocks, more: { isDeaf?: boolean; treeMs?: number } = 
   const watch = {
     clock,
     stopwatch,
-    clocks: () => clocks,
+    ...(clocks.timeMs === undefined ? {} : { timeMs: clocks.timeMs }),
+    silence: () => clocks.silence,
     ...(more.treeMs === undefined ? {} : { tree: { stopwatch: tree, timeMs: more.treeMs } }),
   };
   const done = (async () => {
@@ -133,7 +137,7 @@ describe("[LIM-3] a run whose time is up", () => {
       await gate.promise;
       yield sign;
     }
-    const watch = { clock, stopwatch, clocks: () => ({ timeMs: 5000 }) };
+    const watch = { clock, stopwatch, timeMs: 5000 };
     const done = (async () => {
       for await (const event of watchRun(run, watch, never)) heard.push(event);
     })();

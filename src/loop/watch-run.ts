@@ -4,18 +4,19 @@ import type { Stopwatch } from "../foundation/stopwatch.ts";
 import type { WaitClock } from "../foundation/wait-clock.ts";
 import { limitFault } from "./limit-reached.ts";
 
-/** The clocks of one run; absent fields limit nothing. Asked for anew, because a run may lose its watcher on the way. */
-export interface RunClocks {
-  readonly timeMs?: number;
-  /** Without any event: told after the first, stopped after the second. */
-  readonly silence?: { readonly reportMs: number; readonly stopMs: number };
+/** Without any event: told after the first time, stopped after the second. */
+export interface SilenceLimit {
+  readonly reportMs: number;
+  readonly stopMs: number;
 }
 
 export interface RunWatch {
   readonly clock: WaitClock;
   /** The run's own time; whoever asks a person holds it. */
   readonly stopwatch: Stopwatch;
-  readonly clocks: () => RunClocks;
+  readonly timeMs?: number;
+  /** Asked for anew, because a run may be left alone on the way; absent: it may be silent for ever. */
+  readonly silence?: () => SilenceLimit | undefined;
   /** The time of all agents together, and how much of it there is. */
   readonly tree?: { readonly stopwatch: Stopwatch; readonly timeMs: number };
 }
@@ -107,25 +108,28 @@ interface Watching {
 
 function watchClocks(watching: Watching): readonly Promise<void>[] {
   const { watch, over } = watching;
-  const { stopwatch, tree } = watch;
+  const { stopwatch, tree, timeMs, silence } = watch;
   const begin = stopwatch.elapsed();
-  const ownTime = async (): Promise<void> => {
-    await stopwatch.reach(() => begin + (watch.clocks().timeMs ?? Number.POSITIVE_INFINITY), over);
-    await end(watching, timeFault(watch.clocks().timeMs ?? 0, "of the agent"));
+  const ownTime = async (limitMs: number): Promise<void> => {
+    await stopwatch.reach(() => begin + limitMs, over);
+    await end(watching, timeFault(limitMs, "of the agent"));
   };
-  const treeTime = async (): Promise<void> => {
-    if (tree === undefined) return;
-    await tree.stopwatch.reach(() => tree.timeMs, over);
-    await end(watching, timeFault(tree.timeMs, "of the whole tree"));
+  const treeTime = async (whole: NonNullable<RunWatch["tree"]>): Promise<void> => {
+    await whole.stopwatch.reach(() => whole.timeMs, over);
+    await end(watching, timeFault(whole.timeMs, "of the whole tree"));
   };
-  return [ownTime(), treeTime(), watchSilence(watching)];
+  return [
+    ...(timeMs === undefined ? [] : [ownTime(timeMs)]),
+    ...(tree === undefined ? [] : [treeTime(tree)]),
+    ...(silence === undefined ? [] : [watchSilence(watching, silence)]),
+  ];
 }
 
-async function watchSilence(watching: Watching): Promise<void> {
+async function watchSilence(watching: Watching, silence: NonNullable<RunWatch["silence"]>): Promise<void> {
   const { watch, life, ring, over } = watching;
   const { stopwatch } = watch;
   const limit = (which: "reportMs" | "stopMs") =>
-    life.lastSign + (watch.clocks().silence?.[which] ?? Number.POSITIVE_INFINITY);
+    life.lastSign + (silence()?.[which] ?? Number.POSITIVE_INFINITY);
   const silent = (): number => Math.round(stopwatch.elapsed() - life.lastSign);
   while (true) {
     await stopwatch.reach(() => limit("reportMs"), over);
@@ -134,7 +138,7 @@ async function watchSilence(watching: Watching): Promise<void> {
     ring({ type: "told", event: { type: "run-stalled", silentMs: silent(), stops: false } });
     // Whoever was told has some time to do something about it, also where the silence was noticed late.
     const grace = (): number => {
-      const { reportMs, stopMs } = watch.clocks().silence ?? { reportMs: 0, stopMs: 0 };
+      const { reportMs, stopMs } = silence() ?? { reportMs: 0, stopMs: 0 };
       return toldAt + stopMs - reportMs;
     };
     await stopwatch.reach(() => (life.lastSign === told ? Math.max(limit("stopMs"), grace()) : 0), over);

@@ -25,10 +25,10 @@ export async function openChildTranscript(options: ChildTranscriptOptions): Prom
   const log = openAppendLog(file, { expectLength: loaded?.length ?? 0 });
   const facts = (): TranscriptFacts => ({ ...options.facts(), version });
   const writer = createTranscriptWriter({ log, ids, now, facts, leaf: loaded?.leaf, sources: loaded?.sources });
-  if (loaded !== undefined && loaded.interrupted.length > 0) {
+  if (loaded !== undefined && loaded.unrecorded.length > 0) {
     writer.record({
       type: "user-added",
-      message: { role: "user", content: loaded.interrupted },
+      message: { role: "user", content: loaded.unrecorded },
       origin: "tool-results",
     });
   }

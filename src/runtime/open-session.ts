@@ -234,7 +234,7 @@ function mainWatch(
   return {
     clock: world.clock,
     stopwatch,
-    clocks: () => own,
+    ...own,
     ...(tree === undefined ? {} : { tree: { stopwatch: treeTime, timeMs: tree.value } }),
   };
 }

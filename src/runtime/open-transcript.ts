@@ -97,10 +97,10 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     sources: loaded?.sources,
   });
   // The conversation already answers calls that a crash cut off; now the file does so too.
-  if (loaded !== undefined && loaded.interrupted.length > 0) {
+  if (loaded !== undefined && loaded.unrecorded.length > 0) {
     writer.record({
       type: "user-added",
-      message: { role: "user", content: loaded.interrupted },
+      message: { role: "user", content: loaded.unrecorded },
       origin: "tool-results",
     });
   }

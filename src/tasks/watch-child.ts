@@ -1,6 +1,6 @@
 import type { RunEvent } from "../conversation/run-event.ts";
 import { createStopwatch } from "../foundation/stopwatch.ts";
-import { type RunClocks, watchRun } from "../loop/watch-run.ts";
+import { type SilenceLimit, watchRun } from "../loop/watch-run.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import type { ChildClocks } from "./child-host.ts";
 import type { RunLine } from "./task-manager.ts";
@@ -20,20 +20,14 @@ export function watchChild(
   if (clocks === undefined) return run(line, signal);
   const { limits } = plan;
   const stopwatch = createStopwatch(clocks.clock, clocks.tree);
-  const read = (): RunClocks => {
-    const silence = silenceOf(limits?.silenceMs?.value, line, clocks);
-    return {
-      ...(limits?.timeMs === undefined ? {} : { timeMs: limits.timeMs.value }),
-      ...(silence === undefined ? {} : { silence }),
-    };
-  };
   const { treeTimeMs } = clocks;
   return watchRun(
     (stop) => run({ ...line, stopwatch }, stop),
     {
       clock: clocks.clock,
       stopwatch,
-      clocks: read,
+      ...(limits?.timeMs === undefined ? {} : { timeMs: limits.timeMs.value }),
+      silence: () => silenceOf(limits?.silenceMs?.value, line, clocks),
       ...(treeTimeMs === undefined ? {} : { tree: { stopwatch: clocks.tree, timeMs: treeTimeMs } }),
     },
     signal,
@@ -45,7 +39,7 @@ function silenceOf(
   own: number | undefined,
   line: RunLine,
   { backgroundStopMs = 0 }: ChildClocks,
-): RunClocks["silence"] {
+): SilenceLimit | undefined {
   if (own !== undefined) return { reportMs: own, stopMs: own * 2 };
   if (line.attended() || backgroundStopMs === 0) return undefined;
   return { reportMs: backgroundStopMs / 2, stopMs: backgroundStopMs };

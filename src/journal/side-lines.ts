@@ -1,0 +1,50 @@
+import type { RunEvent } from "../conversation/run-event.ts";
+import type { JournaledPlan } from "./journaled-plan.ts";
+import { intentsLine, outcomeLine, planLine, type ToldEvent, toldLine } from "./recovery-lines.ts";
+import type { TranscriptFacts } from "./transcript-line.ts";
+
+/** What is written beside the conversation, for those who find it cut off. */
+export interface SideLines {
+  /** Lines that belong into the same write as the next ones of the conversation. */
+  take(event?: RunEvent): readonly string[];
+  /** Writes the result of a call down while others of the same answer still run. */
+  finish(event: Extract<RunEvent, { type: "call-finished" }>): void;
+  plan(plan: JournaledPlan, when: "now" | "with-next"): void;
+  told(event: ToldEvent): void;
+}
+
+export interface SideLineOptions {
+  readonly log: { append(lines: readonly string[]): number };
+  readonly now: () => number;
+  readonly facts: () => TranscriptFacts;
+}
+
+export function createSideLines({ log, now, facts }: SideLineOptions): SideLines {
+  const open = new Set<string>();
+  let plan: JournaledPlan | undefined;
+  const about = () => ({ ...facts(), timestamp: new Date(now()).toISOString() });
+  const write = (line: object): void => void log.append([JSON.stringify(line)]);
+  return {
+    take(event) {
+      const intents = event?.type === "assistant-answered" ? (event.intents ?? []) : [];
+      if (event?.type === "assistant-answered") open.clear();
+      for (const { callId } of intents) open.add(callId);
+      const lines = [
+        ...(intents.length === 0 ? [] : [intentsLine(about(), intents)]),
+        ...(plan === undefined ? [] : [planLine(about(), plan)]),
+      ];
+      plan = undefined;
+      return lines.map((line) => JSON.stringify(line));
+    },
+    /** The last call of an answer needs no line of its own: the results of all are written next. */
+    finish({ call: { id }, isError, content }) {
+      if (!open.delete(id) || open.size === 0 || content === undefined) return;
+      write(outcomeLine(about(), { id, isError, content }));
+    },
+    plan(decided, when) {
+      if (when === "now") write(planLine(about(), decided));
+      else plan = decided;
+    },
+    told: (event) => write(toldLine(about(), event)),
+  };
+}
