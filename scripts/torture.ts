@@ -1,36 +1,75 @@
-/** `npm run torture -- [--rounds N] [--seed N]`: kills running agents N times at random moments and checks what is left. */
+/**
+ * `npm run torture -- [--children] [--rounds N] [--seed N]`: kills running agents N times at random moments, takes them up
+ * again, and checks what is left. With `--children` it is a main agent with eight children in the background.
+ */
 import { parseArgs } from "node:util";
 import { createRandom } from "../test/torture/random.ts";
 import { startTortureProvider } from "../test/torture/torture-provider.ts";
+import { type FamilyKill, familyMoments, torturedFamily } from "../test/torture/tortured-family.ts";
 import { type KillReport, killMoments, torturedRun } from "../test/torture/tortured-run.ts";
 
 const { values } = parseArgs({
-  options: { rounds: { type: "string", default: "200" }, seed: { type: "string" } },
+  options: {
+    children: { type: "boolean", default: false },
+    rounds: { type: "string" },
+    seed: { type: "string" },
+  },
 });
-const rounds = Number(values.rounds);
+const rounds = Number(values.rounds ?? (values.children ? 300 : 200));
 const seed = Number(values.seed ?? Date.now() % 1_000_000);
 const random = createRandom(seed);
-const kills: KillReport[] = [];
-let runs = 0;
 
 console.log(`${rounds} kills, seed ${seed}`);
-await using provider = await startTortureProvider();
-while (kills.length < rounds) {
-  await torturedRun({
-    provider,
-    random,
-    mayKill: () => kills.length < rounds,
-    report(kill) {
+await (values.children ? tortureFamilies() : tortureRuns());
+
+async function tortureRuns(): Promise<void> {
+  await using provider = await startTortureProvider();
+  const kills: KillReport[] = [];
+  let runs = 0;
+  while (kills.length < rounds) {
+    const report = (kill: KillReport): void => {
       kills.push(kill);
-      if (kills.length % 20 === 0) console.log(`  ${kills.length} kills, ${runs} runs finished`);
-    },
-  });
-  runs += 1;
+      tell(kills.length, runs);
+    };
+    await torturedRun({ provider, random, mayKill: () => kills.length < rounds, report });
+    runs += 1;
+  }
+  const cutOff = kills.filter((kill) => kill.cutOff > 0).length;
+  const torn = kills.filter((kill) => kill.torn).length;
+  console.log(`Kills by moment: ${byMoment(killMoments, kills)}.`);
+  console.log(`${cutOff} cut calls off, ${torn} left a torn line. All ${runs} runs finished whole.`);
 }
-const byMoment = killMoments.map(
-  (moment) => `${moment} ${kills.filter((kill) => kill.moment === moment).length}`,
-);
-const cutOff = kills.filter((kill) => kill.cutOff > 0).length;
-const torn = kills.filter((kill) => kill.torn).length;
-console.log(`Kills by moment: ${byMoment.join(", ")}.`);
-console.log(`${cutOff} cut calls off, ${torn} left a torn line. All ${runs} runs finished whole.`);
+
+async function tortureFamilies(): Promise<void> {
+  await using provider = await startTortureProvider("children");
+  const kills: FamilyKill[] = [];
+  const ends = { families: 0, starts: 0, unsure: 0, interrupted: 0 };
+  while (kills.length < rounds) {
+    let interrupted = 0;
+    const report = (kill: FamilyKill): void => {
+      kills.push(kill);
+      interrupted = kill.interrupted;
+      tell(kills.length, ends.families);
+    };
+    const end = await torturedFamily({ provider, random, mayKill: () => kills.length < rounds, report });
+    ends.families += 1;
+    ends.starts += end.starts;
+    ends.unsure += end.unsure;
+    ends.interrupted += interrupted;
+  }
+  const torn = kills.filter((kill) => kill.isTorn).length;
+  console.log(`Kills by moment: ${byMoment(familyMoments, kills)}.`);
+  console.log(`${ends.interrupted} calls were reported as interrupted, ${torn} kills left a torn line.`);
+  console.log(
+    `${ends.starts} starts, each with one stop; ${ends.unsure} kills fell right behind a mark for hooks.`,
+  );
+  console.log(`All ${ends.families} families of eight finished whole.`);
+}
+
+function tell(kills: number, finished: number): void {
+  if (kills % 20 === 0) console.log(`  ${kills} kills, ${finished} finished`);
+}
+
+function byMoment(moments: readonly string[], kills: readonly { readonly moment: string }[]): string {
+  return moments.map((each) => `${each} ${kills.filter(({ moment }) => moment === each).length}`).join(", ");
+}

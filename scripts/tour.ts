@@ -80,6 +80,7 @@ function show(folder: string, arguments_: readonly string[], expectedCode = 0): 
     env: {
       ...withoutKeys(process.env),
       CLAUDE_CONFIG_DIR: configuration,
+      RETINUE_LOCAL_MODELS: "0",
       COLUMNS: process.env["COLUMNS"] ?? "80",
     },
     stdio: ["ignore", arguments_.includes("-p") ? "pipe" : "inherit", "inherit"],

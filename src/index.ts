@@ -62,6 +62,8 @@ export type { DocumentPath, Finding, Locate, Place, Problem, Severity } from "./
 export type { WaitClock } from "./foundation/wait-clock.ts";
 export type { HookHandler, HookHandlerType, HookRule } from "./hooks/hook-config.ts";
 export type { HookFunction } from "./hooks/run-one-hook.ts";
+export type { McpStatus, ProgramServer } from "./mcp/mcp-connections.ts";
+export type { McpScope } from "./mcp/mcp-server.ts";
 export type { Model, ModelFacts, ModelRequest, ServerTool, ToolSpecification } from "./model/model.ts";
 export type { AliasTable, AliasTarget } from "./model/model-aliases.ts";
 export { ModelFault, type ModelFaultCode, type ModelFaultOptions } from "./model/model-fault.ts";
@@ -87,6 +89,7 @@ export { createRuntime, type Runtime } from "./runtime/create-runtime.ts";
 export type { RunHandle, RunResult } from "./runtime/run-handle.ts";
 export type { RunOptions, RuntimeOptions, SessionOptions } from "./runtime/runtime-options.ts";
 export type { Session } from "./runtime/session.ts";
+export type { SessionServer } from "./runtime/session-servers.ts";
 export type { SpawnOptions } from "./runtime/spawn-options.ts";
 export type { LoopTool, LoopToolResult } from "./runtime/tools-for-loops.ts";
 export type { OutputSchema } from "./runtime/typed-output.ts";

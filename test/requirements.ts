@@ -9,11 +9,7 @@ export interface Requirement {
 
 export const requirements: readonly Requirement[] = [
   built("DEF-1", "A definition is a Markdown file with YAML frontmatter whose body is the system prompt."),
-  partly(
-    "DEF-2",
-    "All nineteen fields are known and each takes effect.",
-    "All take effect but `skills` and `mcpServers`, which are read and wait for what they name.",
-  ),
+  built("DEF-2", "All nineteen fields are known and each takes effect."),
   built("DEF-3", "List fields take lists or comma strings, and commas inside parentheses do not split."),
   built(
     "DEF-4",
@@ -47,30 +43,18 @@ export const requirements: readonly Requirement[] = [
     "`statusline-setup` turns a shell prompt into a setting.",
     "Runs like every agent; not tried on a real prompt.",
   ),
-  partly(
-    "BLT-6",
-    "`claude-code-guide` answers questions and is absent under SDK entry points.",
-    "Runs like every agent and names the user's agents and skills; MCP servers are still to come.",
-  ),
+  built("BLT-6", "`claude-code-guide` answers questions and is absent under SDK entry points."),
   built("BLT-7", "A higher scope replaces a built-in by name."),
 
   built("TLS-1", "Without `tools` a child has its parent's tools, with it only those."),
   built("TLS-2", "`disallowedTools` is applied first and wins."),
   built("TLS-3", "A specifier narrows a grant or a denial to matching calls."),
-  partly(
-    "TLS-4",
-    "MCP patterns and old tool names resolve, with a note.",
-    "Resolved from the definition, without live servers.",
-  ),
+  built("TLS-4", "MCP patterns and old tool names resolve, with a note."),
   built("TLS-5", "A `tools` list that resolves to nothing refuses the spawn."),
   built("TLS-6", "`Task` in the main agent's tools says whom it may spawn."),
   built("TLS-7", "A subagent can never spawn."),
   built("TLS-8", "`memory` adds file tools, confined to its directory where not granted."),
-  partly(
-    "TLS-9",
-    "A background agent has no MCP tools and cannot ask the user.",
-    "Decided and refused in the background; there are no live MCP servers yet.",
-  ),
+  built("TLS-9", "A background agent has no MCP tools and cannot ask the user."),
   built("TLS-10", "The model sees only its tools, and a call to another is answered with what there is."),
 
   built(
@@ -78,16 +62,8 @@ export const requirements: readonly Requirement[] = [
     "The model comes from the call, the definition, the environment or the parent, in that order.",
   ),
   built("MDL-2", "Aliases are a configured table that environment and settings override."),
-  partly(
-    "MDL-3",
-    "Anthropic and any AI SDK provider work, also mixed in one tree.",
-    "A child may name another provider than its parent; no test mixes two in one tree yet.",
-  ),
-  partly(
-    "MDL-4",
-    "Without a key an openly labelled offline model serves.",
-    "A local server serves when it is named; it is not looked for.",
-  ),
+  built("MDL-3", "Anthropic and any AI SDK provider work, also mixed in one tree."),
+  built("MDL-4", "Without a key and a local server an openly labelled offline model serves."),
   built("MDL-5", "The scripted model for tests is public and injects faults."),
   built("MDL-6", "Retries obey the server, never repeat acted-on output, and share one cool-down."),
   built("MDL-7", "Prompts are cached and their order stays stable."),
@@ -105,11 +81,7 @@ export const requirements: readonly Requirement[] = [
   built("PRM-8", "Rules have a grammar per tool, and scopes merge."),
   built("PRM-9", "Every command of a shell line must be allowed on its own."),
   built("PRM-10", "Paths are made canonical before they are matched."),
-  partly(
-    "PRM-11",
-    "Project files run nothing until the folder is trusted.",
-    "Hooks, widening modes and MCP servers of the project wait for trust; sessions do not connect servers yet.",
-  ),
+  built("PRM-11", "Project files run nothing until the folder is trusted."),
   built("PRM-12", "A program can decide calls itself."),
 
   partly(
@@ -162,7 +134,7 @@ export const requirements: readonly Requirement[] = [
   partly(
     "BGR-3",
     "A running agent can be moved to the background.",
-    "Through code, and open questions are answered no; the key of the terminal and live MCP servers are still to come.",
+    "Through code; the key of the terminal is still to come.",
   ),
   built("BGR-4", "One environment variable switches the background off."),
   built("BGR-5", "A printing run waits for its background agents."),
@@ -190,16 +162,8 @@ export const requirements: readonly Requirement[] = [
   built("LIM-4", "Every task counts its tokens, tools, time and cost."),
   built("LIM-5", "A silent agent is reported, then stopped."),
 
-  partly(
-    "MCP-1",
-    "Servers come from every usual place over every transport.",
-    "They are read, connected and called; sessions and agents do not bring them along yet.",
-  ),
-  partly(
-    "MCP-2",
-    "An agent's own server lives as long as the agent, and a dead one is restarted.",
-    "A dead one is restarted and nothing is left behind; agents do not start servers of their own yet.",
-  ),
+  built("MCP-1", "Servers come from every usual place over every transport."),
+  built("MCP-2", "An agent's own server lives as long as the agent, and a dead one is restarted."),
   built("MCP-3", "Retinue itself serves its agents over MCP."),
 
   notYet("TEA-1", "A team is a lead with lasting teammates."),
@@ -215,7 +179,7 @@ export const requirements: readonly Requirement[] = [
   partly(
     "CLI-1",
     "The command line is interactive or prints, with the flags people know.",
-    "It prints, with all these flags but those of MCP; it is not interactive yet.",
+    "It prints, with all these flags; it is not interactive yet.",
   ),
   built("CLI-2", "`retinue agents` lists, shows, makes and checks definitions, and rates descriptions."),
   built("CLI-3", "Plans and tasks can be seen and steered from any terminal."),

@@ -41,6 +41,16 @@ export function missingImportProblem(path: string, spot: ImportSpot): Problem {
   };
 }
 
+export function circularImportProblem(path: string, spot: ImportSpot): Problem {
+  return {
+    severity: "note",
+    code: "circular-import",
+    message: `${shown(path, 300)} leads back to this file; it is read once.`,
+    advice: "Take one of the imports away.",
+    ...spot,
+  };
+}
+
 export function tooDeepProblem(path: string, spot: ImportSpot): Problem {
   return {
     severity: "warning",

@@ -9,6 +9,7 @@ import {
 import { matchesGlob } from "./glob-pattern.ts";
 import { findImports, type ImportReference } from "./import-references.ts";
 import {
+  circularImportProblem,
   deepestImport,
   foreignOwnerProblem,
   heldBackProblem,
@@ -56,6 +57,8 @@ interface Origin {
   readonly importedBy?: string;
   readonly spot?: ImportSpot;
   readonly reference?: ImportReference;
+  /** The files that led here, by their real paths. */
+  readonly chain?: readonly string[];
 }
 
 async function createReading(options: InstructionOptions, found: readonly Problem[]) {
@@ -78,7 +81,8 @@ async function createReading(options: InstructionOptions, found: readonly Proble
   async function take(candidate: InstructionCandidate, origin: Origin): Promise<void> {
     const real = await loadRealPath(candidate.file);
     if (real.type !== "real") return reportFailure(real, origin);
-    if (seen.has(real.path) || isExcluded(candidate.kind, [candidate.file, real.path])) return;
+    if (isExcluded(candidate.kind, [candidate.file, real.path])) return;
+    if (seen.has(real.path)) return reportCircle(real.path, origin);
     if (origin.depth > deepestImport && origin.spot !== undefined) {
       problems.push(tooDeepProblem(origin.reference?.path ?? candidate.file, origin.spot));
       return;
@@ -154,6 +158,7 @@ async function createReading(options: InstructionOptions, found: readonly Proble
         importedBy: importer.file,
         reference,
         spot: { file: importer.file, line, column, length: reference.path.length + 1 },
+        chain: [...(origin.chain ?? []), origin.realPath],
       },
     );
   }
@@ -169,6 +174,12 @@ async function createReading(options: InstructionOptions, found: readonly Proble
   function leadsOutside({ within }: InstructionCandidate, realPath: string): boolean {
     if (within === undefined || isInside(realPath, within)) return false;
     return options.allowOutside?.(realPath) !== true;
+  }
+
+  /** A file that was read already is not read again; only one that leads back to itself is worth a word. */
+  function reportCircle(path: string, { chain = [], spot, reference }: Origin): void {
+    if (chain.includes(path) && spot !== undefined)
+      problems.push(circularImportProblem(reference?.path ?? path, spot));
   }
 
   function reportFailure(

@@ -1,4 +1,4 @@
-import { defuse } from "../conversation/defuse.ts";
+import { fencedText } from "../conversation/fenced-text.ts";
 import type { MemoryScope } from "../definitions/agent-definition.ts";
 import { type MemoryPlace, memoryFile } from "./memory-place.ts";
 
@@ -24,7 +24,7 @@ export function beginningOf(
   content: string,
   { totalBytes, isWhole }: { readonly totalBytes: number; readonly isWhole: boolean },
 ): MemoryBeginning {
-  const all = harmless(content).trimEnd().split("\n");
+  const all = fencedText(content).trimEnd().split("\n");
   const lines = fittingLines(all);
   const [first = ""] = all;
   const cutLine = lines.length === 0 && first !== "" ? cutBytes(first) : undefined;
@@ -100,14 +100,6 @@ function cutBytes(line: string): string {
   // Bytes of the form 10xxxxxx go on with a character that began before.
   while (end > 0 && ((head[end] ?? 0) & 0xc0) === 0x80) end -= 1;
   return head.subarray(0, end).toString("utf8");
-}
-
-/** Agents wrote it: it may not end its fence, pose as another part of the prompt, or hold what a terminal obeys. */
-function harmless(text: string): string {
-  return defuse(text.replace(/\r\n?/g, "\n").replace(/[^\P{Cc}\n\t]/gu, "")).replace(
-    /<(\/?)(agent-memory|instructions|skill)/gi,
-    "<\\$1$2",
-  );
 }
 
 /** A folder may have any name, also one with line breaks; it must not look like a line of the prompt. */

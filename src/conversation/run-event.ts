@@ -1,4 +1,5 @@
 import type { CallIntent } from "./call-intent.ts";
+import type { InterruptedAgent } from "./interrupted-agent.ts";
 import type { ToolResultBlock, ToolUseBlock, UserMessage } from "./message.ts";
 import type { ModelEvent } from "./model-event.ts";
 import { addUsage, type Usage } from "./usage.ts";
@@ -45,6 +46,8 @@ export interface RunEnding {
   readonly denials: readonly PermissionDenial[];
   /** What went wrong, as one sentence, when the status is failed. */
   readonly error?: string;
+  /** How many child agents were found cut off when the session was taken up again; absent where there were none. */
+  readonly interruptedAgents?: number;
   /** The checked value, where the run was asked for typed output. */
   readonly output?: unknown;
 }
@@ -81,6 +84,8 @@ export type RunEvent =
   | { readonly type: "model-streamed"; readonly event: ModelEvent }
   /** A request failed and is made again after a while. */
   | ({ readonly type: "model-retried" } & Untyped<"attempt-failed">)
+  /** An answer broke off; nothing of it is used, but what it took until then counts. */
+  | { readonly type: "answer-lost"; readonly model: string; readonly usage: Usage; readonly cost?: number }
   /**
    * `durationMs` counts from the request that was answered, its retries included; `intents` tell what its calls would do
    * when repeated, for those who find them cut off.
@@ -143,6 +148,8 @@ export type RunEvent =
     }
   /** Nothing was heard of the run for a while; `stops` when that ends it. */
   | { readonly type: "run-stalled"; readonly silentMs: number; readonly stops: boolean }
+  /** Child agents of this session that were found cut off, before the first prompt after that. */
+  | { readonly type: "agents-interrupted"; readonly agents: readonly InterruptedAgent[] }
   /** The same call came again and again; the agent was told. */
   | { readonly type: "loop-noticed"; readonly call: ToolUseBlock; readonly times: number }
   | { readonly type: "run-ended"; readonly ending: RunEnding };

@@ -24,6 +24,8 @@ interface CommonOutcome {
 export interface CallOutcome extends CommonOutcome {
   readonly type: "allow" | "ask" | "deny" | "none";
   readonly updatedInput?: Readonly<Record<string, unknown>>;
+  /** Of all hooks that allow, where none is stricter. */
+  readonly updatedPermissions?: readonly unknown[];
 }
 
 /** About any other event. */
@@ -64,9 +66,11 @@ export function aggregateCall(results: readonly HookResult[]): CallOutcome {
       ({ name }) =>
         `The ${name} changed the input too; only the first change counts, that of the ${first?.name}.`,
     );
+  const updates = type === "allow" ? answers.flatMap(({ updatedPermissions }) => updatedPermissions ?? []) : [];
   return {
     type,
     ...common(results, reasons),
+    ...(updates.length === 0 ? {} : { updatedPermissions: updates }),
     failures: [...failuresOf(results), ...ignored],
     ...(first === undefined || type === "deny" ? {} : { updatedInput: first.input }),
   };

@@ -9,6 +9,8 @@ export interface HookAnswer {
   readonly because?: string;
   /** Takes the place of the whole input of a call. */
   readonly updatedInput?: Readonly<Record<string, unknown>>;
+  /** Rules it wants to add while it allows a call, as written. */
+  readonly updatedPermissions?: readonly unknown[];
   /** Takes the place of what the model sees of a call's result. */
   readonly updatedOutput?: string;
   /** Text for the model. */

@@ -111,7 +111,7 @@ function readDecision(event: FiredEvent, value: JsonRecord, specific: JsonRecord
 
 function readPermission(decision: unknown): HookAnswer | string {
   if (!isRecord(decision)) return `"decision" must be an object, but it is ${kindOf(decision)}`;
-  const { behavior, message, updatedInput, interrupt } = decision;
+  const { behavior, message, updatedInput, updatedPermissions, interrupt } = decision;
   if (behavior === "deny") {
     const because = textIn(message) ?? "the hook gave no reason";
     return { verdict: "deny", because, ...(interrupt === true ? { stop: because } : {}) };
@@ -119,7 +119,13 @@ function readPermission(decision: unknown): HookAnswer | string {
   if (behavior !== "allow") return `"behavior" must be allow or deny, but it is ${shown(behavior)}`;
   if (isGiven(updatedInput) && !isRecord(updatedInput))
     return `"updatedInput" must be an object, but it is ${kindOf(updatedInput)}`;
-  return { verdict: "allow", ...(isRecord(updatedInput) ? { updatedInput } : {}) };
+  if (isGiven(updatedPermissions) && !Array.isArray(updatedPermissions))
+    return `"updatedPermissions" must be a list, but it is ${kindOf(updatedPermissions)}`;
+  return {
+    verdict: "allow",
+    ...(isRecord(updatedInput) ? { updatedInput } : {}),
+    ...(Array.isArray(updatedPermissions) ? { updatedPermissions } : {}),
+  };
 }
 
 function readTexts(value: JsonRecord, specific: JsonRecord): HookAnswer {

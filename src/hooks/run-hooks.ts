@@ -44,6 +44,8 @@ export interface HookRunnerOptions {
   /** The folder the session was started for; `CLAUDE_PROJECT_DIR`. */
   readonly projectDirectory: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Where hooks of `SessionStart` leave variables; `CLAUDE_ENV_FILE`. */
+  readonly environmentFile?: string;
   readonly http?: HttpHookLimits;
   readonly ask?: AskModel;
   readonly callTool?: CallServerTool;

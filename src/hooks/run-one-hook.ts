@@ -149,14 +149,17 @@ async function reportLate(hook: SelectedHook, started: StartedCommand, context: 
   });
 }
 
-function hookEnvironment({ origin }: SelectedHook, { options }: RunContext): Record<string, string> {
+function hookEnvironment({ origin }: SelectedHook, { event, options }: RunContext): Record<string, string> {
+  const isStart = event === "SessionStart" && options.environmentFile !== undefined;
   return {
     ...definedVariables(options.environment),
     CLAUDECODE: "1",
     CLAUDE_CODE_CHILD_SESSION: "1",
     CLAUDE_CODE_SESSION_ID: options.session.sessionId,
     CLAUDE_PROJECT_DIR: options.projectDirectory,
+    ...(isStart ? { CLAUDE_ENV_FILE: options.environmentFile } : {}),
     ...(origin.type === "plugin" ? { CLAUDE_PLUGIN_ROOT: origin.root } : {}),
+    ...(origin.type === "plugin" && origin.data !== undefined ? { CLAUDE_PLUGIN_DATA: origin.data } : {}),
   };
 }
 

@@ -5,7 +5,14 @@ import { matchSubject, type SubjectMatch } from "./match-subject.ts";
 /** Where a hook was written, which decides for whom it fires and what its variables mean. */
 export type HookOrigin =
   | { readonly type: "settings"; readonly file?: string }
-  | { readonly type: "plugin"; readonly name: string; readonly root: string; readonly file?: string }
+  | {
+      readonly type: "plugin";
+      readonly name: string;
+      readonly root: string;
+      /** Where it may keep files of its own. */
+      readonly data?: string;
+      readonly file?: string;
+    }
   | { readonly type: "agent"; readonly agentId: string; readonly name: string };
 
 export interface SourcedHookRule {

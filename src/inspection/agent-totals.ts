@@ -63,7 +63,7 @@ function money(
   let unpriced = 0;
   let listPriced = 0;
   for (const step of steps) {
-    if (step.type !== "turn" && step.type !== "compaction") continue;
+    if (step.type !== "turn" && step.type !== "compaction" && step.type !== "lost") continue;
     usage = addUsage(usage, step.usage);
     pricedCost += step.cost ?? 0;
     if (step.costFrom === "unknown") unpriced += 1;

@@ -29,15 +29,11 @@ export async function findInspected(transcripts: string, written?: string): Prom
   const exact = byId.find((inspected) => idOf(inspected) === wanted);
   if (exact !== undefined) return found(exact);
   if (byId.length > 0) return oneOf(byId);
-  const named = isAgentId(wanted)
-    ? (await findTasks(transcripts)).filter(({ name }) => name === wanted)
-    : [];
+  const named = isAgentId(wanted) ? (await findTasks(transcripts)).filter(({ name }) => name === wanted) : [];
   if (named.length > 0) return oneOf(named.map(({ sessionId, id }) => ({ sessionId, agentId: id })));
   const titled = await findSession(transcripts, wanted);
   if (titled.type === "found") return found({ sessionId: titled.session.id });
-  return titled.type === "missing"
-    ? titled
-    : { type: "ambiguous", ids: titled.sessions.map(({ id }) => id) };
+  return titled.type === "missing" ? titled : { type: "ambiguous", ids: titled.sessions.map(({ id }) => id) };
 }
 
 async function findByBeginning(transcripts: string, wanted: string): Promise<readonly Inspected[]> {

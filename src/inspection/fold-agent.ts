@@ -9,10 +9,7 @@ import { createStepList } from "./step-list.ts";
 
 /** What the lines of one agent tell of it, before its place in the session is known. */
 export interface FoldedAgent
-  extends Omit<
-    InspectedAgent,
-    "id" | "parentId" | "depth" | "agentType" | "description" | "name" | "tree"
-  > {
+  extends Omit<InspectedAgent, "id" | "parentId" | "depth" | "agentType" | "description" | "name" | "tree"> {
   readonly cwd?: string;
   readonly gitBranch?: string;
   readonly version?: string;
@@ -83,6 +80,7 @@ export function createAgentFold(): AgentFold {
       if (record.forkedFrom !== undefined || (uuid !== undefined && seen.has(uuid))) return;
       if (uuid !== undefined) seen.add(uuid);
       isOwn ||= isOwnLine(record);
+      if (record.type === "retinue-outcome") list.addOutcome(record);
       if (!take(record)) return;
       context = { ...context, ...contextOf(record) };
       const at = timeOf(record);
@@ -114,7 +112,9 @@ export function createAgentFold(): AgentFold {
         runs,
         totals: totalsOf(steps, runs),
         inFlight:
-          state === "running" || state === "interrupted" ? inFlightOf(last, list.openCalls(), times.last) : [],
+          state === "running" || state === "interrupted"
+            ? inFlightOf(last, list.openCalls(), times.last)
+            : [],
         steps,
       };
     },

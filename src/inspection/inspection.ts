@@ -170,6 +170,7 @@ export type Step =
       readonly text: string;
       readonly waitMs?: number;
     }
+  | LostStep
   /** Shown in the place of an answer. */
   | { readonly type: "error"; readonly at?: number; readonly text: string }
   | CompactionStep
@@ -191,6 +192,16 @@ export interface CompactionStep {
   readonly postTokens?: number;
   readonly durationMs?: number;
   /** Of the summary; nothing where the file does not say. */
+  readonly usage: Usage;
+  readonly cost?: number;
+  readonly costFrom: "line" | "catalog" | "unknown";
+}
+
+/** An answer that broke off, and what it took until then. */
+export interface LostStep {
+  readonly type: "lost";
+  readonly at?: number;
+  readonly model: string;
   readonly usage: Usage;
   readonly cost?: number;
   readonly costFrom: "line" | "catalog" | "unknown";

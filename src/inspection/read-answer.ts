@@ -2,7 +2,7 @@ import type { Usage } from "../conversation/usage.ts";
 import type { JsonRecord } from "../foundation/json-value.ts";
 import { readUsage } from "../journal/transcript-usage.ts";
 import { answerCost } from "./answer-cost.ts";
-import type { CompactionStep, Step, TurnStep } from "./inspection.ts";
+import type { CompactionStep, LostStep, Step, TurnStep } from "./inspection.ts";
 import { boundedLine, defined, numberField, recordField, textField, timeOf } from "./read-line.ts";
 
 /** What one line of an answer says about the whole of it; the last line of an answer is right. */
@@ -36,6 +36,7 @@ export function readSystemLine(record: JsonRecord): Step | undefined {
     });
   }
   if (record.subtype === "compact_boundary") return readCompaction(record, at);
+  if (record.subtype === "answer_lost") return readLost(record, at);
   return record.subtype === "api_error" ? readRetry(record, at) : undefined;
 }
 
@@ -53,6 +54,14 @@ function readRetry(record: JsonRecord, at: number | undefined): Step {
     text: boundedLine(text, 300),
     waitMs: numberField(record, "retryInMs"),
   });
+}
+
+function readLost(record: JsonRecord, at: number | undefined): LostStep {
+  const lost = recordField(record, "lostAnswer") ?? {};
+  const model = textField(lost, "model") ?? "unknown";
+  const usage = readUsage(lost.usage);
+  const cost = answerCost(numberField(lost, "costUSD"), { model, usage, wire: {} });
+  return defined({ type: "lost" as const, at, model, usage, ...cost });
 }
 
 function readCompaction(record: JsonRecord, end: number | undefined): CompactionStep {

@@ -12,10 +12,10 @@ export function textField(record: JsonRecord, name: string): string | undefined 
   return typeof value === "string" ? value : undefined;
 }
 
-/** A count or a time, which is never negative. */
+/** A count or a time, which is never negative; nor is it a zero below zero, which JSON does not know. */
 export function numberField(record: JsonRecord, name: string): number | undefined {
   const value = Object.hasOwn(record, name) ? record[name] : undefined;
-  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
+  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value + 0 : undefined;
 }
 
 export function recordField(record: JsonRecord, name: string): JsonRecord | undefined {
@@ -32,7 +32,13 @@ export function bounded(text: string, limit: number): string {
 }
 
 export function boundedLine(text: string, limit: number): string {
-  return bounded(text.slice(0, limit * 4).replace(/\s+/g, " ").trim(), limit);
+  return bounded(
+    text
+      .slice(0, limit * 4)
+      .replace(/\s+/g, " ")
+      .trim(),
+    limit,
+  );
 }
 
 /** The object without the keys whose value is undefined. */

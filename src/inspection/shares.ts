@@ -7,8 +7,9 @@ import type { InspectedAgent, ModelShare, ToolShare } from "./inspection.ts";
 export function shareByModel(agents: readonly InspectedAgent[]): readonly ModelShare[] {
   const shares = new Map<string, ModelShare>();
   for (const step of agents.flatMap(({ steps }) => steps)) {
-    if (step.type !== "turn" && step.type !== "compaction") continue;
-    const { model = "unknown", usage, cost, costFrom, durationMs = 0 } = step;
+    if (step.type !== "turn" && step.type !== "compaction" && step.type !== "lost") continue;
+    const { model = "unknown", usage, cost, costFrom } = step;
+    const durationMs = step.type === "lost" ? 0 : (step.durationMs ?? 0);
     const before = shares.get(model);
     if (step.type === "compaction" && step.model === undefined) continue;
     const isKnown = costFrom !== "unknown" && (before === undefined || before.cost !== undefined);

@@ -11,13 +11,16 @@ export interface StepList {
   addAnswer(record: JsonRecord, before: number | undefined): void;
   /** Answers with the text that the line holds besides results. */
   addUser(record: JsonRecord): string;
+  /** The result of a call while others of its answer still run; the result in the conversation counts before it. */
+  addOutcome(record: JsonRecord): void;
   add(step: Step): void;
   /** Whether calls of the last answer wait for their results. */
   hasOpenCalls(): boolean;
   /** The text of the last answer that had one. */
   lastText(): string;
-  /** With what becomes of calls without a result: those of the last answer, and those before it. */
+  /** `last` is what becomes of calls of the last answer that have no result. */
   steps(last: CallStep["outcome"]): readonly Step[];
+  /** Calls of the last answer of which no outcome is known. */
   openCalls(): readonly OpenCall[];
 }
 
@@ -34,6 +37,7 @@ export function createStepList(): StepList {
   const turns = new Map<string, TurnStep>();
   const open = new Map<string, { readonly call: OpenCall; readonly turn: string }>();
   const settled = new Map<string, CallStep>();
+  const early = new Map<string, CallStep>();
   let lastTurn = "";
   let said = { turn: "", text: "" };
 
@@ -41,8 +45,7 @@ export function createStepList(): StepList {
     const before = said.turn === key ? `${said.text}\n` : "";
     said = { turn: key, text: bounded(`${before}${text}`, longestResult) };
   };
-  const openCalls = (): readonly OpenCall[] =>
-    [...open.values()].filter(({ turn }) => turn === lastTurn).map(({ call }) => call);
+  const lastOpen = () => [...open].filter(([, { turn }]) => turn === lastTurn);
 
   return {
     addAnswer(record, before) {
@@ -81,15 +84,24 @@ export function createStepList(): StepList {
       const texts = blocks.flatMap((block) => (block.type === "text" ? [block.text] : []));
       return texts.filter((text) => !text.startsWith("<system-reminder>")).join("\n");
     },
+    addOutcome(record) {
+      const { id, content, isError } = record;
+      const [block] = readUserBlocks([
+        { type: "tool_result", tool_use_id: id, content, is_error: isError === true },
+      ]);
+      const call = block?.type === "tool_result" ? open.get(block.tool_use_id)?.call : undefined;
+      if (call === undefined || block?.type !== "tool_result") return;
+      early.set(block.tool_use_id, settleCall(call, block, { record, at: timeOf(record), isAlone: false }));
+    },
     add: (step) => void entries.push({ type: "step", step }),
-    hasOpenCalls: () => openCalls().length > 0,
-    openCalls,
+    hasOpenCalls: () => lastOpen().length > 0,
+    openCalls: () => lastOpen().flatMap(([id, { call }]) => (early.has(id) ? [] : [call])),
     lastText: () => said.text,
     steps: (last) =>
       entries.flatMap((entry): readonly Step[] => {
         if (entry.type === "step") return [entry.step];
         if (entry.type === "turn") return [turns.get(entry.key) ?? []].flat();
-        const done = settled.get(entry.id);
+        const done = settled.get(entry.id) ?? early.get(entry.id);
         if (done !== undefined) return [done];
         const waiting = open.get(entry.id);
         if (waiting === undefined) return [];

@@ -93,6 +93,11 @@ describe("[TRN-3] the sessions of a project are found", () => {
     expect(found?.messageCount).toBeLessThan(600);
   });
 
+  it("a first prompt longer than the usual reading is found in a file longer than the long reading", async () => {
+    await session(1, user(`Long ${"words ".repeat(100_000)}`), user("x".repeat(900_000)), assistant("a"));
+    expect(await findSessions(root)).toMatchObject([{ title: expect.stringMatching(/^Long words /) }]);
+  });
+
   it("a first prompt longer than the usual reading is still found", async () => {
     await session(
       1,

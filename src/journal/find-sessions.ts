@@ -145,7 +145,7 @@ async function readParts({ file, bytes }: SessionFile): Promise<Parts> {
   };
   const parts = await read(partBytes);
   const isEnough = bytes <= partBytes || readSessionTitles(parts.head.values).firstPrompt !== undefined;
-  return isEnough ? parts : read(longestHeadBytes);
+  return isEnough ? parts : await read(longestHeadBytes);
 }
 
 /** The lines of one answer are one message. */

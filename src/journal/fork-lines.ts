@@ -26,7 +26,9 @@ export function forkLines(
     forkedFrom: { sessionId: from, messageUuid: record.uuid },
   }));
   const given = title ?? `${bestTitle(readSessionTitles(records)) ?? from} (fork)`;
-  return [...lines, customTitleLine(to, given)];
+  // They go by the ids of calls, which a copy keeps.
+  const beside = records.filter(({ type }) => type === "retinue-intents" || type === "retinue-outcome");
+  return [...lines, ...beside.map((line) => ({ ...line, sessionId: to })), customTitleLine(to, given)];
 }
 
 const linkFields = ["uuid", "parentUuid", "logicalParentUuid", "sourceToolAssistantUUID", "leafUuid"];

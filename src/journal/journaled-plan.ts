@@ -29,6 +29,7 @@ export interface EarlierPlan {
   readonly callId?: string;
   readonly name?: string;
   readonly isolation?: "worktree";
+  /** Only where it was not simply the parent's. */
   readonly mode?: PermissionMode;
   readonly tools?: readonly GrantedTool[];
   readonly maxTurns?: number;
@@ -42,10 +43,10 @@ export function readEarlierPlans(records: readonly JsonRecord[]): readonly Earli
   );
 }
 
-function readPlan({ task: written, policy, tools, maxTurns, effort }: JsonRecord): EarlierPlan {
-  const task = isRecord(written) ? written : {};
-  const mode =
-    isRecord(policy) && typeof policy.mode === "string" ? parsePermissionMode(policy.mode) : undefined;
+function readPlan(plan: JsonRecord): EarlierPlan {
+  const { tools, maxTurns, effort } = plan;
+  const task = isRecord(plan.task) ? plan.task : {};
+  const mode = ownMode(plan);
   const granted = Array.isArray(tools) ? readTools(tools) : undefined;
   const turns = saidByCall(maxTurns);
   const own = saidByCall(effort);
@@ -58,6 +59,11 @@ function readPlan({ task: written, policy, tools, maxTurns, effort }: JsonRecord
     ...(typeof turns === "number" ? { maxTurns: turns } : {}),
     ...(typeof own === "number" || typeof own === "string" ? { effort: own } : {}),
   };
+}
+
+function ownMode({ policy, modeFrom }: JsonRecord): PermissionMode | undefined {
+  if (modeFrom === "the parent" || !isRecord(policy) || typeof policy.mode !== "string") return undefined;
+  return parsePermissionMode(policy.mode);
 }
 
 /** What the definition says is read from the definition again. */

@@ -11,6 +11,8 @@ export interface SideLines {
   finish(event: Extract<RunEvent, { type: "call-finished" }>): void;
   plan(plan: JournaledPlan, when: "now" | "with-next"): void;
   told(event: ToldEvent): void;
+  /** Has lines of others written behind the next ones of the conversation. */
+  beside(lines: readonly object[]): void;
 }
 
 export interface SideLineOptions {
@@ -21,6 +23,7 @@ export interface SideLineOptions {
 
 export function createSideLines({ log, now, facts }: SideLineOptions): SideLines {
   const open = new Set<string>();
+  const waiting: object[] = [];
   let plan: JournaledPlan | undefined;
   const about = () => ({ ...facts(), timestamp: new Date(now()).toISOString() });
   const write = (line: object): void => void log.append([JSON.stringify(line)]);
@@ -32,6 +35,7 @@ export function createSideLines({ log, now, facts }: SideLineOptions): SideLines
       const lines = [
         ...(intents.length === 0 ? [] : [intentsLine(about(), intents)]),
         ...(plan === undefined ? [] : [planLine(about(), plan)]),
+        ...waiting.splice(0),
       ];
       plan = undefined;
       return lines.map((line) => JSON.stringify(line));
@@ -46,5 +50,6 @@ export function createSideLines({ log, now, facts }: SideLineOptions): SideLines
       else plan = decided;
     },
     told: (event) => write(toldLine(about(), event)),
+    beside: (lines) => void waiting.push(...lines),
   };
 }

@@ -190,7 +190,7 @@ export function summaryLine(summary: string, leafUuid: string) {
   return { type: "summary", summary, leafUuid };
 }
 
-function wireUsage(usage: Usage) {
+export function wireUsage(usage: Usage) {
   return {
     input_tokens: usage.inputTokens,
     cache_creation_input_tokens: usage.cacheWriteTokens,

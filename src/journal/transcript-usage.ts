@@ -17,13 +17,13 @@ export interface TranscriptUsage {
 export function sumTranscriptUsage(records: readonly JsonRecord[]): TranscriptUsage {
   const answers = new Map<
     string,
-    { readonly model: string; readonly usage: Usage; readonly cost: unknown; readonly isSummary?: boolean }
+    { readonly model: string; readonly usage: Usage; readonly cost: unknown; readonly isAside?: boolean }
   >();
   const calls = new Set<string>();
   for (const record of records) {
     const { type, message, isApiErrorMessage, forkedFrom } = record;
-    const summary = forkedFrom === undefined ? summaryOf(record) : undefined;
-    if (summary !== undefined) answers.set(`line ${String(record.uuid)}`, summary);
+    const aside = forkedFrom === undefined ? asideOf(record) : undefined;
+    if (aside !== undefined) answers.set(`line ${String(record.uuid)}`, aside);
     if (type !== "assistant" || !isRecord(message) || isApiErrorMessage === true || forkedFrom !== undefined)
       continue;
     for (const id of callIdsOf(message.content)) calls.add(id);
@@ -38,18 +38,19 @@ export function sumTranscriptUsage(records: readonly JsonRecord[]): TranscriptUs
   return {
     usage: all.reduce((sum, { usage }) => addUsage(sum, usage), noUsage),
     byModel,
-    answers: all.filter(({ isSummary }) => isSummary !== true).length,
+    answers: all.filter(({ isAside }) => isAside !== true).length,
     toolUses: calls.size,
     ...(costs.length === all.length ? { cost: costs.reduce((sum, cost) => sum + cost, 0) } : {}),
   };
 }
 
-/** The summary of a compaction is a model call like any other; what it took stands on the boundary. */
-function summaryOf({ type, compactMetadata }: JsonRecord) {
-  const summarizer = type === "system" && isRecord(compactMetadata) ? compactMetadata.summarizer : undefined;
+/** The summary of a compaction and an answer that broke off are paid like others; a line of their own says what they took. */
+function asideOf({ type, compactMetadata, lostAnswer }: JsonRecord) {
+  if (type !== "system") return undefined;
+  const summarizer = isRecord(compactMetadata) ? compactMetadata.summarizer : lostAnswer;
   if (!isRecord(summarizer) || !isRecord(summarizer.usage)) return undefined;
   const model = typeof summarizer.model === "string" ? summarizer.model : "unknown";
-  return { model, usage: readUsage(summarizer.usage), cost: summarizer.costUSD, isSummary: true };
+  return { model, usage: readUsage(summarizer.usage), cost: summarizer.costUSD, isAside: true };
 }
 
 /** Counts that are no numbers count nothing. */

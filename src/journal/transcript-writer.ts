@@ -15,6 +15,7 @@ import {
   tagLine,
   type UserLineFields,
   userLine,
+  wireUsage,
 } from "./transcript-line.ts";
 
 export interface TranscriptWriterOptions {
@@ -41,6 +42,7 @@ export interface TranscriptWriter {
   readonly plan: SideLines["plan"];
   /** Writes down that hooks are about to hear of the child. */
   readonly told: SideLines["told"];
+  readonly beside: SideLines["beside"];
   rename(title: string): void;
   tag(tag: string): void;
 }
@@ -110,11 +112,13 @@ export function createTranscriptWriter({
       if (event.type === "user-added")
         lines.add(write(additionMakers(event, facts(), { answerLines, calls })));
       if (event.type === "model-retried") write([retryMaker(event, facts())]);
+      if (event.type === "answer-lost") write([lostMaker(event, facts())]);
       if (event.type === "context-compacted") writeCompaction(event);
       if (event.type === "run-ended") write([endingMaker(event.ending, facts())]);
     },
     plan: side.plan,
     told: side.told,
+    beside: side.beside,
     rename: (title) => void log.append([JSON.stringify(customTitleLine(facts().sessionId, title))]),
     tag: (tag) => void log.append([JSON.stringify(tagLine(facts().sessionId, tag))]),
   };
@@ -213,6 +217,16 @@ function endingMaker({ status, reason, error, totals }: RunEnding, facts: Transc
       isMeta: false,
       runEnding: { status, reason, error, turns, toolUses, modelMs, usage, costUSD: cost },
     });
+}
+
+/** An answer that broke off is no part of the conversation, but of what it cost. */
+function lostMaker(
+  { model, usage, cost }: Extract<RunEvent, { type: "answer-lost" }>,
+  facts: TranscriptFacts,
+): MakeLine {
+  const lostAnswer = { model, usage: wireUsage(usage), costUSD: cost };
+  return (place) =>
+    systemLine(place, facts, { subtype: "answer_lost", level: "info", isMeta: false, lostAnswer });
 }
 
 /** A request that failed and is made again, in the words existing viewers read. */

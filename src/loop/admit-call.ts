@@ -2,6 +2,7 @@ import type { ToolUseBlock } from "../conversation/message.ts";
 import type { Tool } from "../tools/tool.ts";
 import { resolveToolName } from "../tools/tool-names.ts";
 import type { LoopPorts } from "./loop-ports.ts";
+import { offeredTools } from "./offered-tools.ts";
 
 export interface AdmittedCall {
   readonly type: "admitted";
@@ -38,7 +39,9 @@ export async function admitCall(
   });
   const tool = findTool(call.name, ports);
   if (tool === undefined) {
-    const names = ports.tools.map(({ name }) => name).join(", ");
+    const names = offeredTools(ports)
+      .map(({ name }) => name)
+      .join(", ");
     return refuse(
       `There is no tool ${JSON.stringify(call.name)} here. Available: ${names === "" ? "none" : names}.`,
     );
@@ -66,7 +69,8 @@ export async function admitCall(
 }
 
 /** The literal name first; models that learned an old name or another spelling reach today's tool. */
-function findTool(name: string, { tools }: LoopPorts): Tool | undefined {
+export function findTool(name: string, ports: LoopPorts): Tool | undefined {
+  const tools = offeredTools(ports);
   const literal = tools.find((tool) => tool.name === name);
   if (literal !== undefined) return literal;
   const meaning = resolveToolName(name);

@@ -4,6 +4,7 @@ import type { Message, ToolResultBlock, UserMessage } from "../conversation/mess
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { Fault } from "../foundation/fault.ts";
 import type { Model } from "../model/model.ts";
+import type { Step } from "../testing/script.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
 import { createSessionFiles } from "../tools/file-ledger.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";
@@ -352,8 +353,20 @@ describe("endings", () => {
       status: "partial",
       reason: "max_budget",
       error: "Budget limit reached: 0 left.",
-      text: "(It met a limit before it wrote a result. It had called A.)\n\nThe last result it saw:\nA: x",
+      text: "(It ended before it wrote a result. It had called A.)\n\nThe last result it saw:\nA: x",
     });
+  });
+
+  test("[AGT-5] what it left is told also where its caller adds to the history meanwhile", async () => {
+    const history: Message[] = [];
+    const model = createScriptedModel([{ calls: [{ name: "A", input: { text: "x" } }] }]);
+    const { ending } = await run(model, [echo("A")], {
+      input: { history, maxTurns: 1 },
+      watch(event) {
+        if (event.type === "user-added" || event.type === "assistant-answered") history.push(event.message);
+      },
+    });
+    expect(ending.text).toContain("It had called A");
   });
 
   test("[LIM-3] calls beyond the limit are answered without being run, and the agent hands in", async () => {
@@ -370,6 +383,17 @@ describe("endings", () => {
     ]);
     expect(model.requests[1]?.toolChoice).toBe("none");
     expect(ending).toMatchObject({ status: "partial", reason: "max_tool_calls", text: "What I have." });
+  });
+
+  test("[LIM-5] calls that are cut off again and again are a circle, wherever they are cut", async () => {
+    const steps = [1, 2, 3, 4, 5, 6].map((length) => ({
+      calls: [{ name: "A", input: { text: "x".repeat(length) } }],
+      stopReason: "max_tokens" as const,
+    }));
+    const model = createScriptedModel([...steps, "It does not fit."]);
+    const { ending, messages } = await run(model, [echo("A")]);
+    expect(ending).toMatchObject({ status: "partial", reason: "loop", text: "It does not fit." });
+    expect(resultsOf(messages[6])[0]?.content).toMatch(/was cut off.*3 times in a row/s);
   });
 
   test("an answer that a limit has made too short is the limit's end, not the model's", async () => {
@@ -456,10 +480,20 @@ describe("endings", () => {
   test("an agent that ends without a word is asked once", async () => {
     const model = createScriptedModel([{ blocks: [] }, "Here it is."]);
     expect((await run(model, [], { input: { askWhenSilent: true } })).ending.text).toBe("Here it is.");
-    const silent = createScriptedModel([{ blocks: [] }, { blocks: [] }]);
-    expect((await run(silent, [], { input: { askWhenSilent: true } })).ending).toMatchObject({
-      status: "completed",
-      text: "",
+  });
+
+  test("[AGT-5] one that stays silent when it is asked is no success, and leaves what it did", async () => {
+    const silent = (...steps: readonly Step[]) =>
+      run(createScriptedModel([...steps, { blocks: [] }, { blocks: [] }]), [echo("A")], {
+        input: { askWhenSilent: true },
+      });
+    const call = { name: "A", input: { text: "x" } };
+    const none = { status: "partial", reason: "no_result", error: expect.stringContaining("asked for") };
+    expect((await silent()).ending).toMatchObject({ ...none, text: "" });
+    expect((await silent({ text: "Half.", calls: [call] })).ending).toMatchObject({ ...none, text: "Half." });
+    expect((await silent({ calls: [call] })).ending).toMatchObject({
+      ...none,
+      text: "(It ended before it wrote a result. It had called A.)\n\nThe last result it saw:\nA: x",
     });
   });
 

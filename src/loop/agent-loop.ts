@@ -10,12 +10,14 @@ import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { costOf } from "../conversation/usage.ts";
 import type { ModelRequest } from "../model/model.ts";
 import { specificationsOf } from "../tools/tool-specification.ts";
+import { intentsOf } from "./call-intents.ts";
 import { createRounds } from "./call-round.ts";
 import { type Compactor, createCompactor } from "./compactor.ts";
 import { describeUnfinished } from "./hand-in.ts";
 import { endingOfCause, type LimitReached } from "./limit-reached.ts";
 import type { LoopInput, LoopPorts } from "./loop-ports.ts";
-import { type ModelAnswer, takeModelTurn } from "./model-turn.ts";
+import { type LostAnswer, type ModelAnswer, takeModelTurn } from "./model-turn.ts";
+import { offeredTools } from "./offered-tools.ts";
 import { createTally, type Tally } from "./tally.ts";
 
 /**
@@ -29,6 +31,8 @@ export async function* runAgentLoop(
 ): AsyncGenerator<RunEvent, void> {
   const tally = createTally(ports.now);
   const messages: Message[] = [...input.history];
+  // Looked at now: whoever gave the history may go on adding to it.
+  const earlier = new WeakSet(input.history);
   const request = (): ModelRequest => requestOf({ input, ports, messages });
   const compactor = createCompactor({ ports, messages, request, tally, signal });
   let ending: Ending;
@@ -37,7 +41,7 @@ export async function* runAgentLoop(
   } catch (error) {
     ending = endingOfCause(signal.aborted ? signal.reason : error, signal.aborted);
   }
-  const own = messages.slice(Math.min(input.history.length, messages.length));
+  const own = messages.filter((message) => !earlier.has(message));
   yield {
     type: "run-ended",
     ending: { ...ending, text: textOfEnd(ending, tally, own), ...tally.result() },
@@ -85,7 +89,8 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
       for (const message of mail) yield* add(conversation, message, "message");
       continue;
     }
-    if (!asked && input.askWhenSilent === true && isSilent(answer)) {
+    if (input.askWhenSilent === true && isSilent(answer)) {
+      if (asked) return { status: "partial", reason: "no_result", error: silenceError };
       asked = true;
       yield* add(conversation, silenceQuestion, "system");
       continue;
@@ -123,6 +128,8 @@ const silenceQuestion: UserMessage = {
   ],
 };
 
+const silenceError = "The agent ended without a text, also after it was asked for its result.";
+
 function isSilent(answer: ModelAnswer): boolean {
   return answer.stopReason === "end_turn" && textOf(answer.message).trim() === "";
 }
@@ -135,7 +142,7 @@ export function requestOf({
 }: Pick<Conversation, "input" | "ports" | "messages">): ModelRequest {
   return {
     system: input.system,
-    tools: specificationsOf(ports.tools),
+    tools: specificationsOf(offeredTools(ports)),
     ...(ports.serverTools === undefined ? {} : { serverTools: ports.serverTools }),
     messages,
     ...(input.maxTokens === undefined ? {} : { maxTokens: input.maxTokens }),
@@ -154,7 +161,8 @@ async function* takeTurn(
   let start = ports.now();
   const answer = yield* compactor.askTwice(() => {
     start = ports.now();
-    return takeModelTurn(ports.model, request, signal);
+    const onLost = ({ usage, cost }: LostAnswer): void => tally.addAside(usage, 0, cost);
+    return takeModelTurn({ model: ports.model, request, signal, onLost });
   });
   const { price } = ports.model.facts;
   const cost = price === undefined ? undefined : costOf(answer.usage, price);
@@ -164,7 +172,8 @@ async function* takeTurn(
   messages.push(answer.message);
   compactor.answered(answer.message, answer.usage, answer.stopReason);
   const { type: _type, ...rest } = answer;
-  yield { type: "assistant-answered", ...rest, durationMs, ...(cost === undefined ? {} : { cost }) };
+  const priced = cost === undefined ? {} : { cost };
+  yield { type: "assistant-answered", ...rest, durationMs, ...priced, ...intentsOf(answer.message, ports) };
   return answer;
 }
 
@@ -244,7 +253,7 @@ function endOf(answer: ModelAnswer, shortened: LimitReached | undefined): Ending
   }
 }
 
-/** What the agent said last in this run; at a limit also what it left without a word. */
+/** What the agent said last in this run; where it did not finish, also what it left without a word. */
 function textOfEnd({ text, status }: Ending, tally: Tally, messages: readonly Message[]): string {
   const said = text ?? tally.lastText();
   return said.trim() === "" && status === "partial" ? describeUnfinished(messages) : said;

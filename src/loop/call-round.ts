@@ -1,4 +1,4 @@
-import type { ToolUseBlock, UserBlock } from "../conversation/message.ts";
+import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import { type CallResults, callTools } from "./call-tools.ts";
 import type { LimitReached } from "./limit-reached.ts";
@@ -8,7 +8,7 @@ import type { Tally } from "./tally.ts";
 
 /** The answers to all calls of one message, and the limit that ends the run after them. */
 export interface Round {
-  readonly content: readonly UserBlock[];
+  readonly content: readonly ToolResultBlock[];
   readonly data: CallResults["data"];
   readonly limit?: LimitReached;
 }
@@ -32,18 +32,18 @@ export function createRounds({ ports, tally, signal }: RoundOptions) {
     const results = yield* callTools(run, ports, signal);
     tally.addCalls(calls.length, results.denials);
     const pending = pendingOf(run, results, ports);
-    const found = foldRound(seen, { calls: run, results: results.blocks, pending });
+    const cut = calls.slice(whole.length);
+    const refused = limit === undefined ? [] : whole.slice(granted).map((call) => notRun(call, limit));
+    const answered = [...results.blocks, ...refused, ...cut.map(cutOff)];
+    // Where an input was cut is chance; that it is cut again and again is a circle.
+    const seenCalls = [...run, ...cut.map((call) => ({ ...call, input: null }))];
+    const found = foldRound(seen, { calls: seenCalls, results: answered, pending });
     seen = found.state;
-    const last = run.at(-1);
+    const last = [...run, ...cut].at(-1);
     const isTold = last !== undefined && found.times >= repetitionLimits.told;
     if (isTold) yield { type: "loop-noticed", call: last, times: found.times };
-    const refused = limit === undefined ? [] : whole.slice(granted).map((call) => notRun(call, limit));
     return {
-      content: [
-        ...(isTold ? withRepetitionNote(results.blocks, found.times) : results.blocks),
-        ...refused,
-        ...calls.slice(whole.length).map(cutOff),
-      ],
+      content: isTold ? withRepetitionNote(answered, found.times) : answered,
       data: results.data,
       ...endOf(limit, isTold ? found.times : 0, last),
     };
@@ -74,13 +74,13 @@ function pendingOf(
 }
 
 /** Every call needs an answer, also one that nothing was left for. */
-function notRun(call: { readonly id: string }, { error }: LimitReached): UserBlock {
+function notRun(call: { readonly id: string }, { error }: LimitReached): ToolResultBlock {
   const content = `This call was not run. ${error}`;
   return { type: "tool_result", tool_use_id: call.id, content, is_error: true };
 }
 
 /** The answer was cut by the output limit in the middle of this call, so its input cannot be trusted. */
-function cutOff(call: { readonly id: string }): UserBlock {
+function cutOff(call: { readonly id: string }): ToolResultBlock {
   const content =
     "This call was cut off by the output limit and was not run. Try again with a shorter input.";
   return { type: "tool_result", tool_use_id: call.id, content, is_error: true };

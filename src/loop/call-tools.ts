@@ -102,8 +102,9 @@ async function runOne(admitted: AdmittedCall | RefusedCall, work: Work): Promise
   if (admitted.type === "refused") {
     const { because, denied } = admitted;
     const denial = denied ? { denied: because } : {};
-    queue.push({ type: "call-finished", call, isError: true, durationMs: 0, ...deciding, ...denial });
-    return { call, outcome: { content: because, isError: true }, ...denial };
+    const outcome = { content: because, isError: true };
+    queue.push({ type: "call-finished", call, durationMs: 0, ...outcome, ...deciding, ...denial });
+    return { call, outcome, ...denial };
   }
   if (signal.aborted) return { call, outcome: interrupted() };
   const start = ports.now();
@@ -113,7 +114,8 @@ async function runOne(admitted: AdmittedCall | RefusedCall, work: Work): Promise
   const outcome = await tellAfterwards(admitted, own, { work, durationMs });
   const data = outcome.data === undefined ? {} : { data: outcome.data };
   const isError = outcome.isError ?? false;
-  queue.push({ type: "call-finished", call, isError, durationMs, ...deciding, ...data });
+  const content = shownContent(outcome);
+  queue.push({ type: "call-finished", call, isError, content, durationMs, ...deciding, ...data });
   return { call, outcome };
 }
 
@@ -189,7 +191,7 @@ function collect(finished: readonly Finished[]): CallResults {
     ({ call, outcome }): ToolResultBlock => ({
       type: "tool_result",
       tool_use_id: call.id,
-      content: isEmpty(outcome.content) ? "(no output)" : outcome.content,
+      content: shownContent(outcome),
       ...(outcome.isError ? { is_error: true } : {}),
     }),
   );
@@ -202,6 +204,7 @@ function collect(finished: readonly Finished[]): CallResults {
   return { blocks, data: Object.fromEntries(data), denials };
 }
 
-function isEmpty(content: ToolOutcome["content"]): boolean {
-  return content.length === 0;
+/** Providers refuse a result without content. */
+function shownContent({ content }: ToolOutcome): ToolOutcome["content"] {
+  return content.length === 0 ? "(no output)" : content;
 }

@@ -31,8 +31,9 @@ type Ending = Pick<RunEnding, "status" | "reason" | "error" | "text">;
 function endingOf(outcome: CompactionOutcome): Ending {
   switch (outcome.type) {
     case "compacted": {
-      const { preTokens, postTokens } = outcome.event;
-      const text = `The conversation was compacted from about ${preTokens} to about ${postTokens} tokens.`;
+      const { preTokens, postTokens, by } = outcome.event;
+      const how = by === "model" ? "" : " The model gave no summary, so it was made by rule.";
+      const text = `The conversation was compacted from about ${preTokens} to about ${postTokens} tokens.${how}`;
       return { status: "completed", reason: "compacted", text };
     }
     case "nothing":

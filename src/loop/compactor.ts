@@ -111,9 +111,11 @@ export function createCompactor(parts: CompactorParts): Compactor {
       if (threshold === undefined || fill.filled() < threshold) return;
       inVain = answersSince <= 1 ? inVain + 1 : 0;
       if (inVain >= mostInVain) throw contextFull(refillsAtOnce);
-      const outcome = yield* compact("auto", threshold);
+      let outcome = yield* compact("auto", threshold);
+      // A threshold may lie below what never changes; then the work goes on as long as the window lasts.
+      if (outcome.type === "impossible" && threshold < full && fill.filled() >= full)
+        outcome = yield* compact("auto", full);
       if (outcome.type === "compacted") answersSince = 0;
-      // A threshold may lie far below the window; then the work goes on as long as the window lasts.
       else if (outcome.type !== "blocked" && fill.filled() >= full) throw contextFull(outcome.because);
     },
     async *askTwice(ask) {

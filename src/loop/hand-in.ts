@@ -3,7 +3,7 @@ import { type Message, type ToolResultBlock, toolCallsOf } from "../conversation
 /** So much of the last result stands for work that nobody wrote up. */
 const longestResult = 2000;
 
-/** What an agent leaves that met a limit before it wrote a word: its calls, and the end of the last result. */
+/** What an agent leaves that ended before it wrote a word: its calls, and the end of the last result. */
 export function describeUnfinished(messages: readonly Message[]): string {
   const calls = messages.flatMap((message) => (message.role === "assistant" ? toolCallsOf(message) : []));
   if (calls.length === 0) return "";
@@ -12,7 +12,7 @@ export function describeUnfinished(messages: readonly Message[]): string {
   const made = [...counts].map(([name, count]) => (count === 1 ? name : `${name} ${count} times`)).join(", ");
   const last = lastResult(messages);
   const result = last === "" ? "" : `\n\nThe last result it saw:\n${last}`;
-  return `(It met a limit before it wrote a result. It had called ${made}.)${result}`;
+  return `(It ended before it wrote a result. It had called ${made}.)${result}`;
 }
 
 function lastResult(messages: readonly Message[]): string {

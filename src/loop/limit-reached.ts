@@ -1,5 +1,6 @@
 import type { RunEnding } from "../conversation/run-event.ts";
 import { Fault, isFault } from "../foundation/fault.ts";
+import { ModelFault } from "../model/model-fault.ts";
 
 /** The limits that end a run with what it has. */
 const limitReasons = [
@@ -23,6 +24,11 @@ export function limitFault({ reason, error }: LimitReached): Fault {
   return new Fault(reason, error);
 }
 
+/** Whether something was not done because a limit leaves nothing for it. */
+export function isLimitFault(error: unknown): boolean {
+  return isFault(error) && isLimit(error.code);
+}
+
 /** How a run ends that was stopped, or broken off by what was thrown: a limit hands in what there is. */
 export function endingOfCause(
   cause: unknown,
@@ -33,9 +39,8 @@ export function endingOfCause(
   const error = cause instanceof Error ? cause.message : String(cause);
   if (isLimit(reason)) return { status: "partial", reason, error };
   // A silent run is stopped, also where it did not heed its signal and had to be given up.
-  return isStopped || reason === "stalled"
-    ? { status: "stopped", reason }
-    : { status: "failed", reason, error };
+  const isSilent = reason === "stalled" && !(cause instanceof ModelFault);
+  return isStopped || isSilent ? { status: "stopped", reason } : { status: "failed", reason, error };
 }
 
 function isLimit(reason: string): boolean {

@@ -47,6 +47,8 @@ export interface LoopPorts {
   readonly model: Model;
   readonly tools: readonly Tool[];
   readonly serverTools?: readonly ServerTool[];
+  /** Whether a tool is still there, asked before each turn; absent means all are. */
+  readonly isOffered?: (tool: Tool) => boolean;
   /** Decides whether a call may run: hooks, rules, a person. Called in the order of the calls. */
   readonly admit: (request: CallRequest, options: { readonly signal: AbortSignal }) => Promise<Admission>;
   readonly toolContext: (

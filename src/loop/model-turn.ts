@@ -1,33 +1,60 @@
 import type { ModelEvent } from "../conversation/model-event.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
+import { estimateRequestTokens } from "../conversation/token-estimate.ts";
+import { costOf } from "../conversation/usage.ts";
 import { settledSoon } from "../foundation/abort.ts";
+import { type AttemptUsage, createAttemptUsage } from "../model/attempt-usage.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
 import { ModelFault } from "../model/model-fault.ts";
 
 export type ModelAnswer = Extract<ModelEvent, { type: "message-ended" }>;
+export type LostAnswer = Extract<RunEvent, { type: "answer-lost" }>;
+
+export interface TurnOrder {
+  readonly model: Model;
+  readonly request: ModelRequest;
+  readonly signal: AbortSignal;
+  /** Hears what answers took that broke off. */
+  readonly onLost: (lost: LostAnswer) => void;
+}
 
 /** Asks the model once and passes on what it says while it speaks; the answer itself comes back when it is whole. */
-export async function* takeModelTurn(
-  model: Model,
-  request: ModelRequest,
-  signal: AbortSignal,
-): AsyncGenerator<RunEvent, ModelAnswer> {
-  for await (const event of unlessHanging(model.stream(request, { signal }), signal)) {
-    signal.throwIfAborted();
-    switch (event.type) {
-      case "message-ended":
-        return event;
-      case "attempt-failed": {
-        const { type: _type, ...retry } = event;
-        yield { type: "model-retried", ...retry };
-        break;
+export async function* takeModelTurn(order: TurnOrder): AsyncGenerator<RunEvent, ModelAnswer> {
+  const { model, request, signal } = order;
+  const attempt = createAttemptUsage(() => estimateRequestTokens(request));
+  try {
+    for await (const event of unlessHanging(model.stream(request, { signal }), signal)) {
+      attempt.hear(event);
+      signal.throwIfAborted();
+      switch (event.type) {
+        case "message-ended":
+          return event;
+        case "attempt-failed": {
+          const { type: _type, ...retry } = event;
+          yield* lose(attempt, order);
+          yield { type: "model-retried", ...retry };
+          break;
+        }
+        default:
+          yield { type: "model-streamed", event };
       }
-      default:
-        yield { type: "model-streamed", event };
     }
+    signal.throwIfAborted();
+    throw new ModelFault("stream-cut", "The model's answer ended before it was complete.");
+  } catch (error) {
+    yield* lose(attempt, order);
+    throw error;
   }
-  signal.throwIfAborted();
-  throw new ModelFault("stream-cut", "The model's answer ended before it was complete.");
+}
+
+function lose(attempt: AttemptUsage, { model, onLost }: TurnOrder): readonly LostAnswer[] {
+  const usage = attempt.take();
+  if (usage === undefined) return [];
+  const { id, price } = model.facts;
+  const cost = price === undefined ? {} : { cost: costOf(usage, price) };
+  const lost: LostAnswer = { type: "answer-lost", model: id, usage, ...cost };
+  onLost(lost);
+  return [lost];
 }
 
 /** A model that does not end with its signal is left behind after this time. */

@@ -4,7 +4,8 @@ import { addUsage, costOf, noUsage, type Usage } from "../conversation/usage.ts"
 import type { Model, ModelRequest } from "../model/model.ts";
 import { ModelFault } from "../model/model-fault.ts";
 import { chooseCut } from "./compaction-cut.ts";
-import { type ModelAnswer, takeModelTurn } from "./model-turn.ts";
+import { isLimitFault } from "./limit-reached.ts";
+import { type LostAnswer, type ModelAnswer, type TurnOrder, takeModelTurn } from "./model-turn.ts";
 import { summarizeByRule } from "./rule-summary.ts";
 import { shortenText } from "./shorten-text.ts";
 import { withSummaryQuestion } from "./summary-prompt.ts";
@@ -44,6 +45,10 @@ export async function* summarize(
   let usage = noUsage;
   let cost = 0;
   let modelMs = 0;
+  const count = (spent: Pick<LostAnswer, "usage" | "cost">): void => {
+    usage = addUsage(usage, spent.usage);
+    cost += spent.cost ?? 0;
+  };
   const result = (text: string, by: Summary["by"]): Summary => ({
     text: shortenText(text, order.tokens),
     by,
@@ -53,11 +58,10 @@ export async function* summarize(
   });
   for (const attempt of [1, 2] as const) {
     const start = order.now();
-    const answer = yield* ask(order, attempt, signal);
+    const answer = yield* ask(order, attempt, { signal, onLost: count });
     modelMs += order.now() - start;
     if (answer === undefined) continue;
-    usage = addUsage(usage, answer.usage);
-    if (price !== undefined) cost += costOf(answer.usage, price);
+    count({ usage: answer.usage, ...(price === undefined ? {} : { cost: costOf(answer.usage, price) }) });
     const text = textOf(answer.message).trim();
     if (text !== "" && answer.stopReason !== "refusal") return result(text, "model");
   }
@@ -71,7 +75,7 @@ export async function* summarize(
 async function* ask(
   order: SummaryOrder,
   attempt: 1 | 2,
-  signal: AbortSignal,
+  turn: Pick<TurnOrder, "signal" | "onLost">,
 ): AsyncGenerator<RunEvent, ModelAnswer | undefined> {
   const { model, request } = order;
   const maxTokens = summaryOutput(model.facts);
@@ -85,10 +89,11 @@ async function* ask(
     ...(attempt === 1 ? {} : { toolChoice: "none" }),
   };
   try {
-    return yield* quietly(takeModelTurn(model, asked, signal));
+    return yield* quietly(takeModelTurn({ model, request: asked, ...turn }));
   } catch (error) {
-    signal.throwIfAborted();
-    if (error instanceof ModelFault) return undefined;
+    turn.signal.throwIfAborted();
+    // A summary that cannot be paid is made by rule; the shorter conversation may be affordable.
+    if (error instanceof ModelFault || isLimitFault(error)) return undefined;
     throw error;
   }
 }

@@ -1,3 +1,4 @@
+import { defuse } from "../conversation/defuse.ts";
 import type { Message, TextBlock, UserBlock, UserMessage } from "../conversation/message.ts";
 import { blocksOf, summaryEnd, summaryStart } from "./compaction-cut.ts";
 
@@ -61,17 +62,20 @@ export function summaryMessage(parts: SummaryParts): UserMessage {
   const text = [
     summaryStart,
     `The conversation became too long, and this summary has taken the place of its older part; ${author}. Above it stands the first prompt, word for word. ${below}`,
-    defuse(parts.text),
-    ...parts.prompts.map((prompt) => `## A prompt that is to be answered, word for word\n${defuse(prompt)}`),
+    // What came out of a tool stands in a message of the user now, where control text would be believed.
+    withoutEnd(defuse(parts.text)),
+    ...parts.prompts.map(
+      (prompt) => `## A prompt that is to be answered, word for word\n${withoutEnd(prompt)}`,
+    ),
     ...(parts.restated.length === 0
       ? []
-      : [`## As it stands now\n${parts.restated.map(defuse).join("\n\n")}`]),
+      : [`## As it stands now\n${parts.restated.map(withoutEnd).join("\n\n")}`]),
     summaryEnd,
   ].join("\n\n");
   return { role: "user", content: [...parts.task, { type: "text", text }] };
 }
 
 /** What a summary quotes must not look like the end of it. */
-function defuse(text: string): string {
-  return text.replaceAll(summaryEnd, "< /conversation-summary>");
+function withoutEnd(text: string): string {
+  return text.replace(/<(\s*\/\s*)conversation-summary/gi, "<\\$1conversation-summary");
 }

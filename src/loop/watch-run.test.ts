@@ -102,6 +102,30 @@ describe("[LIM-5] a run that falls silent", () => {
     expect(types(heard)).toEqual(["turn-started"]);
   });
 
+  test("and breaks while that is being told, is heard by whoever reads it and by nobody else", async () => {
+    const clock = createManualClock();
+    const unheard: unknown[] = [];
+    const note = (reason: unknown): void => void unheard.push(reason);
+    process.on("unhandledRejection", note);
+    async function* run(): AsyncGenerator<RunEvent> {
+      yield sign;
+      throw new Error("broken");
+    }
+    const watch = { clock, stopwatch: createStopwatch(clock), silence: () => silence };
+    const heard: string[] = [];
+    const reading = (async () => {
+      for await (const event of watchRun(run, watch, never)) {
+        heard.push(event.type);
+        // The reader is slow, so the silence is told while the next event is on its way.
+        if (event.type === "turn-started") await clock.advance(300_000);
+        else await new Promise((resolve) => setImmediate(resolve));
+      }
+    })();
+    await expect(reading).rejects.toThrow("broken");
+    process.off("unhandledRejection", note);
+    expect({ heard, unheard }).toEqual({ heard: ["turn-started", "run-stalled"], unheard: [] });
+  });
+
   test("is given up when it does not heed its signal", async () => {
     const { clock, done } = start({ silence }, { isDeaf: true });
     await clock.advance(700_000);
@@ -145,6 +169,35 @@ describe("[LIM-3] a run whose time is up", () => {
     gate.resolve();
     await done;
     expect(types(heard)).toEqual(["turn-started"]);
+  });
+});
+
+describe("[LIM-3] a run that is the second part of a whole", () => {
+  test("has only the time that the first has left", async () => {
+    const clock = createManualClock();
+    const stopwatch = createStopwatch(clock);
+    const first = createAsyncQueue<RunEvent>();
+    const watch = { clock, stopwatch, timeMs: 5000, since: 0 };
+    const part = async (events: AsyncIterable<RunEvent>, heard: RunEvent[]): Promise<void> => {
+      async function* run(signal: AbortSignal): AsyncGenerator<RunEvent> {
+        signal.addEventListener("abort", () => second.end());
+        yield* events;
+        if (signal.aborted) yield ended(signal);
+      }
+      for await (const event of watchRun(run, watch, never)) heard.push(event);
+    };
+    const second = createAsyncQueue<RunEvent>();
+    const one = part(first, []);
+    await clock.advance(4000);
+    first.end();
+    await one;
+    const heard: RunEvent[] = [];
+    const two = part(second, heard);
+    await clock.advance(999);
+    expect(heard).toEqual([]);
+    await clock.advance(1);
+    await two;
+    expect(heard).toMatchObject([{ ending: { reason: "max_time" } }]);
   });
 });
 

@@ -15,6 +15,8 @@ export interface RunWatch {
   /** The run's own time; whoever asks a person holds it. */
   readonly stopwatch: Stopwatch;
   readonly timeMs?: number;
+  /** What the stopwatch showed when that time began; absent: it begins with the run. */
+  readonly since?: number | undefined;
   /** Asked for anew, because a run may be left alone on the way; absent: it may be silent for ever. */
   readonly silence?: () => SilenceLimit | undefined;
   /** The time of all agents together, and how much of it there is. */
@@ -85,7 +87,11 @@ function createBell() {
     },
     async orNext(next: Promise<IteratorResult<RunEvent>>): Promise<News> {
       const told = waiting.shift();
-      if (told !== undefined) return told;
+      if (told !== undefined) {
+        // It is asked for again after this piece of news; if it fails meanwhile, somebody must have heard.
+        next.catch(() => undefined);
+        return told;
+      }
       const answer = Promise.withResolvers<News>();
       wake = answer.resolve;
       next.then((step) => answer.resolve({ type: "next", step }), answer.reject);
@@ -109,7 +115,7 @@ interface Watching {
 function watchClocks(watching: Watching): readonly Promise<void>[] {
   const { watch, over } = watching;
   const { stopwatch, tree, timeMs, silence } = watch;
-  const begin = stopwatch.elapsed();
+  const begin = watch.since ?? stopwatch.elapsed();
   const ownTime = async (limitMs: number): Promise<void> => {
     await stopwatch.reach(() => begin + limitMs, over);
     await end(watching, timeFault(limitMs, "of the agent"));

@@ -1,10 +1,12 @@
 import * as z from "zod";
 import { defuse } from "../conversation/defuse.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+import type { McpIdentity } from "../permissions/mcp-identity.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
 import type { ServerLink } from "./connect-again.ts";
 import { boundedText } from "./listed-tool.ts";
 import { readResourceResult } from "./result-parts.ts";
+import { mcpIdentity } from "./tool-name.ts";
 import { writeResult } from "./write-result.ts";
 
 export interface ResourceOptions {
@@ -30,6 +32,7 @@ function listTool(links: readonly ServerLink[], options: ResourceOptions): Tool<
     effect: "read",
     origin: "mcp",
     input: listInput,
+    mcpOf: ({ server }) => identityOf(server, "ListMcpResourcesTool"),
     async call({ server }, context) {
       const asked =
         server === undefined ? links.filter((link) => link.hasResources()) : [find(links, server)];
@@ -72,6 +75,7 @@ function readTool(links: readonly ServerLink[], options: ResourceOptions): Tool<
     effect: "network",
     origin: "mcp",
     input: readInput,
+    mcpOf: ({ server }) => identityOf(server, "ReadMcpResourceTool"),
     runsBeside: () => true,
     async call({ server, uri }, context) {
       const link = find(links, server);
@@ -83,6 +87,11 @@ function readTool(links: readonly ServerLink[], options: ResourceOptions): Tool<
       return { content, data: { server, uri, ...(files.length === 0 ? {} : { files }) } };
     },
   };
+}
+
+/** A rule about the whole server speaks of its resources too. */
+function identityOf(server: string | undefined, tool: string): McpIdentity | undefined {
+  return server === undefined ? undefined : mcpIdentity(server, tool);
 }
 
 function find(links: readonly ServerLink[], name: string): ServerLink | undefined {

@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
-import type { McpIdentity } from "../permissions/mcp-identity.ts";
+import { type McpIdentity, mcpServerPart, mcpToolPart } from "../permissions/mcp-identity.ts";
+
+export { mcpServerPart, mcpToolPart } from "../permissions/mcp-identity.ts";
 
 /** What providers take as the name of a tool. */
 const longestName = 64;
@@ -26,22 +28,6 @@ export function mcpToolName(server: string, tool: string): string {
 /** The pair that permission rules are compared with: as in the name of the tool, but never shortened. */
 export function mcpIdentity(server: string, tool: string): McpIdentity {
   return { server: mcpServerPart(server), tool: mcpToolPart(tool) };
-}
-
-/** A server's part of tool names. Where the name itself holds no `__`, neither does this, so that it ends at the first. */
-export function mcpServerPart(server: string): string {
-  const plain = spell(server);
-  if (plain === server) return server;
-  const tidy = plain.replace(/_{2,}/g, "_").replace(/^_|_$/g, "");
-  return tidy === "" ? `server_${digest(server)}` : tidy;
-}
-
-export function mcpToolPart(tool: string): string {
-  return spell(tool);
-}
-
-function spell(text: string): string {
-  return text.replace(/[^A-Za-z0-9_-]/gu, "_");
 }
 
 function shorten(part: string, room: number, whole: string): string {

@@ -41,11 +41,10 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
     try {
       signal.throwIfAborted();
       const parameters = builder.build(request, { withoutThinking });
+      const { timeouts } = options;
+      const send = await sender.prepare(controller.signal);
       watch.wait();
-      const response = await sender.send(parameters, {
-        signal: controller.signal,
-        timeouts: options.timeouts,
-      });
+      const response = await send(parameters, { signal: controller.signal, timeouts });
       watch.rest();
       requestId = response.headers.get("request-id") ?? undefined;
       chunks = bodyOf(response);

@@ -19,12 +19,15 @@ export interface AnthropicAccess {
 
 export interface AnthropicSender {
   readonly baseUrl: string;
-  /** Resolves when the answer begins; its body is a stream of server-sent events. */
-  send(
-    parameters: MessageCreateParamsStreaming,
-    options: { readonly signal: AbortSignal; readonly timeouts: StallLimits },
-  ): Promise<Response>;
+  /** Loads what is needed and asks for the key; the provider is not to blame for the time that takes. */
+  prepare(signal: AbortSignal): Promise<Send>;
 }
+
+/** Resolves when the answer begins; its body is a stream of server-sent events. */
+export type Send = (
+  parameters: MessageCreateParamsStreaming,
+  options: { readonly signal: AbortSignal; readonly timeouts: StallLimits },
+) => Promise<Response>;
 
 const usualBaseUrl = "https://api.anthropic.com";
 
@@ -34,21 +37,22 @@ export function createAnthropicSender(access: AnthropicAccess): AnthropicSender 
 
   return {
     baseUrl,
-    async send(parameters, { signal, timeouts }) {
+    async prepare(signal) {
       client ??= createClient(access, baseUrl);
       const sdk = await abortable(client, signal);
       const helper = helperOf(access);
       const key = helper === undefined ? undefined : await abortable(askHelper(helper), signal);
       // `messages.create` prints warnings about models to the console; the request underneath is the same.
-      return sdk
-        .post("/v1/messages", {
-          body: parameters,
-          stream: true,
-          signal,
-          timeout: Math.ceil(timeouts.firstTokenMs) + 1000,
-          ...(key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } }),
-        })
-        .asResponse();
+      return (body, { signal: sending, timeouts }) =>
+        sdk
+          .post("/v1/messages", {
+            body,
+            stream: true,
+            signal: sending,
+            timeout: Math.ceil(timeouts.firstTokenMs) + 1000,
+            ...(key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } }),
+          })
+          .asResponse();
     },
   };
 }

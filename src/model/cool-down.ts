@@ -6,6 +6,8 @@ export type { WaitClock } from "../foundation/wait-clock.ts";
 export interface CoolDown {
   /** Returns when the model may be asked again. */
   wait(signal: AbortSignal): Promise<void>;
+  /** When the pause is over, by the clock; in the past where there is none. */
+  until(): number;
   /** The provider refused a request and wants peace for this long. */
   refused(delayMs: number): void;
   /** A request went through, so the provider has recovered earlier than it said: half of what is left is let off. */
@@ -51,6 +53,7 @@ function createCoolDown(clock: WaitClock, random: () => number): CoolDown {
       }
       await clock.sleep(random() * Math.min(pause * spread.share, spread.atMostMs), signal);
     },
+    until: () => until,
     refused(delayMs) {
       until = Math.max(until, clock.now() + delayMs);
     },

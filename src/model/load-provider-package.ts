@@ -1,6 +1,8 @@
-import { createRequire } from "node:module";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
+import { createRequire, findPackageJSON } from "node:module";
+import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { isRecord } from "../foundation/json-value.ts";
 
 /** Imports a package by name, as it is installed beside this program or for one of the directories. */
 export type LoadPackage = (name: string) => Promise<unknown>;
@@ -27,11 +29,35 @@ export function isNotFound(error: unknown, name: string): boolean {
 
 function findIn(directories: readonly string[], name: string): string | undefined {
   for (const directory of directories) {
+    const from = join(directory, "package.json");
     try {
-      return createRequire(join(directory, "package.json")).resolve(name);
-    } catch {
+      return createRequire(from).resolve(name);
+    } catch (error) {
+      const found = isOnlyForImport(error) ? importEntry(from, name) : undefined;
+      if (found !== undefined) return found;
       // Not installed for this directory; the next may have it.
     }
   }
   return undefined;
+}
+
+function isOnlyForImport(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ERR_PACKAGE_PATH_NOT_EXPORTED";
+}
+
+/** The file that an import of the package means, where it has none for `require`. */
+function importEntry(from: string, name: string): string | undefined {
+  const manifest = findPackageJSON(name, pathToFileURL(from));
+  if (manifest === undefined) return undefined;
+  const read: unknown = JSON.parse(readFileSync(manifest, "utf8"));
+  const exported = isRecord(read) ? read["exports"] : undefined;
+  const target = targetOf(isRecord(exported) && "." in exported ? exported["."] : exported);
+  return target === undefined ? undefined : join(dirname(manifest), target);
+}
+
+function targetOf(exported: unknown): string | undefined {
+  if (typeof exported === "string") return exported;
+  if (!isRecord(exported)) return undefined;
+  const condition = Object.keys(exported).find((key) => ["node", "import", "default"].includes(key));
+  return condition === undefined ? undefined : targetOf(exported[condition]);
 }

@@ -1,10 +1,11 @@
 import type { AnthropicAccess } from "./anthropic-sender.ts";
 import type { CoolDowns, WaitClock } from "./cool-down.ts";
+import type { LoadPackage } from "./load-provider-package.ts";
 import type { Model } from "./model.ts";
 import { lookUpModel } from "./model-catalog.ts";
 import { type AdapterChoice, chooseAdapter } from "./model-choice.ts";
 import { ModelFault } from "./model-fault.ts";
-import { readModelOverrides } from "./model-overrides.ts";
+import { findOverride, readModelOverrides } from "./model-overrides.ts";
 import type { RequestGates } from "./request-gate.ts";
 import { readMaxAttempts, withRetry } from "./retry.ts";
 import { createHttpFetch } from "./run-http-request.ts";
@@ -16,6 +17,8 @@ export interface ModelFactoryOptions {
   readonly settings?: { readonly modelOverrides?: unknown; readonly modelPricing?: unknown };
   /** Runs the helper command that settings name, where they name one. */
   readonly apiKeyHelper?: () => Promise<string>;
+  /** How packages of providers are found; only beside this program when absent. */
+  readonly load?: LoadPackage;
   readonly coolDowns: CoolDowns;
   readonly gates?: RequestGates;
   readonly clock: WaitClock;
@@ -51,8 +54,10 @@ export function createModelFactory(options: ModelFactoryOptions): ModelFactory {
       case "ai-sdk": {
         const { createAiSdkModel } = await import("./ai-sdk-model.ts");
         const { provider = "", id: modelId } = reference;
+        const load = options.load === undefined ? {} : { load: options.load };
+        const facts = findOverride(readModelOverrides(options.settings ?? {}), reference);
         return patient(
-          await createAiSdkModel({ provider, modelId, environment, ...timeoutsOf(options) }),
+          await createAiSdkModel({ provider, modelId, environment, facts, ...load, ...timeoutsOf(options) }),
           options,
         );
       }

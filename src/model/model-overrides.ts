@@ -1,6 +1,7 @@
 import type { Price } from "../conversation/usage.ts";
 import { isRecord } from "../foundation/json-value.ts";
 import type { ModelOverride, ModelOverrides } from "./model-catalog.ts";
+import type { ChosenModel } from "./select-model.ts";
 
 export interface ReadOverrides {
   /** Facts by model id, for the catalog. */
@@ -28,6 +29,11 @@ export function readModelOverrides(settings: {
     if (price !== undefined) facts.set(id, { ...facts.get(id), price });
   }
   return { facts, names };
+}
+
+/** What settings say of a model of another provider, under `provider/model` or the bare name. */
+export function findOverride({ facts }: ReadOverrides, { provider, id }: ChosenModel): ModelOverride {
+  return facts.get(`${provider}/${id}`) ?? facts.get(id) ?? {};
 }
 
 function readOverride(value: Readonly<Record<string, unknown>>): ModelOverride {

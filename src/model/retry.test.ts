@@ -2,8 +2,10 @@ import { describe, expect, test } from "vitest";
 import { createCoolDowns, type WaitClock } from "./cool-down.ts";
 import type { Model, ModelEvent, ModelRequest } from "./model.ts";
 import { ModelFault, type ModelFaultCode } from "./model-fault.ts";
+import { createRequestGate } from "./request-gate.ts";
 import { delayBefore, readMaxAttempts, withRetry } from "./retry.ts";
 
+const { signal } = new AbortController();
 const request: ModelRequest = { system: [], tools: [], messages: [] };
 const begun: ModelEvent = { type: "message-started", id: "m", model: "x" };
 const delta: ModelEvent = { type: "text-delta", index: 0, text: "a" };
@@ -159,6 +161,34 @@ describe("withRetry [MDL-6]", () => {
     await waiting.next();
     await coolDowns.of("p", "m").wait(new AbortController().signal);
     expect(clock.now()).toBe(6000);
+  });
+
+  test("and also those who wait at the gate meanwhile, who are let in only after the pause", async () => {
+    const { clock, coolDowns } = setUp();
+    const gate = createRequestGate();
+    for (const pass of await Promise.all([gate.enter(signal), gate.enter(signal)])) pass.leave("refused");
+    expect(gate.limit()).toBe(1);
+    const refuse = Promise.withResolvers<void>();
+    const askedAt: number[] = [];
+    const model: Model = {
+      facts: playing().facts,
+      async *stream() {
+        askedAt.push(clock.now());
+        if (askedAt.length === 1) {
+          await refuse.promise;
+          throw fault("rate-limited", 6000);
+        }
+        yield ended;
+      },
+    };
+    const options = { coolDown: coolDowns.of("p", "m"), gate, clock, random: () => 0, maxAttempts: 1 };
+    const first = collect(withRetry(model, options));
+    const second = collect(withRetry(model, options));
+    await new Promise(setImmediate);
+    refuse.resolve();
+    await expect(first).rejects.toMatchObject({ code: "rate-limited" });
+    expect(await second).toEqual([ended]);
+    expect(askedAt).toEqual([0, 6000]);
   });
 
   test("an abort ends the waiting with its reason", async () => {

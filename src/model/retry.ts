@@ -1,7 +1,7 @@
 import type { CoolDown, WaitClock } from "./cool-down.ts";
 import type { Model, ModelEvent } from "./model.ts";
 import { ModelFault } from "./model-fault.ts";
-import type { RequestGate } from "./request-gate.ts";
+import type { GatePass, RequestGate } from "./request-gate.ts";
 
 export interface RetryOptions {
   readonly coolDown: CoolDown;
@@ -27,8 +27,7 @@ export function withRetry(model: Model, options: RetryOptions): Model {
     async *stream(request, { signal }) {
       let waited = 0;
       for (let attempt = 1; ; attempt += 1) {
-        await coolDown.wait(signal);
-        const pass = await options.gate?.enter(signal);
+        const pass = await enterWhenCool(options, signal);
         let isAnswered = false;
         try {
           for await (const event of model.stream(request, { signal })) {
@@ -45,11 +44,12 @@ export function withRetry(model: Model, options: RetryOptions): Model {
           pass?.leave(error instanceof ModelFault && refusals.has(error.code) ? "refused" : "failed");
           signal.throwIfAborted();
           if (isAnswered) return;
-          if (!(error instanceof ModelFault) || !error.mayPass || attempt >= maxAttempts) throw error;
+          if (!(error instanceof ModelFault) || !error.mayPass) throw error;
           const delayMs = delayBefore(attempt, error, options.random);
           waited += delayMs;
           if (waited > maxWaitMs) throw error;
           if (refusals.has(error.code)) coolDown.refused(error.retryAfterMs ?? Math.min(delayMs, shortPause));
+          if (attempt >= maxAttempts) throw error;
           yield failure(error, { attempt, maxAttempts, delayMs });
           await clock.sleep(delayMs, signal);
         } finally {
@@ -58,6 +58,21 @@ export function withRetry(model: Model, options: RetryOptions): Model {
       }
     },
   };
+}
+
+/** A refusal that came while others waited at the gate holds them back too. */
+async function enterWhenCool(
+  { coolDown, gate, clock }: RetryOptions,
+  signal: AbortSignal,
+): Promise<GatePass | undefined> {
+  while (true) {
+    await coolDown.wait(signal);
+    const known = coolDown.until();
+    const pass = await gate?.enter(signal);
+    const until = coolDown.until();
+    if (until <= known || until <= clock.now()) return pass;
+    pass?.leave("failed");
+  }
 }
 
 const tenMinutes = 600_000;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type DecideOptions, decide, type PermissionPolicy, removesTool } from "./decide.ts";
+import { type DecideOptions, decide, type PermissionPolicy, removesServer, removesTool } from "./decide.ts";
 import { type CallToJudge, gatherCallFacts } from "./gather-call-facts.ts";
 import { parseRule, type RuleList } from "./parse-rule.ts";
 import type { PermissionMode } from "./permission-mode.ts";
@@ -278,7 +278,63 @@ describe("[TLS-3, TLS-8, TLS-9] the tools of an agent", () => {
 });
 
 test("a bare deny takes the tool from the model's sight, a scoped one does not", () => {
-  expect(removesTool("Bash", { deny: rules("deny", "Bash") })).toBe(true);
-  expect(removesTool("Bash", { deny: rules("deny", "Bash(rm *)") })).toBe(false);
-  expect(removesTool("mcp__a__b", { deny: rules("deny", "mcp__*") })).toBe(true);
+  expect(removesTool({ name: "Bash" }, { deny: rules("deny", "Bash") })).toBe(true);
+  expect(removesTool({ name: "Bash" }, { deny: rules("deny", "Bash(rm *)") })).toBe(false);
+  expect(removesTool({ name: "mcp__a__b" }, { deny: rules("deny", "mcp__*") })).toBe(true);
+});
+
+describe("[TLS-4] rules about servers", () => {
+  const pair = { server: "my_server", tool: "do_it" };
+  const named = { name: "mcp__my_server__do_it", mcp: pair };
+
+  test.each([
+    ["mcp__my_server", true],
+    ["mcp__my.server", true],
+    ["mcp__my.server__*", true],
+    ["mcp__my.server__do.it", true],
+    ["mcp__my_server__do*", true],
+    ["mcp__my_server__other", false],
+    ["mcp__my", false],
+    ["mcp__my_server__do_it(path:*)", false],
+  ])("the denial %s takes a tool of `my.server` from sight: %s", (rule, expected) => {
+    expect(removesTool(named, { deny: rules("deny", rule) })).toBe(expected);
+  });
+
+  test.each([
+    ["mcp__my.server", true],
+    ["mcp__my_server__*", true],
+    ["mcp__*", true],
+    ["*", true],
+    ["mcp__my_server__get_*", false],
+    ["mcp__my", false],
+    ["Bash", false],
+  ])("the denial %s takes all of `my.server` away: %s", (rule, expected) => {
+    expect(removesServer("my_server", { deny: rules("deny", rule) })).toBe(expected);
+  });
+
+  const reading: CallToJudge = {
+    tool: "ReadMcpResourceTool",
+    effect: "network",
+    input: { server: "my.server", uri: "note://1" },
+    mcp: { server: "my_server", tool: "ReadMcpResourceTool" },
+  };
+
+  test("[PRM-11] a denied server's resources are not read either, whatever else is allowed", async () => {
+    const allow = rules("allow", "ReadMcpResourceTool");
+    expect((await judge(reading, { allow })).type).toBe("allow");
+    expect((await judge(reading, { allow, deny: rules("deny", "mcp__my.server") })).type).toBe("deny");
+    expect((await judge(reading, { allow, deny: rules("deny", "mcp__other") })).type).toBe("allow");
+    expect((await judge(reading, { allow, ask: rules("ask", "mcp__my_server") })).type).toBe("ask");
+    expect((await judge(reading, { allow, background: true })).type).toBe("deny");
+  });
+
+  test("a rule on a field finds the tool however it is spelled", async () => {
+    const call = { tool: named.name, effect: "execute", input: { path: "/secret" }, mcp: pair };
+    const policy = {
+      allow: rules("allow", "mcp__my.server"),
+      deny: rules("deny", "mcp__my.server__do.it(path:/secret)"),
+    };
+    expect((await judge(call, policy)).type).toBe("deny");
+    expect((await judge({ ...call, input: { path: "/open" } }, policy)).type).toBe("allow");
+  });
 });

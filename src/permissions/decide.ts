@@ -4,8 +4,8 @@ import { isInside } from "./containment.ts";
 import { grantShell } from "./decide-shell.ts";
 import { alwaysAsks, asksDespiteRules } from "./guard-call.ts";
 import { matchesText } from "./match-command.ts";
-import { matchesCall, matchesPath, type RuleUse } from "./match-rule.ts";
-import { isMcpTool } from "./mcp-identity.ts";
+import { matchesCall, matchesPath, type RuleUse, speaksOfMcp } from "./match-rule.ts";
+import { isMcpTool, type McpIdentity, readMcpName } from "./mcp-identity.ts";
 import { formatRule, parseRule } from "./parse-rule.ts";
 import type { PermissionMode } from "./permission-mode.ts";
 import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
@@ -77,7 +77,7 @@ function refuse(
   if (invalid !== undefined) return { type: "deny", because: `the call is not valid: ${invalid}` };
   const outside = refuseByScopes(request, policy);
   if (outside !== undefined) return { type: "deny", because: outside };
-  if (policy.background === true && isMcpTool(request.tool))
+  if (policy.background === true && (isMcpTool(request.tool) || factsOf(request).mcp !== undefined))
     return { type: "deny", because: "in the background there are no tools of MCP servers" };
   const denied = find(policy.deny, "restrict", request, policy);
   if (denied !== undefined) return byRule("deny", "denies it", denied);
@@ -182,10 +182,33 @@ export function describeRule({ rule, from }: PolicyRule): string {
   return from === undefined ? formatRule(rule) : `${formatRule(rule)} in ${from}`;
 }
 
+/** A tool as rules know it; for one of a server the pair counts, where it is known. */
+export interface NamedTool {
+  readonly name: string;
+  readonly mcp?: McpIdentity;
+}
+
 /** Whether a deny rule takes a whole tool away, so that the model need not see it. */
-export function removesTool(tool: string, policy: Pick<PermissionPolicy, "deny">): boolean {
-  return policy.deny.some(({ rule }) => {
-    if (rule.specifier.type === "toolGlob") return matchesPattern(rule.tool, tool);
-    return rule.canonicalTool === tool && rule.specifier.type === "whole";
+export function removesTool({ name, mcp }: NamedTool, policy: Pick<PermissionPolicy, "deny">): boolean {
+  const readings = mcp === undefined && isMcpTool(name) ? readMcpName(name) : [mcp].filter(isKnown);
+  return policy.deny.some(({ rule: { specifier, tool, canonicalTool } }) => {
+    if (specifier.type === "toolGlob") return matchesPattern(tool, name);
+    if (specifier.type === "mcp") return readings.some((identity) => speaksOfMcp(specifier, identity));
+    return canonicalTool === name && specifier.type === "whole";
   });
+}
+
+/** Whether deny rules take everything of a server away, what it offers for reading too. */
+export function removesServer(server: string, policy: Pick<PermissionPolicy, "deny">): boolean {
+  return policy.deny.some(({ rule: { specifier, tool } }) => {
+    // `mcp__*` matches every tool that the server could have.
+    if (specifier.type === "toolGlob") return tool.endsWith("*") && matchesPattern(tool, `mcp__${server}__`);
+    return (
+      specifier.type === "mcp" && specifier.tool === undefined && speaksOfMcp(specifier, { server, tool: "" })
+    );
+  });
+}
+
+function isKnown<Value>(value: Value | undefined): value is Value {
+  return value !== undefined;
 }

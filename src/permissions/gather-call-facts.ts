@@ -2,7 +2,7 @@ import type { CallFacts, PathFact, PathUse, PermissionRequest } from "./call-fac
 import { findRealLocation } from "./find-real-location.ts";
 import { gatherPathFact, type PathWorld, type WrittenPath } from "./gather-path-facts.ts";
 import { gatherShellFacts } from "./gather-shell-facts.ts";
-import { isMcpTool, type McpIdentity } from "./mcp-identity.ts";
+import type { McpIdentity } from "./mcp-identity.ts";
 import type { PermissionPolicy } from "./permission-policy.ts";
 import { analyseShell, type ShellAnalysis } from "./shell-analysis.ts";
 import { readWebTarget } from "./web-target.ts";
@@ -78,7 +78,7 @@ async function gather(
     const web = readWebTarget(input["url"], call.addresses);
     return web.type === "invalid" ? { ...common, invalid: web.because, web } : { ...common, web };
   }
-  return isMcpTool(call.tool) && call.mcp !== undefined ? { ...common, mcp: call.mcp } : common;
+  return call.mcp === undefined ? common : { ...common, mcp: call.mcp };
 }
 
 async function gatherPaths(call: CallToJudge, input: Fields, world: PathWorld): Promise<readonly PathFact[]> {

@@ -1,7 +1,7 @@
 import { matchesPattern } from "../foundation/match-pattern.ts";
 import { factsOf, type PathFact, type PermissionRequest, type ShellFacts } from "./call-facts.ts";
 import { grantsUnit, matchesText, restrictsUnit, saysWholeCall } from "./match-command.ts";
-import { isMcpTool, readMcpName } from "./mcp-identity.ts";
+import { isMcpTool, mcpServerPart, mcpToolPattern, readMcpName } from "./mcp-identity.ts";
 import type { RuleSpecifier } from "./parse-rule.ts";
 import { coversPath } from "./path-pattern.ts";
 import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
@@ -79,6 +79,7 @@ function speaksOfTool({ rule }: PolicyRule, request: PermissionRequest, use: Rul
   const { canonicalTool, specifier } = rule;
   if (specifier.type === "toolGlob") return use === "restrict" && matchesPattern(rule.tool, request.tool);
   if (specifier.type === "mcp" || canonicalTool === request.tool) return true;
+  if (isMcpTool(canonicalTool)) return namesMcpTool(canonicalTool, request);
   if (canonicalTool === "Edit") return request.effect === "edit";
   if (canonicalTool === "Write" || canonicalTool === "NotebookEdit")
     return use === "restrict" && request.effect === "edit" && specifier.type === "path";
@@ -128,14 +129,27 @@ function matchesMcp(
   request: PermissionRequest,
   use: RuleUse,
 ): boolean {
-  if (!isMcpTool(request.tool)) return false;
   const { mcp } = factsOf(request);
+  if (mcp === undefined && !isMcpTool(request.tool)) return false;
   const readings = mcp === undefined ? readMcpName(request.tool) : [mcp];
   if (use === "grant" && (readings.length !== 1 || mcp?.isChanged === true)) return false;
-  return readings.some(
-    ({ server, tool }) =>
-      server === specifier.server && (specifier.tool === undefined || matchesPattern(specifier.tool, tool)),
-  );
+  return readings.some((identity) => speaksOfMcp(specifier, identity));
+}
+
+/** A rule with parentheses names one tool of one server; the name a model sees may be spelled or shortened. */
+function namesMcpTool(ruleTool: string, request: PermissionRequest): boolean {
+  const { mcp } = factsOf(request);
+  const [named] = readMcpName(ruleTool);
+  return mcp !== undefined && named !== undefined && speaksOfMcp(named, mcp);
+}
+
+/** Rules may name servers and tools as they are configured, or as the names of tools spell them. */
+export function speaksOfMcp(
+  { server, tool }: Pick<Extract<RuleSpecifier, { type: "mcp" }>, "server" | "tool">,
+  identity: { readonly server: string; readonly tool: string },
+): boolean {
+  if (mcpServerPart(server) !== identity.server) return false;
+  return tool === undefined || matchesPattern(mcpToolPattern(tool), identity.tool);
 }
 
 function matchesShell(

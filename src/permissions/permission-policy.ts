@@ -28,6 +28,8 @@ export interface ToolScopes {
   readonly tools: readonly ToolScope[];
   /** Absolute, its parent with links followed; only here do tools confined to memory work. */
   readonly memoryDirectory?: string;
+  /** Tools of servers that stand in the agent's own definition: those above need not have them. */
+  readonly ownTools?: readonly string[];
 }
 
 /** What commands may do because they run inside a sandbox. */

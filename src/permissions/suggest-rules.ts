@@ -1,3 +1,4 @@
+import type { McpIdentity } from "./mcp-identity.ts";
 import { formatRule, type PermissionRule, parseRule } from "./parse-rule.ts";
 import type { ShellAnalysis, ShellUnit } from "./shell-analysis.ts";
 
@@ -11,6 +12,8 @@ export interface SuggestionFacts {
   /** The name of the skill that is called. */
   readonly skill?: string;
   readonly shell?: ShellAnalysis;
+  /** The tool of a server; its name may be shorter. */
+  readonly mcp?: McpIdentity;
   readonly home: string;
 }
 
@@ -38,7 +41,8 @@ function candidates(facts: SuggestionFacts): readonly string[] {
   if (facts.effect === "read" && facts.paths.length > 0) {
     return facts.paths.map((path) => `Read(${folderPattern(path, facts.home)})`);
   }
-  return facts.tool.startsWith("mcp__") ? [facts.tool] : [];
+  if (!facts.tool.startsWith("mcp__")) return [];
+  return [facts.mcp === undefined ? facts.tool : `mcp__${facts.mcp.server}__${facts.mcp.tool}`];
 }
 
 /** A rule must say exactly what was meant: one that reads back differently is none. */

@@ -10,10 +10,11 @@ import { protectionOf } from "./protected-paths.ts";
 export function refuseByScopes(request: PermissionRequest, policy: PermissionPolicy): string | undefined {
   const own = policy.toolScopes?.at(-1);
   const isOwnMemory = own?.memoryDirectory !== undefined && staysIn(request, own.memoryDirectory);
+  const isOwnTool = own?.ownTools?.includes(request.tool) === true;
   for (const scopes of policy.toolScopes ?? []) {
-    // An agent's memory is its own: those above need not have the tools for it, but what they exclude stays excluded.
+    // An agent's memory and servers are its own: those above need not have the tools, but what they exclude stays so.
     const refusal =
-      isOwnMemory && scopes !== own
+      (isOwnMemory || isOwnTool) && scopes !== own
         ? refuseExcluded(request, scopes, policy)
         : refuseByScope(request, scopes, policy);
     if (refusal !== undefined) return refusal;

@@ -48,6 +48,16 @@ describe("[LIM-3] limits from several places", () => {
     expect(plan(true).limits?.silenceMs).toEqual({ value: 300_000, from: "the default" });
   });
 
+  test("[LIM-5] how long a child in the background may be silent is usual only where nobody says it", () => {
+    const longer = { limits: { silenceSeconds: 1200 } };
+    const { limits } = planChildLimits({ background: true }, longer, { facts, parent: {} });
+    expect(limits?.silenceMs).toEqual({ value: 1_200_000, from: "the definition" });
+  });
+
+  test("[LIM-5] a main agent is not watched for silence, so its plan has no such limit", () => {
+    expect(planSessionLimits({}, { limits: { silenceSeconds: 60 } })).toEqual({});
+  });
+
   test("nothing said limits nothing", () => {
     expect(planSessionLimits({}, undefined)).toEqual({});
     expect(planChildLimits({ background: false }, {}, { parent: {} })).toEqual({});

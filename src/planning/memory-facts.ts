@@ -3,7 +3,7 @@ import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { ToolScopes } from "../permissions/permission-policy.ts";
 import type { RunPlan } from "./run-plan.ts";
 
-type MemoryFields = Pick<AgentDefinition, "tools" | "disallowedTools" | "memory">;
+type MemoryFields = Pick<AgentDefinition, "tools" | "disallowedTools" | "mcpServers" | "memory">;
 
 /** What memory, or the lack of it, means for tools, rights and plan: an agent whose memory is off has no tools for it. */
 export function memoryFacts(

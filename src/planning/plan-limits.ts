@@ -43,7 +43,7 @@ export function planSessionLimits(
   const own = decideLimits([
     { limits: perCall(settings?.agent ?? {}), from: settingsFile("agent", facts) },
     { limits: perCall(session?.agent ?? {}), from: "the call" },
-    { limits: definition?.limits, from: "the definition" },
+    { limits: unwatched(definition?.limits), from: "the definition" },
   ]);
   return asPlan(own, tree);
 }
@@ -54,19 +54,28 @@ export function planChildLimits(
   definition: Pick<AgentDefinition, "limits">,
   { facts = {}, parent }: { readonly facts?: LimitFacts | undefined; readonly parent: LimitPlan },
 ): LimitPlan {
-  const { settings, session, background } = facts;
-  const silence: readonly LimitSource[] =
-    request.background && background !== undefined && background.stopMs > 0
-      ? [{ limits: { silenceSeconds: background.stopMs / 2000 }, from: background.from }]
-      : [];
-  const own = decideLimits([
-    ...silence,
+  const { settings, session } = facts;
+  const said: readonly LimitSource[] = [
     { limits: settings?.agent, from: settingsFile("agent", facts) },
     { limits: session?.agent, from: "the session" },
     { limits: definition.limits, from: "the definition" },
     { limits: request.limits, from: "the call" },
-  ]);
-  return asPlan(own, parent.treeLimits ?? {});
+  ];
+  const usual = request.background ? usualSilence(said, facts) : [];
+  return asPlan(decideLimits([...said, ...usual]), parent.treeLimits ?? {});
+}
+
+/** In the background nobody notices a silent agent, so there is a limit where nobody has set one. */
+function usualSilence(said: readonly LimitSource[], { background }: LimitFacts): readonly LimitSource[] {
+  if (background === undefined || background.stopMs <= 0) return [];
+  if (said.some(({ limits }) => limits?.silenceSeconds !== undefined)) return [];
+  return [{ limits: { silenceSeconds: background.stopMs / 2000 }, from: background.from }];
+}
+
+/** The main agent is not watched for silence: whoever started it sees that. */
+function unwatched(limits: AgentLimits | undefined): AgentLimits {
+  const { silenceSeconds: _silence, ...rest } = limits ?? {};
+  return rest;
 }
 
 /** Why limits of a program cannot be used. */

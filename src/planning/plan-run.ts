@@ -2,14 +2,17 @@ import type { MemoryPlace } from "../context/memory-place.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AliasTable } from "../model/model-aliases.ts";
 import { type ModelLimits, refuseModel } from "../model/model-limits.ts";
-import { type ChosenModel, selectSubagentModel } from "../model/select-model.ts";
+import { type ChosenModel, type ModelSelection, selectSubagentModel } from "../model/select-model.ts";
 import { childPolicy } from "../permissions/child-policy.ts";
 import { removesTool } from "../permissions/decide.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { PermissionPolicy } from "../permissions/permission-policy.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
 import { grantTools } from "../tools/tool-grants.ts";
+import { narrowByServers } from "./agent-servers.ts";
+import { callMode, type EarlierRun, keptGrant } from "./earlier-run.ts";
 import { memoryFacts } from "./memory-facts.ts";
+import { isReplaced, type OwnServers, ownToolNames, serversOfChild } from "./own-servers.ts";
 import { type LimitFacts, type LimitPlan, planChildLimits, refuseAgentLimits } from "./plan-limits.ts";
 import type { RunPlan } from "./run-plan.ts";
 import type { SkillOfSpawn, SpawnRequest } from "./spawn-request.ts";
@@ -58,6 +61,8 @@ export interface SpawnFacts {
   readonly subagentModelForced?: boolean;
   /** Every tool of the session; which of them the parent has stands in its plan. */
   readonly available: readonly AvailableTool[];
+  /** What comes from MCP servers of the definition itself; they take the place of the session's of the same name. */
+  readonly own?: OwnServers;
   readonly system: readonly string[];
   /** Where the agent's memory is; without it, its `memory` adds nothing. */
   readonly memory?: MemoryPlace;
@@ -65,11 +70,15 @@ export interface SpawnFacts {
   readonly notes?: readonly string[];
   /** The names of the skills whose text stands in `system`. */
   readonly skills?: readonly string[];
+  /** What was decided for the child before, when it is resumed. */
+  readonly earlier?: Pick<EarlierRun, "tools" | "mode">;
   readonly trusted: boolean;
   readonly backgroundAllowed: boolean;
   readonly limits?: LimitFacts;
   /** Whether what a model costs is known; absent means it is. */
   readonly isPriced?: (model: ChosenModel) => boolean;
+  /** Whether a provider is configured for a model; absent means it is. */
+  readonly isServed?: (model: ChosenModel) => boolean;
 }
 
 export type ChildPlanned =
@@ -84,33 +93,44 @@ export function planRun(request: SpawnRequest, facts: SpawnFacts): ChildPlanned 
   const { definition, parent } = facts;
   const refusal = refuseSpawn(request, facts);
   if (refusal !== undefined) return { type: "refused", because: refusal };
-  // Resuming in the foreground is how an agent that lacked a permission gets to ask for it.
-  const isCalledBack = request.resume !== undefined && request.background === false;
-  const wantsBackground = !isCalledBack && (definition.background === true || request.background === true);
+  const wantsBackground = wantsToRunUnwatched(request, definition);
   const background = wantsBackground && facts.backgroundAllowed;
   const memory = memoryFacts(definition, facts.memory);
-  const grant = grantTools({
-    definition: memory.definition,
-    available: availableTo(facts, background),
-    forMemory: facts.available.filter(({ name }) => !removesTool(name, parent.policy)),
-    role: "subagent",
-  });
+  const narrowed = narrowByServers(memory.definition, availableTo(facts, background));
+  const grant = keptGrant(
+    grantTools({
+      definition: narrowed.definition,
+      available: narrowed.available,
+      forMemory: facts.available.filter((tool) => !removesTool(tool, parent.policy)),
+      role: "subagent",
+    }),
+    request,
+    facts.earlier,
+  );
   if (grant.type === "refused") return { type: "refused", because: grant.because };
-  const selection = selectSubagentModel({
-    call: request.model,
-    definition: definition.model,
-    variable: facts.subagentModel,
-    isForced: facts.subagentModelForced === true,
-    parent: facts.parentModel,
-    aliases: facts.aliases,
-  });
+  const selection = servedSelection(
+    selectSubagentModel({
+      call: request.model,
+      definition: definition.model,
+      variable: facts.subagentModel,
+      isForced: facts.subagentModelForced === true,
+      parent: facts.parentModel,
+      aliases: facts.aliases,
+    }),
+    facts,
+  );
   const denied = refuseModel(selection.model, facts.modelLimits ?? {}, facts.aliases);
   if (denied !== undefined) return { type: "refused", because: denied };
   const policy = childPolicy(parent.policy, {
-    ...(request.mode === undefined ? {} : { call: { mode: request.mode, by: request.origin } }),
+    ...callMode(request, facts.earlier),
     definition: { mode: definition.permissionMode, scope: definition.source.scope },
     projectMayWiden: facts.trusted,
-    tools: { anchor: parent.directory, tools: grant.tools, ...memory.scope },
+    tools: {
+      anchor: parent.directory,
+      tools: grant.tools,
+      ...memory.scope,
+      ...ownToolNames(grant.tools, background ? undefined : facts.own),
+    },
     background,
   });
   const limits = planChildLimits({ ...request, background }, definition, { facts: facts.limits, parent });
@@ -119,7 +139,7 @@ export function planRun(request: SpawnRequest, facts: SpawnFacts): ChildPlanned 
     plan: {
       sessionId: parent.sessionId,
       agent: { id: facts.agentId, name: definition.name },
-      model: { value: selection.model.id, from: selection.origin },
+      model: { value: selection.model.id, from: selection.from },
       chosenModel: selection.model,
       overrode: [
         ...selection.overrode.map(({ written, origin }) => ({
@@ -142,9 +162,11 @@ export function planRun(request: SpawnRequest, facts: SpawnFacts): ChildPlanned 
         : { reminder: definition.criticalSystemReminder_EXPERIMENTAL }),
       ...memory.plan,
       ...(facts.skills === undefined || facts.skills.length === 0 ? {} : { skills: facts.skills }),
+      ...(background ? {} : serversOfChild(facts, narrowed.available, grant.tools)),
       directory: parent.directory,
       notes: [
         ...(facts.notes ?? []),
+        ...narrowed.notes,
         ...(wantsBackground && !background
           ? ["Background work is switched off; it ran in the foreground."]
           : []),
@@ -157,6 +179,36 @@ export function planRun(request: SpawnRequest, facts: SpawnFacts): ChildPlanned 
       ],
       task: describeTask(request, facts, background),
     },
+  };
+}
+
+/** Resuming in the foreground is how an agent that lacked a permission gets to ask for it. */
+function wantsToRunUnwatched(request: SpawnRequest, definition: AgentDefinition): boolean {
+  const isCalledBack = request.resume !== undefined && request.background === false;
+  return !isCalledBack && (definition.background === true || request.background === true);
+}
+
+/** Whether a child would run in the background, before it is planned. */
+export function runsInBackground(
+  request: SpawnRequest,
+  { definition, backgroundAllowed }: Pick<SpawnFacts, "definition" | "backgroundAllowed">,
+): boolean {
+  return backgroundAllowed && wantsToRunUnwatched(request, definition);
+}
+
+/** A model nobody is configured to serve gives way to the parent's, where that is served by more than the offline one. */
+function servedSelection(
+  selection: ModelSelection,
+  { isServed, parentModel }: SpawnFacts,
+): ModelSelection & { readonly from: string } {
+  const { model, written, origin } = selection;
+  if (isServed === undefined || isServed(model) || !isServed(parentModel))
+    return { ...selection, from: origin };
+  return {
+    ...selection,
+    model: parentModel,
+    from: `parent, because no provider is configured for ${model.id}`,
+    overrode: [{ origin, written }, ...selection.overrode],
   };
 }
 
@@ -203,15 +255,15 @@ function isolationOf(request: SpawnRequest, definition: AgentDefinition): string
 
 /** Without `tools` the parent's; with `tools` whatever the session has. In the background nothing of MCP servers. */
 function availableTo(
-  { definition, available, parent }: SpawnFacts,
+  { definition, available, parent, own }: SpawnFacts,
   background: boolean,
 ): readonly AvailableTool[] {
-  const own = new Set(parent.tools.map(({ name }) => name));
-  return available.filter(
-    ({ name, origin }) =>
-      (definition.tools !== undefined || own.has(name)) &&
-      !(background && origin === "mcp") &&
-      !removesTool(name, parent.policy),
+  const has = new Set(parent.tools.map(({ name }) => name));
+  const shared = available.filter(
+    ({ name, server }) => (definition.tools !== undefined || has.has(name)) && !isReplaced(server, own),
+  );
+  return [...shared, ...(own?.tools ?? [])].filter(
+    (tool) => !(background && tool.origin === "mcp") && !removesTool(tool, parent.policy),
   );
 }
 

@@ -5,6 +5,7 @@ import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { SandboxRights } from "../permissions/permission-policy.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
 import { grantTools } from "../tools/tool-grants.ts";
+import { narrowByServers, serversOfRun } from "./agent-servers.ts";
 import { chooseTools } from "./choose-tools.ts";
 import { decideMode } from "./decide-mode.ts";
 import { memoryFacts } from "./memory-facts.ts";
@@ -37,6 +38,8 @@ export interface SessionFacts {
   readonly definition?: AgentDefinition;
   readonly model: Decided<string>;
   readonly available: readonly AvailableTool[];
+  /** The MCP servers there are; `own` ones stand in the definition. */
+  readonly servers?: readonly { readonly name: string; readonly own: boolean }[];
   readonly rules: {
     readonly allow: readonly PolicyRule[];
     readonly ask: readonly PolicyRule[];
@@ -79,9 +82,11 @@ export function planSession(request: SessionRequest, facts: SessionFacts): Plann
   };
   const choice = chooseTools(facts.available, request.tools);
   if (choice.type === "refused") return { ...choice, code: "unusable-tools" };
-  const available = choice.tools.filter(({ name }) => !removesTool(name, policy));
+  const offered = choice.tools.filter((tool) => !removesTool(tool, policy));
   const memory = memoryFacts(definition ?? {}, facts.memory);
-  const grant = grantTools({ definition: memory.definition, available, role: "main" });
+  const narrowed = narrowByServers(memory.definition, offered);
+  const { available } = narrowed;
+  const grant = grantTools({ definition: narrowed.definition, available, role: "main" });
   if (grant.type === "refused") return { type: "refused", because: grant.because };
   const maxTurns = decideTurns(request, definition);
   const effort = decideEffort(request, definition);
@@ -97,6 +102,13 @@ export function planSession(request: SessionRequest, facts: SessionFacts): Plann
       policy: { ...policy, toolScopes: [{ anchor: facts.directory, tools: grant.tools, ...memory.scope }] },
       ...memory.plan,
       ...(facts.skills === undefined || facts.skills.length === 0 ? {} : { skills: facts.skills }),
+      ...serversOfRun({
+        definition: definition ?? {},
+        servers: facts.servers ?? [],
+        available,
+        granted: grant.tools,
+        policy,
+      }),
       modeFrom: mode.mode.from,
       system: facts.system,
       ...optional("reminder", definition?.criticalSystemReminder_EXPERIMENTAL),
@@ -108,6 +120,7 @@ export function planSession(request: SessionRequest, facts: SessionFacts): Plann
         ...(facts.notes ?? []),
         ...mode.notes,
         ...choice.notes,
+        ...narrowed.notes,
         ...grant.notes.map(({ message }) => message),
       ],
     },

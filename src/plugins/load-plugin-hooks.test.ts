@@ -18,7 +18,7 @@ async function load(files: Readonly<Record<string, unknown>>, links: Readonly<Re
     await symlink(join(root, target), join(root, path));
   }
   const { plugin } = await loadPlugin({ root, origin: "directory" }, {});
-  const { hooks, problems } = await loadPluginHooks([plugin]);
+  const { hooks, problems } = await loadPluginHooks([plugin], "/data");
   return {
     root,
     plugin,
@@ -56,7 +56,7 @@ describe("[HKS-2] the hooks of a plugin", () => {
 
   test("are none where the plugin is disabled", async () => {
     const { plugin } = await load({ "hooks/hooks.json": { hooks: events("usual") } });
-    expect((await loadPluginHooks([{ ...plugin, enabled: false }])).hooks).toEqual([]);
+    expect((await loadPluginHooks([{ ...plugin, enabled: false }], "/data")).hooks).toEqual([]);
   });
 
   test("that cannot be read are a problem, and so is a file that is not there or elsewhere", async () => {

@@ -6,6 +6,7 @@ import type { SourcedHookRule } from "../hooks/select-hooks.ts";
 import { isFile, loadJson } from "./load-plugin.ts";
 import type { Plugin } from "./plugin.ts";
 import { isWithin } from "./plugin-agents.ts";
+import { pluginDataDirectory } from "./plugin-data.ts";
 
 export interface PluginHooksLoaded {
   readonly hooks: readonly SourcedHookRule[];
@@ -13,18 +14,25 @@ export interface PluginHooksLoaded {
 }
 
 /** The hooks of the enabled plugins: in the manifest, in files it names, and in `hooks/hooks.json`. */
-export async function loadPluginHooks(plugins: readonly Plugin[]): Promise<PluginHooksLoaded> {
-  const loaded = await Promise.all(plugins.filter(({ enabled }) => enabled).map(loadOne));
+export async function loadPluginHooks(
+  plugins: readonly Plugin[],
+  dataDirectory: string,
+): Promise<PluginHooksLoaded> {
+  const loaded = await Promise.all(
+    plugins.filter(({ enabled }) => enabled).map((plugin) => loadOne(plugin, dataDirectory)),
+  );
   return {
     hooks: loaded.flatMap(({ hooks }) => hooks),
     problems: loaded.flatMap(({ problems }) => problems),
   };
 }
 
-async function loadOne({ name, root, manifest }: Plugin): Promise<PluginHooksLoaded> {
+async function loadOne(plugin: Plugin, dataDirectory: string): Promise<PluginHooksLoaded> {
+  const { name, root, manifest } = plugin;
+  const data = pluginDataDirectory(plugin, dataDirectory);
   const hooks: SourcedHookRule[] = (manifest.hooks?.inline ?? []).map((hook) => ({
     hook,
-    origin: { type: "plugin", name, root },
+    origin: { type: "plugin", name, root, data },
   }));
   const problems: Problem[] = [];
   const named = (manifest.hooks?.paths ?? []).map((path) => join(root, path));
@@ -34,7 +42,7 @@ async function loadOne({ name, root, manifest }: Plugin): Promise<PluginHooksLoa
     else {
       const { value, problems: found } = await loadJson(file, readHooksFile);
       problems.push(...found);
-      const origin = { type: "plugin", name, root, file } as const;
+      const origin = { type: "plugin", name, root, data, file } as const;
       hooks.push(...(value?.hooks ?? []).map((hook) => ({ hook, origin })));
     }
   }

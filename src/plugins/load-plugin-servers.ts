@@ -8,6 +8,7 @@ import type { McpEntry } from "../settings/mcp-entry.ts";
 import { isFile, loadJson } from "./load-plugin.ts";
 import type { Plugin } from "./plugin.ts";
 import { isWithin } from "./plugin-agents.ts";
+import { pluginDataDirectory, pluginId } from "./plugin-data.ts";
 
 export interface PluginServersOptions {
   /** Holds one directory for what each plugin keeps. */
@@ -71,10 +72,10 @@ function surroundingsOf(
   plugin: Plugin,
   { dataDirectory, pluginConfigs }: PluginServersOptions,
 ): Surroundings {
-  const id = plugin.marketplace === undefined ? plugin.name : `${plugin.name}@${plugin.marketplace}`;
+  const id = pluginId(plugin);
   const places = {
     CLAUDE_PLUGIN_ROOT: plugin.root,
-    CLAUDE_PLUGIN_DATA: join(dataDirectory, id.replace(/[^A-Za-z0-9_-]/g, "-")),
+    CLAUDE_PLUGIN_DATA: pluginDataDirectory(plugin, dataDirectory),
   };
   return {
     variables: new Map([...Object.entries(places), ...userConfig(plugin, id, pluginConfigs)]),

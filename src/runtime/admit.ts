@@ -74,7 +74,8 @@ export function createAdmit(dependencies: AdmitDependencies): AdmitWithHooks {
     const { name, effect } = tool;
     const policy = withRights(askPerson?.policy() ?? plan.policy, dependencies.rights?.());
     const paths = tool.pathsOf?.(input, directory(), policy.home) ?? [];
-    const call = { tool: name, effect, input, paths, ...(tool.mcp === undefined ? {} : { mcp: tool.mcp }) };
+    const mcp = tool.mcp ?? tool.mcpOf?.(input);
+    const call = { tool: name, effect, input, paths, ...(mcp === undefined ? {} : { mcp }) };
     const request = await gatherCallFacts(call, { policy, directory: directory() });
     return {
       ...decide(request, policy, { attended, ...(hooks === undefined ? {} : { hooks }) }),

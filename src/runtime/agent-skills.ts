@@ -18,6 +18,7 @@ import type { SessionHooks } from "./session-hooks.ts";
 import type { SessionSkills } from "./session-skills.ts";
 import type { SessionWorld } from "./session-world.ts";
 import { registeredHooks } from "./skill-hooks.ts";
+import { createSkillOffers, type SkillOffers } from "./skill-offers.ts";
 import { givePowers, powersRequest, type SkillPowers, skillPowers } from "./skill-powers.ts";
 import { createSkillTurn, type SkillTurn } from "./skill-turn.ts";
 
@@ -43,7 +44,9 @@ export interface SkillAdmission {
 }
 
 /** The skills of one agent: the tool that loads them, and what they change while its turn lasts. */
-export interface AgentSkills extends Pick<SkillTurn, "rights" | "model"> {
+export interface AgentSkills
+  extends Pick<SkillTurn, "rights" | "model">,
+    Pick<SkillOffers, "touch" | "takeMessages" | "offered"> {
   readonly tool: Tool;
   readonly all: readonly Skill[];
   attach(admission: SkillAdmission): void;
@@ -60,6 +63,7 @@ export function createAgentSkills(parts: AgentSkillsParts): AgentSkills {
   const turn = createSkillTurn();
   const registered = new Set<string>();
   const called = new Map<string, string>();
+  const offers = createSkillOffers(skills, parts.world.discovered.paths.projectRoot);
   let admission: SkillAdmission | undefined;
 
   const tool = createSkillTool({
@@ -91,6 +95,8 @@ export function createAgentSkills(parts: AgentSkillsParts): AgentSkills {
     const { fork } = parts;
     const inChild = skill.context === "fork" && fork?.refusal === undefined ? fork : undefined;
     const model = inChild === undefined ? await modelOf(skill, parts) : {};
+    // A call that goes on after its run was stopped must not grant anything to the next one.
+    context.signal.throwIfAborted();
     const release = turn.take({ allow: powers.allow, deny: powers.deny, ...model.changes });
     try {
       const text = await textFor(skill, { request, context, powers });
@@ -153,14 +159,16 @@ export function createAgentSkills(parts: AgentSkillsParts): AgentSkills {
   }
 
   return {
+    ...offers,
     tool,
     all: skills.all,
     rights: turn.rights,
     model: turn.model,
     endTurn: turn.end,
     called: () => [...called].map(([name, text]) => ({ name, text })),
+    // The ports of the agent's own run come first; others that a program takes for its loop must not replace them.
     attach(next) {
-      admission = next;
+      admission ??= next;
     },
     findCommand: (content) => findSlashCommand(content, skills.current),
     async expand({ skill, arguments: given }, context) {

@@ -10,6 +10,7 @@ import type { Sandbox } from "../tools/sandbox.ts";
 import { createShells } from "../tools/shells.ts";
 import type { TaskSource } from "../tools/task-source.ts";
 import type { Tool } from "../tools/tool.ts";
+import type { SessionServers } from "./session-servers.ts";
 import type { SessionWorld } from "./session-world.ts";
 import { outputToolName } from "./typed-output.ts";
 
@@ -36,7 +37,12 @@ export function assembleTools(
     sandbox,
     taskSources = [],
     hasSkills = false,
+    servers,
+    promptTool,
   }: {
+    readonly servers?: Pick<SessionServers, "tools" | "resourceTools" | "planned"> | undefined;
+    /** The tool that answers in a person's place; agents do not have it. */
+    readonly promptTool?: string | undefined;
     readonly sandbox?: Sandbox | undefined;
     readonly taskSources?: readonly TaskSource[];
     /** Whether there are skills that a model may call; each agent has a Skill tool of its own. */
@@ -59,19 +65,23 @@ export function assembleTools(
     .filter(({ name }) => !replaced.has(name))
     // Nobody can be asked where the program around it has no way to ask.
     .filter(({ effect }) => effect !== "interact" || world.host.ask !== undefined);
-  const tools = [...builtin, ...world.extraTools];
+  const fromServers = (servers?.tools ?? []).filter(({ name }) => !replaced.has(name) && name !== promptTool);
+  const reading = (servers?.resourceTools() ?? []).filter(({ name }) => !replaced.has(name));
+  const own = [...builtin, ...world.extraTools];
   const webSearch = replaced.has("WebSearch") ? undefined : webSearchServerTool(model.facts);
   return {
-    tools,
+    tools: [...own, ...fromServers],
     available: [
       { name: "Agent", effect: "spawn", origin: "builtin" },
       ...(hasSkills && !replaced.has("Skill")
         ? [{ name: "Skill", effect: "read", origin: "builtin" } as const]
         : []),
-      ...tools.map(availableTool),
+      ...own.map(availableTool),
       ...(webSearch === undefined
         ? []
         : [{ name: "WebSearch", effect: "network", origin: "builtin" } as const]),
+      ...[...fromServers, ...reading].map(availableTool),
+      ...(servers?.planned ?? []),
     ],
     ...(webSearch === undefined ? {} : { webSearch }),
     directory: directories.of,

@@ -3,6 +3,7 @@ import type { FireOptions, HookRunner } from "../hooks/run-hooks.ts";
 import type { Admission, CallRequest, LoopPorts } from "../loop/loop-ports.ts";
 import type { ToolOutcome } from "../tools/tool.ts";
 import type { AdmitWithHooks, BeforeAsk } from "./admit.ts";
+import type { HookGrants } from "./hook-grants.ts";
 
 export interface CallHookDependencies {
   readonly runner: HookRunner;
@@ -11,6 +12,7 @@ export interface CallHookDependencies {
   /** Tells the person what hooks have to say, and which of them failed. */
   readonly report: (outcome: Pick<CallOutcome, "systemMessages" | "failures">) => void;
   readonly wantStop: () => void;
+  readonly grants: HookGrants;
 }
 
 export interface CallHooks {
@@ -18,14 +20,18 @@ export interface CallHooks {
   readonly wrapAdmit: (admit: AdmitWithHooks) => LoopPorts["admit"];
   /** Hooks may answer in the place of whoever would be asked. */
   readonly beforeAsk: BeforeAsk;
+  /** Rules that hooks have added. */
+  readonly rights: HookGrants["rights"];
   readonly afterCall: NonNullable<LoopPorts["afterCall"]>;
 }
 
-export function createCallHooks({ runner, situation, report, wantStop }: CallHookDependencies): CallHooks {
+export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
+  const { runner, situation, report, wantStop, grants } = dependencies;
   /** What a hook said before a call, for the model to read with the call's result. */
   const contexts = new Map<string, string>();
 
   return {
+    rights: grants.rights,
     wrapAdmit:
       (admit) =>
       async (request, { signal }) => {
@@ -55,7 +61,8 @@ export function createCallHooks({ runner, situation, report, wantStop }: CallHoo
           ...stops,
         };
       if (outcome.type !== "allow") return undefined;
-      const { updatedInput } = outcome;
+      const { updatedInput, updatedPermissions = [] } = outcome;
+      report({ systemMessages: [], failures: grants.take(updatedPermissions) });
       return { behavior: "allow", ...(updatedInput === undefined ? {} : { updatedInput }) };
     },
     async afterCall(request, outcome, { signal, durationMs }) {

@@ -1,8 +1,17 @@
+import type { ToldEvent } from "../journal/recovery-lines.ts";
 import type { CallHookDependencies } from "./call-hooks.ts";
 import { feedbackMessage, type PromptHooks, withContext } from "./prompt-hooks.ts";
 
 export interface ChildHookDependencies extends Pick<CallHookDependencies, "runner" | "situation" | "report"> {
-  readonly child: { readonly agentId: string; readonly agentType: string; readonly transcript: string };
+  readonly child: {
+    readonly agentId: string;
+    readonly agentType: string;
+    readonly transcript: string;
+    /** Writes down what hooks are about to hear, before they do. */
+    readonly told?: (event: ToldEvent) => void;
+    /** It is over already, so nothing makes it go on. */
+    readonly isOver?: boolean;
+  };
   readonly mostRounds: number;
 }
 
@@ -20,6 +29,7 @@ export function createChildHooks({
 
   async function stop(lastMessage: string | undefined, signal: AbortSignal) {
     isOpen = false;
+    child.told?.("SubagentStop");
     const payload = {
       agentId,
       agentType,
@@ -35,6 +45,7 @@ export function createChildHooks({
   return {
     async prepare(content, signal) {
       isOpen = true;
+      if (runner.hears("SubagentStart") || runner.hears("SubagentStop")) child.told?.("SubagentStart");
       if (!runner.hears("SubagentStart")) return { type: "ready", content };
       const outcome = await runner.fire("SubagentStart", { agentId, agentType }, await situation(signal));
       report(outcome);
@@ -47,9 +58,11 @@ export function createChildHooks({
       const reason = [outcome.blocked ? outcome.because : undefined, outcome.context]
         .filter((part) => part !== undefined && part !== "")
         .join("\n");
-      if (reason === "" || outcome.stop !== undefined || rounds >= mostRounds) return undefined;
+      if (reason === "" || outcome.stop !== undefined) return undefined;
+      if (child.isOver === true || rounds >= mostRounds) return undefined;
       rounds += 1;
       isOpen = true;
+      child.told?.("goes-on");
       return feedbackMessage(reason);
     },
     async end(stopped) {

@@ -1,5 +1,6 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import { Fault } from "../foundation/fault.ts";
+import { Fault, isFault } from "../foundation/fault.ts";
+import { chooseLocalModel } from "../model/local-models.ts";
 import type { Model } from "../model/model.ts";
 import { aliasTable } from "../model/model-aliases.ts";
 import { type ModelLimits, refuseModel } from "../model/model-limits.ts";
@@ -48,21 +49,63 @@ export async function chooseModel(
       advice: "Choose another with --model, or change the setting.",
     });
   }
-  const model = await world.models.model(selection.model);
+  const served = await findServing(world, selection);
   return {
-    model,
-    decided: { value: model.facts.id, from: originNames[selection.origin] },
-    chosen: selection.model,
-    notes: [...unclearNotes(selection), ...budgetNotes(model, world, options)],
+    ...served,
+    decided: { value: served.model.facts.id, from: served.from },
+    notes: [...unclearNotes(selection), ...served.notes, ...budgetNotes(served.model, world, options)],
   };
 }
 
 /** The model that a skill asks for; a program that brought its own model has decided already. */
-export function modelFinder(world: SessionWorld): (name: string) => Promise<Model> {
+export function modelFinder(world: SessionWorld, current?: ChosenModel): (name: string) => Promise<Model> {
   return async (name) => {
     if (world.model !== undefined) throw new Fault("model-fixed", "the program has chosen the model.");
-    return (await chooseModel(world, { model: name }, undefined)).model;
+    const { model, chosen } = await chooseModel(world, { model: name }, undefined);
+    if (current !== undefined && isServed(world, current) && !isServed(world, chosen))
+      throw new Fault("model-unserved", "no provider is configured for it.");
+    return model;
   };
+}
+
+/** Whether somebody else than the offline model, standing in, would answer. */
+export function isServed({ model, models }: SessionWorld, chosen: ChosenModel): boolean {
+  return (
+    model !== undefined || chosen.provider === "offline" || models.describe(chosen).adapter !== "offline"
+  );
+}
+
+type Serving = Pick<ModelForSession, "model" | "chosen" | "notes"> & { readonly from: string };
+
+/** Where nothing is named and nothing configured, a server on this machine goes before the offline model. */
+async function findServing(world: SessionWorld, selection: ModelSelection): Promise<Serving> {
+  const isOpen = selection.origin === "default" && !isServed(world, selection.model);
+  const local = isOpen ? chooseLocalModel(await world.localServers()) : undefined;
+  const usual = async (notes: readonly string[]): Promise<Serving> => ({
+    model: await world.models.model(selection.model),
+    chosen: selection.model,
+    from: originNames[selection.origin],
+    notes,
+  });
+  if (local === undefined) return usual([]);
+  const { provider, id, server } = local;
+  const written = `${provider}/${id}`;
+  const found = `${server.name} was found at ${server.address}`;
+  const refusal = refuseModel(
+    { provider, id },
+    modelLimits(world),
+    aliasTable({ environment: world.environment }),
+  );
+  if (refusal !== undefined) return usual([`${found}, but the offline model answers: ${refusal}`]);
+  try {
+    const model = await world.models.model({ provider, id });
+    const note = `No key is set and ${found}, so ${written} answers. RETINUE_LOCAL_MODELS=0 switches this off.`;
+    return { model, chosen: { provider, id }, from: `no key is set and ${found}`, notes: [note] };
+  } catch (error) {
+    if (!isFault(error) || !error.code.startsWith("provider-package-")) throw error;
+    const advice = error.advice === undefined ? "" : ` ${error.advice}`;
+    return usual([`${found}, but the offline model answers: ${error.message}${advice}`]);
+  }
 }
 
 /** What settings say about models, for the main agent and for its children. */

@@ -458,3 +458,12 @@ describe("the budget of a session", () => {
     expect(session.plan.notes).toEqual(["The price of scripted is not known, so the budget cannot be kept."]);
   });
 });
+
+it("carries what is wrong with instruction files in the notes of a session [SPN-3]", async () => {
+  await using sample = await createSampleRuntime(["Yes."]);
+  await sample.workspace.write("CLAUDE.md", "# Rules\n\nFollow @docs/gone.md.\n");
+  await using session = await sample.runtime.open();
+  expect(session.plan.notes).toEqual([
+    'CLAUDE.md:3: There is no file "docs/gone.md"; the import was left out.',
+  ]);
+});

@@ -6,6 +6,7 @@ import { abortable } from "../foundation/abort.ts";
 import { Fault, isFault } from "../foundation/fault.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import { type AgentHandle, startAgent } from "../tasks/agent-handle.ts";
+import type { Interrupted } from "../tasks/find-interrupted.ts";
 import { createWorld } from "./gather-world.ts";
 import { type RunHandle, startRun, stoppedEnding } from "./run-handle.ts";
 import type { RunOptions, RuntimeOptions, SessionOptions } from "./runtime-options.ts";
@@ -28,6 +29,8 @@ export interface Runtime extends AsyncDisposable {
   agents(): Promise<DiscoveredAgents>;
   /** Every skill there is now, with what is wrong with any; files are read anew each time. */
   skills(): Promise<SkillCatalog>;
+  /** What died with its process before it ended: child agents and main conversations of this folder. */
+  interrupted(): Promise<Interrupted>;
   /** Adds an agent, or replaces the program's own of the same name; the next run sees it. */
   register(agent: AgentDefinition | AgentInput): void;
   /** Takes back an agent that this program has added. */
@@ -51,10 +54,13 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
     return work;
   }
 
-  async function openTracked<Output>(sessionOptions: SessionOptions<Output>): Promise<Session<Output>> {
+  async function openTracked<Output>(
+    sessionOptions: SessionOptions<Output>,
+    signal: AbortSignal = stop.signal,
+  ): Promise<Session<Output>> {
     refuseWhenDisposed(stop.signal);
-    const [{ openSession }, facts] = await Promise.all([import("./open-session.ts"), world.gather()]);
-    const session = await openSession(facts, sessionOptions, world.gather);
+    const [{ beginSession }, facts] = await Promise.all([import("./begin-session.ts"), world.gather()]);
+    const session = await beginSession(facts, sessionOptions, { look: world.gather, signal });
     if (facts.keepsTranscripts) tidying.begin(facts);
     const tracked: Session<Output> = {
       ...session,
@@ -73,7 +79,7 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
     sessionOptions: SessionOptions<Output>,
     signal: AbortSignal,
   ): Promise<Session<Output> | undefined> {
-    const opening = track(openTracked(sessionOptions));
+    const opening = track(openTracked(sessionOptions, signal));
     try {
       return await abortable(opening, signal);
     } catch (error) {
@@ -85,13 +91,21 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
 
   function host(): Promise<Session> {
     refuseWhenDisposed(stop.signal);
-    hosting ??= openTracked({});
+    // It has no conversation of its own, so nobody would read what children tell a parent.
+    hosting ??= openTracked({ childrenOnly: true });
     return hosting;
   }
 
   return {
     agents: async () => (await world.gather()).discovered,
     skills: async () => (await world.gather()).skills(),
+    async interrupted() {
+      const [{ findInterrupted }, facts] = await Promise.all([
+        import("../tasks/find-interrupted.ts"),
+        world.gather(),
+      ]);
+      return findInterrupted(facts.discovered.paths.transcripts);
+    },
     register: world.register,
     unregister: world.unregister,
     open: (sessionOptions = {}) => track(openTracked(sessionOptions)),

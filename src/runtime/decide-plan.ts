@@ -10,7 +10,15 @@ import type { SessionWorld } from "./session-world.ts";
 /** What opening a session found out for its plan. */
 export type FactsFound = Pick<
   SessionFacts,
-  "definition" | "model" | "available" | "system" | "memory" | "skills" | "workingDirectories" | "notes"
+  | "definition"
+  | "model"
+  | "available"
+  | "servers"
+  | "system"
+  | "memory"
+  | "skills"
+  | "workingDirectories"
+  | "notes"
 >;
 
 /** The plan of the main agent, or the reason why there is none, as a fault. */

@@ -1,12 +1,13 @@
+import { isAbsolute, relative } from "node:path";
 import { gatherEnvironment } from "../context/gather-environment.ts";
 import { gatherGitState } from "../context/gather-git-state.ts";
 import { type Instructions, instructionsText } from "../context/instructions.ts";
-import { loadInstructions } from "../context/load-instructions.ts";
 import type { LoadedMemory } from "../context/load-memory.ts";
+import { loadSessionInstructions } from "../context/load-session-instructions.ts";
 import { mainPrompt } from "../context/main-prompt.ts";
 import { buildSystemPrompt } from "../context/system-prompt.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import { readEnvironment } from "../settings/environment.ts";
+import type { Problem } from "../foundation/problem.ts";
 import { gatherMemory } from "./gather-memory.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 import type { SessionSkills } from "./session-skills.ts";
@@ -16,6 +17,8 @@ export interface SystemPromptFacts {
   readonly parts: readonly string[];
   readonly branch?: string;
   readonly memory: LoadedMemory;
+  /** What is wrong with instruction files, each as one sentence with its place. */
+  readonly notes: readonly string[];
   /** The same for a child, from what was found for its parent. */
   readonly child: ChildPrompt;
 }
@@ -41,16 +44,10 @@ export async function gatherSystemPrompt({
   readonly modelId: string;
   readonly skills: Pick<SessionSkills, "preload">;
 }): Promise<SystemPromptFacts> {
-  const { paths, settings } = world.discovered;
+  const { paths } = world.discovered;
   const { environment, trusted } = world;
   const [instructions, facts, git, memory] = await Promise.all([
-    loadInstructions({
-      ...paths,
-      disabled: readEnvironment(environment).options.claudeMdDisabled === true,
-      ...(settings.settings.plain.claudeMdExcludes === undefined
-        ? {}
-        : { excludes: settings.settings.plain.claudeMdExcludes }),
-    }),
+    loadSessionInstructions(world.discovered, environment),
     gatherEnvironment({
       directory: paths.cwd,
       additionalDirectories: world.additionalDirectories,
@@ -85,7 +82,17 @@ export async function gatherSystemPrompt({
       git,
       reminder: own.criticalSystemReminder_EXPERIMENTAL,
     });
-  return { parts, child, memory, ...(git?.branch === undefined ? {} : { branch: git.branch }) };
+  const notes = instructions.problems
+    .filter(({ severity }) => severity !== "note")
+    .map((problem) => problemNote(problem, paths.cwd));
+  return { parts, child, memory, notes, ...(git?.branch === undefined ? {} : { branch: git.branch }) };
+}
+
+function problemNote({ file, line, message }: Problem, directory: string): string {
+  if (file === undefined) return message;
+  const near = relative(directory, file);
+  const name = near.startsWith("..") || isAbsolute(near) ? file : near;
+  return `${name}${line === undefined ? "" : `:${line}`}: ${message}`;
 }
 
 /** A program may compute the prompt of its agent; the task is not known yet when a conversation is opened. */

@@ -9,7 +9,11 @@ import {
   type DiscoveredAgents,
 } from "../definitions/discover-agents.ts";
 import { sleep } from "../foundation/abort.ts";
+import { isRecord } from "../foundation/json-value.ts";
+import type { ProgramServer } from "../mcp/mcp-connections.ts";
 import { createCoolDowns } from "../model/cool-down.ts";
+import { createPackageLoader } from "../model/load-provider-package.ts";
+import type { LocalServer } from "../model/local-models.ts";
 import { createModelFactory } from "../model/model-factory.ts";
 import { createRequestGates } from "../model/request-gate.ts";
 import { readModelClocks } from "../planning/limit-settings.ts";
@@ -20,6 +24,7 @@ import { createTrustStore } from "../settings/trust.ts";
 import type { SkillReader } from "../skills/discover-skills.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import { createSandboxRuntime } from "../tools/load-sandbox.ts";
+import type { GatheredMcp, GatherMcpOptions } from "./gather-mcp-servers.ts";
 import { runKeyHelper } from "./run-key-helper.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
 import type { SessionWorld } from "./session-world.ts";
@@ -46,6 +51,7 @@ export function createWorld(options: RuntimeOptions): World {
   const gates = createRequestGates();
   const registered = new Map((options.agents ?? []).map(toDefinition).map((agent) => [agent.name, agent]));
   const sandbox = createSandboxRuntime();
+  const searches = new Map<string, Promise<readonly LocalServer[]>>();
   const additionalDirectories = (options.additionalDirectories ?? []).map((folder) =>
     resolve(place.cwd, folder),
   );
@@ -55,14 +61,20 @@ export function createWorld(options: RuntimeOptions): World {
   async function look() {
     const trusted = options.trusted ?? (await isTrusted(place));
     const guide = async (found: Found) => {
-      const skills = await readSkills(found);
-      return { skills: skills.list().map(({ name, description }) => `${name}: ${description}`) };
+      const [skills, servers] = await Promise.all([readSkills(found), readServers(found, { trusted })]);
+      return {
+        skills: skills.list().map(({ name, description }) => `${name}: ${description}`),
+        mcpServers: describeServers(servers),
+      };
     };
     return { trusted, catalog: createAgentCatalog({ ...options, ...place, trusted, agents: [], guide }) };
   }
 
   /** What reads skills is loaded with the first question for them. */
-  async function readSkills({ paths, settings, plugins }: Found): Promise<SkillCatalog> {
+  async function readSkills(
+    { paths, settings, plugins }: Found,
+    touchedDirectories: readonly string[] = [],
+  ): Promise<SkillCatalog> {
     skillReader ??= import("../skills/discover-skills.ts").then(({ createSkillReader }) =>
       createSkillReader(),
     );
@@ -71,8 +83,45 @@ export function createWorld(options: RuntimeOptions): World {
       plugins,
       settings: settings.settings.plain,
       additionalDirectories,
+      touchedDirectories,
       ...(options.settingSources === undefined ? {} : { settingSources: options.settingSources }),
     });
+  }
+
+  /** Asked once for the same places; a server that is started later is seen by the next program. */
+  async function findServers(environment: SessionWorld["environment"]): Promise<readonly LocalServer[]> {
+    if (readEnvironment(environment).options.localModels === false) return [];
+    const [{ localPlaces }, { findLocalServers }] = await Promise.all([
+      import("../model/local-models.ts"),
+      import("../model/find-local-servers.ts"),
+    ]);
+    const places = localPlaces(environment);
+    const key = places.map(({ address }) => address).join(" ");
+    const searched = searches.get(key) ?? findLocalServers(places);
+    searches.set(key, searched);
+    return searched;
+  }
+
+  async function readServers(
+    discovered: Found,
+    { trusted, ask }: Pick<GatherMcpOptions, "trusted" | "ask">,
+  ): Promise<GatheredMcp> {
+    const { gatherMcpServers } = await import("./gather-mcp-servers.ts");
+    const { mcpServers, mcpConfig, strictMcpConfig, settingSources } = options;
+    return gatherMcpServers({
+      discovered,
+      trusted,
+      environment: environmentOf(discovered),
+      ...(mcpServers === undefined ? {} : { mcpServers }),
+      ...(mcpConfig === undefined ? {} : { mcpConfig }),
+      ...(strictMcpConfig === undefined ? {} : { strictMcpConfig }),
+      ...(settingSources === undefined ? {} : { settingSources }),
+      ...(ask === undefined ? {} : { ask }),
+    });
+  }
+
+  function environmentOf({ settings: { settings } }: Found): SessionWorld["environment"] {
+    return { ...outputLimit(settings.plain), ...place.environment, ...Object.fromEntries(settings.env) };
   }
 
   async function discover() {
@@ -89,15 +138,13 @@ export function createWorld(options: RuntimeOptions): World {
     async gather() {
       const { discovered, trusted } = await discover();
       const { settings } = discovered.settings;
-      const environment = {
-        ...outputLimit(settings.plain),
-        ...place.environment,
-        ...Object.fromEntries(settings.env),
-      };
+      const environment = environmentOf(discovered);
       const helper = settings.plain.apiKeyHelper;
       return {
         discovered,
-        skills: () => readSkills(discovered),
+        skills: (nestedFolders) => readSkills(discovered, nestedFolders),
+        servers: (ask) => readServers(discovered, { trusted, ...(ask === undefined ? {} : { ask }) }),
+        programServers: programServers(options.mcpServers ?? {}),
         trusted,
         environment,
         platform: place.platform,
@@ -108,11 +155,14 @@ export function createWorld(options: RuntimeOptions): World {
             ? {}
             : { apiKeyHelper: () => runKeyHelper(helper, { environment, directory: place.cwd }) }),
           timeouts: readModelClocks(settings.plain.limits),
+          // A package of the project is the project's code, so it is loaded only where that may run.
+          load: createPackageLoader(trusted ? [place.cwd] : []),
           coolDowns,
           gates,
           clock,
           random: Math.random,
         }),
+        localServers: () => findServers(environment),
         ...(options.model === undefined ? {} : { model: options.model }),
         extraTools: options.extraTools ?? [],
         additionalDirectories,
@@ -143,6 +193,29 @@ export function createWorld(options: RuntimeOptions): World {
     },
     [Symbol.asyncDispose]: () => Promise.resolve(sandbox[Symbol.asyncDispose]()),
   };
+}
+
+/** Server objects among the program's servers; what else is given there is configuration. */
+function programServers(servers: Readonly<Record<string, unknown>>): SessionWorld["programServers"] {
+  const found = Object.entries(servers).flatMap(([name, server]) => {
+    const instance = isRecord(server) && server["type"] === "sdk" ? server["instance"] : undefined;
+    return isProgramServer(instance) ? [[name, instance] as const] : [];
+  });
+  return new Map(found);
+}
+
+function isProgramServer(value: unknown): value is ProgramServer {
+  return isRecord(value) && typeof value["connect"] === "function";
+}
+
+/** What the guide tells of them: names and kinds, never what else stands in their configuration. */
+function describeServers({ servers, held }: GatheredMcp): readonly string[] {
+  return [
+    ...servers.map(({ name, scope, transport }) => `${name} (${scope}, ${transport.type})`),
+    ...held
+      .filter(({ reason }) => !["shadowed", "name-refused", "untrusted"].includes(reason))
+      .map(({ entry, because }) => `${entry.config.name} (${entry.scope}; not connected: ${because})`),
+  ];
 }
 
 /** The setting speaks where the variable is silent. */

@@ -5,7 +5,7 @@ import { sessionFiles } from "../journal/session-files.ts";
 import type { Model } from "../model/model.ts";
 import { aliasTable } from "../model/model-aliases.ts";
 import { lookUpModel } from "../model/model-catalog.ts";
-import { readModelOverrides } from "../model/model-overrides.ts";
+import { findOverride, readModelOverrides } from "../model/model-overrides.ts";
 import type { ChosenModel } from "../model/select-model.ts";
 import type { Approver } from "../permissions/approver.ts";
 import type { LimitFacts } from "../planning/plan-limits.ts";
@@ -18,9 +18,10 @@ import { createAgentTool } from "../tasks/agent-tool.ts";
 import type { TreeBudget } from "../tasks/budget.ts";
 import type { ChildClocks, ChildHost, ChildRecord, Isolated } from "../tasks/child-host.ts";
 import type { ChildLimits } from "../tasks/child-limits.ts";
+import { createChildMail } from "../tasks/child-mail.ts";
 import { metaOf } from "../tasks/child-meta.ts";
 import { inWorktree } from "../tasks/in-worktree.ts";
-import { loadChildMeta } from "../tasks/load-child-meta.ts";
+import { loadEarlierRun } from "../tasks/load-earlier-run.ts";
 import { makeWorktree } from "../tasks/run-worktree.ts";
 import { createSpawner, type Spawner } from "../tasks/spawner.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
@@ -30,11 +31,13 @@ import { openAgentOutput } from "../tasks/write-agent-output.ts";
 import { openQueueMark, queueMarkFile } from "../tasks/write-queue-mark.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
 import type { Tool } from "../tools/tool.ts";
-import { modelLimits } from "./choose-model.ts";
+import { isServed, modelLimits } from "./choose-model.ts";
 import { gatherMemory } from "./gather-memory.ts";
 import type { ChildPrompt } from "./gather-system-prompt.ts";
 import { openChildTranscript } from "./open-child-transcript.ts";
 import { preapprove } from "./preapprove.ts";
+import { runChildRecovery } from "./run-child-recovery.ts";
+import type { SessionServers } from "./session-servers.ts";
 import type { SessionSkills } from "./session-skills.ts";
 import type { SessionWorld } from "./session-world.ts";
 
@@ -50,18 +53,25 @@ export interface ChildrenParts {
   readonly available: readonly AvailableTool[];
   readonly prompt: ChildPrompt;
   readonly skills: Pick<SessionSkills, "preload">;
+  readonly servers: Pick<SessionServers, "connectFor">;
   readonly prepare: ChildHost["prepare"];
   readonly release: (agentId: string) => Promise<void>;
   readonly limits: ChildLimits;
   readonly limitFacts: LimitFacts;
   readonly tree: TreeBudget;
   readonly clocks: ChildClocks;
+  /** Whether there is a parent that reads what children in the background tell. */
+  readonly readsNotices: boolean;
 }
 
 /** The children of a session: the tool that starts them, what they tell their parent, and the wait for the last one. */
 export interface Children {
   readonly tool: Tool;
   readonly spawner: Spawner;
+  /** Settles how a child ended whose process died. */
+  readonly recover: (agentId: string) => Promise<void>;
+  /** Tells the parent something between its turns. */
+  readonly notify: (message: UserMessage) => void;
   readonly takeMessages: () => readonly UserMessage[];
   /** Before the parent ends: waits for children in the background, and gives their news. */
   readonly beforeEnd: (signal: AbortSignal) => Promise<UserMessage | undefined>;
@@ -70,13 +80,14 @@ export interface Children {
 export function openChildren(parts: ChildrenParts): Children {
   const { world, tasks, parent } = parts;
   const options = readEnvironment(world.environment).options;
-  const mail: UserMessage[] = [];
-  const news = createNews();
+  const mail = createChildMail(parts.readsNotices ? undefined : 0);
   let queued = 0;
   const nextQueued = (): number => {
     queued += 1;
     return queued;
   };
+  const recover = (agentId: string): Promise<void> =>
+    runChildRecovery(agentId, { world, look: parts.look, plan: parent.plan, model: parent.model });
   const spawner = createSpawner({
     tasks,
     parent: () => ({ plan: parent.plan, messages: parts.messages() }),
@@ -94,31 +105,33 @@ export function openChildren(parts: ChildrenParts): Children {
         parentModel: parent.chosenModel,
         limits: parts.limitFacts,
         isPriced: (chosen) => isPriced(chosen, parts),
+        isServed: (chosen) => isServed(world, chosen),
       },
       budget: parts.tree,
       clocks: parts.clocks,
       systemPrompt: parts.prompt,
       memory: (definition) => gatherMemory(world, definition),
       skills: (definition) => parts.skills.preload(definition),
+      servers: parts.servers.connectFor,
       open: (plan) => openRecord(plan, world, nextQueued),
       recall: (agentId) =>
-        loadChildMeta(
-          sessionFiles(world.discovered.paths.transcripts, parent.plan.sessionId).agent(agentId).meta,
+        loadEarlierRun(
+          sessionFiles(world.discovered.paths.transcripts, parent.plan.sessionId).agent(agentId),
         ),
+      recover,
       prepare: parts.prepare,
       ...(world.approver === undefined ? {} : { preapprove: preapproveWith(world.approver, parts) }),
       isolate: (plan, definition) => isolate(plan, definition, parts),
       newAgentId: () => `a${randomBytes(8).toString("hex")}`,
       release: parts.release,
       ...(world.notice === undefined ? {} : { report: world.notice }),
-      notify(message) {
-        mail.push(message);
-        news.ring();
-      },
+      notify: mail.put,
     },
   });
   return {
     spawner,
+    recover,
+    notify: mail.put,
     tool: createAgentTool({
       agents: world.discovered.registry.list().map(({ definition }) => definition),
       background: options.backgroundTasksDisabled !== true,
@@ -126,12 +139,11 @@ export function openChildren(parts: ChildrenParts): Children {
       atOnce: parts.limits.overflow === "queue" ? Number.MAX_SAFE_INTEGER : parts.limits.maxRunning,
       spawn: spawner.spawn,
     }),
-    takeMessages: () => mail.splice(0),
+    takeMessages: mail.takeAll,
     async beforeEnd(signal) {
       const isBusy = (): boolean => tasks.list().some((task) => task.background && !hasEnded(task));
-      if (mail.length === 0 && isBusy())
-        await news.wait(signal, options.printBackgroundWaitMs ?? usualWaitMs);
-      return mail.shift();
+      if (mail.isEmpty() && isBusy()) await mail.wait(signal, options.printBackgroundWaitMs ?? usualWaitMs);
+      return mail.takeOne();
     },
   };
 }
@@ -139,36 +151,14 @@ export function openChildren(parts: ChildrenParts): Children {
 /** How long a run waits at its end for children in the background. */
 const usualWaitMs = 600_000;
 
-/** Wakes whoever waits for the next piece of mail. */
-function createNews() {
-  let bell = Promise.withResolvers<void>();
-  return {
-    ring() {
-      bell.resolve();
-      bell = Promise.withResolvers();
-    },
-    async wait(signal: AbortSignal, limitMs: number): Promise<void> {
-      const end = Promise.withResolvers<void>();
-      const release = (): void => end.resolve();
-      const timer = limitMs === 0 ? undefined : setTimeout(release, limitMs);
-      signal.addEventListener("abort", release, { once: true });
-      try {
-        if (!signal.aborted) await Promise.race([bell.promise, end.promise]);
-      } finally {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", release);
-      }
-    },
-  };
-}
-
 /** Without asking any provider: as far as the catalog and settings know it. */
 function isPriced(chosen: ChosenModel, { world, parent }: ChildrenParts): boolean {
   const isParents = chosen.id === parent.chosenModel.id && chosen.provider === parent.chosenModel.provider;
   if (isParents || world.model !== undefined) return parent.model.facts.price !== undefined;
-  if (chosen.provider !== undefined && chosen.provider !== "anthropic") return false;
-  const { facts } = readModelOverrides(world.discovered.settings.settings.plain);
-  return lookUpModel(chosen.id, facts).facts.price !== undefined;
+  const overrides = readModelOverrides(world.discovered.settings.settings.plain);
+  if (chosen.provider !== undefined && chosen.provider !== "anthropic")
+    return findOverride(overrides, chosen).price !== undefined;
+  return lookUpModel(chosen.id, overrides.facts).facts.price !== undefined;
 }
 
 /** A program's own model serves its children too, unless they name another. */
@@ -229,6 +219,7 @@ async function openRecord(
     file: own.transcript,
     isKept: world.keepsTranscripts,
     isResumed: plan.task.resumed,
+    plan,
     ids: world.ids,
     now: () => world.today().getTime(),
     facts: () => ({

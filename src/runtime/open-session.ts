@@ -1,8 +1,8 @@
 import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
 import { version } from "../foundation/version.ts";
+import type { SessionChoices } from "../journal/session-choices.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import type { RunWatch } from "../loop/watch-run.ts";
-import { decide } from "../permissions/decide.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import { agentOutputFile } from "../tasks/agent-output-file.ts";
@@ -10,6 +10,7 @@ import { createAgentTaskSource } from "../tasks/agent-task-source.ts";
 import { createTreeBudget } from "../tasks/budget.ts";
 import { type ChildLimits, readChildLimits } from "../tasks/child-limits.ts";
 import { controlFiles } from "../tasks/control-request.ts";
+import { findEndedTask } from "../tasks/find-ended-task.ts";
 import { createRunGuard } from "../tasks/run-guard.ts";
 import { createTaskManager } from "../tasks/task-manager.ts";
 import { watchControl } from "../tasks/watch-control.ts";
@@ -25,16 +26,20 @@ import { findWorkingDirectories } from "./find-working-directories.ts";
 import { createForkSkill } from "./fork-skill.ts";
 import { gatherSystemPrompt } from "./gather-system-prompt.ts";
 import { limitFacts } from "./limit-facts.ts";
+import { maySearch } from "./may-search.ts";
 import { prepareMemory } from "./memory-turns.ts";
 import { openAsking } from "./open-asking.ts";
 import { openChildren } from "./open-children.ts";
 import { chooseSession, openTranscript } from "./open-transcript.ts";
 import { prepareChild } from "./prepare-child.ts";
+import { refuseMissingPromptTool } from "./prompt-tool.ts";
 import { restateWork } from "./restate-work.ts";
+import { runRecovery } from "./run-recovery.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 import { createSession, type Session } from "./session.ts";
 import { openSessionHooks } from "./session-hooks.ts";
-import { denyRules, refuseBrokenRestrictions } from "./session-rules.ts";
+import { denyRules } from "./session-rules.ts";
+import { resourceToolsOf, type SessionServers } from "./session-servers.ts";
 import { openSkills } from "./session-skills.ts";
 import type { SessionWorld } from "./session-world.ts";
 import { createToolContexts } from "./tool-contexts.ts";
@@ -45,10 +50,12 @@ import { askHeld, canUseToolHeld, contextHeld, holding } from "./while-asking.ts
 export async function openSession<Output>(
   world: SessionWorld,
   options: SessionOptions<Output>,
-  look: () => Promise<SessionWorld>,
+  {
+    look,
+    servers: connecting,
+  }: { readonly look: () => Promise<SessionWorld>; readonly servers: Promise<SessionServers> },
 ): Promise<Session<Output>> {
-  const { paths, settings } = world.discovered;
-  refuseBrokenRestrictions(settings);
+  const { paths } = world.discovered;
   const output = openOutput(world, options);
   const definition = findMainAgent(world.discovered, options.agent);
   const { model, decided, chosen: chosenModel, notes } = await chooseModel(world, options, definition);
@@ -64,21 +71,37 @@ export async function openSession<Output>(
     deny: denyRules(world, options),
   });
   const preloaded = skills.preload(definition);
-  const built = assembleTools(world, model, {
-    hasSkills: skills.list !== "",
-    sandbox: openSandbox(world, options),
-    taskSources: [createAgentTaskSource(tasks, (id) => agentOutputFile(files, id))],
-  });
   const system = await gatherSystemPrompt({ world, options, definition, modelId: model.facts.id, skills });
+  const servers = await connecting;
+  if (options.planOnly !== true) refuseMissingPromptTool(options.permissionPromptTool, servers.tools);
+  const built = assembleTools(world, model, {
+    servers,
+    promptTool: options.permissionPromptTool,
+    hasSkills: skills.areOffered,
+    sandbox: openSandbox(world, options),
+    taskSources: [
+      createAgentTaskSource(tasks, {
+        outputFile: (id) => agentOutputFile(files, id),
+        recall: (id) => findEndedTask(paths.transcripts, { sessionId: chosen.sessionId, id }),
+      }),
+    ],
+  });
   const plan = decidePlan(world, options, chosen.sessionId, {
     ...(definition === undefined ? {} : { definition }),
     model: decided,
     available: built.available,
+    servers: servers.servers,
     system: system.parts,
     ...(system.memory.place === undefined ? {} : { memory: system.memory.place }),
     skills: preloaded.names,
     workingDirectories: await findWorkingDirectories(world),
-    notes: [...notes, ...system.memory.problems.map(({ message }) => message), ...preloaded.notes],
+    notes: [
+      ...notes,
+      ...system.notes,
+      ...system.memory.problems.map(({ message }) => message),
+      ...preloaded.notes,
+      ...servers.notes,
+    ],
   });
   const tree = createTreeBudget(plan.treeLimits, { ...(limited.settings ?? {}) });
   const treeTime = createStopwatch(world.clock);
@@ -95,22 +118,29 @@ export async function openSession<Output>(
     ids: world.ids,
     now: () => world.today().getTime(),
     facts: () => transcriptFacts(world, plan, system.branch),
+    plan,
+    choices: choicesOf(options),
   });
+  const { heard } = transcript;
   const granted = new Set(plan.tools.map(({ name }) => name));
   const directory = (): string => built.directory(plan.agent.id) ?? plan.directory;
   const source = chosen.from === undefined ? "startup" : sourceOf(chosen.from, chosen.sessionId);
+  // What hooks of the start set for later commands, of children too.
+  const environment = new Map<string, string>();
   const hooks = await openSessionHooks({
     world,
     plan,
+    environment,
     model,
     pay: guard.pay,
     definition,
     source,
     directory,
     mayGrow: skills.bringHooks,
+    callServer: servers.call,
   });
   for (const note of preloaded.notes) world.notice?.(note);
-  const toolContext = createToolContexts(world);
+  const toolContext = createToolContexts(world, environment);
   const asking =
     world.approver === undefined ? undefined : openAsking(world.approver, plan, paths.projectRoot);
   let opened: Session<Output> | undefined;
@@ -124,12 +154,14 @@ export async function openSession<Output>(
     available: built.available,
     prompt: system.child,
     skills,
+    servers,
     prepare: (child, context) =>
       prepareChild(child, context, {
         world,
         tools: built.tools,
+        sessionServers: servers,
         skills,
-        findModel: modelFinder(world),
+        findModel: modelFinder(world, chosenModel),
         directory: built.directory,
         todos: built.todos,
         toolContext,
@@ -143,6 +175,7 @@ export async function openSession<Output>(
         ...(asking === undefined ? {} : { askPerson: asking }),
       }),
     release: built.release,
+    readsNotices: options.childrenOnly !== true,
     limits,
     limitFacts: limited,
     tree,
@@ -161,7 +194,7 @@ export async function openSession<Output>(
     bash: built.tools.find(({ name }) => name === "Bash"),
     hooks,
     fork: createForkSkill({ plan, children: () => children }),
-    findModel: async (name) => guard.pay(await modelFinder(world)(name)),
+    findModel: async (name) => guard.pay(await modelFinder(world, chosenModel)(name)),
   });
   const hasOwnSkills = granted.has("Skill") && !built.tools.some(({ name }) => name === "Skill");
   opened = createSession<Output>({
@@ -170,6 +203,7 @@ export async function openSession<Output>(
     tasks,
     ...(hooks === undefined ? {} : { hooks }),
     discovered: world.discovered,
+    mcpServers: servers.states,
     model: guard.pay(model),
     limits: guard.limits,
     watch: mainWatch(plan, { world, stopwatch: guard.stopwatch, treeTime }),
@@ -177,6 +211,7 @@ export async function openSession<Output>(
       ...(granted.has("Agent") ? [children.tool] : []),
       ...(hasOwnSkills ? [ownSkills.tool] : []),
       ...built.tools.filter(({ name }) => granted.has(name)),
+      ...resourceToolsOf(plan, servers),
     ],
     ...(built.webSearch === undefined || !maySearch(plan) ? {} : { serverTools: [built.webSearch] }),
     history: transcript.history,
@@ -187,6 +222,7 @@ export async function openSession<Output>(
     slashCommands: options.slashCommands !== false,
     directory,
     begin: () => prepareMemory(plan, world.notice),
+    ...(heard === undefined ? {} : { recover: () => runRecovery({ world, plan, heard, children }) }),
     now: world.now,
     atOnce: readEnvironment(world.environment).options.maxToolUseConcurrency,
     compaction: createCompactionPort({
@@ -198,6 +234,7 @@ export async function openSession<Output>(
           tasks: tasks.list(),
           todos: built.todos(plan.agent.id),
           skills: ownSkills.called(),
+          offered: ownSkills.offered(),
         }),
     }),
     record: transcript.record,
@@ -209,6 +246,7 @@ export async function openSession<Output>(
         await built.dispose();
       } finally {
         transcript.close();
+        await servers[Symbol.asyncDispose]();
       }
     },
   });
@@ -260,11 +298,8 @@ function openOutput({ environment }: SessionWorld, { output }: SessionOptions) {
   return createTypedOutput(output, { maxRetries: maxStructuredOutputRetries });
 }
 
-/** The provider runs the search itself, so there is no call to decide about: it is offered only where it is allowed. */
-function maySearch({ tools, policy }: RunPlan): boolean {
-  const isGranted = tools.some(({ name }) => name === "WebSearch");
-  const call = { tool: "WebSearch", effect: "network", paths: [], input: {} };
-  return isGranted && decide(call, policy).type === "allow";
+function choicesOf({ agent, model }: SessionOptions): SessionChoices {
+  return { ...(agent === undefined ? {} : { agent }), ...(model === undefined ? {} : { model }) };
 }
 
 function transcriptFacts(world: SessionWorld, plan: RunPlan, branch: string | undefined) {

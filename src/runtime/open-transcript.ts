@@ -4,11 +4,17 @@ import { Fault, isFault } from "../foundation/fault.ts";
 import { findLatestSession, findSession } from "../journal/find-sessions.ts";
 import { forkSession } from "../journal/fork-session.ts";
 import type { IdSource } from "../journal/id-source.ts";
+import { journalPlan } from "../journal/journaled-plan.ts";
 import { type LoadedSession, loadSession } from "../journal/load-session.ts";
+import { rebuildConversation } from "../journal/rebuild.ts";
+import { choiceLines, type SessionChoices } from "../journal/session-choices.ts";
 import { checkSessionId, sessionFiles } from "../journal/session-files.ts";
 import type { TranscriptFacts } from "../journal/transcript-line.ts";
-import { createTranscriptWriter } from "../journal/transcript-writer.ts";
+import { createTranscriptWriter, type TranscriptWriter } from "../journal/transcript-writer.ts";
+import type { RunPlan } from "../planning/run-plan.ts";
 import { type AppendLog, openAppendLog } from "../storage/append-log.ts";
+import { findChildAnswers } from "../tasks/find-child-answers.ts";
+import { readToldAgents, type ToldAgents } from "../tasks/told-agents.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 
 /** Which session a run belongs to, before anything is opened or copied. */
@@ -23,6 +29,8 @@ export interface OpenTranscript {
   readonly history: readonly Message[];
   readonly record: (event: RunEvent) => void;
   readonly close: () => void;
+  /** What a resumed conversation has heard of its children. */
+  readonly heard?: ToldAgents;
 }
 
 type SessionChoice = Pick<SessionOptions, "resume" | "continue" | "forkSession" | "sessionId">;
@@ -76,6 +84,8 @@ export interface OpenOptions extends ChosenSession {
   readonly ids: IdSource;
   readonly now: () => number;
   readonly facts: () => TranscriptFacts;
+  readonly plan: RunPlan;
+  readonly choices: SessionChoices;
 }
 
 /** Opens the session's file for writing; only one process may have it. */
@@ -86,7 +96,8 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     return { history: messages, record: () => undefined, close: () => undefined };
   }
   if (from !== undefined && from !== sessionId) await forkSession({ transcripts, from, to: sessionId, ids });
-  const loaded = await (from === undefined ? loadWithoutWords : load)(transcripts, sessionId);
+  const read = await (from === undefined ? loadWithoutWords : load)(transcripts, sessionId);
+  const loaded = read === undefined ? undefined : await withChildAnswers(read, { transcripts, sessionId });
   const log = openLog(transcripts, sessionId, loaded?.length ?? 0);
   const writer = createTranscriptWriter({
     log,
@@ -96,15 +107,42 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     leaf: loaded?.leaf,
     sources: loaded?.sources,
   });
-  // The conversation already answers calls that a crash cut off; now the file does so too.
-  if (loaded !== undefined && loaded.unrecorded.length > 0) {
-    writer.record({
-      type: "user-added",
-      message: { role: "user", content: loaded.unrecorded },
-      origin: "tool-results",
-    });
+  try {
+    writeUnrecorded(writer, loaded);
+  } catch (error) {
+    log.close();
+    throw error;
   }
-  return { history: loaded?.messages ?? [], record: writer.record, close: () => log.close() };
+  writer.plan(journalPlan(options.plan), "with-next");
+  writer.beside(choiceLines(sessionId, options.choices));
+  return {
+    history: loaded?.messages ?? [],
+    record: writer.record,
+    close: () => log.close(),
+    ...(loaded === undefined || from !== sessionId ? {} : { heard: readToldAgents(loaded.records) }),
+  };
+}
+
+/** The conversation already answers calls that a crash cut off; now the file does so too. */
+export function writeUnrecorded(
+  writer: Pick<TranscriptWriter, "record">,
+  loaded: Pick<LoadedSession, "unrecorded"> | undefined,
+): void {
+  if (loaded === undefined || loaded.unrecorded.length === 0) return;
+  const message = { role: "user", content: loaded.unrecorded } as const;
+  writer.record({ type: "user-added", message, origin: "tool-results" });
+}
+
+/** Calls that were cut off while a child worked for them are answered with what is known of that child. */
+async function withChildAnswers(
+  loaded: LoadedSession,
+  place: { readonly transcripts: string; readonly sessionId: string },
+): Promise<LoadedSession> {
+  const known = await findChildAnswers(
+    loaded.inFlight.map(({ call }) => call),
+    place,
+  );
+  return known.size === 0 ? loaded : { ...loaded, ...rebuildConversation(loaded.records, { known }) };
 }
 
 function load(transcripts: string, sessionId: string): Promise<LoadedSession> {

@@ -3,9 +3,10 @@ import { abortable } from "../foundation/abort.ts";
 import type { Stopwatch } from "../foundation/stopwatch.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import type { Model } from "../model/model.ts";
+import { isReplaced } from "../planning/own-servers.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import { readEnvironment } from "../settings/environment.ts";
-import type { PreparedChild } from "../tasks/child-host.ts";
+import type { CallServer, ChildServers, PreparedChild } from "../tasks/child-host.ts";
 import type { RunGuard } from "../tasks/run-guard.ts";
 import type { RunLine } from "../tasks/task-manager.ts";
 import type { TodoStore } from "../tools/builtin/todo-write.ts";
@@ -18,6 +19,7 @@ import { prepareMemory } from "./memory-turns.ts";
 import { restateWork } from "./restate-work.ts";
 import { openSessionHooks } from "./session-hooks.ts";
 import { createPorts } from "./session-ports.ts";
+import { resourceToolsOf, type SessionServers } from "./session-servers.ts";
 import type { SessionSkills } from "./session-skills.ts";
 import type { SessionWorld } from "./session-world.ts";
 import { registeredHooks } from "./skill-hooks.ts";
@@ -26,6 +28,7 @@ import { askHeld, canUseToolHeld, contextHeld, holding } from "./while-asking.ts
 export interface ChildSurroundings {
   readonly world: SessionWorld;
   readonly tools: readonly Tool[];
+  readonly sessionServers: Pick<SessionServers, "resourceTools" | "call">;
   readonly skills: SessionSkills;
   readonly findModel: (name: string) => Promise<Model>;
   readonly directory: (agentId: string) => string | undefined;
@@ -49,20 +52,27 @@ export async function prepareChild(
     definition,
     model,
     line,
-  }: { readonly definition: AgentDefinition; readonly model: Model; readonly line: RunLine },
+    servers,
+  }: {
+    readonly definition: AgentDefinition;
+    readonly model: Model;
+    readonly line: RunLine;
+    readonly servers?: ChildServers | undefined;
+  },
   surroundings: ChildSurroundings,
 ): Promise<PreparedChild> {
   const { world, skills } = surroundings;
   const guard = surroundings.guard(line);
   const whileAsking = holding(guard.stopwatch, surroundings.main);
-  const isReplaced = surroundings.tools.some(({ name }) => name === "Skill");
+  const hasOtherSkill = surroundings.tools.some(({ name }) => name === "Skill");
   await prepareMemory(plan, world.notice);
   const granted = new Set(plan.tools.map(({ name }) => name));
   const directory = (): string => surroundings.directory(plan.agent.id) ?? plan.directory;
   const transcript = sessionFiles(world.discovered.paths.transcripts, plan.sessionId).agent(
     plan.agent.id,
   ).transcript;
-  const child = { agentId: plan.agent.id, agentType: plan.task.agentType, transcript };
+  const told = line.told === undefined ? {} : { told: line.told };
+  const child = { agentId: plan.agent.id, agentType: plan.task.agentType, transcript, ...told };
   const hooks = await openSessionHooks({
     world,
     plan,
@@ -73,6 +83,7 @@ export async function prepareChild(
     directory,
     child,
     mayGrow: skills.bringHooks,
+    callServer: ownFirst(servers, surroundings.sessionServers.call),
   });
   for (const note of skills.preload(definition).notes) world.notice?.(note);
   if (plan.task.skill !== undefined)
@@ -92,10 +103,16 @@ export async function prepareChild(
     model: guard.pay(model),
     limits: guard.limits,
     tools: [
-      ...surroundings.tools.filter(({ name }) => granted.has(name)),
-      ...(granted.has("Skill") && !isReplaced ? [ownSkills.tool] : []),
+      ...surroundings.tools.filter(
+        ({ name, mcp }) => granted.has(name) && !isReplaced(mcp?.serverName, servers?.own),
+      ),
+      ...(servers?.tools ?? []).filter(({ name }) => granted.has(name)),
+      ...resourceToolsOf(plan, surroundings.sessionServers, servers),
+      ...(granted.has("Skill") && !hasOtherSkill ? [ownSkills.tool] : []),
     ],
     skills: ownSkills,
+    // Once it is moved to the background, nothing of servers is left to it.
+    isOffered: ({ origin }) => origin !== "mcp" || line.attended(),
     history: [],
     toolContext: contextHeld(withoutQuestions(surroundings.toolContext(plan, directory), line), whileAsking),
     ...(hooks === undefined ? {} : { hooks }),
@@ -110,7 +127,12 @@ export async function prepareChild(
       world,
       model: model.facts,
       hooks,
-      restate: () => restateWork({ todos: surroundings.todos(plan.agent.id), skills: ownSkills.called() }),
+      restate: () =>
+        restateWork({
+          todos: surroundings.todos(plan.agent.id),
+          skills: ownSkills.called(),
+          offered: ownSkills.offered(),
+        }),
     }),
     record: () => undefined,
     dispose: async () => undefined,
@@ -124,6 +146,14 @@ export async function prepareChild(
     },
     end: async (stopped) => hooks?.end(stopped),
   };
+}
+
+/** Hooks of a child reach the servers of its definition, and those of the session. */
+function ownFirst(servers: ChildServers | undefined, call: CallServer): CallServer {
+  return (server, tool, input, options) =>
+    servers?.call !== undefined && servers.own.names.includes(server)
+      ? servers.call(server, tool, input, options)
+      : call(server, tool, input, options);
 }
 
 const nobodyIsAsked = "it would have to be asked for, and in the background nobody is asked";

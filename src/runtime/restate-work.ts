@@ -9,11 +9,24 @@ export interface OngoingWork {
   readonly todos?: readonly TodoItem[];
   /** Skills that were called, newest last, with the text the model read. */
   readonly skills?: readonly { readonly name: string; readonly text: string }[];
+  /** Skills that the model was told of, one line each. */
+  readonly offered?: string;
 }
 
 /** What an agent must not forget when its conversation is replaced by a summary, each part as one text. */
-export function restateWork({ tasks = [], todos = [], skills = [] }: OngoingWork): readonly string[] {
-  return [agentsText(tasks), todosText(todos), skillsText(skills)].filter((text) => text !== "");
+export function restateWork({
+  tasks = [],
+  todos = [],
+  skills = [],
+  offered = "",
+}: OngoingWork): readonly string[] {
+  return [agentsText(tasks), todosText(todos), offeredText(offered), skillsText(skills)].filter(
+    (text) => text !== "",
+  );
+}
+
+function offeredText(list: string): string {
+  return list === "" ? "" : `Skills for files you have used, which the Skill tool loads too:\n${list}`;
 }
 
 function agentsText(tasks: readonly TaskState[]): string {

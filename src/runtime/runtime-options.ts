@@ -27,7 +27,7 @@ export interface RuntimeOptions {
   readonly settingSources?: readonly ("user" | "project" | "local")[];
   readonly pluginDirectories?: readonly string[];
   readonly additionalDirectories?: readonly string[];
-  /** MCP servers of this program, by name, in the form of an `.mcp.json`. */
+  /** MCP servers of this program, by name: as in an `.mcp.json`, or `{ type: "sdk", instance }` for one in its own memory. */
   readonly mcpServers?: Readonly<Record<string, unknown>>;
   /** More MCP servers: JSON texts and paths of files. */
   readonly mcpConfig?: readonly string[];
@@ -85,6 +85,10 @@ export interface SessionOptions<Output = unknown> {
   readonly sessionId?: string;
   /** Only children are run: the main conversation is neither read nor written, so another process may have it. */
   readonly childrenOnly?: boolean;
+  /** An MCP tool, as `mcp__server__tool`, that answers in a person's place what rules leave open. */
+  readonly permissionPromptTool?: string;
+  /** Only plans are asked of it, so no MCP server is connected. */
+  readonly planOnly?: boolean;
   /** False: a prompt such as `/name` is plain text and calls no skill. */
   readonly slashCommands?: boolean;
   /** The form the result must have. */

@@ -1,6 +1,15 @@
+import { join } from "node:path";
 import { textOf, type UserMessage } from "../conversation/message.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import { type AskModel, createHookRunner, type FireOptions, type LateAnswer } from "../hooks/run-hooks.ts";
+import { Fault } from "../foundation/fault.ts";
+import { isRecord } from "../foundation/json-value.ts";
+import {
+  type AskModel,
+  createHookRunner,
+  type FireOptions,
+  type HookRunnerOptions,
+  type LateAnswer,
+} from "../hooks/run-hooks.ts";
 import type { SourcedHookRule } from "../hooks/select-hooks.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import type { CallRequest, LoopPorts } from "../loop/loop-ports.ts";
@@ -11,12 +20,15 @@ import { matchesCall } from "../permissions/match-rule.ts";
 import { parseRule } from "../permissions/parse-rule.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { loadPluginHooks } from "../plugins/load-plugin-hooks.ts";
+import type { CallServer } from "../tasks/child-host.ts";
 import { type CallHooks, createCallHooks } from "./call-hooks.ts";
 import { type ChildHookDependencies, createChildHooks } from "./child-hooks.ts";
 import { chooseModel } from "./choose-model.ts";
 import { type CompactionHooks, createCompactionHooks } from "./compaction-hooks.ts";
+import { createHookGrants } from "./hook-grants.ts";
 import { collectHookRules } from "./hook-rules.ts";
 import { createPromptHooks, type PromptHooks } from "./prompt-hooks.ts";
+import { withEnvironmentFile } from "./run-environment-file.ts";
 import type { SessionWorld } from "./session-world.ts";
 
 export interface SessionHooks extends CallHooks, PromptHooks {
@@ -44,6 +56,10 @@ export interface SessionHookFacts {
   readonly child?: ChildHookDependencies["child"];
   /** Around a model that a hook asks: its calls are the agent's. */
   readonly pay?: (model: Model) => Model;
+  /** Calls a tool of a connected MCP server, for hooks of kind `mcp_tool`. */
+  readonly callServer?: CallServer;
+  /** Takes what hooks of the session's start set for later commands. */
+  readonly environment?: Map<string, string>;
   /** Skills may bring hooks later, so there must be somebody to take them. */
   readonly mayGrow?: boolean;
 }
@@ -54,7 +70,7 @@ export async function openSessionHooks(facts: SessionHookFacts): Promise<Session
   const { discovered } = world;
   const { settings } = discovered.settings;
   const tell = createTell(world.notice);
-  const plugins = await loadPluginHooks(discovered.plugins);
+  const plugins = await loadPluginHooks(discovered.plugins, discovered.paths.plugins.data);
   for (const { file, message } of plugins.problems) tell(`${file ?? "A plugin"}: ${message}`);
   const rules = collectHookRules({
     settings,
@@ -68,22 +84,38 @@ export async function openSessionHooks(facts: SessionHookFacts): Promise<Session
   const files = sessionFiles(discovered.paths.transcripts, plan.sessionId);
   const { allowedHttpHookUrls, httpHookAllowedEnvVars } = settings.plain;
   const mail: UserMessage[] = [];
-  const runner = createHookRunner({
+  const environmentFile = join(files.directory, "session-environment.sh");
+  const created = createHookRunner({
     rules,
     functions: world.hooks,
     session: { sessionId: plan.sessionId, transcript: files.transcript },
     projectDirectory: discovered.paths.projectRoot,
     environment: world.environment,
+    ...(facts.environment === undefined ? {} : { environmentFile }),
     http: {
       ...(allowedHttpHookUrls === undefined ? {} : { allowedUrls: allowedHttpHookUrls }),
       ...(httpHookAllowedEnvVars === undefined ? {} : { allowedVariables: httpHookAllowedEnvVars }),
     },
     ask: createAsk(facts),
+    ...(facts.callServer === undefined ? {} : { callTool: askServer(facts.callServer) }),
     warnOnly: settings.extra.get("failingHooks") === "warn",
     outputDirectory: files.toolResults,
     newId: world.ids.uuid,
     onLate: (late) => takeLate(late, mail, tell),
   });
+  const { environment } = facts;
+  const runner =
+    environment === undefined
+      ? created
+      : withEnvironmentFile(created, {
+          file: environmentFile,
+          environment: () => ({ ...world.environment, ...Object.fromEntries(environment) }),
+          directory: discovered.paths.cwd,
+          take: (variables) => {
+            for (const [name, value] of variables) environment.set(name, value);
+          },
+          tell,
+        });
   let hasConditions = rules.some(isConditional);
   const situation = async (signal: AbortSignal, request?: CallRequest): Promise<FireOptions> => ({
     signal,
@@ -125,7 +157,13 @@ function assemble({ facts, runner, situation, report, mail }: Parts): Omit<Sessi
       ? createPromptHooks({ ...common, source: facts.source, model: facts.model.facts.id })
       : createChildHooks({ ...common, child: facts.child });
   return {
-    ...createCallHooks({ runner, situation, report, wantStop }),
+    ...createCallHooks({
+      runner,
+      situation,
+      report,
+      wantStop,
+      grants: createHookGrants(facts.plan.directory),
+    }),
     ...prompts,
     compaction: createCompactionHooks({
       ...common,
@@ -191,13 +229,23 @@ async function conditions(
 ): Promise<(rule: string) => boolean> {
   if (!areNeeded) return () => true;
   const paths = tool.pathsOf?.(input, directory(), plan.policy.home) ?? [];
-  const call = { tool: tool.name, effect: tool.effect, input, paths };
+  const mcp = tool.mcp ?? tool.mcpOf?.(input);
+  const call = { tool: tool.name, effect: tool.effect, input, paths, ...(mcp === undefined ? {} : { mcp }) };
   const request = await gatherCallFacts(call, { policy: plan.policy, directory: directory() });
   return (text) => {
     const reading = parseRule(text);
     if (reading.type === "invalid") return true;
     const rule = { rule: reading.rule, anchor: plan.directory };
     return matchesCall(rule, request, { use: "restrict", policy: plan.policy });
+  };
+}
+
+/** What such a tool answers is read like the output of a command; an error of it is a hook that failed. */
+function askServer(call: CallServer): NonNullable<HookRunnerOptions["callTool"]> {
+  return async ({ server, tool, input }, { signal }) => {
+    const { text, isError } = await call(server, tool, isRecord(input) ? input : {}, { signal });
+    if (isError) throw new Fault("mcp-hook-failed", text);
+    return text;
   };
 }
 

@@ -1,3 +1,4 @@
+import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
 import type { Message } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
@@ -10,6 +11,7 @@ import { type AdmitDependencies, type AdmitWithHooks, createAdmit } from "./admi
 import type { AgentSkills } from "./agent-skills.ts";
 import type { Children } from "./open-children.ts";
 import type { SessionHooks } from "./session-hooks.ts";
+import type { SessionServers } from "./session-servers.ts";
 import type { TypedOutput } from "./typed-output.ts";
 
 /** Everything a session is made of; putting it together did the I/O. */
@@ -39,6 +41,8 @@ export interface SessionParts extends AdmitDependencies {
   readonly skills?: AgentSkills;
   /** Absent for agents that can have none. */
   readonly children?: Children;
+  /** Whether a tool is still there at the next turn; absent means it is. */
+  readonly isOffered?: LoopPorts["isOffered"];
   readonly dispose: () => Promise<void>;
 }
 
@@ -46,10 +50,13 @@ export interface SessionParts extends AdmitDependencies {
 export interface MainParts extends SessionParts {
   readonly children: Children;
   readonly tasks: TaskManager;
+  readonly mcpServers: SessionServers["states"];
   /** Whether `/name` in a prompt calls a skill. */
   readonly slashCommands: boolean;
   /** Called before each prompt is worked on: makes what opening a session alone does not. */
   readonly begin?: () => Promise<void>;
+  /** Called once, before the first prompt: takes up what a crash has left, and tells of it. */
+  readonly recover?: () => Promise<readonly InterruptedAgent[]>;
   /** The clocks of its runs; absent limits nothing. */
   readonly watch?: RunWatch;
 }
@@ -64,11 +71,16 @@ export function createPorts(parts: SessionParts): LoopPorts {
     model: parts.skills?.model(parts.model) ?? parts.model,
     tools: output === undefined ? parts.tools : [...parts.tools, output.tool],
     ...(parts.serverTools === undefined ? {} : { serverTools: parts.serverTools }),
+    ...(parts.isOffered === undefined ? {} : { isOffered: parts.isOffered }),
     admit,
     isStopped: stop.take,
     toolContext: (callId, options) => parts.toolContext({ callId, ...options }),
-    takeMessages: () => [...(hooks?.takeMessages() ?? []), ...(parts.children?.takeMessages() ?? [])],
-    ...(hooks === undefined ? {} : { afterCall: hooks.afterCall }),
+    takeMessages: () => [
+      ...(hooks?.takeMessages() ?? []),
+      ...(parts.skills?.takeMessages() ?? []),
+      ...(parts.children?.takeMessages() ?? []),
+    ],
+    ...afterCallOf(parts),
     // Children in the background are waited for before hooks hear that the work is over.
     async beforeEnd(text, options) {
       return (await parts.children?.beforeEnd(options.signal)) ?? (await hooks?.beforeEnd(text, options));
@@ -80,6 +92,20 @@ export function createPorts(parts: SessionParts): LoopPorts {
     ...(parts.compaction === undefined ? {} : { compaction: parts.compaction }),
     ...(parts.atOnce === undefined ? {} : { atOnce: parts.atOnce }),
     now: parts.now,
+  };
+}
+
+/** An agent that can load skills is told of those that are for the files it has used. */
+function afterCallOf({ hooks, skills, tools, directory, plan }: SessionParts): Pick<LoopPorts, "afterCall"> {
+  if (skills === undefined || !tools.includes(skills.tool))
+    return hooks === undefined ? {} : { afterCall: hooks.afterCall };
+  return {
+    async afterCall(request, outcome, options) {
+      const { tool, input } = request;
+      if (outcome.isError !== true)
+        await skills.touch(tool.pathsOf?.(input, directory(), plan.policy.home) ?? []);
+      return hooks?.afterCall(request, outcome, options) ?? outcome;
+    },
   };
 }
 
@@ -102,13 +128,20 @@ function createStopMark(takeStop: () => boolean = () => false) {
   };
 }
 
+function joinRights(...all: readonly (TurnRights | undefined)[]): TurnRights {
+  return {
+    allow: all.flatMap((rights) => rights?.allow ?? []),
+    deny: all.flatMap((rights) => rights?.deny ?? []),
+  };
+}
+
 /** How calls are decided about: by rules and people alone, and with the hooks that speak before them. */
 function admissions(parts: SessionParts): { readonly own: AdmitWithHooks; readonly whole: AdmitWithHooks } {
   const { hooks, skills } = parts;
   const own = createAdmit({
     ...parts,
     ...(hooks === undefined ? {} : { beforeAsk: hooks.beforeAsk, onAsk: hooks.notify }),
-    ...(skills === undefined ? {} : { rights: skills.rights }),
+    rights: () => joinRights(skills?.rights(), hooks?.rights()),
   });
   const admit = hooks === undefined ? own : hooks.wrapAdmit(own);
   // Handing in the result is no action in the world and needs no permission.

@@ -1,9 +1,10 @@
-import { join } from "node:path";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { matchesCall } from "../permissions/match-rule.ts";
 import type { PolicyRule } from "../permissions/permission-policy.ts";
-import { findAgentSkills } from "../skills/agent-skills.ts";
+import { pluginDataDirectory } from "../plugins/plugin-data.ts";
+import { createNestedFolders } from "../skills/find-nested-folders.ts";
 import { listSkills } from "../skills/list-skills.ts";
+import { findNamedSkills } from "../skills/named-skills.ts";
 import type { Skill } from "../skills/skill.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import { preloadedText, type SkillFacts } from "../skills/skill-text.ts";
@@ -23,8 +24,16 @@ export interface SessionSkills {
   readonly all: readonly Skill[];
   /** Those that are there now: a changed file counts at the next call. */
   current(): Promise<readonly Skill[]>;
-  /** What models are told of them; empty when there is none that they may call. */
+  /** What every model is told of them: those that are for any file. */
   readonly list: string;
+  /** Whether there are skills that a model may call, listed or not. */
+  readonly areOffered: boolean;
+  /** Those that a model is told of once it has used a file that they are for. */
+  conditional(): readonly Skill[];
+  /** Some of them as the list shows them. */
+  listOf(skills: readonly Skill[]): string;
+  /** Looks for skills in the folders of files that were used. */
+  touch(paths: readonly string[]): Promise<void>;
   /** Whether a call could register hooks. */
   readonly bringHooks: boolean;
   factsOf(skill: Skill, effort?: string | number): SkillFacts;
@@ -45,7 +54,19 @@ export async function openSkills(
   const catalog = await world.skills();
   const all = catalog.list();
   const isDenied = (name: string): boolean => deniesSkill(deny, name);
-  const offered = all.filter(({ name }) => !isDenied(name));
+  const nested = createNestedFolders(paths.projectRoot);
+  const isOffered = ({ name, disableModelInvocation }: Skill): boolean =>
+    !disableModelInvocation && !isDenied(name);
+  const offered = all.filter(isOffered);
+  const always = new Set(offered.filter((skill) => !isForSomeFiles(skill)).map(({ name }) => name));
+  let conditional = offered.filter(({ name }) => !always.has(name));
+  const listOf = (skills: readonly Skill[]): string =>
+    listSkills(skills, {
+      contextWindow,
+      budgetFraction: skillListingBudgetFraction,
+      maxDescription: skillListingMaxDescChars,
+      nameOnly: catalog.nameOnly,
+    }).text;
   const factsOf = (skill: Skill, effort?: string | number): SkillFacts => ({
     sessionId,
     projectDirectory: paths.projectRoot,
@@ -53,17 +74,20 @@ export async function openSkills(
     pluginData:
       skill.source.plugin === undefined
         ? undefined
-        : join(paths.configDirectory, "plugins", "data", skill.source.plugin.name),
+        : pluginDataDirectory(skill.source.plugin, paths.plugins.data),
   });
   return {
     all,
-    current: async () => (await world.skills()).list(),
-    list: listSkills(offered, {
-      contextWindow,
-      budgetFraction: skillListingBudgetFraction,
-      maxDescription: skillListingMaxDescChars,
-      nameOnly: catalog.nameOnly,
-    }).text,
+    current: async () => (await world.skills(nested.found())).list(),
+    list: listOf(offered.filter(({ name }) => always.has(name))),
+    areOffered: offered.length > 0,
+    conditional: () => conditional,
+    listOf,
+    async touch(touched) {
+      if (!nested.touch(touched)) return;
+      const now = (await world.skills(nested.found())).list();
+      conditional = now.filter((skill) => isOffered(skill) && !always.has(skill.name));
+    },
     bringHooks: all.length > 0,
     factsOf,
     preload: (definition) =>
@@ -82,7 +106,7 @@ function preload(
     readonly isDenied: (name: string) => boolean;
   },
 ): PreloadedSkills {
-  const { skills, problems } = findAgentSkills(definition, catalog);
+  const { skills, problems } = findNamedSkills(definition, catalog);
   const loaded = skills.filter(({ name }) => !isDenied(name));
   const denied = skills.filter((skill) => !loaded.includes(skill));
   const notes = [
@@ -92,6 +116,10 @@ function preload(
   const texts = loaded.map((skill) => preloadedText(skill, factsOf(skill)));
   const text = [preloadHeader, ...texts].join("\n\n");
   return { ...(texts.length === 0 ? {} : { text }), names: loaded.map(({ name }) => name), notes };
+}
+
+function isForSomeFiles({ paths = [] }: Skill): boolean {
+  return paths.length > 0 && !paths.includes("**");
 }
 
 const nothing: PreloadedSkills = { names: [], notes: [] };

@@ -1,5 +1,5 @@
 import type { Message, UserMessage } from "../conversation/message.ts";
-import { addTotals, type RunEnding, type RunEvent } from "../conversation/run-event.ts";
+import { addTotals, type RunEnding, type RunEvent, type RunTotals } from "../conversation/run-event.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { Fault } from "../foundation/fault.ts";
 import { interruptedResults } from "../journal/interrupted-calls.ts";
@@ -19,6 +19,8 @@ import { preparePrompt } from "./prepare-prompt.ts";
 import { type RunHandle, startRun } from "./run-handle.ts";
 import { createLimits } from "./session-limits.ts";
 import { createPorts, type MainParts } from "./session-ports.ts";
+import { createSessionRecovery } from "./session-recovery.ts";
+import type { SessionServer } from "./session-servers.ts";
 import { describeTask, type SpawnOptions } from "./spawn-options.ts";
 import { type LoopTool, toolsForLoops } from "./tools-for-loops.ts";
 import { outputReminder } from "./typed-output.ts";
@@ -32,6 +34,8 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   readonly discovered: DiscoveredAgents;
   /** The skills of this session, for people and agents. */
   readonly skills: readonly Skill[];
+  /** How the MCP servers of this session are doing now, with those that are held back and why. */
+  mcpServers(): readonly SessionServer[];
   /** Starts the next run of the conversation; the one before must have ended. */
   prompt(content: UserMessage["content"], options?: { readonly signal?: AbortSignal }): RunHandle<Output>;
   /** The same as a bare stream of events, which runs only as fast as it is read. Leaving it stops the run. */
@@ -61,7 +65,7 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
   const agentHost: AgentHost = { spawner: parts.children.spawner, tasks: parts.tasks };
   const end = new AbortController();
   const handles = new Set<Promise<unknown>>();
-  const counted = new WeakSet<RunEnding>();
+  const recovery = createSessionRecovery(parts.recover);
   let isFirst = parts.history.length === 0;
   let isBusy = false;
 
@@ -80,7 +84,7 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
     const stop = AbortSignal.any([signal, end.signal]);
     const input: LoopInput = { ...inputOf(plan, messages), ...limits.left(undefined) };
     try {
-      for await (const event of compactNow({ input, instructions }, ports, stop)) {
+      for await (const event of watched((left) => compactNow({ input, instructions }, ports, left), stop)) {
         record(event);
         follow(event);
         yield event;
@@ -107,6 +111,7 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
     const stop = AbortSignal.any([signal, left.signal, end.signal]);
     try {
       await parts.begin?.();
+      yield* recovery.begin();
       const ready = await preparePrompt({ content, first }, parts, stop);
       if (ready.type === "ready") yield* events({ role: "user", content: ready.content }, stop);
       else yield { type: "run-ended", ending: ready.ending };
@@ -122,16 +127,15 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
   async function* events(prompt: UserMessage, signal: AbortSignal): AsyncGenerator<RunEvent, void> {
     let next = prompt;
     let sum: RunEnding | undefined;
+    const since = parts.watch?.stopwatch.elapsed();
     while (true) {
-      const ending: RunEnding = joinEndings(sum, yield* runOnce(next, signal, sum));
+      const ending: RunEnding = joinEndings(sum, yield* runOnce(next, signal, { before: sum, since }));
       const isMissing = ending.status === "completed" && output !== undefined && output.value() === undefined;
       if (isMissing && ending.reason !== "output_given") output.miss();
       const limit = isMissing && !output.hasGivenUp() ? limits.reached(ending) : undefined;
       if (!isMissing || output.hasGivenUp() || limit !== undefined) {
-        const last = withTree(
-          limits.explain(finalEnding(ending, { isMissing, limit, handedIn: output?.value() })),
-          takeEndings(),
-        );
+        const own = limits.explain(finalEnding(ending, { isMissing, limit, handedIn: output?.value() }));
+        const last = recovery.count(withTree(own, parts.tasks.takeTotals()));
         record({ type: "run-ended", ending: last });
         yield { type: "run-ended", ending: last };
         return;
@@ -145,12 +149,11 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
   async function* runOnce(
     prompt: UserMessage,
     signal: AbortSignal,
-    before: RunEnding | undefined,
+    { before, since }: { readonly before: RunEnding | undefined; readonly since: number | undefined },
   ): AsyncGenerator<RunEvent, RunEnding> {
     const input: LoopInput = { ...inputOf(plan, messages, prompt), ...limits.left(before) };
     let hasAnswered = false;
-    const run = (stop: AbortSignal): AsyncIterable<RunEvent> => runAgentLoop(input, ports, stop);
-    for await (const event of parts.watch === undefined ? run(signal) : watchRun(run, parts.watch, signal)) {
+    for await (const event of watched((stop) => runAgentLoop(input, ports, stop), signal, since)) {
       if (event.type === "run-ended") {
         // The text of an earlier prompt is no result of this one.
         return hasAnswered ? event.ending : { ...event.ending, text: "" };
@@ -163,13 +166,13 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
     throw new Fault("run-without-end", "The run ended without saying how.");
   }
 
-  /** Of children that have ended since the last prompt ended; each counts once. */
-  function takeEndings(): readonly RunEnding[] {
-    const fresh = parts.tasks
-      .list()
-      .flatMap(({ ending }) => (ending === undefined || counted.has(ending) ? [] : [ending]));
-    for (const ending of fresh) counted.add(ending);
-    return fresh;
+  /** Under the clocks; the agent's own time counts from where the prompt began, in however many parts it is worked on. */
+  function watched(
+    run: (signal: AbortSignal) => AsyncIterable<RunEvent>,
+    signal: AbortSignal,
+    since?: number,
+  ): AsyncIterable<RunEvent> {
+    return parts.watch === undefined ? run(signal) : watchRun(run, { ...parts.watch, since }, signal);
   }
 
   /** A closed session has given its file back; what still happens in it is answered as interrupted when it is resumed. */
@@ -197,6 +200,7 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
     model: parts.model.facts,
     discovered: parts.discovered,
     skills: parts.skills?.all ?? [],
+    mcpServers: parts.mcpServers,
     messages: () => messages,
     tasks: parts.tasks,
     agentHost,
@@ -221,9 +225,8 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
 }
 
 /** Adds what the children took; a run without children is its own tree. */
-function withTree(ending: RunEnding, children: readonly RunEnding[]): RunEnding {
-  if (children.length === 0) return ending;
-  return { ...ending, tree: children.map(({ totals }) => totals).reduce(addTotals, ending.totals) };
+function withTree(ending: RunEnding, children: RunTotals | undefined): RunEnding {
+  return children === undefined ? ending : { ...ending, tree: addTotals(ending.totals, children) };
 }
 
 function refuseWhen(applies: boolean, code: string, message: string): void {

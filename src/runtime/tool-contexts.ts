@@ -7,11 +7,11 @@ import { createMemoryTurns } from "./memory-turns.ts";
 import type { SessionWorld } from "./session-world.ts";
 
 /** Contexts of one session: each agent knows what it has read itself, and all know who changed what. */
-export function createToolContexts(world: SessionWorld) {
+export function createToolContexts(world: SessionWorld, added: ReadonlyMap<string, string> = new Map()) {
   const { paths } = world.discovered;
   const sessionLedger = createSessionFiles();
   // `~` must mean to the tools what it means to the rules.
-  const environment = { ...world.environment, HOME: paths.home };
+  const environment = () => ({ ...world.environment, ...Object.fromEntries(added), HOME: paths.home });
   return (plan: RunPlan, directory: () => string) => {
     const files = sessionLedger.forAgent();
     const mayRead = createMayRead(plan);
@@ -23,7 +23,7 @@ export function createToolContexts(world: SessionWorld) {
       agent: plan.agent,
       files,
       host: world.host,
-      environment,
+      environment: environment(),
       outputDirectory: sessionFiles(paths.transcripts, plan.sessionId).toolResults,
       writeInTurn,
       ...(mayRead === undefined ? {} : { mayRead }),

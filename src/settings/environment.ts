@@ -75,6 +75,7 @@ const variables = {
   promptHistorySkipped: ["CLAUDE_CODE_SKIP_PROMPT_HISTORY", toggle],
   bareMode: ["CLAUDE_CODE_SIMPLE", toggle],
   safeMode: ["CLAUDE_CODE_SAFE_MODE", toggle],
+  localModels: ["RETINUE_LOCAL_MODELS", toggle],
 } as const satisfies Readonly<Record<string, readonly [string, ValueReader<unknown>]>>;
 
 export type EnvironmentOptions = {

@@ -61,6 +61,7 @@ const plainReaders = {
   outputStyle: text,
   pluginConfigs: object,
   promptCacheTtl: choice("5m", "1h"),
+  resumeInterruptedAgents: flag,
   sandbox: enabledObject,
   skillListingBudgetFraction: numberBetween(0, 1),
   skillListingMaxDescChars: integer(1),

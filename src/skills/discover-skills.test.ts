@@ -101,15 +101,23 @@ describe("[SKL-1] places and their rank", () => {
     expect(await names()).toEqual(["api", "forms", "zip"]);
   });
 
-  test("commands are skills by another name, with their folders before it, and a skill beats a command", async () => {
+  test("commands are skills by another name, with their folders before it, and a skill beats a command of its rank", async () => {
     write("repo/.claude/commands/git/commit.md", "Commit all of it.");
-    write("home/.claude/commands/deploy.md", "Deploy by hand.");
+    write("repo/.claude/commands/deploy.md", "Deploy by hand.");
     writeSkill("repo/.claude/skills/deploy");
     const catalog = await discoverSkills(options);
     expect(catalog.list()).toMatchObject([
       { name: "deploy", source: { kind: "skill", scope: "project" } },
       { name: "git:commit", description: "Commit all of it.", source: { kind: "command" } },
     ]);
+  });
+
+  test("a project's skill does not take the name of a command that the person keeps at home", async () => {
+    write("home/.claude/commands/deploy.md", "Deploy by hand.");
+    writeSkill("repo/.claude/skills/deploy");
+    const catalog = await discoverSkills(options);
+    expect(catalog.list()).toMatchObject([{ name: "deploy", source: { kind: "command", scope: "user" } }]);
+    expect(catalog.problems).toMatchObject([{ code: "same-name", severity: "note" }]);
   });
 
   test("added folders count, and folders in which something was touched", async () => {

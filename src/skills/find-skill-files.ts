@@ -32,13 +32,13 @@ export function findSkillFiles(place: SkillPlace): {
     visited: new Set(),
     entries: 0,
   };
-  const kind = kindOf(place.path, walk);
-  if (kind === undefined && place.isNamed === true && !exists(place.path)) walk.problems.push(missing(place));
-  if (kind?.type === "file" && isOwnFile(place.path, place)) addFile(place.path, [], walk);
-  if (kind?.type !== "directory") return walk;
-  if (place.isRoot === true) addSkillOf(place.path, walk);
-  else if (place.kind === "command") walkCommands(place.path, [], walk);
-  else if (!(place.isNamed === true && addSkillOf(place.path, walk))) walkSkills(place.path, 0, walk);
+  const spot = followSpot(place.path, walk);
+  if (spot === undefined && place.isNamed === true && !exists(place.path)) walk.problems.push(missing(place));
+  if (spot?.type === "file" && isOwnFile(place.path, place)) addFile(spot, [], walk);
+  if (spot?.type !== "directory") return walk;
+  if (place.isRoot === true) addSkillOf(spot, walk);
+  else if (place.kind === "command") walkCommands(spot, [], walk);
+  else if (!(place.isNamed === true && addSkillOf(spot, walk))) walkSkills(spot, 0, walk);
   return walk;
 }
 
@@ -53,47 +53,53 @@ interface Walk {
   entries: number;
 }
 
+/** What a path is once links are followed. Only links are looked up, so that hundreds of skills cost little. */
+interface Spot {
+  readonly path: string;
+  readonly real: string;
+  readonly type: "file" | "directory" | "other";
+}
+
 /** A place that itself is a link out of the project has no inside. */
 function limitOf({ within }: SkillPlace): string | undefined {
   return within === undefined ? undefined : (realPath(within) ?? within);
 }
 
-function walkSkills(directory: string, depth: number, walk: Walk): void {
-  for (const name of entriesOf(directory, walk)) {
-    const child = join(directory, name);
-    if (kindOf(child, walk)?.type !== "directory") continue;
-    if (walk.place.mayHoldPlugins === true && exists(join(child, ".claude-plugin"))) continue;
-    if (addSkillOf(child, walk) || isFull(directory, depth + 1, walk)) continue;
+function walkSkills(directory: Spot, depth: number, walk: Walk): void {
+  for (const entry of entriesOf(directory, walk)) {
+    const child = spotOf(directory, entry, walk);
+    if (child?.type !== "directory") continue;
+    if (walk.place.mayHoldPlugins === true && exists(join(child.path, ".claude-plugin"))) continue;
+    if (addSkillOf(child, walk) || isFull(directory.path, depth + 1, walk)) continue;
     walkSkills(child, depth + 1, walk);
   }
 }
 
-function walkCommands(directory: string, folders: readonly string[], walk: Walk): void {
-  for (const name of entriesOf(directory, walk)) {
-    const child = join(directory, name);
-    const kind = kindOf(child, walk);
-    if (kind?.type === "file" && /\.md$/i.test(name)) addFile(child, folders, walk);
-    if (isFull(directory, folders.length + 1, walk)) return;
-    if (kind?.type === "directory") walkCommands(child, [...folders, name], walk);
+function walkCommands(directory: Spot, folders: readonly string[], walk: Walk): void {
+  for (const entry of entriesOf(directory, walk)) {
+    const child = spotOf(directory, entry, walk);
+    if (child?.type === "file" && /\.md$/i.test(entry.name)) addFile(child, folders, walk);
+    if (isFull(directory.path, folders.length + 1, walk)) return;
+    if (child?.type === "directory") walkCommands(child, [...folders, entry.name], walk);
   }
 }
 
 /** False where the folder holds no SKILL.md. */
-function addSkillOf(folder: string, walk: Walk): boolean {
-  const name = readNames(folder, walk).find((entry) => /^skill\.md$/i.test(entry.name))?.name;
-  if (name === undefined) return false;
-  const file = join(folder, name);
-  if (kindOf(file, walk)?.type === "file") addFile(file, [], walk);
+function addSkillOf(folder: Spot, walk: Walk): boolean {
+  const entry = readNames(folder.path, walk).find(({ name }) => /^skill\.md$/i.test(name));
+  if (entry === undefined) return false;
+  const spot = spotOf(folder, entry, walk);
+  const file = join(folder.path, entry.name);
+  if (spot?.type === "file") addFile(spot, [], walk);
   else if (exists(file) && !walk.problems.some((problem) => problem.file === file)) {
     walk.problems.push(notAFile(file));
   }
   return true;
 }
 
-function addFile(file: string, folders: readonly string[], walk: Walk): void {
-  const real = realPath(file);
+function addFile({ path: file, real }: Spot, folders: readonly string[], walk: Walk): void {
   // Content goes into a prompt, so a link may not make another kind of file a skill.
-  if (real === undefined || !isOwnFile(real, walk.place)) {
+  if (!isOwnFile(real, walk.place)) {
     walk.problems.push(linkToOther(file));
     return;
   }
@@ -112,14 +118,12 @@ function isOwnFile(path: string, { kind }: SkillPlace): boolean {
 }
 
 /** Folders are entered once, and not without end. */
-function entriesOf(directory: string, walk: Walk): readonly string[] {
-  const real = realPath(directory);
-  if (real === undefined || walk.visited.has(real)) return [];
-  walk.visited.add(real);
-  return readNames(directory, walk)
-    .map(({ name }) => name)
-    .filter((name) => !name.startsWith(".") && name !== "node_modules")
-    .sort();
+function entriesOf(directory: Spot, walk: Walk): readonly Dirent[] {
+  if (walk.visited.has(directory.real)) return [];
+  walk.visited.add(directory.real);
+  return readNames(directory.path, walk)
+    .filter(({ name }) => !name.startsWith(".") && name !== "node_modules")
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 function readNames(directory: string, walk: Walk): readonly Dirent[] {
@@ -150,8 +154,16 @@ function isFull(directory: string, depth: number, walk: Walk): boolean {
   return true;
 }
 
-/** What a path is once links are followed; undefined when it is nothing, or when a link leads out of its limit. */
-function kindOf(path: string, walk: Walk): { readonly type: "file" | "directory" | "other" } | undefined {
+function spotOf(directory: Spot, entry: Dirent, walk: Walk): Spot | undefined {
+  const path = join(directory.path, entry.name);
+  const real = join(directory.real, entry.name);
+  if (entry.isFile()) return { path, real, type: "file" };
+  if (entry.isDirectory()) return { path, real, type: "directory" };
+  return followSpot(path, walk);
+}
+
+/** Undefined when there is nothing, or when a link leads out of the limit. */
+function followSpot(path: string, walk: Walk): Spot | undefined {
   const real = realPath(path);
   if (real === undefined) return undefined;
   if (walk.limit !== undefined && !isWithin(walk.limit, real)) {
@@ -160,8 +172,8 @@ function kindOf(path: string, walk: Walk): { readonly type: "file" | "directory"
   }
   try {
     const stats = statSync(real);
-    if (stats.isFile()) return { type: "file" };
-    return { type: stats.isDirectory() ? "directory" : "other" };
+    if (stats.isFile()) return { path, real, type: "file" };
+    return { path, real, type: stats.isDirectory() ? "directory" : "other" };
   } catch {
     return undefined;
   }
@@ -169,7 +181,7 @@ function kindOf(path: string, walk: Walk): { readonly type: "file" | "directory"
 
 function realPath(path: string): string | undefined {
   try {
-    return realpathSync(path);
+    return realpathSync.native(path);
   } catch {
     return undefined;
   }

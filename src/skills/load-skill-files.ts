@@ -64,7 +64,14 @@ function readCached(
   cache: ReadonlyMap<string, CachedSkill>,
   fresh: Map<string, CachedSkill>,
 ): CachedSkill {
-  const key = [place.scope, place.plugin?.name ?? "", entry.name ?? "", entry.file, entry.real].join("\0");
+  const key = [
+    place.scope,
+    place.plugin?.name ?? "",
+    place.plugin?.marketplace ?? "",
+    entry.name ?? "",
+    entry.file,
+    entry.real,
+  ].join("\0");
   const stamp = stampOf(entry.real);
   const known = cache.get(key);
   const read = known?.stamp === stamp ? known : { stamp, reading: readEntry(entry, place) };

@@ -2,7 +2,7 @@ import { type Frontmatter, type FrontmatterField, readFrontmatter } from "../def
 import { type Finding, hasErrors, type Problem, placeFindings } from "../foundation/problem.ts";
 import { withoutByteOrderMark } from "../foundation/source-text.ts";
 import { firstParagraph } from "./first-paragraph.ts";
-import type { Skill, SkillScope, SkillSource } from "./skill.ts";
+import type { Skill, SkillPlugin, SkillScope, SkillSource } from "./skill.ts";
 import { readSkillFields, type SkillFields } from "./skill-fields.ts";
 import { type SkillKey, skillVocabulary } from "./skill-keys.ts";
 import { isShowableName, pluginSkillName, refuseSkillName } from "./skill-name.ts";
@@ -11,7 +11,7 @@ export interface ReadSkillOptions {
   readonly file: string;
   readonly scope: SkillScope;
   readonly kind: SkillSource["kind"];
-  readonly plugin?: { readonly name: string; readonly root: string };
+  readonly plugin?: SkillPlugin;
   /** What it is called by, where the file's place says more than its own folder does: `dir:name` for commands. */
   readonly name?: string;
 }

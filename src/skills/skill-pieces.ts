@@ -3,9 +3,12 @@ export type SkillPiece =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "command"; readonly command: string };
 
-/** A fenced block with its label, its inside and its closing fence; or an inline command. */
+/**
+ * A fenced block with its label, its inside and its closing fence; or an inline command. A fence is taken whole: tried at
+ * each of its lengths, a long line of backticks would take minutes.
+ */
 const marks =
-  /^ {0,3}(?<fence>`{3,}|~{3,})(?<label>[^\n]*)\n(?<inside>[\s\S]*?)(?:(?<end>^ {0,3}\k<fence>[`~]*[ \t]*$)|$(?![\s\S]))|(?<![^\s])!`(?<inline>[^`\n]+)`/gm;
+  /^ {0,3}(?<fence>`{3,}(?!`)|~{3,}(?!~))(?<label>[^\n]*)\n(?<inside>[\s\S]*?)(?:(?<end>^ {0,3}\k<fence>[`~]*[ \t]*$)|$(?![\s\S]))|(?<![^\s])!`(?<inline>[^`\n]+)`/gm;
 
 /**
  * Finds the commands in a skill's own text: `` !`command` `` after a blank or at the start of a line, and blocks fenced

@@ -2,7 +2,7 @@ import { posix, win32 } from "node:path";
 import type { Plugin } from "../plugins/plugin.ts";
 import type { Paths, ScopedDirectories } from "../settings/paths.ts";
 import type { PlainSettings } from "../settings/plain-settings.ts";
-import type { SkillScope, SkillSource } from "./skill.ts";
+import type { SkillPlugin, SkillScope, SkillSource } from "./skill.ts";
 
 /** A folder or file that may hold skills or commands. Nothing here says that it exists. */
 export interface SkillPlace {
@@ -11,7 +11,7 @@ export interface SkillPlace {
   readonly path: string;
   /** Links that lead out of this folder are not followed; absent where the person's own files stand. */
   readonly within?: string;
-  readonly plugin?: { readonly name: string; readonly root: string };
+  readonly plugin?: SkillPlugin;
   /** A manifest names it, so that its absence is worth a word. */
   readonly isNamed?: true;
   /** Folders in it that carry a plugin's mark are plugins, not skills. */
@@ -32,29 +32,31 @@ export interface SkillPlacesInput {
   readonly settingSources?: readonly ("user" | "project" | "local")[];
 }
 
-/** Every place of skills, the stronger first: skills before commands, then managed, user, project, plugins. */
+/**
+ * Every place of skills, the stronger first: managed, user, project, plugins, and of each skills before commands. The rank
+ * comes first, so that no repository takes the name of a command that a person keeps at home.
+ */
 export function skillPlaces(input: SkillPlacesInput): SkillPlace[] {
   const { paths, plugins = [] } = input;
   const enabled = plugins.filter(({ enabled: isEnabled }) => isEnabled);
+  const { skills, commands } = paths;
+  const wants = (source: "user" | "project"): boolean =>
+    !isPluginOnly(input.settings) && (input.settingSources?.includes(source) ?? true);
   return [
-    ...ownPlaces(paths.skills, "skill", input),
-    ...ownPlaces(paths.commands, "command", input),
+    { scope: "managed", kind: "skill", path: skills.managed },
+    { scope: "managed", kind: "command", path: commands.managed },
+    ...(wants("user") ? userPlaces(paths) : []),
+    ...(wants("project")
+      ? [...projectPlaces(skills, "skill", input), ...projectPlaces(commands, "command", input)]
+      : []),
     ...enabled.flatMap(pluginPlaces),
   ];
 }
 
-function ownPlaces(
-  directories: ScopedDirectories,
-  kind: SkillSource["kind"],
-  input: SkillPlacesInput,
-): SkillPlace[] {
-  const wants = (source: "user" | "project"): boolean =>
-    !isPluginOnly(input.settings) && (input.settingSources?.includes(source) ?? true);
-  const user: SkillPlace = { scope: "user", kind, path: directories.user };
+function userPlaces({ skills, commands }: Paths): SkillPlace[] {
   return [
-    { scope: "managed", kind, path: directories.managed },
-    ...(wants("user") ? [kind === "skill" ? { ...user, mayHoldPlugins: true as const } : user] : []),
-    ...(wants("project") ? projectPlaces(directories, kind, input) : []),
+    { scope: "user", kind: "skill", path: skills.user, mayHoldPlugins: true },
+    { scope: "user", kind: "command", path: commands.user },
   ];
 }
 
@@ -96,14 +98,14 @@ function isPluginOnly(settings: SkillPlacesInput["settings"]): boolean {
 }
 
 /** `skills/`, what the manifest adds, a SKILL.md in the root; `commands/`, unless the manifest names others. */
-function pluginPlaces({ name, root, manifest }: Plugin): SkillPlace[] {
+function pluginPlaces({ name, root, manifest, marketplace }: Plugin): SkillPlace[] {
   const path = root.includes("\\") ? win32 : posix;
   const place = (kind: SkillSource["kind"], inner: string, isNamed: boolean): SkillPlace => ({
     scope: "plugin",
     kind,
     path: path.join(root, inner),
     within: root,
-    plugin: { name, root },
+    plugin: { name, root, ...(marketplace === undefined ? {} : { marketplace }) },
     ...(isNamed ? { isNamed: true as const } : {}),
   });
   const added = (manifest.skills?.paths ?? []).filter((inner) => inner !== "skills");

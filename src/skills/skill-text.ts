@@ -1,3 +1,4 @@
+import { fencedText } from "../conversation/fenced-text.ts";
 import type { Skill } from "./skill.ts";
 import { splitArguments } from "./skill-arguments.ts";
 import { type SkillPiece, splitSkill } from "./skill-pieces.ts";
@@ -33,9 +34,10 @@ export function fillSkill(call: SkillCall): readonly FilledPiece[] {
   return [...pieces, { type: "text", text: `\n\nARGUMENTS: ${given}` }];
 }
 
-/** The whole text that a model reads, with the outputs of commands in their places. */
+/** The whole text that a model reads, with the outputs of commands in their places, inside a fence it cannot end. */
 export function skillText({ name, source }: Skill, texts: readonly string[]): string {
-  return `${skillHeader(name, source.directory)}\n\n${texts.join("").trim()}`;
+  const inside = fencedText(texts.join("")).trim();
+  return `${skillHeader(name, source.directory)}\n<skill name="${name.replace(/["<>]/g, "_")}">\n${inside}\n</skill>`;
 }
 
 /** A skill as it stands in a system prompt: nothing is run and no arguments are put in. */
@@ -65,7 +67,8 @@ export function skillVariables({ skill, facts }: SkillCall): Readonly<Record<str
 }
 
 function skillHeader(name: string, directory: string): string {
-  return `# Skill: ${name}\nBase directory of this skill: ${directory}\nFiles that it names without a full path are below that directory.`;
+  const folder = directory.replace(/[\p{Cc}<>]/gu, "\uFFFD");
+  return `# Skill: ${name}\nBase directory of this skill: ${folder}\nFiles that it names without a full path are below that directory.`;
 }
 
 function writtenCommand(command: string): string {

@@ -10,7 +10,13 @@ export interface SkillSource {
   readonly file: string;
   /** The folder that `${CLAUDE_SKILL_DIR}` stands for. */
   readonly directory: string;
-  readonly plugin?: { readonly name: string; readonly root: string };
+  readonly plugin?: SkillPlugin;
+}
+
+export interface SkillPlugin {
+  readonly name: string;
+  readonly root: string;
+  readonly marketplace?: string;
 }
 
 /** One skill: instructions that an agent or a person calls up when they are needed. Plain data. */

@@ -56,18 +56,19 @@ export function startAgent(request: SpawnRequest, host: AgentHost | Promise<Agen
     }
     const { plan, outputFile } = outcome;
     current = { id: plan.agent.id, tasks };
-    return { plan, outputFile, news, tasks };
+    // Asked for now, since one that has ended is not known for ever.
+    return { plan, outputFile, news, tasks, ended: tasks.ended(plan.agent.id) };
   }
 
   async function follow(): Promise<AgentResult> {
     try {
-      const { plan, outputFile, news, tasks } = await started;
+      const { plan, outputFile, news, ended } = await started;
       for await (const { event, state } of news) {
         if (state.id !== plan.agent.id) continue;
         feed.publish(event);
         if (event.type === "run-ended") break;
       }
-      const state = await tasks.ended(plan.agent.id);
+      const state = await ended;
       if (state?.ending === undefined) throw new Fault("agent-lost", "The agent ended without saying how.");
       return { ...state.ending, agentId: plan.agent.id, agentType: plan.task.agentType, outputFile };
     } finally {

@@ -1,16 +1,29 @@
 import { contextTokens } from "../conversation/usage.ts";
 import type { TaskRunState, TaskSource, TaskView } from "../tools/task-source.ts";
-import { resultText } from "./result-text.ts";
+import type { EndedTask } from "./find-ended-task.ts";
+import { defuse, resultText } from "./result-text.ts";
 import type { TaskManager } from "./task-manager.ts";
 import { hasEnded, type TaskState } from "./task-state.ts";
 
+export interface AgentTaskFiles {
+  readonly outputFile: (id: string) => string;
+  /** Finds one that is not in memory any more. */
+  readonly recall: (id: string) => Promise<EndedTask | undefined>;
+}
+
 /** Lets TaskOutput and TaskStop reach child agents as they reach shells. */
-export function createAgentTaskSource(tasks: TaskManager, outputFile: (id: string) => string): TaskSource {
+export function createAgentTaskSource(tasks: TaskManager, files: AgentTaskFiles): TaskSource {
+  const { outputFile, recall } = files;
   return {
     kind: "agent",
     find(id) {
       const state = tasks.get(id) ?? tasks.list().find(({ name }) => name === id);
       return state === undefined ? undefined : viewOf(state, outputFile);
+    },
+    async recall(id) {
+      const ended = await recall(id);
+      if (ended === undefined) return undefined;
+      return { task: viewOfFiles(ended, outputFile(id)), output: defuse(ended.text) };
     },
     list: () => tasks.list().map((state) => viewOf(state, outputFile)),
     async output(id) {
@@ -54,6 +67,27 @@ function viewOf(state: TaskState, outputFile: (id: string) => string): TaskView 
       turns: state.turns,
       ...(state.cost === undefined ? {} : { cost: state.cost }),
     },
+  };
+}
+
+/** Times of files are not of the session's clock, so only how long it took is told. */
+function viewOfFiles({ task }: EndedTask, outputFile: string): TaskView {
+  const { id, state, tokens, toolUses, cost } = task;
+  const tookMs = Math.max(0, task.lastSignAt - (task.startedAt ?? task.lastSignAt));
+  const words = { partial: "completed", interrupted: "failed" } as const;
+  return {
+    id,
+    kind: "agent",
+    state: state === "partial" || state === "interrupted" ? words[state] : state,
+    description: task.description,
+    owner: "",
+    agentId: id,
+    startedAt: 0,
+    endedAt: tookMs,
+    lastSignAt: tookMs,
+    ...(task.reason === undefined ? {} : { note: task.reason }),
+    outputFile,
+    metrics: { tokens, toolUses, ...(cost === undefined ? {} : { cost }) },
   };
 }
 

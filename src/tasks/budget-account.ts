@@ -27,6 +27,7 @@ export function createAccount(
   const most: Amount = { usd: cost?.value ?? unlimited, tokens: tokens?.value ?? unlimited };
   let spent: Amount = { usd: 0, tokens: 0 };
   let held: Amount = { usd: 0, tokens: 0 };
+  let holders = 0;
   let calls = 0;
   const unspent = (): Amount => minus(most, spent);
   const left = (): Amount => minus(unspent(), held);
@@ -37,10 +38,13 @@ export function createAccount(
     unspent,
     spent: () => spent,
     hold(amount) {
+      holders += 1;
       held = plus(held, amount);
     },
     release(amount) {
-      held = atLeastNothing(minus(held, amount));
+      holders -= 1;
+      // Sums of fractions leave a hair behind, and somebody would wait for ever for whoever holds it.
+      held = holders === 0 ? { usd: 0, tokens: 0 } : atLeastNothing(minus(held, amount));
     },
     pay(amount) {
       spent = plus(spent, amount);

@@ -90,6 +90,17 @@ describe("[LIM-3] what a call may cost at most is reserved before it is made", (
     expect(tree.spent().usd).toBeCloseTo(0.15);
   });
 
+  test("nobody waits for the hair that fractions leave behind when all is given back", async () => {
+    const tree = createTreeBudget(limits({ usd: 0.3 }));
+    const dear = { ...price, input: 5, output: 25, cacheWrite: 6.25 };
+    const take = (inputTokens: number, maxOutput: number) =>
+      tree.agent(undefined).reserve({ model: "m", inputTokens, maxOutput, price: dear }, { signal });
+    const calls = [held(await take(250, 5300)), held(await take(30, 5300))];
+    for (const call of calls) call.settle(nothing);
+    const next = held(await take(33_000, 64_000));
+    expect(next.maxOutput).toBe(3750);
+  });
+
   test("one whose agent is stopped while it waits leaves the queue to the next", async () => {
     const tree = createTreeBudget(limits({ usd: 0.6 }));
     const first = held(await tree.agent(undefined).reserve(need(1000, 10_000), { signal }));

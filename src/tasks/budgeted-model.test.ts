@@ -93,4 +93,27 @@ describe("[LIM-3] a model whose calls are paid", () => {
     expect(attempts).toBeLessThan(4);
     expect(tree.spent().usd).toBeLessThanOrEqual(0.6);
   });
+
+  test("gives back what it holds when it is stopped, also where the model does not heed it", async () => {
+    const tree = treeOf(0.6);
+    const facts = { ...createScriptedModel([]).facts, price, maxOutputTokens: 10_000 };
+    const deaf: Model = {
+      facts,
+      async *stream() {
+        yield { type: "message-started", id: "m", model: "m", usage };
+        await new Promise(() => undefined);
+      },
+    };
+    const stop = new AbortController();
+    const stream = withBudget(deaf, { budget: tree.agent(undefined) }).stream(request, stop);
+    const events = stream[Symbol.asyncIterator]();
+    await events.next();
+    void events.next();
+    const next = tree
+      .agent(undefined)
+      .reserve({ model: "m", inputTokens: 100, maxOutput: 10_000, price }, { signal });
+    stop.abort(new Error("stopped"));
+    expect(await next).toMatchObject({ type: "reserved" });
+    expect(tree.spent().usd).toBeCloseTo(0.01);
+  });
 });

@@ -1,7 +1,7 @@
-import { estimateTextTokens } from "../conversation/token-estimate.ts";
 import { contextTokens, type Usage } from "../conversation/usage.ts";
 import { type LimitReached, limitFault } from "../loop/limit-reached.ts";
-import type { Model, ModelEvent } from "../model/model.ts";
+import { createAttemptUsage } from "../model/attempt-usage.ts";
+import type { Model } from "../model/model.ts";
 import type { AgentBudget } from "./budget.ts";
 import { type Amount, actualAmount, createNeedEstimator } from "./budget-need.ts";
 
@@ -26,7 +26,12 @@ export function withBudget(model: Model, options: BudgetedOptions): Model {
       const reserved = await whileWaiting(() => budget.reserve(need, { signal }));
       if (reserved.type === "refused") throw limitFault(reserved);
       options.onReserved?.(reserved.shortened);
-      const attempt = createAttempt((usage) => actualAmount(usage, price));
+      const attempt = createAttemptUsage(() => need.inputTokens);
+      const paid = (usage: Usage | undefined): Amount =>
+        usage === undefined ? { usd: 0, tokens: 0 } : actualAmount(usage, price);
+      // A model that does not heed its signal must not keep from others what it holds.
+      const giveBack = (): void => reserved.settle(paid(attempt.take()));
+      signal.addEventListener("abort", giveBack, { once: true });
       try {
         const asked =
           reserved.shortened === undefined ? request : { ...request, maxTokens: reserved.maxOutput };
@@ -34,47 +39,16 @@ export function withBudget(model: Model, options: BudgetedOptions): Model {
           attempt.hear(event);
           if (event.type === "message-ended") {
             estimator.learn(contextTokens(event.usage));
-            reserved.settle(actualAmount(event.usage, price));
+            reserved.settle(paid(event.usage));
           }
-          const limit = event.type === "attempt-failed" ? reserved.renew(attempt.take()) : undefined;
+          const limit = event.type === "attempt-failed" ? reserved.renew(paid(attempt.take())) : undefined;
           yield event;
           if (limit !== undefined) throw limitFault(limit);
         }
       } finally {
-        reserved.settle(attempt.take());
+        signal.removeEventListener("abort", giveBack);
+        giveBack();
       }
-    },
-  };
-}
-
-/** What an answer has cost so far that may never be finished. */
-function createAttempt(amount: (usage: Usage) => Amount) {
-  let begun: Usage | undefined;
-  let written = 0;
-  return {
-    hear(event: ModelEvent): void {
-      switch (event.type) {
-        case "message-started":
-          begun = event.usage;
-          written = 0;
-          break;
-        case "text-delta":
-        case "thinking-delta":
-          written += estimateTextTokens(event.text);
-          break;
-        case "input-delta":
-          written += estimateTextTokens(event.json);
-      }
-    },
-    /** Nothing, where the provider never said what it had read. */
-    take(): Amount {
-      const spent =
-        begun === undefined
-          ? { usd: 0, tokens: 0 }
-          : amount({ ...begun, outputTokens: Math.max(begun.outputTokens, written) });
-      begun = undefined;
-      written = 0;
-      return spent;
     },
   };
 }

@@ -6,10 +6,14 @@ import type { AgentRegistry } from "../definitions/registry.ts";
 import type { Problem } from "../foundation/problem.ts";
 import type { Stopwatch } from "../foundation/stopwatch.ts";
 import type { WaitClock } from "../foundation/wait-clock.ts";
+import type { ToldEvent } from "../journal/recovery-lines.ts";
 import type { LoopPorts } from "../loop/loop-ports.ts";
 import type { Model } from "../model/model.ts";
 import type { ChosenModel } from "../model/select-model.ts";
+import type { EarlierRun } from "../planning/earlier-run.ts";
+import type { OwnServers } from "../planning/own-servers.ts";
 import type { ChildPlan, SpawnFacts } from "../planning/plan-run.ts";
+import type { Tool } from "../tools/tool.ts";
 import type { TreeBudget } from "./budget.ts";
 import type { RunLine } from "./task-manager.ts";
 
@@ -18,11 +22,33 @@ export interface ChildRecord {
   readonly history: readonly Message[];
   readonly record: (event: RunEvent) => void;
   readonly close: () => void;
+  /** Writes down that hooks are about to hear of it. */
+  readonly told?: (event: ToldEvent) => void;
   readonly outputFile: string;
   /** Marks it for other processes as one that waits for a place, until it leaves the queue. */
   readonly enterQueue?: () => void;
   readonly leaveQueue?: () => void;
 }
+
+/** The MCP servers that stand in a child's definition, for one run of it. */
+export interface ChildServers {
+  readonly own: OwnServers;
+  readonly tools: readonly Tool[];
+  readonly resourceTools: (servers: ReadonlySet<string>) => readonly Tool[];
+  /** What the definition names and does not get, each as one sentence. */
+  readonly notes: readonly string[];
+  /** Calls a tool by the pair, for hooks. */
+  readonly call?: CallServer;
+  /** Ends them; harmless when they have ended. */
+  readonly release: () => Promise<void>;
+}
+
+export type CallServer = (
+  server: string,
+  tool: string,
+  input: Readonly<Record<string, unknown>>,
+  options: { readonly signal: AbortSignal },
+) => Promise<{ readonly text: string; readonly isError: boolean }>;
 
 /** What starting children needs of the session around them. */
 export interface ChildHost {
@@ -41,6 +67,7 @@ export interface ChildHost {
     | "parentModel"
     | "limits"
     | "isPriced"
+    | "isServed"
   >;
   readonly systemPrompt: (definition: AgentDefinition, task: string) => Promise<readonly string[]>;
   /** Where the agent's memory is, and what is wrong with it; absent where no agent has any. */
@@ -52,15 +79,29 @@ export interface ChildHost {
     readonly names: readonly string[];
     readonly notes: readonly string[];
   };
+  /** Connects the servers of a definition; without `starts` it only tells which there would be. */
+  readonly servers?: (
+    definition: AgentDefinition,
+    options: { readonly background: boolean; readonly starts: boolean; readonly signal: AbortSignal },
+  ) => Promise<ChildServers>;
   readonly open: (plan: ChildPlan) => Promise<ChildRecord>;
   /** What an earlier child was, by its id. */
   readonly recall: (
     agentId: string,
-  ) => Promise<{ readonly agentType: string; readonly model?: ChosenModel } | undefined>;
+  ) => Promise<
+    { readonly agentType: string; readonly model?: ChosenModel; readonly earlier?: EarlierRun } | undefined
+  >;
+  /** Before a child is resumed: settles how its last run ended, where its process died. */
+  readonly recover?: (agentId: string) => Promise<void>;
   /** What the child's loop needs, and what goes around it. */
   readonly prepare: (
     plan: ChildPlan,
-    context: { readonly definition: AgentDefinition; readonly model: Model; readonly line: RunLine },
+    context: {
+      readonly definition: AgentDefinition;
+      readonly model: Model;
+      readonly line: RunLine;
+      readonly servers?: ChildServers | undefined;
+    },
   ) => Promise<PreparedChild>;
   /** Asks an attended caller once for what a child in the background will need; what is granted is what it has. */
   readonly preapprove?: (plan: ChildPlan) => Promise<ChildPlan>;

@@ -2,6 +2,7 @@ import type { Message } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
+import type { ChildServers } from "./child-host.ts";
 import type { RunLine } from "./task-manager.ts";
 
 /** A child that is decided: its plan, the conversation it goes on with, and the definition for what is code in it. */
@@ -9,6 +10,8 @@ export interface Execution {
   readonly plan: ChildPlan;
   readonly history: readonly Message[];
   readonly definition: AgentDefinition;
+  /** Connected for this run alone; whoever started it releases them. */
+  readonly servers?: ChildServers | undefined;
 }
 
 /**

@@ -1,8 +1,12 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import type { InFlightCall } from "../conversation/interrupted-agent.ts";
+import type { JsonRecord } from "../foundation/json-value.ts";
+import { readEarlierPlans } from "../journal/journaled-plan.ts";
 import { isAgentId, isSessionId, sessionFiles } from "../journal/session-files.ts";
 import { hasLiveOwner } from "../storage/owner-lock.ts";
 import { readLines } from "../storage/read-lines.ts";
+import { foldChildRun, isStopOwed } from "./child-run.ts";
 import { loadChildMeta } from "./load-child-meta.ts";
 import { foldTranscript, type TranscriptTask } from "./transcript-task.ts";
 import { loadQueueNumber, queueMarkFile } from "./write-queue-mark.ts";
@@ -17,7 +21,18 @@ export interface FoundTask extends Omit<TranscriptTask, "state"> {
   readonly model?: string;
   /** Set while one that counts as running still waits for a place in its session: 1 is next. */
   readonly queuePosition?: number;
+  /** Interrupted: its process ended before it did. */
   readonly state: "running" | NonNullable<TranscriptTask["state"]> | "interrupted";
+  /** Nobody waited for it. */
+  readonly background: boolean;
+  /** The call that asked for it, when a model did. */
+  readonly callId?: string;
+  /** Of an interrupted one: the calls of which nobody knows what became of them. */
+  readonly inFlight?: readonly InFlightCall[];
+  /** Of an interrupted one: whether its task is known, so that it can be resumed. */
+  readonly canResume?: boolean;
+  /** Hooks have not heard of its stop yet. */
+  readonly isStopOwed?: true;
   /** Milliseconds since 1970. */
   readonly lastSignAt: number;
   readonly transcript: string;
@@ -28,14 +43,16 @@ export interface FindTasksOptions {
   readonly limit?: number;
   /** Only those whose id begins so; the files of others are not read. */
   readonly idPrefix?: string;
+  /** Only those of this session. */
+  readonly sessionId?: string;
 }
 
 /** The children of all sessions of a project: those that run first, then the newest. */
 export async function findTasks(
   transcripts: string,
-  { limit = Number.POSITIVE_INFINITY, idPrefix = "" }: FindTasksOptions = {},
+  { limit = Number.POSITIVE_INFINITY, idPrefix = "", sessionId }: FindTasksOptions = {},
 ): Promise<readonly FoundTask[]> {
-  const files = (await listChildren(transcripts)).filter(({ id }) => id.startsWith(idPrefix));
+  const files = (await listChildren(transcripts, sessionId)).filter(({ id }) => id.startsWith(idPrefix));
   const marked = files.map((file) => ({ ...file, isRunning: hasLiveOwner(file.transcript) }));
   const chosen = [
     ...marked.filter(({ isRunning }) => isRunning),
@@ -67,8 +84,9 @@ interface ChildFile {
 }
 
 /** Every child's files, newest first, without reading them. */
-async function listChildren(transcripts: string): Promise<readonly ChildFile[]> {
-  const sessions = (await readdir(transcripts).catch(() => [])).filter(isSessionId);
+async function listChildren(transcripts: string, only: string | undefined): Promise<readonly ChildFile[]> {
+  const names = only === undefined ? await readdir(transcripts).catch(() => []) : [only];
+  const sessions = names.filter(isSessionId);
   const lists = await Promise.all(
     sessions.map(async (sessionId) => {
       const files = sessionFiles(transcripts, sessionId);
@@ -87,32 +105,48 @@ async function statChild(path: string, id: string, sessionId: string): Promise<r
   return [{ id, sessionId, transcript, meta: `${path}.meta.json`, modified: status.mtimeMs }];
 }
 
+type Standing = Pick<FoundTask, "state" | "queuePosition" | "inFlight" | "canResume" | "isStopOwed">;
+
 /** The mark of a process that died means nothing; with a living owner it says that the child has no place yet. */
 function standingOf(
   { isRunning, transcript }: ChildFile & { readonly isRunning: boolean },
-  told: TranscriptTask["state"],
-): Pick<FoundTask, "state" | "queuePosition"> {
-  if (!isRunning) return { state: told ?? "interrupted" };
-  const number = loadQueueNumber(queueMarkFile(transcript));
-  return { state: "running", ...(number === undefined ? {} : { queuePosition: number }) };
+  { state: told, reason }: TranscriptTask,
+  records: readonly JsonRecord[],
+): Standing {
+  if (isRunning) {
+    const number = loadQueueNumber(queueMarkFile(transcript));
+    return { state: "running", ...(number === undefined ? {} : { queuePosition: number }) };
+  }
+  const owed = isStopOwed(records) ? ({ isStopOwed: true } as const) : {};
+  // Whoever finds one cut off writes that down as its ending.
+  if (told !== undefined && reason !== interruptedReason) return { state: told, ...owed };
+  const { hasBegun, last, inFlight } = foldChildRun(records);
+  return { state: "interrupted", inFlight, canResume: hasBegun || last?.prompt !== undefined, ...owed };
 }
 
-/** A list must not fail for one of its entries. */
+/** The reason of an ending that was written after the child's process had died. */
+export const interruptedReason = "interrupted";
+
+/** A list must not fail for one of its entries; one that died before its first line never was. */
 async function describe(file: ChildFile & { readonly isRunning: boolean }): Promise<readonly FoundTask[]> {
   const lines = await readLines(file.transcript).catch(() => undefined);
-  if (lines === undefined) return [];
+  if (lines === undefined || (lines.values.length === 0 && !file.isRunning)) return [];
   const meta = await loadChildMeta(file.meta);
-  const { state, ...told } = foldTranscript(lines.values);
+  const task = foldTranscript(lines.values);
+  const plan = readEarlierPlans(lines.values).at(-1);
+  const { state: _state, ...told } = task;
   return [
     {
       ...told,
       id: file.id,
       sessionId: file.sessionId,
-      agentType: meta?.agentType ?? "unknown",
-      description: meta?.description ?? "",
+      agentType: meta?.agentType ?? plan?.agentType ?? "unknown",
+      description: meta?.description ?? plan?.description ?? "",
+      background: plan?.background ?? false,
+      ...(meta?.toolUseId === undefined ? {} : { callId: meta.toolUseId }),
       ...(meta?.name === undefined ? {} : { name: meta.name }),
       ...(meta?.model === undefined ? {} : { model: meta.model.id }),
-      ...standingOf(file, state),
+      ...standingOf(file, task, lines.values),
       lastSignAt: told.lastSignAt ?? file.modified,
       transcript: file.transcript,
     },

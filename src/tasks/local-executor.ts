@@ -12,7 +12,7 @@ export function createLocalExecutor(host: Pick<ChildHost, "model" | "prepare">):
 }
 
 async function* run(
-  { plan, history, definition }: Execution,
+  { plan, history, definition, servers }: Execution,
   {
     host,
     line,
@@ -26,7 +26,7 @@ async function* run(
   const steps = stepsOf(plan, definition);
   yield* steps.before;
   const model = await host.model(plan.chosenModel);
-  const child = await host.prepare(plan, { definition, model, line });
+  const child = await host.prepare(plan, { definition, model, line, servers });
   try {
     const prompt = await child.prompt(plan.task.prompt, signal);
     yield* steps.after;

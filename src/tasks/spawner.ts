@@ -1,23 +1,26 @@
 import type { Message } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import { settledSoon } from "../foundation/abort.ts";
-import { Fault, isFault } from "../foundation/fault.ts";
+import { isFault } from "../foundation/fault.ts";
 import type { Model } from "../model/model.ts";
 import type { ChosenModel } from "../model/select-model.ts";
-import { type ChildPlan, type ChildPlanned, planRun } from "../planning/plan-run.ts";
+import { withEarlier } from "../planning/earlier-run.ts";
+import { type ChildPlan, type ChildPlanned, planRun, runsInBackground } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { SpawnOutcome } from "./agent-tool.ts";
 import type { TreeBudget } from "./budget.ts";
 import { createNeedEstimator } from "./budget-need.ts";
-import type { ChildHost, ChildRecord, KeptWorktree } from "./child-host.ts";
+import type { ChildHost, ChildRecord, ChildServers, KeptWorktree } from "./child-host.ts";
+import { notStarted, tellingOf } from "./child-record.ts";
+import { type DecidedChild, unlessStarted } from "./decided-child.ts";
 import { createLocalExecutor } from "./local-executor.ts";
 import { endNotice, stallNotice, stallText } from "./notice.ts";
 import { resultText } from "./result-text.ts";
 import { completedData, launchedData, launchedText } from "./spawn-results.ts";
 import type { RunLine, TaskManager } from "./task-manager.ts";
 import { hasEnded, type TaskState } from "./task-state.ts";
+import { tellDefinition } from "./tell-definition.ts";
 import { watchChild } from "./watch-child.ts";
 
 export interface SpawnerOptions {
@@ -33,11 +36,14 @@ export interface Spawner {
   /** Starts a child and returns at once; the state says whether it runs. */
   start(
     request: SpawnRequest,
+    options?: { readonly signal?: AbortSignal },
   ): Promise<
     | { readonly type: "started"; readonly plan: ChildPlan; readonly outputFile: string }
     | { readonly type: "refused"; readonly because: string }
   >;
 }
+
+type Connecting = { readonly starts: boolean; readonly signal: AbortSignal };
 
 /** Gather, plan, start: and where the caller waits, hand over what came of it. */
 export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner {
@@ -47,10 +53,8 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
 
   async function decide(
     request: SpawnRequest,
-  ): Promise<
-    | { readonly type: "refused"; readonly because: string }
-    | { readonly type: "planned"; readonly plan: ChildPlan; readonly definition: AgentDefinition }
-  > {
+    connecting: Connecting,
+  ): Promise<{ readonly type: "refused"; readonly because: string } | DecidedChild> {
     const recalled = request.resume === undefined ? undefined : await host.recall(request.resume);
     if (request.resume !== undefined && recalled === undefined)
       return refused(`There is no agent ${request.resume} that could be resumed.`);
@@ -61,27 +65,43 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     const { definition } = found.agent;
     const memory = await host.memory?.(definition);
     const skills = host.skills?.(definition);
-    const planned = planRun(withModel(request, recalled?.model), {
+    const earlier = recalled?.earlier;
+    const system = await host.systemPrompt(definition, request.prompt);
+    const background = runsInBackground(request, { ...host.facts, definition });
+    const servers = await host.servers?.(definition, { ...connecting, background });
+    const planned = planRun(withEarlier(withModel(request, recalled?.model), earlier), {
       ...host.facts,
       definition,
       agentId: request.resume ?? host.newAgentId(),
       parent: parent().plan,
-      system: await host.systemPrompt(definition, request.prompt),
+      system,
+      ...(servers === undefined ? {} : { own: servers.own }),
       ...(memory?.place === undefined ? {} : { memory: memory.place }),
       ...(skills === undefined ? {} : { skills: skills.names }),
-      notes: [...(memory?.problems.map(({ message }) => message) ?? []), ...(skills?.notes ?? [])],
+      ...(earlier === undefined ? {} : { earlier }),
+      notes: [
+        ...(memory?.problems.map(({ message }) => message) ?? []),
+        ...(skills?.notes ?? []),
+        ...(servers?.notes ?? []),
+      ],
     });
-    return planned.type === "refused" ? planned : { ...planned, definition };
+    if (planned.type === "planned") return { ...planned, definition, servers };
+    await servers?.release();
+    return refused([planned.because, ...(servers?.notes ?? [])].join(" "));
   }
 
-  async function start(request: SpawnRequest): ReturnType<Spawner["start"]> {
+  async function start(
+    request: SpawnRequest,
+    { signal = new AbortController().signal }: { readonly signal?: AbortSignal } = {},
+  ): ReturnType<Spawner["start"]> {
     const full = tasks.refusal() ?? host.budget?.refusal()?.error;
     if (full !== undefined) return refused(full);
-    const decided = await decide(request);
-    return decided.type === "refused" ? decided : launch(decided.plan, decided.definition);
+    const decided = await decide(request, { starts: true, signal });
+    if (decided.type === "refused") return decided;
+    return unlessStarted(decided.servers, () => launch(decided));
   }
 
-  async function launch(planned: ChildPlan, definition: AgentDefinition): ReturnType<Spawner["start"]> {
+  async function launch({ plan: planned, definition, servers }: DecidedChild): ReturnType<Spawner["start"]> {
     // A model that cannot be had is a reason not to start at all.
     const model = await host.model(planned.chosenModel);
     const unpaid = refuseUnpaid(planned, model, host.budget);
@@ -91,6 +111,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     if (isolated?.type === "refused") return isolated;
     const own = isolated?.plan ?? planned;
     const plan = own.task.background && host.preapprove !== undefined ? await host.preapprove(own) : own;
+    if (plan.task.resumed) await host.recover?.(plan.agent.id);
     const record = await host.open(plan);
     const history =
       plan.task.forksContext && record.history.length === 0 ? parent().messages : record.history;
@@ -107,16 +128,17 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       events(line, signal) {
         record.leaveQueue?.();
         const run = (own: RunLine, stop: AbortSignal): AsyncIterable<RunEvent> =>
-          executor.execute({ plan, history, definition }, own, stop);
+          executor.execute({ plan, history, definition, servers }, { ...own, ...tellingOf(record) }, stop);
         return watchChild({ plan, clocks: host.clocks, line, run }, signal);
       },
       onEvent(event, state) {
         record.record(event);
         if (event.type === "run-stalled") tellStall(event, state);
       },
-      onEnd: (state) => finish(state, { record, definition, leave: isolated?.finish }),
+      onEnd: (state) => finish(state, { record, definition, leave: isolated?.finish, servers }),
     });
     if (started.type === "refused") {
+      record.record({ type: "run-ended", ending: notStarted(started.because) });
       record.close();
       await isolated?.finish();
       return started;
@@ -137,10 +159,12 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       record,
       definition,
       leave,
+      servers,
     }: {
       readonly record: ChildRecord;
       readonly definition: AgentDefinition;
       readonly leave: (() => Promise<KeptWorktree | undefined>) | undefined;
+      readonly servers: ChildServers | undefined;
     },
   ): Promise<void> {
     try {
@@ -151,9 +175,9 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     } finally {
       record.leaveQueue?.();
       record.close();
-      await host.release(state.id);
+      await Promise.all([host.release(state.id), servers?.release()]);
       const worktree = await leave?.();
-      if (worktree !== undefined) worktrees.set(state.id, worktree);
+      if (worktree !== undefined && !state.background) worktrees.set(state.id, worktree);
       const text = textOfEnd(state, record.outputFile, worktree);
       if (state.background) host.notify(endNotice(state, { outputFile: record.outputFile, text }));
     }
@@ -161,14 +185,14 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
 
   return {
     async plan(request) {
-      const decided = await decide(request);
+      const decided = await decide(request, { starts: false, signal: new AbortController().signal });
       return decided.type === "refused" ? decided : { type: "planned", plan: decided.plan };
     },
     start,
     async spawn(request, { signal }) {
       let started: Awaited<ReturnType<Spawner["start"]>>;
       try {
-        started = await start(request);
+        started = await start(request, { signal });
       } catch (error) {
         const advice = isFault(error) && error.advice !== undefined ? ` ${error.advice}` : "";
         return {
@@ -184,24 +208,11 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       if (signal.aborted) await tasks.stop(plan.agent.id, "parent");
       const last = tasks.get(plan.agent.id) ?? state;
       if (last === undefined || !hasEnded(last)) return launched(plan, outputFile);
-      return ended(plan, last, { outputFile, worktree: worktrees.get(plan.agent.id) });
+      const worktree = worktrees.get(plan.agent.id);
+      worktrees.delete(plan.agent.id);
+      return ended(plan, last, { outputFile, worktree });
     },
   };
-}
-
-/** A program's callback that does not return is not waited for longer than this. */
-const callbackLimitMs = 5000;
-
-async function tellDefinition(
-  { id, status, ending }: TaskState,
-  { name, behaviour }: AgentDefinition,
-): Promise<void> {
-  if (ending === undefined || behaviour?.onEnd === undefined) return;
-  const told = Promise.resolve(behaviour.onEnd({ agent: name, agentId: id, status, text: ending.text }));
-  const late = AbortSignal.abort(
-    new Fault("callback-late", `it did not return within ${callbackLimitMs} ms`),
-  );
-  await settledSoon(told, late, callbackLimitMs);
 }
 
 function refused(because: string): { readonly type: "refused"; readonly because: string } {

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
@@ -33,6 +35,12 @@ const quick: TaskRun["events"] = async function* () {
   yield { type: "turn-started", turn: 1 };
   yield completed;
 };
+
+/** What collects garbage, which a process otherwise does when it likes. */
+function collector(): () => void {
+  setFlagsFromString("--expose-gc");
+  return runInNewContext("gc");
+}
 
 /** Runs until its signal is aborted, then ends as the loop does. */
 const patient: TaskRun["events"] = async function* (_line, signal) {
@@ -120,6 +128,84 @@ describe("[LIM-1] places", () => {
     }
     await Promise.all(["a", "b", "c"].map((id) => tasks.ended(id)));
     expect(order).toEqual(["a", "b", "c"]);
+  });
+
+  test("[LIM-1] one that comes while another still tidies up does not overtake those who wait", async () => {
+    const tasks = manager(1, "queue");
+    const order: string[] = [];
+    const tidied = Promise.withResolvers<void>();
+    const noted = (id: string): TaskRun["events"] =>
+      async function* () {
+        order.push(id);
+        yield completed;
+      };
+    tasks.start(task("a", noted("a"), { onEnd: () => tidied.promise }));
+    tasks.start(task("b", noted("b")));
+    await tasks.ended("b");
+    tasks.start(task("c", noted("c")));
+    await tasks.ended("c");
+    expect(order).toEqual(["a", "b", "c"]);
+    tidied.resolve();
+    await tasks.ended("a");
+  });
+
+  test("[SDK-3] only so many that have ended are kept, oldest first to go, and running ones always", async () => {
+    let clock = 0;
+    const tasks = createTaskManager({ maxRunning: 50, keptEnded: 2, now: () => ++clock });
+    tasks.start(task("long", patient));
+    for (const id of ["a", "b", "c", "d"]) {
+      tasks.start(task(id, quick));
+      await tasks.ended(id);
+    }
+    expect(tasks.list().map(({ id }) => id)).toEqual(["long", "c", "d"]);
+    expect(tasks.get("a")).toBeUndefined();
+    expect(tasks.takeTotals()).toMatchObject({ turns: 4 });
+    await tasks.stop("long", "user");
+    expect(tasks.list().map(({ id }) => id)).toEqual(["long", "d"]);
+  });
+
+  test("[SDK-3] one that was taken up again is as young as its last run", async () => {
+    let clock = 0;
+    const tasks = createTaskManager({ maxRunning: 50, keptEnded: 2, now: () => ++clock });
+    for (const id of ["a", "b", "a", "c"]) {
+      tasks.start(task(id, quick));
+      await tasks.ended(id);
+    }
+    expect(tasks.list().map(({ id }) => id)).toEqual(["a", "c"]);
+  });
+
+  test("[SDK-3] what a run was made of is let go of at its end", async () => {
+    const tasks = manager();
+    let held: WeakRef<object> | undefined;
+    const begin = (): void => {
+      const history = { messages: Array(1000).fill("long ago") };
+      held = new WeakRef(history);
+      tasks.start(
+        task("a", async function* () {
+          if (history.messages.length > 0) yield completed;
+        }),
+      );
+    };
+    begin();
+    await tasks.ended("a");
+    const collect = collector();
+    for (let round = 0; round < 20 && held?.deref() !== undefined; round += 1) {
+      await new Promise((resolve) => setImmediate(resolve));
+      collect();
+    }
+    expect(held?.deref()).toBeUndefined();
+    expect(tasks.get("a")).toMatchObject({ status: "completed" });
+  });
+
+  test("[LIM-4] the runs of an agent that was taken up again all count, each once", async () => {
+    const tasks = manager();
+    for (const _run of [1, 2]) {
+      tasks.start(task("a", quick));
+      await tasks.ended("a");
+    }
+    expect(tasks.list()).toHaveLength(1);
+    expect(tasks.takeTotals()).toMatchObject({ turns: 2, durationMs: 2 });
+    expect(tasks.takeTotals()).toBeUndefined();
   });
 
   test("a queued child can be stopped and never runs", async () => {

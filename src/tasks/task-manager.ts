@@ -1,9 +1,10 @@
 import type { UserMessage } from "../conversation/message.ts";
-import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
+import { addTotals, type RunEnding, type RunEvent, type RunTotals } from "../conversation/run-event.ts";
 import { sleep } from "../foundation/abort.ts";
 import { Fault } from "../foundation/fault.ts";
 import { createFeed } from "../foundation/feed.ts";
 import type { Stopwatch } from "../foundation/stopwatch.ts";
+import type { ToldEvent } from "../journal/recovery-lines.ts";
 import { endingOfCause } from "../loop/limit-reached.ts";
 import { foldTask, hasEnded, startedTask, type TaskStart, type TaskState } from "./task-state.ts";
 
@@ -15,6 +16,8 @@ export interface RunLine {
   readonly unattended: AbortSignal;
   /** Messages sent to it since it last asked. */
   takeMessages(): readonly UserMessage[];
+  /** Writes down that hooks are about to hear of it, so that after a crash they do not hear it twice. */
+  told?(event: ToldEvent): void;
   /** Its own time, which stands still while a person is asked for it. */
   readonly stopwatch?: Stopwatch;
 }
@@ -56,6 +59,8 @@ export interface TaskManager extends AsyncDisposable {
   send(id: string, message: UserMessage): boolean;
   get(id: string): TaskState | undefined;
   list(): readonly TaskState[];
+  /** What all runs that have ended since the last asking took together; of an agent that was resumed there are several. */
+  takeTotals(): RunTotals | undefined;
   /** Leaving the loop, or `return()`, ends the watching. */
   watch(): AsyncIterableIterator<TaskNews>;
 }
@@ -65,14 +70,19 @@ export interface TaskManagerOptions {
   /** What happens to one child too many. */
   readonly overflow?: "refuse" | "queue";
   readonly now: () => number;
+  /** How many that have ended are kept in memory; what is older stands in their files. */
+  readonly keptEnded?: number;
 }
+
+/** Enough for whoever looks back; a server that runs for weeks must not grow with every child. */
+const usuallyKept = 200;
 
 /** A child that does not end with its signal is given up after this time. */
 const patienceMs = 4500;
 
 interface Entry {
   state: TaskState;
-  readonly run: TaskRun;
+  run: TaskRun;
   readonly controller: AbortController;
   readonly mail: UserMessage[];
   readonly done: PromiseWithResolvers<TaskState>;
@@ -80,11 +90,15 @@ interface Entry {
   readonly moved: AbortController;
 }
 
-export function createTaskManager({ maxRunning, overflow = "refuse", now }: TaskManagerOptions): TaskManager {
+export function createTaskManager(options: TaskManagerOptions): TaskManager {
+  const { maxRunning, overflow = "refuse", now, keptEnded = usuallyKept } = options;
   const entries = new Map<string, Entry>();
   /** Those that hold a place; counting all entries instead would make many children slow. */
   const active = new Set<Entry>();
   const queue: Entry[] = [];
+  /** Those that have ended and let go of everything, oldest first. */
+  const ended = new Set<Entry>();
+  let totals: RunTotals | undefined;
   const feed = createFeed<TaskNews>();
   let isClosed = false;
 
@@ -132,8 +146,12 @@ export function createTaskManager({ maxRunning, overflow = "refuse", now }: Task
   function take(entry: Entry, event: RunEvent): void {
     if (hasEnded(entry.state)) return;
     entry.state = foldTask(entry.state, event, now());
-    if (hasEnded(entry.state)) active.delete(entry);
     feed.publish({ event, state: entry.state });
+    if (event.type !== "run-ended") return;
+    totals = totals === undefined ? event.ending.totals : addTotals(totals, event.ending.totals);
+    active.delete(entry);
+    // At once, so that nobody who comes while it still tidies up gets the place before those who wait.
+    next();
   }
 
   async function drive(entry: Entry): Promise<void> {
@@ -150,7 +168,6 @@ export function createTaskManager({ maxRunning, overflow = "refuse", now }: Task
     settled.abort();
     conclude(entry, new Fault("no-end", "The agent did not say how it ended."));
     await letGo(entry);
-    next();
   }
 
   /** Ends a child that did not tell its own ending; whoever records it hears of it too. */
@@ -172,6 +189,18 @@ export function createTaskManager({ maxRunning, overflow = "refuse", now }: Task
       // The child has ended; what its ending triggers must not take down others.
     }
     entry.done.resolve(entry.state);
+    forget(entry);
+  }
+
+  /** What a run was made of goes with its end; its state goes when enough others have ended after it. */
+  function forget(entry: Entry): void {
+    entry.run = { start: entry.run.start, events: nothing };
+    ended.add(entry);
+    for (const oldest of ended) {
+      if (ended.size <= keptEnded) return;
+      ended.delete(oldest);
+      if (entries.get(oldest.state.id) === oldest) entries.delete(oldest.state.id);
+    }
   }
 
   async function follow(entry: Entry, line: RunLine): Promise<void> {
@@ -213,6 +242,11 @@ export function createTaskManager({ maxRunning, overflow = "refuse", now }: Task
       return entry === undefined ? undefined : seen(entry);
     },
     list: () => [...entries.values()].map(seen),
+    takeTotals() {
+      const taken = totals;
+      totals = undefined;
+      return taken;
+    },
     ended: async (id) => entries.get(id)?.done.promise,
     async wait(id, { signal }) {
       const entry = entries.get(id);
@@ -250,6 +284,8 @@ export function createTaskManager({ maxRunning, overflow = "refuse", now }: Task
     },
   };
 }
+
+async function* nothing(): AsyncGenerator<RunEvent> {}
 
 /** Resolves some time after a stop was asked for; never, and without a timer left, once the child has settled. */
 async function givenUp(stopped: AbortSignal, settled: AbortSignal): Promise<void> {

@@ -89,6 +89,7 @@ export function foldTask(state: TaskState, event: RunEvent, at: number): TaskSta
       return { ...alive, toolUses: state.toolUses + 1, activity: "thinking" };
     case "compaction-started":
       return { ...alive, activity: "compacting" };
+    case "answer-lost":
     case "context-compacted": {
       const { cost: before, ...rest } = alive;
       const cost = before === undefined || event.cost === undefined ? {} : { cost: before + event.cost };

@@ -47,6 +47,7 @@ function endingOf(record: JsonRecord | undefined): Pick<TranscriptTask, "state" 
   };
 }
 
+/** A plan begins a run, also one that did not get to its first words. */
 function isPartOfRun({ type, runEnding }: JsonRecord): boolean {
-  return type === "user" || type === "assistant" || runEnding !== undefined;
+  return type === "user" || type === "assistant" || type === "retinue-plan" || runEnding !== undefined;
 }

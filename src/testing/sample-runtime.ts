@@ -30,7 +30,7 @@ export async function createSampleRuntime(
     const runtime = createRuntime({
       cwd: workspace.project,
       home,
-      environment: { PATH: process.env["PATH"] },
+      environment: { PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0" },
       managedDirectory: join(workspace.root, "managed"),
       model,
       ...shared,

@@ -1,4 +1,5 @@
 import { nearestName } from "../foundation/nearest-name.ts";
+import { type McpIdentity, mcpServerPart, mcpToolPattern } from "../permissions/mcp-identity.ts";
 import type { ToolEffect } from "./builtin-tools.ts";
 import type { Tool } from "./tool.ts";
 import { knownToolNames, resolveToolName, type ToolNameMeaning } from "./tool-names.ts";
@@ -9,10 +10,13 @@ export interface AvailableTool {
   readonly effect: ToolEffect;
   readonly origin: "builtin" | "mcp" | "program";
   readonly server?: string;
+  /** The pair as rules know it; its tool is whole where the name had to be shortened. */
+  readonly mcp?: McpIdentity;
 }
 
 export function availableTool({ name, effect, origin, mcp }: Tool): AvailableTool {
-  return { name, effect, origin, ...(mcp === undefined ? {} : { server: mcp.serverName }) };
+  if (mcp === undefined) return { name, effect, origin };
+  return { name, effect, origin, server: mcp.serverName, mcp: { server: mcp.server, tool: mcp.tool } };
 }
 
 export interface ToolMatch {
@@ -60,7 +64,7 @@ function matchLetterCase(
 /** `mcp__server` and `mcp__server__*` mean the whole server; stars may also stand for a part of a name. */
 function isMcpMatch(entry: string, tool: AvailableTool): boolean {
   if (tool.origin !== "mcp") return false;
-  if (matchesStars(entry, tool.name)) return true;
+  if (matchesStars(entry, tool.name) || namesPair(entry, tool)) return true;
   // Where the server is known, the name of another that begins alike is not taken for it.
   if (tool.server === undefined || entry.includes("*")) {
     if (matchesStars(`${entry}__*`, tool.name)) return true;
@@ -70,8 +74,16 @@ function isMcpMatch(entry: string, tool: AvailableTool): boolean {
 
 /** Servers are named freely, tools are not: what a tool name cannot hold becomes an underscore. */
 function serverEntries(server: string): readonly string[] {
-  const spelled = `mcp__${server.replace(/[^A-Za-z0-9_-]/g, "_")}`;
+  const spelled = `mcp__${mcpServerPart(server)}`;
   return [spelled, `${spelled}__*`, `mcp__${server}`, `mcp__${server}__*`];
+}
+
+/** One tool of one server, as they are configured or as names spell them. */
+function namesPair(entry: string, { mcp }: AvailableTool): boolean {
+  const rest = entry.slice("mcp__".length);
+  const end = rest.indexOf("__");
+  if (mcp === undefined || end === -1 || mcpServerPart(rest.slice(0, end)) !== mcp.server) return false;
+  return matchesStars(mcpToolPattern(rest.slice(end + 2)), mcp.tool);
 }
 
 /** Greedy from left to right, which is enough when a star is the only wildcard; never backtracks. */

@@ -25,6 +25,8 @@ export interface TaskView {
 export interface TaskSource {
   readonly kind: string;
   find(id: string): TaskView | undefined;
+  /** One that has ended so long ago that `find` does not know it any more, with what it has written. */
+  recall?(id: string): Promise<{ readonly task: TaskView; readonly output: string } | undefined>;
   /** Running and ended ones, oldest first. */
   list(): readonly TaskView[];
   /** What it has written so far, bounded for a model. */

@@ -61,6 +61,8 @@ export interface Tool<Input = unknown> {
   readonly origin: "builtin" | "mcp" | "program";
   /** Present for tools of MCP servers: rules are compared with this pair, never with the name. */
   readonly mcp?: McpToolFacts;
+  /** For tools that reach several servers: what rules about the server of this call are compared with. */
+  readonly mcpOf?: (input: Input) => McpIdentity | undefined;
   /** Checks the input; its JSON Schema is what the model sees. Absent for tools that bring a JSON Schema of their own. */
   readonly input?: z.ZodType<Input>;
   readonly inputSchema?: Readonly<Record<string, unknown>>;

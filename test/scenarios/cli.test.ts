@@ -30,7 +30,7 @@ function createFolders(): { readonly cwd: string; readonly home: string } {
 type Folders = ReturnType<typeof createFolders>;
 
 function options({ cwd, home }: Folders) {
-  const environment = { HOME: home, PATH: process.env["PATH"], TERM: "xterm" };
+  const environment = { HOME: home, PATH: process.env["PATH"], TERM: "xterm", RETINUE_LOCAL_MODELS: "0" };
   return { cwd, env: environment, encoding: "utf8", input: "", timeout: 20_000 } as const;
 }
 

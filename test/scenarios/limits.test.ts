@@ -5,6 +5,7 @@ import { lookUpModel } from "../../src/model/model-catalog.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
 import type { Session } from "../../src/runtime/session.ts";
+import type { AgentHandle } from "../../src/tasks/agent-handle.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { createManualClock } from "../../src/testing/manual-clock.ts";
 import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
@@ -312,6 +313,40 @@ describe("[LIM-3] time", () => {
     expect(await run).toMatchObject({ status: "partial", reason: "max_time", text: "I wait." });
   });
 
+  test("of the whole tree ends a compaction that somebody asked for", async () => {
+    const asked = Promise.withResolvers<void>();
+    const hang: Step = async () => {
+      asked.resolve();
+      await new Promise(() => undefined);
+      return "Never.";
+    };
+    const words = "Words. ".repeat(400);
+    const { clock, sample } = await createTimedStage([words, words, words, hang]);
+    await using session = await sample.runtime.open({ limits: { tree: { seconds: 5 } } });
+    for (const prompt of ["One.", "Two.", "Three."]) await session.prompt(prompt);
+    const compacting = session.compact();
+    await asked.promise;
+    await clock.advance(5000);
+    expect(await compacting).toMatchObject({ status: "partial", reason: "max_time" });
+  });
+
+  test("of the main agent counts over all reminders to hand in a typed result", async () => {
+    const clock = createManualClock();
+    const slow: Step = async () => {
+      await clock.advance(4000);
+      return "Words, no result.";
+    };
+    const sample = await createSampleRuntime([slow, slow, slow, slow], { clock });
+    onTestFinished(() => sample[Symbol.asyncDispose]());
+    await sample.workspace.write(
+      ".claude/agents/timed.md",
+      "---\nname: timed\ndescription: d\nlimits: { seconds: 10 }\n---\nWork.",
+    );
+    const output = { type: "object", properties: { a: { type: "number" } }, required: ["a"] };
+    const result = await sample.runtime.run("Work.", { agent: "timed", output });
+    expect(result).toMatchObject({ status: "partial", reason: "max_time", totals: { turns: 2 } });
+  });
+
   test("of one tool call ends the call, and the agent goes on", async () => {
     const { clock, sample, called } = await createTimedStage([waiting, "Then without."], {
       settings: { limits: { agent: { toolSeconds: 20 } } },
@@ -384,7 +419,13 @@ describe("limits are seen before they are met", () => {
       settings: { limits: { agents: 1, overflow: "queue" } },
     });
     await using session = await sample.runtime.open();
-    const handles = ["First.", "Second.", "Third."].map((prompt) => session.spawn("general-purpose", prompt));
+    const handles: AgentHandle[] = [];
+    // One after another: what a start reads from files may take one of several longer than the next.
+    for (const prompt of ["First.", "Second.", "Third."]) {
+      const handle = session.spawn("general-purpose", prompt);
+      await handle.id;
+      handles.push(handle);
+    }
     const [first, second, third] = await Promise.all(handles.map(({ id }) => id));
     await called;
     const place = { cwd: sample.workspace.project, home: sample.home };

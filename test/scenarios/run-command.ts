@@ -70,7 +70,7 @@ export function runCommand(
 ): Promise<Finished> {
   const child = spawn(process.execPath, [program, ...arguments_], {
     cwd,
-    env: { HOME: home, PATH: process.env["PATH"], ...environment },
+    env: { HOME: home, PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0", ...environment },
     stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
   });
   onTestFinished(() => void child.kill("SIGKILL"));

@@ -91,6 +91,23 @@ describe("a main agent with children, over the whole runtime", () => {
     expect(result.tree?.usage.outputTokens).toBe(115);
   });
 
+  test("[LIM-4] a child that was resumed counts with all of its runs", async () => {
+    const { result } = await play([
+      main({ calls: [spawnCall("TASK-ONE")], usage: { outputTokens: 10 } }),
+      child("TASK-ONE", { text: "Seen.", usage: { outputTokens: 100 } }),
+      main({
+        respond: (request) => {
+          const resume = /a[0-9a-f]{16}/.exec(JSON.stringify(request.messages.at(-1)))?.[0];
+          return { calls: [spawnCall("And then?", { resume })], usage: { outputTokens: 5 } };
+        },
+      }),
+      child("TASK-ONE", { text: "Seen more.", usage: { outputTokens: 1000 } }),
+      main({ text: "Good.", usage: { outputTokens: 1 } }),
+    ]);
+    expect(result).toMatchObject({ text: "Good.", totals: { usage: { outputTokens: 16 } } });
+    expect(result.tree?.usage.outputTokens).toBe(1116);
+  });
+
   test("[BGR-2, BGR-5] a child in the background is waited for at the end, and its result reaches the model", async () => {
     const { result, requests } = await play([
       main({ calls: [spawnCall("TASK-ONE", { run_in_background: true })] }),

@@ -4,7 +4,7 @@ import { defineAgent } from "../../src/definitions/define-agent.ts";
 import { type DecideOptions, decide } from "../../src/permissions/decide.ts";
 import { gatherCallFacts } from "../../src/permissions/gather-call-facts.ts";
 import { createPaths } from "../../src/settings/paths.ts";
-import { findAgentSkills } from "../../src/skills/agent-skills.ts";
+import { findNamedSkills } from "../../src/skills/named-skills.ts";
 import { discoverSkills } from "../../src/skills/discover-skills.ts";
 import { lookUpSkill } from "../../src/skills/look-up-skill.ts";
 import type { Skill } from "../../src/skills/skill.ts";
@@ -33,7 +33,7 @@ async function judgeLoad({ context = {} }: SecurityCase, { P, H }: Roots): Promi
   const catalog = await discoverSkills({ paths });
   const called = lookUpSkill(catalog.list(), name, "model").type === "found";
   const agent = defineAgent({ name: "a", description: "It works.", prompt: "Work.", skills: [name] });
-  const isPreloaded = findAgentSkills(agent, catalog).skills.length > 0;
+  const isPreloaded = findNamedSkills(agent, catalog).skills.length > 0;
   return called || isPreloaded ? "allow" : "deny";
 }
 

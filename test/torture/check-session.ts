@@ -53,7 +53,7 @@ function isJson(line: string): boolean {
 }
 
 /** A provider accepts the conversation with one more prompt behind it. */
-function checkConversation(messages: readonly Message[]): void {
+export function checkConversation(messages: readonly Message[]): void {
   const sent = [...messages, ...(messages.at(-1)?.role === "user" ? [] : [goOn])];
   const flaw = findAnthropicFlaw({ model: "any", max_tokens: 1, messages: sent });
   if (flaw !== undefined) throw new Error(`The rebuilt conversation is not valid: ${flaw}`);

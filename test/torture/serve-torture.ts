@@ -1,13 +1,15 @@
 /** The fake provider of the torture in a process of its own, which outlives every kill. Started by torture-provider.ts. */
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
+import { answerFamily } from "./children-script.ts";
 import { answerTortured } from "./torture-script.ts";
 
+const answer = process.argv[2] === "children" ? answerFamily : answerTortured;
 let answers = 0;
 const provider = await startFakeProvider({
   respond: (request) => {
     answers += 1;
     process.send?.({ type: "answering" });
-    return { ...answerTortured(request, String(answers)), delayMs: 1 };
+    return { ...answer(request, String(answers)), delayMs: 1 };
   },
   keepsRequests: false,
 });

@@ -8,8 +8,9 @@ export interface TortureProvider extends AsyncDisposable {
   nextAnswer(skipped: number): Promise<void>;
 }
 
-export async function startTortureProvider(): Promise<TortureProvider> {
-  const child = fork(fileURLToPath(new URL("serve-torture.ts", import.meta.url)));
+/** Which model it serves: of one agent alone, or of one with children. */
+export async function startTortureProvider(of: "alone" | "children" = "alone"): Promise<TortureProvider> {
+  const child = fork(fileURLToPath(new URL("serve-torture.ts", import.meta.url)), [of]);
   const [ready]: readonly unknown[] = await once(child, "message");
   return {
     url: String(Reflect.get(Object(ready), "url")),

@@ -1,13 +1,11 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { createPaths } from "../../src/settings/paths.ts";
-import { projectRoot } from "../project-files.ts";
 import { type CheckedPlace, checkSession, type SessionState } from "./check-session.ts";
+import { growth, type RunningProgram, startProgram } from "./start-program.ts";
 import { tearLastLine } from "./tear-last-line.ts";
 import type { TortureProvider } from "./torture-provider.ts";
 import { plan } from "./torture-script.ts";
@@ -44,7 +42,7 @@ async function runInFolder(root: string, options: TortureOptions): Promise<void>
   const place = createPlace(root);
   let state = await checkSession(place);
   while (true) {
-    const child = startProgram(place, state.lines > 0, options.provider.url);
+    const child = start(place, state.lines > 0, options.provider.url);
     const moment = options.mayKill() ? pick(options.random) : undefined;
     if (moment !== undefined) await killAt(moment, child, { place, ...options });
     const { code, signal, output } = await child.ended;
@@ -91,44 +89,11 @@ function createPlace(root: string): Place {
   return { home, project, sessionId, transcript, tears: 0, tornCalls: new Set() };
 }
 
-interface RunningProgram {
-  readonly process: ChildProcess;
-  readonly ended: Promise<{
-    readonly code: number | null;
-    readonly signal: NodeJS.Signals | null;
-    readonly output: string;
-  }>;
-}
-
 /** A session of which nothing was written down is begun again under its id; every other one is resumed. */
-function startProgram(place: Place, isBegun: boolean, url: string): RunningProgram {
+function start(place: Place, isBegun: boolean, url: string): RunningProgram {
   const session = isBegun ? ["--resume", place.sessionId] : ["--session-id", place.sessionId];
-  const prompt = isBegun ? "You were interrupted. Go on." : "Do all steps.";
-  const child = spawn(
-    process.execPath,
-    [program, "-p", prompt, ...session, "--output-format", "json", "--dangerously-skip-permissions"],
-    {
-      cwd: place.project,
-      env: {
-        PATH: process.env["PATH"],
-        HOME: place.home,
-        ANTHROPIC_BASE_URL: url,
-        ANTHROPIC_API_KEY: "none",
-      },
-      stdio: ["ignore", "pipe", "pipe"],
-    },
-  );
-  let output = "";
-  const collect = (text: string): void => {
-    output += text;
-  };
-  child.stdout.setEncoding("utf8").on("data", collect);
-  child.stderr.setEncoding("utf8").on("data", collect);
-  const ended = once(child, "close").then(([code, signal]) => ({ code, signal, output }));
-  return { process: child, ended };
+  return startProgram(place, session, url);
 }
-
-const program = join(projectRoot, "bin/retinue.js");
 
 function pick(random: () => number): KillMoment {
   return killMoments[Math.floor(random() * killMoments.length)] ?? "any";
@@ -152,28 +117,13 @@ async function killAt(
         await provider.nextAnswer(turns);
         return wait(random() * 12);
       case "tool":
-        return growth(join(place.project, "log.txt"), turns, over.signal);
+        return growth(() => sizeOf(join(place.project, "log.txt")), turns, over.signal);
       case "transcript":
-        return growth(place.transcript, turns * 2, over.signal);
+        return growth(() => sizeOf(place.transcript), turns * 2, over.signal);
     }
   };
   await Promise.race([reached(), ended]);
   child.kill("SIGKILL");
-}
-
-/** Returns as soon as the file was seen to have grown so many times and once more. */
-async function growth(file: string, times: number, signal: AbortSignal): Promise<void> {
-  let left = times;
-  let size = sizeOf(file);
-  while (!signal.aborted) {
-    const now = sizeOf(file);
-    if (now !== size) {
-      size = now;
-      left -= 1;
-      if (left < 0) return;
-    }
-    await new Promise((resolve) => setImmediate(resolve));
-  }
 }
 
 function sizeOf(file: string): number {

@@ -9,8 +9,9 @@ export function addMcpCommands(program: Command, invoke: Invoke): void {
     .argument("[command]")
     .usage("[list|get|add|remove|approve|reject|serve] [options]")
     .option("--json", "print JSON")
+    .option("--check", "connect them, and tell how many tools each has or why it fails")
     .allowExcessArguments();
-  mcp.action((name: string | undefined, options: { json?: boolean }) => {
+  mcp.action((name: string | undefined, options: { json?: boolean; check?: boolean }) => {
     if (name !== undefined)
       throw misuse(
         `There is no command \`mcp ${name}\`.`,

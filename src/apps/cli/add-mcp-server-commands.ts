@@ -3,8 +3,9 @@ import { describe, type Invoke } from "./describe-command.ts";
 
 /** The commands about the MCP servers that agents use: which there are, and what people say about them. */
 export function addMcpServerCommands(mcp: Command, invoke: Invoke): void {
-  describe(mcp.command("list"), "Lists the MCP servers of every place. Starts nothing.")
+  describe(mcp.command("list"), "Lists the MCP servers of every place.")
     .option("--json", "print JSON")
+    .option("--check", "connect them, and tell how many tools each has or why it fails")
     .action((_, command: Command) =>
       invoke(async (context) =>
         (await import("./commands/mcp-list.ts")).mcpList(context, command.optsWithGlobals()),

@@ -13,6 +13,7 @@ export function addTaskCommands(program: Command, invoke: Invoke): void {
     );
   describe(program.command("tasks"), "Lists the child agents of this folder's sessions.")
     .option("--all", "also those that ended long ago")
+    .option("--interrupted", "only what died with its process, with what was in flight")
     .option("--json", "print JSON")
     .action((options) =>
       invoke(async (context) => (await import("./commands/tasks.ts")).tasks(context, options)),
@@ -22,18 +23,28 @@ export function addTaskCommands(program: Command, invoke: Invoke): void {
     .action((id: string, options) =>
       invoke(async (context) => (await import("./commands/logs.ts")).logs(context, id, options)),
     );
+  describe(program.command("inspect [id...]"), "Shows what a session or agent did, and what it cost.")
+    .option("--html <file>", "write it as a page of its own")
+    .option("-f, --follow", "paint it again until it ends")
+    .option("--steps", "also every step of every agent")
+    .option("--json", "print JSON")
+    .action((words: readonly string[], options) =>
+      invoke(async (context) => (await import("./commands/inspect.ts")).inspect(context, words, options)),
+    );
   describe(program.command("stop <id>"), "Ends a running child agent, also one of another process.").action(
     (id: string) => invoke(async (context) => (await import("./commands/stop.ts")).stop(context, id)),
   );
-  describe(program.command("resume <id> [prompt...]"), "Goes on with a child agent that has ended.").action(
-    (id: string, words: readonly string[], _, command: Command) =>
+  describe(program.command("resume [id] [prompt...]"), "Goes on with a child agent that has ended.")
+    .option("--interrupted", "all that died with their process, of the newest session that has any")
+    .option("--json", "with --interrupted: print JSON")
+    .action((id: string | undefined, words: readonly string[], _, command: Command) =>
       invoke(async (context) =>
         (await import("./commands/resume.ts")).resume(context, id, {
           words,
           options: command.optsWithGlobals(),
         }),
       ),
-  );
+    );
   describe(program.command("clean"), "Removes old sessions and unchanged worktrees; nothing that is in use.")
     .option("--dry-run", "only tell what would go")
     .option("--days <n>", "older than this; otherwise what settings say, or 30")

@@ -103,6 +103,7 @@ function addPrintOptions(program: Command): void {
     .option("--tools <list>", 'which built-in tools exist; "" for none')
     .option("--allowed-tools, --allowedTools <list>", "rules that allow calls", collectEntries)
     .option("--permission-mode <mode>", "what happens to calls no rule speaks of")
+    .option("--permission-prompt-tool <tool>", "an MCP tool that answers in a person's place")
     .option("--dangerously-skip-permissions", "allow everything that no rule denies")
     .option("--max-turns <n>", "the most turns")
     .option("--max-budget-usd <amount>", "the most it may cost")

@@ -4,6 +4,8 @@ export interface CliOutput {
   readonly isTerminal: boolean;
   /** Cells per line; absent when nobody said, as in a pipe. */
   readonly columns?: number;
+  /** Lines of the terminal. */
+  readonly rows?: number;
   readonly isColourAllowed: boolean;
   /** Aborted when the reader has gone away; what is written after that is lost. */
   readonly closed?: AbortSignal;

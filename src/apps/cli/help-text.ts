@@ -4,7 +4,7 @@ export const helpText = `Usage: retinue -p [options] "prompt"        run an agen
 
 Commands:
   agents, skills         list them; also: agents show NAME, agents|skills check
-  tasks                  child agents; also: plan NAME, logs|stop|resume ID
+  tasks                  child agents; plan NAME, inspect|logs|stop|resume ID
   mcp                    list MCP servers; also: mcp add|get|approve, mcp serve
   permissions            list all rules; also: permissions test 'Bash(git push)'
   trust [FOLDER]         let a folder's hooks and settings count; --remove

@@ -11,6 +11,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { Fault } from "../../foundation/fault.ts";
+import { startFakeProvider } from "../../testing/fake-provider.ts";
 import type { CliHost, CliOutput } from "./cli-host.ts";
 import { main } from "./main.ts";
 
@@ -60,7 +61,7 @@ function createWorld(): World {
         canAsk: false,
         ask: () => Promise.reject(new Fault("interrupted", "Nobody is there.")),
         endQuestions: () => {},
-        environment: { PATH: process.env["PATH"] },
+        environment: { PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0" },
         cwd,
         home,
         platform: "linux",
@@ -476,6 +477,33 @@ describe("retinue doctor", () => {
     expect(out).not.toContain("sk-secret");
   });
 
+  it("says without a key whether a model server on this machine would answer [CLI-5, MDL-4]", async () => {
+    const world = createWorld();
+    const server = await startFakeProvider({});
+    onTestFinished(() => server[Symbol.asyncDispose]());
+    const environment = {
+      PATH: process.env["PATH"],
+      OLLAMA_HOST: "127.0.0.1:1",
+      LMSTUDIO_BASE_URL: `${server.url}/v1`,
+    };
+    const { checks } = JSON.parse((await world.run(["doctor", "--json"], { environment })).out);
+    expect(checks).toContainEqual({
+      name: "local models",
+      state: "ok",
+      text: `LM Studio at ${server.url}: lmstudio/scripted answers where no model is named.`,
+    });
+    const nowhere = { ...environment, LMSTUDIO_BASE_URL: "http://127.0.0.1:1" };
+    expect((await world.run(["doctor"], { environment: nowhere })).out).toMatch(
+      /^note +local models +No Ollama at/m,
+    );
+    const off = { ...environment, RETINUE_LOCAL_MODELS: "0" };
+    expect((await world.run(["doctor"], { environment: off })).out).toMatch(
+      /^note +local models +Not looked/m,
+    );
+    const key = { ...environment, ANTHROPIC_API_KEY: "k" };
+    expect((await world.run(["doctor"], { environment: key })).out).not.toContain("local models");
+  });
+
   it("exits with 1 when a settings file or a definition is broken, and says where [CLI-5]", async () => {
     const world = createWorld();
     world.write("project/.claude/settings.json", "{");
@@ -491,6 +519,24 @@ describe("retinue doctor", () => {
         text: expect.stringContaining(".claude/settings.json:1:"),
       }),
     );
+  });
+
+  it("and the check name what is wrong with instruction files [CLI-5]", async () => {
+    const world = createWorld();
+    world.write("project/CLAUDE.md", "Follow @docs/gone.md and @docs/round.md.\n");
+    world.write("project/docs/round.md", "See @../CLAUDE.md too.\n");
+    const { code, out } = await world.run(["doctor", "--json"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(out).checks).toContainEqual({
+      name: "instructions",
+      state: "warning",
+      text: expect.stringMatching(/^2 instruction files read. CLAUDE.md:1: There is no file "docs\/gone.md"/),
+      advice: expect.any(String),
+    });
+    const checked = await world.run(["agents", "check"]);
+    expect(checked.code).toBe(0);
+    expect(checked.out).toContain("missing-import");
+    expect(checked.out).toContain("circular-import");
   });
 
   it("tells how to trust a folder in which something waits for it [CLI-5, PRM-11]", async () => {

@@ -42,6 +42,7 @@ function outputOf(stream: WriteStream, environment: CliHost["environment"]): Cli
     isColourAllowed: allowsColour(isTerminal, environment),
     closed: closing.signal,
     ...(columns > 0 ? { columns } : {}),
+    ...(isTerminal && stream.rows > 0 ? { rows: stream.rows } : {}),
   };
 }
 

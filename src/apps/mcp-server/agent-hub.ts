@@ -80,8 +80,12 @@ export function createAgentHub({ runtime, desk, session, transcripts }: AgentHub
     refuseRunning(located);
     if (located.where === "here")
       return start(located.session, { ...request, resume: located.state.id }, client);
-    const { session: opened, release } = await sessions.earlier(located.task.sessionId);
-    return start(opened, { ...request, resume: located.task.id }, client, release);
+    const { id: resume, sessionId } = located.task;
+    const still = sessions.list().find(({ plan }) => plan.sessionId === sessionId);
+    if (still !== undefined && still === (await sessions.own()))
+      return start(still, { ...request, resume }, client);
+    const { session: opened, release } = await sessions.earlier(sessionId);
+    return start(opened, { ...request, resume }, client, release);
   }
 
   function start(

@@ -12,6 +12,18 @@ export function lookUpTask(sources: readonly TaskSource[], id: string): FoundTas
   return { type: "unknown", because: unknownText(sources, id) };
 }
 
+/** Those that ended long ago are asked for only here, because that takes reading files. */
+export async function recallTask(
+  sources: readonly TaskSource[],
+  id: string,
+): Promise<{ readonly task: TaskView; readonly output: string } | undefined> {
+  for (const source of sources) {
+    const recalled = await source.recall?.(id);
+    if (recalled !== undefined) return recalled;
+  }
+  return undefined;
+}
+
 function unknownText(sources: readonly TaskSource[], id: string): string {
   const known = sources.flatMap((source) => source.list()).slice(-maxListed);
   if (known.length === 0) return `There is no task ${id}; nothing was started in the background.`;

@@ -3,7 +3,7 @@ import { isRecord } from "../../foundation/json-value.ts";
 import type { TaskSource, TaskView } from "../task-source.ts";
 import type { Tool } from "../tool.ts";
 import { builtinTool, failed } from "./builtin-tool.ts";
-import { describeTask, lookUpTask } from "./task-lookup.ts";
+import { describeTask, lookUpTask, recallTask } from "./task-lookup.ts";
 import { optionalFlag, optionalNumber } from "./tolerant-input.ts";
 
 export interface TaskToolOptions {
@@ -31,7 +31,14 @@ export function createTaskOutputTool({ sources, now }: TaskToolOptions): Tool {
     isPending,
     async call({ task_id, block = true, timeout = 30_000 }, { signal }) {
       const found = lookUpTask(sources, task_id);
-      if (found.type === "unknown") return failed(found.because);
+      if (found.type === "unknown") {
+        const recalled = await recallTask(sources, task_id);
+        if (recalled === undefined) return failed(found.because);
+        return {
+          content: compose(recalled.task, { ...recalled, now: now(), stillRuns: "" }),
+          data: recalled,
+        };
+      }
       const { source } = found;
       const limitMs = Math.min(600_000, Math.max(0, timeout));
       const waits = block && found.task.state === "running";

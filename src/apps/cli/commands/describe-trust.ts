@@ -3,10 +3,12 @@ import type { HookRule } from "../../../hooks/hook-config.ts";
 import type { McpEntry } from "../../../settings/mcp-entry.ts";
 import { mergeSettings } from "../../../settings/merge-settings.ts";
 import type { HeldBack } from "../../../settings/settings-layer.ts";
+import type { Skill } from "../../../skills/skill.ts";
 import type { GatheredSession } from "../gather-session.ts";
 import type { Paint } from "../views/colour.ts";
 import { harmless } from "../views/text-width.ts";
 import { sourceName } from "./permissions-list.ts";
+import { waitingOfSkill } from "./waiting-skills.ts";
 
 /** One thing in a folder that counts only when the folder is trusted. */
 interface WaitingPart {
@@ -17,11 +19,14 @@ interface WaitingPart {
   readonly from: string;
 }
 
+/** What a repository can bring besides settings and agents. */
+interface Brought {
+  readonly servers: readonly McpEntry[];
+  readonly skills: readonly Skill[];
+}
+
 /** Everything that waits for trust, or has it already, in the order of how much it can do. */
-export function waitingParts(
-  session: GatheredSession,
-  servers: readonly McpEntry[] = [],
-): readonly WaitingPart[] {
+export function waitingParts(session: GatheredSession, { servers, skills }: Brought): readonly WaitingPart[] {
   const { registry, settings } = session.discovered;
   const { heldBack } = mergeSettings(settings.layers, { trusted: false });
   const fromSettings = heldBack
@@ -35,7 +40,12 @@ export function waitingParts(
   const fromServers = servers
     .filter(({ fromRepository }) => fromRepository)
     .map((server) => serverPart(server, session));
-  const all = [...fromSettings, ...fromServers, ...fromAgents];
+  const fromSkills = skills
+    .filter(({ source }) => source.scope === "project")
+    .flatMap((skill) =>
+      waitingOfSkill(skill).map((part) => ({ ...part, from: session.nameOf(skill.source.file) })),
+    );
+  const all = [...fromSettings, ...fromServers, ...fromAgents, ...fromSkills];
   return kinds.flatMap(([kind]) => all.filter((part) => part.kind === kind));
 }
 
@@ -46,9 +56,9 @@ const kinds = [
   ["setting", "Other settings that would count"],
 ] as const;
 
-export function describeTrust(session: GatheredSession, servers: readonly McpEntry[], paint: Paint): string {
+export function describeTrust(session: GatheredSession, brought: Brought, paint: Paint): string {
   const { trust } = session;
-  const parts = waitingParts(session, servers);
+  const parts = waitingParts(session, brought);
   const heading = trust.trusted ? `Trusted: ${trust.why}.` : `Not trusted: ${trust.folder}`;
   const sections = kinds.flatMap(([kind, title]) => {
     const lines = parts.filter((part) => part.kind === kind).map((part) => `  ${lineOf(part, paint)}`);
@@ -61,9 +71,9 @@ export function describeTrust(session: GatheredSession, servers: readonly McpEnt
   return `${[harmless(heading), ...sections, ...nothing, ""].join("\n")}\n`;
 }
 
-export function trustAsJson(session: GatheredSession, servers: readonly McpEntry[]) {
+export function trustAsJson(session: GatheredSession, brought: Brought) {
   const { trusted, folder, why } = session.trust;
-  return { version: 1, folder, trusted, why, parts: waitingParts(session, servers) };
+  return { version: 1, folder, trusted, why, parts: waitingParts(session, brought) };
 }
 
 function lineOf({ name, value, from }: WaitingPart, paint: Paint): string {
@@ -100,7 +110,7 @@ function kindOfSetting(key: string): WaitingPart["kind"] {
 }
 
 function agentParts(definition: AgentDefinition, { nameOf }: GatheredSession): readonly WaitingPart[] {
-  const { name, hooks = [], mcpServers = [], permissionMode, source } = definition;
+  const { name, hooks = [], mcpServers = [], permissionMode, memory, source } = definition;
   const from = source.file === undefined ? source.scope : nameOf(source.file);
   return [
     ...hooks.map((hook): WaitingPart => {
@@ -117,6 +127,9 @@ function agentParts(definition: AgentDefinition, { nameOf }: GatheredSession): r
     ),
     ...(permissionMode === "acceptEdits"
       ? [{ kind: "right" as const, name: `agent ${name}, permissionMode`, value: permissionMode, from }]
+      : []),
+    ...(memory === "user"
+      ? [{ kind: "setting" as const, name: `agent ${name}, memory`, value: memory, from }]
       : []),
   ];
 }

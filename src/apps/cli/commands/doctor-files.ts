@@ -1,6 +1,8 @@
 import { existsSync } from "node:fs";
 import { agentScopes } from "../../../definitions/agent-definition.ts";
 import { hasErrors, type Problem } from "../../../foundation/problem.ts";
+import type { McpServerState } from "../../../mcp/mcp-connections.ts";
+import { statusWords } from "../check-mcp.ts";
 import type { CliMcp } from "../gather-mcp.ts";
 import type { GatheredSession } from "../gather-session.ts";
 import { countBySeverity, describeCounts, plural } from "../views/problem-view.ts";
@@ -118,7 +120,10 @@ export function checkPlugins({ discovered }: GatheredSession): Checkup[] {
 }
 
 /** What is configured and not connected is told with its reason; what a person decided is no fault. */
-export function checkMcpServers({ listed, gathered }: Omit<CliMcp, "session">): Checkup {
+export function checkMcpServers(
+  { listed, gathered }: Omit<CliMcp, "session">,
+  states: readonly McpServerState[],
+): Checkup {
   const name = "MCP servers";
   if (gathered.brokenConfig !== undefined) {
     const { message, advice } = gathered.brokenConfig;
@@ -130,16 +135,27 @@ export function checkMcpServers({ listed, gathered }: Omit<CliMcp, "session">): 
     return { name, state: "problem", text: message, ...(advice ? { advice } : {}) };
   }
   const held = listed.flatMap((server) => server.held ?? []).filter(({ reason }) => reason !== "shadowed");
-  const connected = listed.filter(({ connects }) => connects).length;
   if (listed.length === 0) return { name, state: "ok", text: "No MCP servers." };
-  if (held.length === 0)
-    return { name, state: "ok", text: `${plural(connected, "server")} would be connected.` };
+  const answers = states.flatMap(({ server, status }) =>
+    status.type === "failed" ? [] : [`${server.name} (${statusWords(status)})`],
+  );
+  const failures = states.flatMap(({ server, status }) =>
+    status.type === "failed" ? [`${server.name} fails: ${status.because}`] : [],
+  );
+  const told = [...(answers.length === 0 ? [] : [`connected: ${answers.join(", ")}`]), ...failures].join(
+    "; ",
+  );
+  if (failures.length > 0) {
+    const advice = "`retinue mcp get NAME` shows how it is started; try that command yourself.";
+    return { name, state: "problem", text: `${told}.`, advice };
+  }
+  if (held.length === 0) return { name, state: "ok", text: `${told}.` };
   const reasons = held.map(({ entry, because }) => `${entry.config.name} (${because})`);
   const isChosen = held.every(({ reason }) => chosenReasons.has(reason));
   return {
     name,
     state: isChosen ? "note" : "warning",
-    text: `${plural(connected, "server")} would be connected; held back: ${reasons.join(", ")}.`,
+    text: `${told === "" ? "none is connected" : told}; held back: ${reasons.join(", ")}.`,
     advice: "`retinue mcp list` tells what each needs.",
   };
 }

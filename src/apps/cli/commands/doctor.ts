@@ -1,5 +1,6 @@
+import { checkMcp } from "../check-mcp.ts";
 import { gatherMcpOf } from "../gather-mcp.ts";
-import { gatherSession } from "../gather-session.ts";
+import { type GatheredSession, gatherSession } from "../gather-session.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint, type Paint } from "../views/colour.ts";
 import { plural } from "../views/problem-view.ts";
@@ -11,6 +12,8 @@ import {
   checkSettings,
   checkTrust,
 } from "./doctor-files.ts";
+import { checkInstructions } from "./doctor-instructions.ts";
+import { checkLocalModels } from "./doctor-local-models.ts";
 import {
   checkConfigDirectory,
   checkGit,
@@ -38,10 +41,12 @@ export async function doctor(context: CommandContext, options: { readonly json?:
     ...checkSettings(session),
     checkTrust(session),
     checkDefinitions(session),
+    await checkInstructions(session, host),
     ...checkPlugins(session),
-    checkMcpServers(await gatherMcpOf(session, context)),
+    await checkServers(session, context),
     checkKeys(session, host),
     checkModels(session, host),
+    ...(await checkLocalModels(session, host)),
     await checkGit(host),
     await checkSandbox(host, session),
   ];
@@ -56,6 +61,11 @@ export async function doctor(context: CommandContext, options: { readonly json?:
     host.stdout.write(`\n${closingLine(summary, paint)}\n`);
   }
   return summary.problems > 0 ? 1 : 0;
+}
+
+async function checkServers(session: GatheredSession, context: CommandContext): Promise<Checkup> {
+  const found = await gatherMcpOf(session, context);
+  return checkMcpServers(found, await checkMcp(found, session, context));
 }
 
 function render({ name, state, text, advice }: Checkup, paint: Paint, width: number): string {
@@ -76,7 +86,7 @@ function render({ name, state, text, advice }: Checkup, paint: Paint, width: num
 }
 
 const stateWidth = 9;
-const nameWidth = 13;
+const nameWidth = 14;
 
 function closingLine(
   { problems, warnings }: { readonly problems: number; readonly warnings: number },

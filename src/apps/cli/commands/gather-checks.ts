@@ -1,5 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
+import { loadSessionInstructions } from "../../../context/load-session-instructions.ts";
 import type { AgentDefinition } from "../../../definitions/agent-definition.ts";
 import { lintDefinition } from "../../../definitions/lint-definition.ts";
 import { lintRegistry } from "../../../definitions/lint-registry.ts";
@@ -16,7 +17,7 @@ export interface Checked extends Pick<GatheredSession, "nameOf" | "textOf"> {
   readonly problems: readonly Problem[];
 }
 
-/** All that is discovered here: definitions of every scope, settings, plugins, MCP servers and `--agents`. */
+/** All that is discovered here: definitions of every scope, settings, plugins, MCP servers, instruction files and `--agents`. */
 export async function checkEverything(context: CommandContext): Promise<Checked> {
   const session = await gatherSession(context, { toleratesBrokenFiles: true });
   const { registry, files, settings } = session.discovered;
@@ -26,9 +27,12 @@ export async function checkEverything(context: CommandContext): Promise<Checked>
     .filter(({ source }) => source.scope !== "builtin");
   const settingsFiles = settings.layers.flatMap(({ source }) => source.file ?? []);
   const servers = await gatherMcpOf(session, context);
+  const variables = { ...context.host.environment, ...Object.fromEntries(settings.settings.env) };
+  const instructions = await loadSessionInstructions(session.discovered, variables);
   const found = [
     ...session.problems,
     ...servers.gathered.problems,
+    ...instructions.problems,
     ...lintAll(definitions, session),
     ...lintRegistry(agents),
   ];

@@ -1,4 +1,6 @@
+import type { McpServerState, McpStatus } from "../../../mcp/mcp-connections.ts";
 import type { HeldServer } from "../../../settings/judge-mcp-entry.ts";
+import { checkMcp, statusWords } from "../check-mcp.ts";
 import { type CliMcp, gatherMcp, type ListedServer } from "../gather-mcp.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/colour.ts";
@@ -6,33 +8,36 @@ import { plural } from "../views/problem-view.ts";
 import { type Column, renderTable } from "../views/table-view.ts";
 import { harmless, wrap } from "../views/text-width.ts";
 
-/** `retinue mcp list`: every configured server, where it stands, and whether it would be connected. Starts nothing. */
+/** `retinue mcp list`: every configured server, where it stands, and whether it would be connected. Only `--check` starts any. */
 export async function mcpList(
   context: CommandContext,
-  options: { readonly json?: boolean },
+  options: { readonly json?: boolean; readonly check?: boolean },
 ): Promise<number> {
   const { stdout, stderr } = context.host;
   const found = await gatherMcp(context);
+  const states = options.check === true ? await checkMcp(found, found.session, context) : [];
+  const code = states.some(({ status }) => status.type === "failed") ? 1 : 0;
   if (options.json === true) {
-    stdout.write(`${JSON.stringify(asJson(found), undefined, 2)}\n`);
-    return 0;
+    stdout.write(`${JSON.stringify(asJson(found, states), undefined, 2)}\n`);
+    return code;
   }
   const { listed, gathered, session } = found;
   if (listed.length === 0) {
     stdout.write("No MCP servers. `retinue mcp add NAME -- COMMAND` adds one.\n");
   } else {
     const paint = createPaint(stdout.isColourAllowed);
-    const rows = listed.map((server) => rowOf(server, session.nameOf).map(harmless));
+    const rows = listed.map((server) => rowOf(server, states, session.nameOf).map(harmless));
     stdout.write(renderTable({ columns, rows, width: stdout.columns, paint }));
     const width = Math.min(stdout.columns ?? 100, 100);
-    for (const line of heldLines(listed)) stdout.write(`${wrap(harmless(line), width).join("\n")}\n`);
+    for (const line of [...heldLines(listed), ...failureLines(states)])
+      stdout.write(`${wrap(harmless(line), width).join("\n")}\n`);
   }
   const { problems } = gathered;
   if (problems.length > 0)
     stderr.write(
       `${plural(problems.length, "problem")} in the files; \`retinue mcp list --json\` tells each.\n`,
     );
-  return 0;
+  return code;
 }
 
 const columns: readonly Column[] = [
@@ -43,9 +48,29 @@ const columns: readonly Column[] = [
   { heading: "WHERE", atLeast: 10, elseBelow: 16, style: "dim" },
 ];
 
-function rowOf(server: ListedServer, nameOf: (file: string) => string): readonly string[] {
+function rowOf(
+  server: ListedServer,
+  states: readonly McpServerState[],
+  nameOf: (file: string) => string,
+): readonly string[] {
   const { config, scope, file } = server.entry;
-  return [config.name, scope, config.kind ?? "?", stateWord(server), file === undefined ? "" : nameOf(file)];
+  const status = statusOf(server, states);
+  const state = status === undefined ? stateWord(server) : statusWords(status);
+  return [config.name, scope, config.kind ?? "?", state, file === undefined ? "" : nameOf(file)];
+}
+
+/** How a server did that was tried; undefined for all others. */
+function statusOf({ entry, connects }: ListedServer, states: readonly McpServerState[]) {
+  if (!connects) return undefined;
+  return states.find(({ server }) => server.name === entry.config.name && server.scope === entry.scope)
+    ?.status;
+}
+
+function failureLines(states: readonly McpServerState[]): readonly string[] {
+  const failed = states.flatMap(({ server, status }) =>
+    status.type === "failed" ? [`${server.name}: ${status.because}.`] : [],
+  );
+  return failed.length === 0 ? [] : ["", ...failed];
 }
 
 function stateWord({ connects, asks, held }: ListedServer): string {
@@ -71,8 +96,18 @@ function reasonOf({ reason, because, advice }: HeldServer): string | undefined {
   return `${because}.${advice === undefined ? "" : ` ${advice}`}`;
 }
 
+function checkOf(status: McpStatus | undefined) {
+  if (status === undefined) return {};
+  if (status.type !== "connected") return { check: status };
+  const { instructions: _instructions, ...check } = status;
+  return { check };
+}
+
 /** What a program needs to know; values of variables and headers are nobody's business here. */
-export function asJson({ listed, gathered }: Pick<CliMcp, "listed" | "gathered">) {
+export function asJson(
+  { listed, gathered }: Pick<CliMcp, "listed" | "gathered">,
+  states: readonly McpServerState[] = [],
+) {
   return {
     version: 1,
     servers: listed.map((server) => {
@@ -85,6 +120,7 @@ export function asJson({ listed, gathered }: Pick<CliMcp, "listed" | "gathered">
         transport: config.kind ?? null,
         connects,
         asks,
+        ...checkOf(statusOf(server, states)),
         ...(held === undefined
           ? {}
           : { reason: held.reason, because: held.because, ...(held.advice ? { advice: held.advice } : {}) }),

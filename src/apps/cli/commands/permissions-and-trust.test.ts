@@ -224,6 +224,25 @@ describe("retinue trust [PRM-11]", () => {
     expect(again.out).toContain(`Trusted: ${world.cwd} is accepted as trusted`);
   });
 
+  it("shows what skills of the project would run and allow, and memory that all projects share [SKL-3, MEM-1]", async () => {
+    const world = createWorld();
+    const hooks = "hooks:\n  Stop:\n    - hooks: [{type: command, command: ./heard.sh}]\n";
+    world.write(
+      "project/.claude/skills/ship/SKILL.md",
+      `---\ndescription: d\nallowed-tools: Bash(git *)\n${hooks}---\n!\`git status\`\n`,
+    );
+    world.write("project/.claude/skills/text/SKILL.md", "---\ndescription: d\n---\nOnly text.\n");
+    world.write("home/.claude/skills/mine/SKILL.md", "---\ndescription: d\n---\n!`pwd`\n");
+    world.write("project/.claude/agents/a.md", "---\nname: a\ndescription: d\nmemory: user\n---\nA.\n");
+    const { out } = await world.run(["trust", "--json"]);
+    expect(JSON.parse(out).parts).toMatchObject([
+      { kind: "runs", name: "skill ship, command", value: "git status" },
+      { kind: "runs", name: "skill ship, hooks.Stop", value: "./heard.sh" },
+      { kind: "right", name: "skill ship, allowed-tools", value: "Bash(git *)" },
+      { kind: "setting", name: "agent a, memory", value: "user" },
+    ]);
+  });
+
   it("trusts another folder by its path, and takes trust back with --remove", async () => {
     const world = createWorld();
     world.write("project/sub/file", "");

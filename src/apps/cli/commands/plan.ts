@@ -24,7 +24,8 @@ export async function plan(context: CommandContext, name: string, options: PlanO
   const { model, ...others } = options;
   const request = readPrintOptions(others, { words: [], cwd: host.cwd, session: context.session });
   await using runtime = createPrintRuntime(context, { sessionPersistence: false });
-  await using session = await openPrintSession(runtime, request.session, new AbortController().signal);
+  const sessionOptions = { ...request.session, planOnly: true };
+  await using session = await openPrintSession(runtime, sessionOptions, new AbortController().signal);
   const planned = await session.planAgent({
     agentType: name,
     description: "a plan",
@@ -89,11 +90,21 @@ export function describePlan(plan: ChildPlan, nameOf: (file: string) => string):
       ? []
       : [{ label: "memory", value: nameOf(plan.memory.directory), origin: plan.memory.scope }]),
     ...(plan.skills === undefined ? [] : [{ label: "skills", value: plan.skills.join(", ") }]),
+    ...describeServers(plan),
     { label: "system prompt", value: `${plan.system.join("\n").length} characters` },
     ...(plan.reminder === undefined ? [] : [{ label: "reminder", value: plan.reminder }]),
     ...overrode.map(describeOverridden),
     ...plan.notes.map((value) => ({ label: "note", value })),
   ];
+}
+
+/** Nothing is started for a plan, so of servers only the names are known. */
+function describeServers({ mcpServers = [] }: ChildPlan): readonly ShownField[] {
+  return mcpServers.map(({ name, own, tools }) => ({
+    label: "server",
+    value: tools === undefined ? name : `${name}, only ${tools.join(", ")}`,
+    origin: own ? "the definition; runs as long as the agent" : "the session",
+  }));
 }
 
 function modelName({ chosenModel: { id, provider } }: ChildPlan): string {

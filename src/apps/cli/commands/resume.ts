@@ -1,6 +1,7 @@
 import { Fault } from "../../../foundation/fault.ts";
 import type { AgentHandle } from "../../../tasks/agent-handle.ts";
 import type { FoundTask } from "../../../tasks/find-tasks.ts";
+import { goOnPrompt } from "../../../tasks/recovery-note.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
 import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
@@ -9,20 +10,33 @@ import { readPrompt } from "../print/read-input.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 import { findNamedTask } from "./find-named-task.ts";
 
+export interface ResumeOptions extends PrintOptions {
+  readonly interrupted?: boolean;
+  readonly json?: boolean;
+}
+
 /** `retinue resume ID "prompt"`: goes on with a child agent that has ended, and prints its answer as `-p` does. */
 export async function resume(
   context: CommandContext,
-  written: string,
-  { words, options }: { readonly words: readonly string[]; readonly options: PrintOptions },
+  written: string | undefined,
+  { words, options }: { readonly words: readonly string[]; readonly options: ResumeOptions },
 ): Promise<number> {
   const { host } = context;
+  if (options.interrupted === true) {
+    if (written !== undefined)
+      throw misuse("--interrupted takes no id and no prompt.", "Write one or the other.");
+    return (await import("./resume-interrupted.ts")).resumeInterrupted(context, options);
+  }
+  if (written === undefined)
+    throw misuse("Which agent?", "Write its id, which `retinue tasks` lists, or --interrupted.");
   checkSessionOptions(context.session, host.cwd);
   const request = readPrintOptions(options, { words, cwd: host.cwd, session: context.session });
   if (request.input !== "text")
     throw misuse("An agent is resumed with one prompt.", "Leave out --input-format.");
   const task = await findNamedTask(host, written);
   refuseRunning(task);
-  const prompt = await readPrompt(words, host.stdin);
+  const usual = task.state === "interrupted" ? goOnPrompt : "Go on with your task where you stopped.";
+  const prompt = await readPrompt(words, host.stdin, usual);
   const stop = new AbortController();
   const forget = host.onInterrupt(() => stop.abort(new Fault("interrupted", "Interrupted.")));
   const { closed } = host.stdout;

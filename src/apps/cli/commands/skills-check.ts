@@ -1,5 +1,5 @@
 import type { Problem } from "../../../foundation/problem.ts";
-import { lintAgentSkills } from "../../../skills/agent-skills.ts";
+import { lintAgentSkills } from "../../../skills/named-skills.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/colour.ts";
 import {

@@ -5,9 +5,11 @@ import { describeAge } from "../views/describe-age.ts";
 import { type Column, renderTable } from "../views/table-view.ts";
 import { harmless } from "../views/text-width.ts";
 import { transcriptsOf } from "./find-named-task.ts";
+import { tasksInterrupted } from "./tasks-interrupted.ts";
 
 export interface TasksOptions {
   readonly all?: boolean;
+  readonly interrupted?: boolean;
   readonly json?: boolean;
 }
 
@@ -17,6 +19,7 @@ const usuallyShown = 20;
 /** `retinue tasks`: the child agents of this project's sessions, whoever runs them. */
 export async function tasks({ host }: CommandContext, options: TasksOptions): Promise<number> {
   const { stdout } = host;
+  if (options.interrupted === true) return tasksInterrupted(host, { json: options.json === true });
   const found = await findTasks(transcriptsOf(host), options.all === true ? {} : { limit: usuallyShown });
   if (options.json === true) {
     stdout.write(`${JSON.stringify({ version: 1, tasks: found }, undefined, 2)}\n`);

@@ -4,10 +4,11 @@ import { Fault } from "../../../foundation/fault.ts";
 import { shown } from "../../../foundation/json-value.ts";
 import { createTrustStore, type TrustOutcome, type TrustStore } from "../../../settings/trust.ts";
 import { gatherMcpOf } from "../gather-mcp.ts";
-import { type GatheredSession, gatherSession } from "../gather-session.ts";
+import type { GatheredSession } from "../gather-session.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 import { createPaint } from "../views/colour.ts";
 import { describeTrust, trustAsJson } from "./describe-trust.ts";
+import { gatherSkills } from "./gather-skills.ts";
 
 export interface TrustOptions {
   readonly show?: boolean;
@@ -25,7 +26,10 @@ export async function trust(
   refuseContradiction(options);
   const host = { ...context.host, cwd: findFolder(context.host.cwd, folder) };
   const { trust: _forThisRun, ...session } = context.session;
-  const gathered = await gatherSession({ host, session }, { toleratesBrokenFiles: true });
+  const { session: gathered, catalog } = await gatherSkills(
+    { ...context, host, session },
+    { toleratesBrokenFiles: true },
+  );
   const { stateFile } = gathered.discovered.paths;
   const store = createTrustStore({ stateFile, home: host.home });
   const { problem } = gathered.trust.trusted ? {} : gathered.trust;
@@ -34,12 +38,13 @@ export async function trust(
     throw new Fault("state-file", `Trust cannot be read: ${problem.message}`, advice);
   }
   const { entries: servers } = (await gatherMcpOf(gathered, { host, session })).gathered;
+  const brought = { servers, skills: [...catalog.list(), ...catalog.shadowed] };
   if (options.json === true) {
-    host.stdout.write(`${JSON.stringify(trustAsJson(gathered, servers), undefined, 2)}\n`);
+    host.stdout.write(`${JSON.stringify(trustAsJson(gathered, brought), undefined, 2)}\n`);
     return 0;
   }
   if (options.remove === true) return remove(context, { store, folder: host.cwd, gathered });
-  host.stdout.write(describeTrust(gathered, servers, createPaint(host.stdout.isColourAllowed)));
+  host.stdout.write(describeTrust(gathered, brought, createPaint(host.stdout.isColourAllowed)));
   if (options.show === true || gathered.trust.trusted) return 0;
   if (!(await isWanted(context, options))) {
     host.stdout.write("Nothing was changed.\n");

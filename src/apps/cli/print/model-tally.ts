@@ -14,12 +14,12 @@ export function addSums(a: ModelSum, b: ModelSum): ModelSum {
   return { usage: addUsage(a.usage, b.usage), ...cost };
 }
 
-/** Counts the answers of child agents by their models, summaries of their conversations among them. */
+/** Counts the answers of child agents by their models, summaries of their conversations and lost ones among them. */
 export function createModelTally() {
   let sums = new Map<string, ModelSum>();
   return {
     add(event: RunEvent): void {
-      if (event.type !== "assistant-answered" && event.type !== "context-compacted") return;
+      if (!isPaid(event)) return;
       const { model, usage, cost } = event;
       const one: ModelSum = { usage, ...(cost === undefined ? {} : { cost }) };
       const before = sums.get(model);
@@ -32,4 +32,10 @@ export function createModelTally() {
       return taken;
     },
   };
+}
+
+type PaidEvent = Extract<RunEvent, { type: "assistant-answered" | "context-compacted" | "answer-lost" }>;
+
+function isPaid(event: RunEvent): event is PaidEvent {
+  return ["assistant-answered", "context-compacted", "answer-lost"].includes(event.type);
 }

@@ -37,6 +37,8 @@ describe("the first message", () => {
       tools: ["Read"],
       mcp_servers: [],
       model: "scripted",
+      model_provider: "scripted",
+      model_reason: "the program",
       permissionMode: "plan",
       apiKeySource: "ANTHROPIC_API_KEY",
       slash_commands: [],

@@ -24,7 +24,13 @@ export interface MessageOptions {
 
 /** The first message of a session: what was decided for it. */
 export function initMessage(
-  { plan, discovered, skills }: Pick<Session, "plan" | "discovered" | "skills">,
+  {
+    plan,
+    model,
+    discovered,
+    skills,
+    mcpServers,
+  }: Pick<Session, "plan" | "model" | "discovered" | "skills" | "mcpServers">,
   apiKeySource: string,
   { uuid }: MessageContext,
 ): OutputMessage {
@@ -34,8 +40,10 @@ export function initMessage(
     cwd: plan.directory,
     session_id: plan.sessionId,
     tools: plan.tools.map(({ name }) => name),
-    mcp_servers: [],
+    mcp_servers: mcpServers().map(wireServer),
     model: plan.model.value,
+    model_provider: model.provider,
+    model_reason: plan.model.from,
     permissionMode: plan.policy.mode,
     apiKeySource,
     slash_commands: skills.filter(({ userInvocable }) => userInvocable).map(({ name }) => name),
@@ -49,6 +57,20 @@ export function initMessage(
     retinue_version: version,
     uuid: uuid(),
   };
+}
+
+const serverWords = {
+  connected: "connected",
+  connecting: "pending",
+  planned: "pending",
+  failed: "failed",
+  closed: "failed",
+  held: "disabled",
+} as const;
+
+function wireServer({ name, scope, status }: ReturnType<Session["mcpServers"]>[number]) {
+  const because = "because" in status ? { error: status.because } : {};
+  return { name, status: serverWords[status.type], source: scope, ...because };
 }
 
 /** What an event looks like on the stream; many events are not shown. */
@@ -89,6 +111,8 @@ export function messagesOf(
         { ...boundaryMessage(event), ...system() },
         { type: "system", subtype: "status", status: null, compact_result: "success", ...system() },
       ];
+    case "agents-interrupted":
+      return [{ type: "system", subtype: "agents_interrupted", agents: event.agents, ...system() }];
     case "call-finished":
       if (event.denied === undefined) return [];
       return [{ ...denialMessage(event, event.denied), ...system() }];

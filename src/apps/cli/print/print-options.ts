@@ -25,6 +25,7 @@ export interface PrintOptions {
   readonly tools?: string;
   readonly allowedTools?: readonly string[];
   readonly permissionMode?: string;
+  readonly permissionPromptTool?: string;
   readonly dangerouslySkipPermissions?: boolean;
   readonly maxTurns?: string;
   readonly maxBudgetUsd?: string;
@@ -137,6 +138,7 @@ function readSessionOptions(options: PrintOptions, cwd: string): RuntimeSessionO
     model: options.model,
     effort: options.effort,
     permissionMode: readMode(options.permissionMode),
+    permissionPromptTool: options.permissionPromptTool,
     skipPermissions: options.dangerouslySkipPermissions,
     tools: readToolNames(options.tools),
     allowedTools: options.allowedTools,

@@ -7,18 +7,16 @@ import { misuse } from "../session-options.ts";
 const patienceMs = 2000;
 const largestPrompt = 10 * 1024 * 1024;
 
-/** The prompt: the arguments, what is piped in, or both. */
-export async function readPrompt(words: readonly string[], stdin: CliInput): Promise<string> {
+/** The prompt: the arguments, what is piped in, or both; else the usual one, where there is one. */
+export async function readPrompt(words: readonly string[], stdin: CliInput, usual?: string): Promise<string> {
   const given = words.join(" ").trim();
-  if (stdin.isTerminal) {
-    if (given !== "") return given;
-    throw noPrompt();
-  }
-  const piped = (
-    await stdin.readAll({ limit: largestPrompt, ...(given === "" ? {} : { patienceMs }) })
-  ).trim();
+  const isAnswered = given !== "" || usual !== undefined;
+  const piped = stdin.isTerminal
+    ? ""
+    : (await stdin.readAll({ limit: largestPrompt, ...(isAnswered ? { patienceMs } : {}) })).trim();
   const prompt = [given, piped].filter((part) => part !== "").join("\n\n");
   if (prompt !== "") return prompt;
+  if (usual !== undefined) return usual;
   throw noPrompt();
 }
 

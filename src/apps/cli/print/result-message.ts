@@ -32,6 +32,7 @@ export function resultMessage(
       tool_use_id: call.id,
       tool_input: call.input,
     })),
+    ...(ending.interruptedAgents === undefined ? {} : { interrupted_agents: ending.interruptedAgents }),
     ...(ending.output === undefined ? {} : { structured_output: ending.output }),
     ...(subtype === "success" ? {} : { errors: [ending.error ?? `The run was ${ending.status}.`] }),
     uuid: uuid(),

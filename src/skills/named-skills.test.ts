@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { parseAgentDefinition } from "../definitions/parse-definition.ts";
-import { findAgentSkills, lintAgentSkills } from "./agent-skills.ts";
+import { findNamedSkills, lintAgentSkills } from "./named-skills.ts";
 import { readSkillFile } from "./parse-skill.ts";
 import { createSkillCatalog } from "./skill-catalog.ts";
 
@@ -34,18 +34,18 @@ function agent(skills: string, plugin?: string) {
 }
 
 test("[SKL-1] skills come in the order named, each once", () => {
-  const { skills, problems } = findAgentSkills(agent("forms, house-style, forms"), catalog);
+  const { skills, problems } = findNamedSkills(agent("forms, house-style, forms"), catalog);
   expect(skills.map(({ name }) => name)).toEqual(["forms", "house-style"]);
   expect(problems).toEqual([]);
 });
 
 test("[SKL-1] an agent of a plugin means its own plugin's skills first", () => {
-  const named = (plugin?: string) => findAgentSkills(agent("forms", plugin), catalog).skills[0]?.name;
+  const named = (plugin?: string) => findNamedSkills(agent("forms", plugin), catalog).skills[0]?.name;
   expect([named(), named("kit"), named("other")]).toEqual(["forms", "kit:forms", "forms"]);
 });
 
 test("[SKL-2] an unknown name is a warning with the nearest, at its place, and the others still count", () => {
-  const { skills, problems } = findAgentSkills(agent("house-stile, ../../evil, forms"), catalog);
+  const { skills, problems } = findNamedSkills(agent("house-stile, ../../evil, forms"), catalog);
   expect(skills.map(({ name }) => name)).toEqual(["forms"]);
   expect(problems).toMatchObject([
     {

@@ -3,7 +3,7 @@ import type { Problem } from "../foundation/problem.ts";
 import type { Skill } from "./skill.ts";
 import type { SkillCatalog } from "./skill-catalog.ts";
 
-export interface AgentSkills {
+export interface NamedSkills {
   /** In the order named, each once. */
   readonly skills: readonly Skill[];
   /** Names that lead to nothing, and skills that no agent may preload. */
@@ -11,10 +11,10 @@ export interface AgentSkills {
 }
 
 /** The skills an agent names in `skills`. An agent of a plugin may name its plugin's skills without the prefix. */
-export function findAgentSkills(
+export function findNamedSkills(
   definition: Pick<AgentDefinition, "name" | "skills" | "source" | "written">,
   catalog: Pick<SkillCatalog, "find">,
-): AgentSkills {
+): NamedSkills {
   const skills = new Map<string, Skill>();
   const problems: Problem[] = [];
   const { plugin } = definition.source;
@@ -33,7 +33,7 @@ export function lintAgentSkills(
   definitions: readonly Pick<AgentDefinition, "name" | "skills" | "source" | "written">[],
   catalog: Pick<SkillCatalog, "find">,
 ): Problem[] {
-  return definitions.flatMap((definition) => findAgentSkills(definition, catalog).problems);
+  return definitions.flatMap((definition) => findNamedSkills(definition, catalog).problems);
 }
 
 type Named = Pick<AgentDefinition, "name" | "source" | "written">;

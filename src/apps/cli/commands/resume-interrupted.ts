@@ -1,0 +1,118 @@
+import { Fault } from "../../../foundation/fault.ts";
+import type { Session } from "../../../runtime/session.ts";
+import { findInterrupted } from "../../../tasks/find-interrupted.ts";
+import type { FoundTask } from "../../../tasks/find-tasks.ts";
+import { goOnPrompt } from "../../../tasks/recovery-note.ts";
+import { checkSessionOptions } from "../check-session-options.ts";
+import type { CliHost } from "../cli-host.ts";
+import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
+import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
+import type { CommandContext } from "../session-options.ts";
+import { harmless } from "../views/text-width.ts";
+import { transcriptsOf } from "./find-named-task.ts";
+
+/** How many go on at the same time. */
+const atOnce = 4;
+
+interface Outcome {
+  readonly id: string;
+  readonly agentType: string;
+  readonly description: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly text: string;
+}
+
+/** `retinue resume --interrupted`: goes on with every interrupted child of the newest session that has one. */
+export async function resumeInterrupted(
+  context: CommandContext,
+  options: PrintOptions & { readonly json?: boolean },
+): Promise<number> {
+  const { host } = context;
+  checkSessionOptions(context.session, host.cwd);
+  const request = readPrintOptions(options, { words: [], cwd: host.cwd, session: context.session });
+  const agents = await findNewest(host);
+  const [first] = agents;
+  if (first === undefined) {
+    host.stderr.write("No agent of this folder's sessions was interrupted.\n");
+    return 0;
+  }
+  const stop = new AbortController();
+  const forget = host.onInterrupt(() => stop.abort(new Fault("interrupted", "Interrupted.")));
+  try {
+    await using runtime = createPrintRuntime(context, options);
+    const own = { ...request.session, sessionId: first.sessionId, childrenOnly: true };
+    await using session = await openPrintSession(runtime, own, stop.signal);
+    const outcomes = await resumeAll(agents, { session, host, signal: stop.signal });
+    show(outcomes, {
+      host,
+      sessionId: first.sessionId,
+      asJson: options.json === true || request.output !== "text",
+    });
+    if (stop.signal.aborted) return 130;
+    return outcomes.every(({ status }) => status === "completed") ? 0 : 1;
+  } finally {
+    forget();
+  }
+}
+
+async function findNewest(host: CliHost): Promise<readonly FoundTask[]> {
+  const { agents } = await findInterrupted(transcriptsOf(host));
+  const resumable = agents.filter(({ canResume }) => canResume === true);
+  return resumable.filter(({ sessionId }) => sessionId === resumable[0]?.sessionId);
+}
+
+interface Resuming {
+  readonly session: Session;
+  readonly host: CliHost;
+  readonly signal: AbortSignal;
+}
+
+async function resumeAll(agents: readonly FoundTask[], resuming: Resuming): Promise<readonly Outcome[]> {
+  const outcomes: Outcome[] = [];
+  const waiting = agents.entries();
+  const work = async (): Promise<void> => {
+    for (const [index, agent] of waiting) {
+      if (resuming.signal.aborted) return;
+      outcomes[index] = await resumeOne(agent, resuming);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, agents.length) }, work));
+  return outcomes.filter((outcome) => outcome !== undefined);
+}
+
+async function resumeOne(agent: FoundTask, { session, host, signal }: Resuming): Promise<Outcome> {
+  const { id, agentType, description } = agent;
+  const say = (text: string): void => host.stderr.write(`${harmless(`${id} (${agentType}) ${text}`)}\n`);
+  say(`goes on: ${description}`);
+  const handle = session.spawn(agentType, goOnPrompt, { resume: id, description });
+  const end = (): void => void handle.stop().catch(() => undefined);
+  signal.addEventListener("abort", end, { once: true });
+  try {
+    const { status, reason, text } = await handle.result;
+    say(status);
+    return { id, agentType, description, status, reason, text };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    say(why);
+    return { id, agentType, description, status: "failed", reason: "not-started", text: why };
+  } finally {
+    signal.removeEventListener("abort", end);
+  }
+}
+
+function show(
+  outcomes: readonly Outcome[],
+  {
+    host,
+    sessionId,
+    asJson,
+  }: { readonly host: CliHost; readonly sessionId: string; readonly asJson: boolean },
+): void {
+  if (asJson) {
+    host.stdout.write(`${JSON.stringify({ version: 1, sessionId, agents: outcomes }, undefined, 2)}\n`);
+    return;
+  }
+  for (const { id, agentType, status, text } of outcomes)
+    host.stdout.write(`${id}  ${harmless(agentType)}  ${status}\n${text.trimEnd()}\n\n`);
+}

@@ -1,0 +1,70 @@
+import { allTokens, describeCost, describeDuration, describeTokens } from "./figures.ts";
+import type { Step } from "./inspection.ts";
+
+export interface DescribedStep {
+  /** One word for what happened. */
+  readonly what: string;
+  readonly detail: string;
+  readonly isBad: boolean;
+}
+
+/** A step in words, the same in the terminal and on the page. The texts in it are still those of the transcript. */
+export function describeStep(step: Step): DescribedStep {
+  switch (step.type) {
+    case "prompt":
+      return { what: step.isMeta ? "told" : "asked", detail: step.text, isBad: false };
+    case "turn": {
+      const { usage, model, cost, text } = step;
+      const tokens = `${describeTokens(allTokens(usage) - usage.outputTokens)} in, ${describeTokens(usage.outputTokens)} out`;
+      const detail = `${model}, ${tokens}, ${describeCost(cost)}${text === "" ? "" : `: ${text}`}`;
+      return { what: "model", detail, isBad: false };
+    }
+    case "call":
+      return describeCall(step);
+    case "retry": {
+      const wait = step.waitMs === undefined ? "" : `, again after ${describeDuration(step.waitMs)}`;
+      return { what: "retry", detail: `${step.code}${wait}: ${step.text}`, isBad: true };
+    }
+    case "lost": {
+      const tokens = `${describeTokens(allTokens(step.usage))} tokens`;
+      return {
+        what: "lost",
+        detail: `an answer that broke off, ${tokens}, ${describeCost(step.cost)}`,
+        isBad: true,
+      };
+    }
+    case "error":
+      return { what: "error", detail: step.text, isBad: true };
+    case "compaction": {
+      const size = [step.preTokens, step.postTokens].map((tokens) =>
+        tokens === undefined ? "?" : describeTokens(tokens),
+      );
+      const by = step.by === undefined ? "" : `, summary by ${step.by}`;
+      return {
+        what: "compacted",
+        detail: `${step.trigger}, ${size.join(" to ")} tokens${by}`,
+        isBad: false,
+      };
+    }
+    case "ending": {
+      const error = step.error === undefined ? "" : `: ${step.error}`;
+      return {
+        what: "ended",
+        detail: `${step.status} (${step.reason})${error}`,
+        isBad: step.status === "failed",
+      };
+    }
+  }
+}
+
+function describeCall(step: Extract<Step, { type: "call" }>): DescribedStep {
+  const asked = step.asked === true ? ` [asked, ${describeDuration(step.decidedMs ?? 0)}]` : "";
+  const agent = step.agentId === undefined ? "" : ` [agent ${step.agentId}]`;
+  const outcome = step.outcome === "ok" ? "" : ` ${step.outcome}`;
+  const because = step.because === undefined ? "" : `: ${step.because}`;
+  return {
+    what: step.tool,
+    detail: `${step.about}${agent}${asked}${outcome}${because}`.trim(),
+    isBad: step.outcome !== "ok" && step.outcome !== "running",
+  };
+}

@@ -1,0 +1,42 @@
+import type { ModelEvent } from "../conversation/model-event.ts";
+import { estimateTextTokens } from "../conversation/token-estimate.ts";
+import { noUsage, type Usage } from "../conversation/usage.ts";
+
+/** Counts what an answer has taken so far that may never be finished. */
+export interface AttemptUsage {
+  hear(event: ModelEvent): void;
+  /** Since the last asking; undefined where the answer had not begun. */
+  take(): Usage | undefined;
+}
+
+/** `estimateInput` stands in where the provider tells what it has read only with the end of its answer. */
+export function createAttemptUsage(estimateInput: () => number): AttemptUsage {
+  let begun: Usage | undefined;
+  let written = 0;
+  return {
+    hear(event) {
+      switch (event.type) {
+        case "message-started":
+          begun = event.usage ?? { ...noUsage, inputTokens: estimateInput() };
+          written = 0;
+          break;
+        case "text-delta":
+        case "thinking-delta":
+          written += estimateTextTokens(event.text);
+          break;
+        case "input-delta":
+          written += estimateTextTokens(event.json);
+          break;
+        case "message-ended":
+          begun = event.usage;
+          written = 0;
+      }
+    },
+    take() {
+      const taken = begun && { ...begun, outputTokens: Math.max(begun.outputTokens, written) };
+      begun = undefined;
+      written = 0;
+      return taken;
+    },
+  };
+}

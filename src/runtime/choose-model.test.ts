@@ -1,0 +1,203 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createCoolDowns } from "../model/cool-down.ts";
+import { createModelFactory } from "../model/model-factory.ts";
+import { offlineLabel } from "../model/offline-texts.ts";
+import { type FakeProvider, startFakeProvider } from "../testing/fake-provider.ts";
+import type { Step } from "../testing/script.ts";
+import { createWorkspace } from "../testing/workspace.ts";
+import { chooseModel } from "./choose-model.ts";
+import { createRuntime, type Runtime } from "./create-runtime.ts";
+import { createWorld } from "./gather-world.ts";
+import type { RuntimeOptions } from "./runtime-options.ts";
+
+/** A closed port on this machine, so that nothing here depends on what else runs on it. */
+const nowhere = "http://127.0.0.1:1/v1";
+
+interface Stage {
+  readonly runtime: Runtime;
+  readonly server: FakeProvider;
+  readonly options: RuntimeOptions;
+  readonly project: string;
+}
+
+async function createStage(
+  script: readonly Step[],
+  { environment = {}, ...options }: RuntimeOptions = {},
+): Promise<Stage> {
+  const workspace = await createWorkspace();
+  const server = await startFakeProvider({ script });
+  const all: RuntimeOptions = {
+    cwd: workspace.project,
+    home: `${workspace.root}/home`,
+    managedDirectory: `${workspace.root}/managed`,
+    environment: {
+      PATH: process.env["PATH"],
+      OLLAMA_HOST: nowhere,
+      LMSTUDIO_BASE_URL: `${server.url}/v1`,
+      ...environment,
+    },
+    ...options,
+  };
+  const runtime = createRuntime(all);
+  onTestFinished(async () => {
+    await runtime[Symbol.asyncDispose]();
+    await server[Symbol.asyncDispose]();
+    await workspace[Symbol.asyncDispose]();
+  });
+  return { runtime, server, options: all, project: workspace.project };
+}
+
+describe("[MDL-4] with no key and no model named", () => {
+  test("a server on this machine answers, and the plan says which and why", async () => {
+    const { runtime, server } = await createStage(["From here."]);
+    await using session = await runtime.open();
+    expect(session.model).toMatchObject({ provider: "lmstudio", id: "scripted" });
+    expect(session.plan.model).toEqual({
+      value: "scripted",
+      from: `no key is set and LM Studio was found at ${server.url}`,
+    });
+    expect(session.plan.notes).toEqual([
+      `No key is set and LM Studio was found at ${server.url}, so lmstudio/scripted answers. RETINUE_LOCAL_MODELS=0 switches this off.`,
+    ]);
+    expect((await session.prompt("Hello?")).text).toBe("From here.");
+  });
+
+  test("children that name a model of Claude run on it too, not on the offline model", async () => {
+    const { runtime, server } = await createStage([
+      {
+        calls: [{ name: "Agent", input: { description: "Look", prompt: "Look.", subagent_type: "looker" } }],
+      },
+      "Seen.",
+      "Done.",
+    ]);
+    runtime.register({ name: "looker", description: "Looks.", prompt: "Look.", model: "haiku" });
+    const { text } = await runtime.run("Send one.");
+    expect(text).toBe("Done.");
+    expect(server.requests.map(({ path }) => path)).toEqual(Array(3).fill("/v1/chat/completions"));
+    server.finish();
+  });
+
+  test.each<[string, RuntimeOptions["environment"], string | undefined]>([
+    ["RETINUE_LOCAL_MODELS is 0", { RETINUE_LOCAL_MODELS: "0" }, undefined],
+    ["a model is named", {}, "sonnet"],
+    ["the variable names one", { ANTHROPIC_MODEL: "opus" }, undefined],
+  ])("it is not looked for when %s", async (_, environment, model) => {
+    const { runtime } = await createStage([], environment === undefined ? {} : { environment });
+    await using session = await runtime.open(model === undefined ? {} : { model });
+    expect(session.model.provider).toBe("offline");
+    expect(session.plan.notes).toEqual([]);
+  });
+
+  test("a key that is set is used at once, and nobody on this machine is asked", async () => {
+    let asked = 0;
+    const listening = createServer(() => {
+      asked += 1;
+    });
+    await new Promise<void>((resolve) => listening.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => {
+      listening.closeAllConnections();
+      listening.close();
+    });
+    const address = listening.address();
+    const port = typeof address === "object" ? address?.port : undefined;
+    const { runtime } = await createStage([], {
+      environment: {
+        ANTHROPIC_API_KEY: "key",
+        OLLAMA_HOST: `127.0.0.1:${port}`,
+        LMSTUDIO_BASE_URL: `http://127.0.0.1:${port}/v1`,
+      },
+    });
+    await using session = await runtime.open();
+    expect(session.model.provider).toBe("anthropic");
+    expect(asked).toBe(0);
+  });
+
+  test("a found model that settings deny leaves the offline model, and it is said", async () => {
+    const { runtime } = await createStage([], {
+      settings: JSON.stringify({ deniedModels: ["lmstudio/scripted"] }),
+    });
+    await using session = await runtime.open();
+    expect(session.model.provider).toBe("offline");
+    expect(session.plan.notes).toEqual([expect.stringContaining("but the offline model answers")]);
+  });
+
+  test("a found server whose package is not installed leaves the offline model, and the command is said", async () => {
+    const { server, options } = await createStage([]);
+    await using world = createWorld(options);
+    const facts = await world.gather();
+    const clock = facts.clock;
+    const models = createModelFactory({
+      environment: facts.environment,
+      coolDowns: createCoolDowns(clock, () => 0),
+      clock,
+      random: () => 0,
+      load: async (name) => {
+        throw Object.assign(new Error(`Cannot find package '${name}'`), { code: "ERR_MODULE_NOT_FOUND" });
+      },
+    });
+    const { model, notes } = await chooseModel({ ...facts, models }, {}, undefined);
+    expect(model.facts.provider).toBe("offline");
+    expect(notes).toEqual([
+      `LM Studio was found at ${server.url}, but the offline model answers: The package @ai-sdk/openai-compatible for lmstudio is not installed. Run: npm install @ai-sdk/openai-compatible`,
+    ]);
+  });
+
+  test("without a server the offline model answers as before", async () => {
+    const { runtime } = await createStage([], { environment: { LMSTUDIO_BASE_URL: nowhere } });
+    const { text } = await runtime.run("what is here");
+    expect(text.startsWith(offlineLabel)).toBe(true);
+  });
+});
+
+describe("[MDL-3] [PRM-11] packages of providers", () => {
+  const fakePackage = `
+    exports.createAcme = () => ({
+      languageModel: (modelId) => ({ specificationVersion: "v2", provider: "acme", modelId, doStream: async () => ({}) }),
+    });
+    globalThis.loadedAcme = (globalThis.loadedAcme ?? 0) + 1;
+  `;
+
+  async function createProject(trusted: boolean): Promise<Runtime> {
+    const { runtime, project } = await createStage([], { trusted });
+    const folder = join(project, "node_modules/@ai-sdk/acme");
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, "package.json"), '{"name": "@ai-sdk/acme", "main": "index.cjs"}');
+    await writeFile(join(folder, "index.cjs"), fakePackage);
+    return runtime;
+  }
+
+  test("those of the project are found in a trusted folder", async () => {
+    const runtime = await createProject(true);
+    await using session = await runtime.open({ model: "acme/large" });
+    expect(session.model).toMatchObject({ provider: "acme", id: "large" });
+  });
+
+  test("one that is only for import is found too", async () => {
+    const { runtime, project } = await createStage([], { trusted: true });
+    const folder = join(project, "node_modules/@ai-sdk/acme");
+    await mkdir(folder, { recursive: true });
+    const exported = { ".": { types: "./index.d.ts", import: "./index.mjs" } };
+    await writeFile(
+      join(folder, "package.json"),
+      JSON.stringify({ name: "@ai-sdk/acme", exports: exported }),
+    );
+    await writeFile(
+      join(folder, "index.mjs"),
+      fakePackage.replace("exports.createAcme", "export const createAcme"),
+    );
+    await using session = await runtime.open({ model: "acme/large" });
+    expect(session.model.provider).toBe("acme");
+  });
+
+  test("those of the project are not loaded in a folder that is not trusted", async () => {
+    const before = Reflect.get(globalThis, "loadedAcme");
+    const runtime = await createProject(false);
+    await expect(runtime.open({ model: "acme/large" })).rejects.toMatchObject({
+      code: "provider-package-missing",
+    });
+    expect(Reflect.get(globalThis, "loadedAcme")).toBe(before);
+  });
+});

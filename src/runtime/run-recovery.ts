@@ -1,0 +1,84 @@
+import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
+import { sessionFiles } from "../journal/session-files.ts";
+import type { RunPlan } from "../planning/run-plan.ts";
+import { readEnvironment } from "../settings/environment.ts";
+import { agentOutputFile } from "../tasks/agent-output-file.ts";
+import { findLostNotices } from "../tasks/find-lost-notices.ts";
+import { type FoundTask, findTasks } from "../tasks/find-tasks.ts";
+import { goOnPrompt, interruptedLine, interruptedNote } from "../tasks/recovery-note.ts";
+import type { ToldAgents } from "../tasks/told-agents.ts";
+import type { Children } from "./open-children.ts";
+import type { SessionWorld } from "./session-world.ts";
+
+export interface RecoveryParts {
+  readonly world: SessionWorld;
+  readonly plan: RunPlan;
+  /** What the conversation has heard of its children. */
+  readonly heard: ToldAgents;
+  readonly children: Pick<Children, "recover" | "notify" | "spawner">;
+}
+
+/**
+ * When a session is taken up again: children whose process died are settled, where settings say so they go on, and the main
+ * agent and the person are told of them, and of those whose end nobody told.
+ */
+export async function runRecovery(parts: RecoveryParts): Promise<readonly InterruptedAgent[]> {
+  const { world, plan, heard, children } = parts;
+  const { transcripts } = world.discovered.paths;
+  const tasks = await findTasks(transcripts, { sessionId: plan.sessionId });
+  const unsettled = tasks.filter(({ state, isStopOwed }) => state === "interrupted" || isStopOwed === true);
+  await Promise.all(
+    unsettled.map(({ id }) => children.recover(id).catch((error: unknown) => report(id, error, world))),
+  );
+  const files = sessionFiles(transcripts, plan.sessionId);
+  const lost = await findLostNotices(tasks, heard, (id) => agentOutputFile(files, id));
+  for (const notice of lost) children.notify(notice);
+  const agents: InterruptedAgent[] = [];
+  for (const task of tasks.filter(({ state }) => state === "interrupted")) {
+    const standing = await takeUp(task, parts);
+    const isNews = standing === "resumed" || (heard.toldAt.get(task.id) ?? 0) < task.lastSignAt;
+    if (isNews) agents.push(interruptedAgent(task, standing));
+  }
+  if (agents.length > 0) children.notify(interruptedNote(agents));
+  for (const agent of agents) world.notice?.(interruptedLine(agent));
+  return agents;
+}
+
+function interruptedAgent(
+  { id, agentType, description, background, inFlight = [] }: FoundTask,
+  standing: InterruptedAgent["standing"],
+): InterruptedAgent {
+  return { id, agentType, description, background, inFlight, standing };
+}
+
+/** Those that somebody waited for are taken up by whoever waited. */
+async function takeUp(task: FoundTask, parts: RecoveryParts): Promise<InterruptedAgent["standing"]> {
+  if (task.canResume !== true) return "lost";
+  if (!task.background || !resumesByItself(parts.world)) return "waiting";
+  const { id, agentType, description } = task;
+  try {
+    const started = await parts.children.spawner.start({
+      resume: id,
+      agentType,
+      description,
+      prompt: goOnPrompt,
+      background: true,
+      origin: "program",
+    });
+    if (started.type === "started") return "resumed";
+    report(id, started.because, parts.world);
+  } catch (error) {
+    report(id, error, parts.world);
+  }
+  return "waiting";
+}
+
+function resumesByItself({ environment, discovered }: SessionWorld): boolean {
+  const isAllowed = readEnvironment(environment).options.backgroundTasksDisabled !== true;
+  return isAllowed && discovered.settings.settings.plain.resumeInterruptedAgents === true;
+}
+
+function report(id: string, error: unknown, { notice }: SessionWorld): void {
+  const why = error instanceof Error ? error.message : String(error);
+  notice?.(`The agent ${id}, which was cut off, could not be taken up: ${why}`);
+}

@@ -1,0 +1,18 @@
+import { findInterruptedSessions, type InterruptedSession } from "./find-interrupted-sessions.ts";
+import { type FoundTask, findTasks } from "./find-tasks.ts";
+
+/** Everything in a project whose process died before it ended. */
+export interface Interrupted {
+  /** Child agents of any session, the newest first. */
+  readonly agents: readonly FoundTask[];
+  /** Main conversations. */
+  readonly sessions: readonly InterruptedSession[];
+}
+
+export async function findInterrupted(transcripts: string): Promise<Interrupted> {
+  const tasks = await findTasks(transcripts);
+  return {
+    agents: tasks.filter(({ state }) => state === "interrupted"),
+    sessions: await findInterruptedSessions(transcripts),
+  };
+}

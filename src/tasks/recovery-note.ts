@@ -1,0 +1,48 @@
+import { defuse } from "../conversation/defuse.ts";
+import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
+import type { UserMessage } from "../conversation/message.ts";
+import { inFlightText } from "./in-flight.ts";
+
+/** What an interrupted child is told when nobody gives it other words. */
+export const goOnPrompt =
+  "You were interrupted: the process that ran you ended in the middle of your work. Go on where you stopped. Before you repeat something that changes anything, check whether it happened.";
+
+/** What the main agent is told of all of them, once. */
+export function interruptedNote(agents: readonly InterruptedAgent[]): UserMessage {
+  const notes = agents.map((agent) =>
+    [
+      "<task-notification>",
+      `<task-id>${agent.id}</task-id>`,
+      `<status>${agent.standing === "resumed" ? "resumed" : "interrupted"}</status>`,
+      `<summary>${sentence(agent)} ${advice(agent)}</summary>`,
+      "</task-notification>",
+    ].join("\n"),
+  );
+  return { role: "user", content: [{ type: "text", text: notes.join("\n") }] };
+}
+
+/** The same in one line for the person. */
+export function interruptedLine(agent: InterruptedAgent): string {
+  const next = {
+    resumed: "It goes on in the background.",
+    waiting: `Go on with it: retinue resume ${agent.id}`,
+    lost: "Its task was not written down, so it cannot be resumed.",
+  };
+  return `${sentence(agent)} ${next[agent.standing]}`;
+}
+
+function sentence({ id, agentType, description, inFlight }: InterruptedAgent): string {
+  const open =
+    inFlight.length === 0
+      ? ""
+      : ` In flight: ${inFlight.map((call) => defuse(inFlightText(call))).join(", ")}.`;
+  return `Agent ${id} (${agentType}, ${JSON.stringify(defuse(description))}) was cut off when the session ended.${open}`;
+}
+
+function advice({ id, standing }: InterruptedAgent): string {
+  if (standing === "resumed")
+    return "It has been resumed and goes on in the background; you are told when it ends.";
+  if (standing === "lost")
+    return "It had not begun, and its task is not known: start another if it is still needed.";
+  return `What it did is kept. To go on with it call Agent with resume: ${JSON.stringify(id)}; do not start another for the same task.`;
+}

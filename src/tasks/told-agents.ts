@@ -1,0 +1,38 @@
+import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+
+/** What a main conversation has heard of its children. */
+export interface ToldAgents {
+  /** When it was last told how a child stands, in milliseconds since 1970. */
+  readonly toldAt: ReadonlyMap<string, number>;
+  /** Those that it was told to go on without. */
+  readonly launched: ReadonlySet<string>;
+}
+
+/** Total: any lines will do. */
+export function readToldAgents(records: readonly JsonRecord[]): ToldAgents {
+  const toldAt = new Map<string, number>();
+  const launched = new Set<string>();
+  for (const record of records) {
+    if (record.type !== "user") continue;
+    const { toolUseResult: result, timestamp } = record;
+    if (isRecord(result) && result.status === "async_launched" && typeof result.agentId === "string")
+      launched.add(result.agentId);
+    const at = typeof timestamp === "string" ? Date.parse(timestamp) : Number.NaN;
+    if (Number.isNaN(at)) continue;
+    for (const [, id = ""] of textIn(record).matchAll(/<task-id>([A-Za-z0-9_-]{1,64})<\/task-id>/g))
+      toldAt.set(id, at);
+  }
+  return { toldAt, launched };
+}
+
+/** Only what was said to the agent; results of calls are others' words. */
+function textIn({ message }: JsonRecord): string {
+  const content = isRecord(message) ? message.content : undefined;
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return "";
+  return content
+    .flatMap((block: unknown) =>
+      isRecord(block) && block.type === "text" && typeof block.text === "string" ? [block.text] : [],
+    )
+    .join("\n");
+}

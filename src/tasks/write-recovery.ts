@@ -1,0 +1,81 @@
+import { rmSync } from "node:fs";
+import type { RunEnding } from "../conversation/run-event.ts";
+import { isFault } from "../foundation/fault.ts";
+import type { JsonRecord } from "../foundation/json-value.ts";
+import type { IdSource } from "../journal/id-source.ts";
+import { loadSession } from "../journal/load-session.ts";
+import type { TranscriptFacts } from "../journal/transcript-line.ts";
+import { sumTranscriptUsage } from "../journal/transcript-usage.ts";
+import { createTranscriptWriter } from "../journal/transcript-writer.ts";
+import { type AppendLog, openAppendLog } from "../storage/append-log.ts";
+import { foldChildRun } from "./child-run.ts";
+import { interruptedReason } from "./find-tasks.ts";
+import { foldTranscript } from "./transcript-task.ts";
+import { queueMarkFile } from "./write-queue-mark.ts";
+
+export interface RecoveryOptions {
+  readonly file: string;
+  readonly ids: IdSource;
+  readonly now: () => number;
+  readonly facts: TranscriptFacts;
+  /** Tells hooks that the child has stopped; absent where nobody listens. */
+  readonly tellStop?: (lastText: string) => Promise<void>;
+}
+
+/**
+ * Settles how a child whose process died has ended: hooks hear of its stop once, and its transcript says so. Whoever holds
+ * the file does it; a child that another process has, or that has ended well, is left alone.
+ */
+export async function writeRecovery(options: RecoveryOptions): Promise<"settled" | "left"> {
+  const { file, ids, now, facts } = options;
+  const loaded = await loadSession(file, { sidechain: true });
+  const log = openUnlessInUse(file, loaded.length);
+  if (log === undefined) return "left";
+  try {
+    const { records, leaf } = loaded;
+    const { isStopOwed, lastText } = foldChildRun(records);
+    const isOpen = foldTranscript(records).state === undefined;
+    const writer = createTranscriptWriter({ log, ids, now, facts: () => facts, leaf });
+    if (isStopOwed && options.tellStop !== undefined) {
+      // Written first: a second crash must not make hooks hear it twice.
+      writer.told("SubagentStop");
+      await options.tellStop(lastText);
+    }
+    if (isOpen) writer.record({ type: "run-ended", ending: interruptedEnding(records, lastText) });
+    rmSync(queueMarkFile(file), { force: true });
+    return isOpen || isStopOwed ? "settled" : "left";
+  } finally {
+    log.close();
+  }
+}
+
+function openUnlessInUse(file: string, expectLength: number): AppendLog | undefined {
+  try {
+    return openAppendLog(file, { expectLength });
+  } catch (error) {
+    if (isFault(error) && (error.code === "file-in-use" || error.code === "file-changed")) return undefined;
+    throw error;
+  }
+}
+
+/** What the run that was cut off took, as far as it was written down. */
+function interruptedEnding(records: readonly JsonRecord[], text: string): RunEnding {
+  const begin = records.findLastIndex(({ type }) => type === "retinue-plan");
+  const own = records.slice(Math.max(begin, 0));
+  const { startedAt = 0, lastSignAt = startedAt } = foldTranscript(own);
+  const { usage, answers, toolUses, cost } = sumTranscriptUsage(own);
+  return {
+    status: "stopped",
+    reason: interruptedReason,
+    text,
+    denials: [],
+    totals: {
+      usage,
+      turns: answers,
+      toolUses,
+      durationMs: lastSignAt - startedAt,
+      modelMs: 0,
+      ...(cost === undefined ? {} : { cost }),
+    },
+  };
+}

@@ -1,0 +1,57 @@
+import { randomUUID } from "node:crypto";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { expect } from "vitest";
+import { projectRoot } from "../project-files.ts";
+
+const require = createRequire(import.meta.url);
+
+/** A real server from npm that notes each of its starts. */
+export interface CountedServer {
+  readonly config: { readonly command: string; readonly args: readonly string[] };
+  /** The process ids of all starts so far. */
+  starts(): readonly number[];
+  /** Waits until none of the processes it ever had is left. */
+  gone(): Promise<void>;
+}
+
+export function countedServer(
+  folder: string,
+  name: "server-everything" | "server-filesystem" | "server-memory" = "server-everything",
+  ...args: readonly string[]
+): CountedServer {
+  const record = join(folder, `starts-${randomUUID()}`);
+  const program = join(require.resolve(`@modelcontextprotocol/${name}/package.json`), "../dist/index.js");
+  const wrapper = join(projectRoot, "test/fixtures/mcp/counted-server.mjs");
+  const starts = () =>
+    existsSync(record) ? readFileSync(record, "utf8").trim().split("\n").filter(Boolean).map(Number) : [];
+  return {
+    config: { command: process.execPath, args: [wrapper, record, program, ...args] },
+    starts,
+    gone: () => expect.poll(() => starts().filter(isAlive), { timeout: 20_000 }).toEqual([]),
+  };
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
+  }
+}
+
+/** Processes whose command line holds the text. */
+export function processesWith(mark: string): readonly string[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((pid) => {
+      try {
+        const line = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
+        return line.includes(mark) ? [`${pid} ${line}`] : [];
+      } catch {
+        return [];
+      }
+    });
+}

@@ -1,0 +1,381 @@
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { RunEnding } from "../../src/conversation/run-event.ts";
+import type { Session } from "../../src/runtime/session.ts";
+import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
+import type { StepAnswer, StepFunction } from "../../src/testing/script.ts";
+import { claude, createFaultStage, foreign, noteCall, promptOf, taskOf } from "./fault-stage.ts";
+
+const words = "An answer that is long enough to come in many pieces, one after the other. ".repeat(4);
+const stallMs = 1500;
+
+async function startProvider(respond: StepFunction): Promise<FakeProvider> {
+  const provider = await startFakeProvider({ respond });
+  onTestFinished(() => provider[Symbol.asyncDispose]());
+  return provider;
+}
+
+interface Case {
+  /** What goes wrong in each attempt; the last one goes on for ever where `ends` is not `completed`. */
+  readonly faults: readonly StepAnswer[];
+  readonly ends: "completed" | Partial<RunEnding>;
+  readonly requests: number;
+  /** A connection that was reused and then reset may have been stale, so its request is sent once more. */
+  readonly orMore?: true;
+}
+
+const failed = (reason: string, error: RegExp): Partial<RunEnding> => ({
+  status: "failed",
+  reason,
+  error: expect.stringMatching(error),
+});
+
+const passing: Readonly<Record<string, StepAnswer>> = {
+  "429 with a wish": { fault: "rate-limited", retryAfterMs: 1000 },
+  "429 without a wish": { fault: "rate-limited" },
+  "529": { fault: "overloaded" },
+  "529 in the middle": { fault: "overloaded", after: 2 },
+  "500": { fault: "server-error" },
+  "no first token": { fault: "stall" },
+  "silence in the middle": { fault: "stall", after: 3 },
+  "cut at once": { fault: "cut" },
+  "cut in the middle": { fault: "cut", after: 3 },
+  "bad JSON": { fault: "malformed", after: 1 },
+  "connection reset": { fault: "connection-failed" },
+};
+
+const cases: ReadonlyMap<string, Case> = new Map<string, Case>([
+  ...Object.entries(passing).map(([name, fault]): [string, Case] => [
+    `${name} once`,
+    { faults: [fault], ends: "completed", requests: 2 },
+  ]),
+  [
+    "one fault after another",
+    { faults: [{ fault: "overloaded" }, { fault: "cut", after: 1 }], ends: "completed", requests: 3 },
+  ],
+  ["slow tokens", { faults: [{ delayMs: 150 }], ends: "completed", requests: 1 }],
+  [
+    "429 for ever",
+    { faults: [{ fault: "rate-limited" }], ends: failed("rate-limited", /limit is reached/), requests: 3 },
+  ],
+  [
+    "overloaded for ever",
+    { faults: [{ fault: "overloaded" }], ends: failed("overloaded", /overloaded/), requests: 3 },
+  ],
+  [
+    "500 for ever",
+    { faults: [{ fault: "server-error" }], ends: failed("server-error", /provider failed/), requests: 3 },
+  ],
+  [
+    "no token ever",
+    {
+      faults: [{ fault: "stall" }],
+      ends: failed("stalled", new RegExp(`no answer within ${stallMs} ms`)),
+      requests: 3,
+    },
+  ],
+  [
+    "silence in the middle for ever",
+    {
+      faults: [{ fault: "stall", after: 2 }],
+      ends: failed("stalled", new RegExp(`fell silent for ${stallMs} ms`)),
+      requests: 3,
+    },
+  ],
+  ["cut for ever", { faults: [{ fault: "cut", after: 2 }], ends: failed("stream-cut", /./), requests: 3 }],
+  [
+    "bad JSON for ever",
+    { faults: [{ fault: "malformed" }], ends: failed("stream-malformed", /./), requests: 3 },
+  ],
+  [
+    "reset for ever",
+    {
+      faults: [{ fault: "connection-failed" }],
+      ends: failed("connection-failed", /./),
+      requests: 3,
+      orMore: true,
+    },
+  ],
+  [
+    "400",
+    { faults: [{ fault: "invalid-request" }], ends: failed("invalid-request", /invalid/), requests: 1 },
+  ],
+  ["401", { faults: [{ fault: "unauthorized" }], ends: failed("unauthorized", /key/), requests: 1 }],
+  ["404", { faults: [{ fault: "not-found" }], ends: failed("not-found", /does not exist/), requests: 1 }],
+  [
+    "context too long",
+    { faults: [{ fault: "context-too-long" }], ends: failed("context-too-long", /too long/), requests: 1 },
+  ],
+]);
+
+/** Answers each child as its case says, and counts how often it asked. */
+function playCases() {
+  const asked = new Map<string, number>();
+  const respond: StepFunction = (request) => {
+    const task = taskOf(request);
+    const attempt = asked.get(task) ?? 0;
+    asked.set(task, attempt + 1);
+    const { faults = [], ends = "completed" } = cases.get(task) ?? {};
+    const fault = ends === "completed" ? faults[attempt] : (faults[attempt] ?? faults.at(-1));
+    return { text: `${words}${task}.`, ...fault };
+  };
+  return { asked, respond };
+}
+
+describe("[MDL-6] more than twenty children at once, each met by a trouble of its own", () => {
+  test("all end with the right status and reason, whichever way the provider is spoken to", async () => {
+    const outcomes = await Promise.all([claude, foreign].map(runCases));
+    for (const { model, task, ending, sent } of outcomes.flat()) {
+      const { ends = "completed", requests = 0, orMore } = cases.get(task) ?? {};
+      const done = { status: "completed", reason: "end_turn", text: `${words}${task}.` };
+      expect.soft(ending, `${model}: ${task}`).toMatchObject(ends === "completed" ? done : ends);
+      const least = orMore === true ? Math.min(sent, requests) : sent;
+      expect.soft(least, `requests of ${model}: ${task}`).toBe(requests);
+    }
+  });
+});
+
+async function runCases(model: string) {
+  const { asked, respond } = playCases();
+  const { url } = await startProvider(respond);
+  const seconds = stallMs / 1000;
+  const limits = { model: { firstTokenSeconds: seconds, betweenTokensSeconds: seconds } };
+  const { runtime } = createFaultStage({ url, model, limits });
+  await using session = await runtime.open();
+  // What is loaded with the first request would hold up all others.
+  await session.spawn("general-purpose", promptOf("nothing special"));
+  return Promise.all(
+    [...cases.keys()].map(async (task) => {
+      const ending = await session.spawn("general-purpose", promptOf(task));
+      return { model, task, ending, sent: asked.get(task) ?? 0 };
+    }),
+  );
+}
+
+/** Keeps requests inside until they are let go, and counts them. */
+function createCrowd() {
+  let inside = 0;
+  let door = Promise.withResolvers<void>();
+  let full = { size: Number.POSITIVE_INFINITY, ...Promise.withResolvers<void>() };
+  return {
+    inside: () => inside,
+    /** Resolves when so many are inside. */
+    gathered(size: number): Promise<void> {
+      full = { size, ...Promise.withResolvers<void>() };
+      if (inside >= size) full.resolve();
+      return full.promise;
+    },
+    letGo(): void {
+      inside = 0;
+      door.resolve();
+      door = Promise.withResolvers();
+    },
+    async stay(): Promise<void> {
+      inside += 1;
+      if (inside >= full.size) full.resolve();
+      await door.promise;
+    },
+  };
+}
+
+describe("[MDL-6] a burst of 429 for twenty children at once", () => {
+  test.each([
+    ["with a wish", { fault: "rate-limited", retryAfterMs: 1000 }],
+    ["without one", { fault: "rate-limited" }],
+  ] as const)("%s fails none of them, and nobody is refused a second time", async (_how, refusal) => {
+    const refused = new Set<string>();
+    const provider = await startProvider((request) => {
+      const task = taskOf(request);
+      if (!refused.has(task)) {
+        refused.add(task);
+        return refusal;
+      }
+      return request.messages.length < 4 ? { calls: [noteCall(request)] } : `Done ${task}.`;
+    });
+    const { runtime } = createFaultStage({ url: provider.url, retries: 1 });
+    await using session = await runtime.open();
+    const tasks = Array.from({ length: 20 }, (_, index) => String(index));
+    const ended = await Promise.all(tasks.map((task) => session.spawn("general-purpose", promptOf(task))));
+    expect(ended.map(({ status, text }) => [status, text])).toEqual(
+      tasks.map((task) => ["completed", `Done ${task}.`]),
+    );
+    expect(provider.requests).toHaveLength(20 + 20 * 3);
+  });
+
+  test("halves the number of requests at once, which then rises with each full round of answers", async () => {
+    const crowd = createCrowd();
+    let isBurst = true;
+    let isOpen = false;
+    const { url } = await startProvider(async (request) => {
+      const refuses = isBurst;
+      if (!isOpen) await crowd.stay();
+      if (refuses) return { fault: "rate-limited", retryAfterMs: 1000 };
+      return request.messages.length < 20 ? { calls: [noteCall(request)] } : "Done.";
+    });
+    const { runtime, pauses } = createFaultStage({ url });
+    await using session = await runtime.open();
+    /** After it nobody is under way any more, unless at the gate. */
+    const settle = async () => {
+      for (let calm = 0; calm < 20; calm = pauses() === 0 ? calm + 1 : 0) await fetch(`${url}/v1/models`);
+    };
+    const handles = Array.from({ length: 20 }, (_, index) =>
+      session.spawn("general-purpose", promptOf(String(index))),
+    );
+    await crowd.gathered(20);
+    isBurst = false;
+    crowd.letGo();
+    for (const atOnce of [10, 11, 12, 13]) {
+      await crowd.gathered(atOnce);
+      await settle();
+      expect(crowd.inside()).toBe(atOnce);
+      crowd.letGo();
+    }
+    isOpen = true;
+    crowd.letGo();
+    const ended = await Promise.all(handles.map(({ result }) => result));
+    expect(ended.map(({ status }) => status)).toEqual(handles.map(() => "completed"));
+  });
+});
+
+/** A server without manners: what each child gets is written to the bare answer, which is never ended for it. */
+async function startRudeServer(answers: ReadonlyMap<string, (response: ServerResponse) => void>) {
+  const sockets = new Set<Promise<unknown>>();
+  const server = createServer(async (incoming, response) => {
+    const task = /Task «([^»]*)»/.exec(await text(incoming))?.[1] ?? "";
+    answers.get(task)?.(response);
+  });
+  server.on("connection", (socket) => sockets.add(new Promise((resolve) => socket.on("close", resolve))));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo; // Listening on a port, the address is never a pipe's name.
+  return { url: `http://127.0.0.1:${port}`, sockets };
+}
+
+function sse(...events: readonly Readonly<Record<string, unknown>>[]): string {
+  return events.map((event) => `event: ${event["type"]}\ndata: ${JSON.stringify(event)}\n\n`).join("");
+}
+
+const begin = { type: "message_start", message: { id: "m", model: claude, usage: { input_tokens: 5 } } };
+const whole = sse(
+  begin,
+  { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+  { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "All of it." } },
+  { type: "content_block_stop", index: 0 },
+  { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 3 } },
+  { type: "message_stop" },
+);
+const stream = { "content-type": "text/event-stream" };
+
+type RudeAnswer = readonly [(response: ServerResponse) => void, Partial<RunEnding>];
+const rudeAnswers: ReadonlyMap<string, RudeAnswer> = new Map<string, RudeAnswer>([
+  [
+    "a whole answer",
+    [
+      (response) => void response.writeHead(200, stream).write(whole),
+      { status: "completed", text: "All of it." },
+    ],
+  ],
+  ["not even a head", [() => undefined, failed("stalled", /began no answer/)]],
+  ["a head alone", [(response) => response.writeHead(200, stream).flushHeaders(), failed("stalled", /./)]],
+  [
+    "a beginning alone",
+    [(response) => void response.writeHead(200, stream).write(sse(begin)), failed("stalled", /./)],
+  ],
+  [
+    "half of an error",
+    [
+      (response) => void response.writeHead(500, { "content-length": "500" }).write('{"type":"err'),
+      failed("stalled", /./),
+    ],
+  ],
+  [
+    "half an event",
+    [
+      (response) => void response.writeHead(200, stream).write(`${sse(begin)}event: content_bl`),
+      failed("stalled", /./),
+    ],
+  ],
+  [
+    "nothing but signs of life",
+    [
+      (response) => {
+        response.writeHead(200, stream).write(sse(begin));
+        const pings = setInterval(() => response.write(sse({ type: "ping" })), 20);
+        response.once("close", () => clearInterval(pings));
+      },
+      failed("stalled", /./),
+    ],
+  ],
+]);
+
+describe("[MDL-6] a server that never closes what it began", () => {
+  test("keeps no child, no connection and no timer for ever", async () => {
+    const timers = countTimers();
+    const { url, sockets } = await startRudeServer(
+      new Map([...rudeAnswers].map(([task, [answer]]) => [task, answer])),
+    );
+    // Timers of this length would be seen at the end.
+    const limits = { model: { firstTokenSeconds: 0.7, betweenTokensSeconds: 1000 } };
+    const { runtime } = createFaultStage({ url, limits, retries: 1 });
+    const session = await runtime.open();
+    const tasks = Array.from({ length: 21 }, (_, index) => [...rudeAnswers.keys()][index % rudeAnswers.size]);
+    const ended = await Promise.all(
+      tasks.map(async (task = "") => ({ task, ending: await session.spawn("Explore", promptOf(task)) })),
+    );
+    for (const { task, ending } of ended)
+      expect.soft(ending, task).toMatchObject(rudeAnswers.get(task)?.[1] ?? {});
+    await session[Symbol.asyncDispose]();
+    await Promise.all(sockets);
+    expect(countTimers()).toBeLessThanOrEqual(timers);
+  });
+});
+
+/** Those that would keep the process alive. */
+function countTimers(): number {
+  return process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+}
+
+describe("[MDL-6] a server that is not there", () => {
+  test("fails every child with the address it tried", async () => {
+    const provider = await startFakeProvider({ script: [] });
+    await provider[Symbol.asyncDispose]();
+    const { runtime } = createFaultStage({ url: provider.url });
+    await using session = await runtime.open();
+    const ended = await spawnTwenty(session);
+    for (const ending of ended)
+      expect
+        .soft(ending)
+        .toMatchObject(failed("connection-failed", new RegExp(`${provider.url}.*ECONNREFUSED`)));
+  });
+
+  test("and comes back in time fails none", async () => {
+    const gone = await startFakeProvider({ script: [] });
+    await gone[Symbol.asyncDispose]();
+    const { runtime } = createFaultStage({ url: gone.url, retries: 10 });
+    await using session = await runtime.open();
+    const back = (async () => {
+      for await (const { event } of session.tasks.watch()) if (event.type === "model-retried") break;
+      const port = Number(new URL(gone.url).port);
+      const provider = await startFakeProvider({ respond: () => "Back.", port });
+      onTestFinished(() => provider[Symbol.asyncDispose]());
+    })();
+    const ended = await spawnTwenty(session);
+    await back;
+    expect(ended.map(({ status, text }) => `${status}: ${text}`)).toEqual(
+      ended.map(() => "completed: Back."),
+    );
+  });
+});
+
+function spawnTwenty(session: Session): Promise<readonly RunEnding[]> {
+  return Promise.all(
+    Array.from({ length: 20 }, (_, index) => session.spawn("Explore", promptOf(String(index))).result),
+  );
+}

@@ -1,0 +1,170 @@
+import { writeFileSync } from "node:fs";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
+import type { Step } from "../../src/testing/script.ts";
+import { countedServer, isAlive } from "./counted-server.ts";
+import {
+  type CommandOptions,
+  createPlace,
+  type Finished,
+  type Place,
+  readJsonLines,
+  runCommand,
+} from "./run-command.ts";
+
+interface Stage extends Place {
+  readonly provider: FakeProvider;
+  run(arguments_: readonly string[], options?: CommandOptions): Promise<Finished>;
+}
+
+async function createStage(steps: readonly Step[]): Promise<Stage> {
+  const provider = await startFakeProvider({ script: steps });
+  onTestFinished(() => provider[Symbol.asyncDispose]());
+  const place = createPlace();
+  const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
+  return {
+    ...place,
+    provider,
+    run: (arguments_, options = {}) =>
+      runCommand(place, arguments_, { ...options, environment: { ...environment, ...options.environment } }),
+  };
+}
+
+const echo: Step = { calls: [{ name: "mcp__all__echo", input: { message: "hello" } }] };
+const long: Step = {
+  calls: [
+    {
+      name: "mcp__all__trigger-long-running-operation",
+      input: { duration: 86_400, steps: 8_640_000 },
+    },
+  ],
+};
+const config = (servers: object) => JSON.stringify({ mcpServers: servers });
+
+describe("[MCP-1, CLI-1] retinue -p with MCP servers", () => {
+  test("a server of .mcp.json serves a run in a trusted folder, and the first line tells how each is doing", async () => {
+    const stage = await createStage([echo, "Done."]);
+    const server = countedServer(stage.home);
+    stage.write(".mcp.json", config({ all: server.config, broken: { command: "/nowhere" } }));
+    const { code, out, err } = await stage.run([
+      "-p",
+      "Go.",
+      "--trust",
+      "--output-format",
+      "stream-json",
+      "--allowedTools",
+      "mcp__all__echo",
+    ]);
+    expect(code).toBe(0);
+    const [init] = readJsonLines(out);
+    expect(init?.["mcp_servers"]).toEqual([
+      { name: "all", status: "connected", source: "project" },
+      { name: "broken", status: "failed", source: "project", error: expect.stringContaining("not found") },
+    ]);
+    expect(init?.["tools"]).toContain("mcp__all__echo");
+    expect(JSON.stringify(stage.provider.requests[1]?.request.messages)).toContain("Echo: hello");
+    expect(err).toMatch(/"broken" failed: its command was not found/);
+    expect(server.starts()).toHaveLength(1);
+    expect(server.starts().filter(isAlive)).toEqual([]);
+  });
+
+  test("--mcp-config and --strict-mcp-config leave only what was given; one that cannot be read is a misuse", async () => {
+    const stage = await createStage(["Done."]);
+    const [ours, given] = [countedServer(stage.home), countedServer(stage.home)];
+    stage.write(".mcp.json", config({ ours: ours.config }));
+    const more = ["--mcp-config", config({ all: given.config }), "--strict-mcp-config"];
+    const { code } = await stage.run(["-p", "Go.", "--trust", ...more]);
+    expect(code).toBe(0);
+    expect([ours.starts().length, given.starts().length]).toEqual([0, 1]);
+    const broken = await stage.run(["-p", "Go.", "--mcp-config", "{"]);
+    expect(broken).toMatchObject({ code: 2, err: expect.stringContaining("--mcp-config cannot be used") });
+  });
+
+  test("--permission-prompt-tool asks a server, and refuses a tool that is not there", async () => {
+    const stage = await createStage([echo, "Done."]);
+    const server = countedServer(stage.home);
+    const given = ["--mcp-config", config({ all: server.config })];
+    const asked = await stage.run(["-p", "Go.", ...given, "--permission-prompt-tool", "mcp__all__echo"]);
+    expect(asked.code).toBe(0);
+    const answer = JSON.stringify(stage.provider.requests[1]?.request.messages.at(-1));
+    // The server's echo is no answer of the form that is asked for, and agents do not have the tool.
+    expect(answer).toContain("There is no tool");
+    const missing = await stage.run(["-p", "Go.", ...given, "--permission-prompt-tool", "mcp__all__nothing"]);
+    expect(missing).toMatchObject({ code: 2, err: expect.stringContaining("There is no MCP tool") });
+  });
+
+  test("[MCP-2] no server outlives the command, its own or a child's, when it is killed in the middle of a call", async () => {
+    const spawning: Step = {
+      calls: [{ name: "Agent", input: { description: "w", prompt: "Work.", subagent_type: "worker" } }],
+    };
+    const stage = await createStage([spawning, long]);
+    const [shared, own] = [countedServer(stage.home), countedServer(stage.home)];
+    const worker = { description: "Works.", prompt: "Work.", mcpServers: [{ all: own.config }] };
+    let killed = false;
+    const { code } = await stage.run(
+      [
+        "-p",
+        "Go.",
+        "--agents",
+        JSON.stringify({ worker }),
+        "--mcp-config",
+        config({ shared: shared.config }),
+        "--allowedTools",
+        "mcp__all",
+        "--output-format",
+        "stream-json",
+      ],
+      {
+        watch(out, child) {
+          // A server is connected before its agent is asked for anything, so by now it runs.
+          if (killed || !out.includes('trigger-long-running-operation","input')) return;
+          killed = child.kill("SIGKILL");
+        },
+      },
+    );
+    expect({ killed, code }).toEqual({ killed: true, code: null });
+    expect([shared.starts().length, own.starts().length]).toEqual([1, 1]);
+    await Promise.all([shared.gone(), own.gone()]);
+  });
+});
+
+describe("[CLI-2, MCP-1] commands that look at servers", () => {
+  test("`mcp list --check` connects, counts tools and tells failures; without it nothing is started", async () => {
+    const stage = await createStage([]);
+    const server = countedServer(stage.home);
+    writeFileSync(
+      `${stage.home}/.claude.json`,
+      config({ all: server.config, broken: { command: "/nowhere" } }),
+    );
+    expect((await stage.run(["mcp", "list"])).out).toMatch(/all\s+user\s+stdio\s+connects/);
+    expect(server.starts()).toEqual([]);
+    const { code, out } = await stage.run(["mcp", "list", "--check"]);
+    expect(code).toBe(1);
+    expect(out).toMatch(/all\s+user\s+stdio\s+\d+ tools/);
+    expect(out).toMatch(/broken\s+user\s+stdio\s+failed/);
+    expect(out).toContain("broken: its command was not found");
+    const json = JSON.parse((await stage.run(["mcp", "list", "--check", "--json"])).out);
+    expect(json.servers).toMatchObject([
+      { name: "all", check: { type: "connected", tools: expect.any(Number) } },
+      { name: "broken", check: { type: "failed" } },
+    ]);
+    const doctor = await stage.run(["doctor"]);
+    expect(doctor.out).toMatch(
+      /problem\s+MCP servers\s+connected: all \(\d+ tools\); broken fails: its command/,
+    );
+    await server.gone();
+  });
+
+  test("[CLI-3] `plan` names the servers of a child and starts none", async () => {
+    const stage = await createStage([]);
+    const [shared, own] = [countedServer(stage.home), countedServer(stage.home)];
+    writeFileSync(`${stage.home}/.claude.json`, config({ shared: shared.config }));
+    const worker = { description: "Works.", prompt: "Work.", mcpServers: [{ mine: own.config }] };
+    const { code, out } = await stage.run(["plan", "worker", "--agents", JSON.stringify({ worker })]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/mcp__shared__\*, mcp__mine__\*/);
+    expect(out).toMatch(/server\s+mine/);
+    expect(out).toMatch(/server\s+shared/);
+    expect([...shared.starts(), ...own.starts()]).toEqual([]);
+  });
+});

@@ -1,0 +1,260 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { ModelRequest } from "../../src/model/model.ts";
+import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
+import { createFakeMcpServer } from "../../src/testing/fake-mcp-server.ts";
+import { createSampleRuntime, type SampleRuntime } from "../../src/testing/sample-runtime.ts";
+import type { ScriptedCall, Step } from "../../src/testing/script.ts";
+import { countedServer, isAlive } from "./counted-server.ts";
+
+const calling = (...calls: ScriptedCall[]): Step => ({ calls });
+const echo = (server: string): ScriptedCall => ({
+  name: `mcp__${server}__echo`,
+  input: { message: "hello" },
+});
+const names = (request: ModelRequest | undefined) => request?.tools.map(({ name }) => name) ?? [];
+const served = (request: ModelRequest | undefined) => names(request).filter((name) => /^mcp__/.test(name));
+const told = (request: ModelRequest | undefined) => JSON.stringify(request?.messages.at(-1));
+const allowAll: RuntimeOptions = { canUseTool: async () => ({ behavior: "allow" }) };
+
+/** A runtime whose options need to know its folders. */
+async function createRuntimeAt(
+  steps: readonly Step[],
+  optionsAt: (sample: SampleRuntime) => RuntimeOptions,
+): Promise<
+  AsyncDisposable & Pick<SampleRuntime, "runtime" | "requests"> & { readonly place: SampleRuntime }
+> {
+  const place = await createSampleRuntime([]);
+  const { runtime, requests } = place.restart(steps, optionsAt(place));
+  return { runtime, requests, place, [Symbol.asyncDispose]: () => place[Symbol.asyncDispose]() };
+}
+
+/** A tool of each kind, in memory: quick where the process of a server does not matter. */
+const fake = () =>
+  createFakeMcpServer([
+    { name: "look", annotations: { readOnlyHint: true }, call: () => "seen" },
+    { name: "change", call: () => "changed" },
+  ]);
+const sdk = (instance: ReturnType<typeof fake>) => ({ type: "sdk", instance });
+
+describe("servers of a session", () => {
+  test("[MCP-1] real servers from npm answer the calls of the main agent", async () => {
+    await using sample = await createRuntimeAt(
+      [
+        calling(
+          echo("all"),
+          {
+            name: "mcp__notes__create_entities",
+            input: { entities: [{ name: "Ada", entityType: "person", observations: ["counts"] }] },
+          },
+          { name: "mcp__files__read_text_file", input: { path: "letter.txt" } },
+        ),
+        calling({ name: "mcp__notes__read_graph", input: {} }),
+        "Done.",
+      ],
+      ({ workspace }) => {
+        writeFileSync(workspace.path("letter.txt"), "Dear reader");
+        const { root, project } = workspace;
+        const memory = countedServer(root, "server-memory").config;
+        return {
+          ...allowAll,
+          mcpServers: {
+            all: countedServer(root).config,
+            notes: { ...memory, env: { MEMORY_FILE_PATH: join(root, "graph.json") } },
+            files: countedServer(root, "server-filesystem", project).config,
+          },
+        };
+      },
+    );
+    await using session = await sample.runtime.open();
+    const states = session.mcpServers().map(({ name, status }) => [name, status.type]);
+    expect(states).toEqual([
+      ["all", "connected"],
+      ["notes", "connected"],
+      ["files", "connected"],
+    ]);
+    expect(await session.prompt("Go.")).toMatchObject({ status: "completed", text: "Done." });
+    expect(told(sample.requests[1])).toContain("Echo: hello");
+    expect(told(sample.requests[1])).toContain("Dear reader");
+    expect(told(sample.requests[2])).toContain("counts");
+    expect(session.plan.mcpServers).toEqual(["all", "notes", "files"].map((name) => ({ name, own: false })));
+  });
+
+  test("[MCP-1] the tools stand in the same order at every turn, so that the prompt cache stays valid", async () => {
+    await using sample = await createRuntimeAt(
+      [calling(echo("all")), calling(echo("all")), "Done."],
+      ({ workspace }) => ({
+        ...allowAll,
+        mcpServers: { all: countedServer(workspace.root).config, more: sdk(fake()) },
+      }),
+    );
+    await sample.runtime.run("Go.");
+    const lists = sample.requests.map(({ tools }) => JSON.stringify(tools));
+    expect(new Set(lists).size).toBe(1);
+    expect(served(sample.requests[0]).slice(-2)).toEqual(["mcp__more__look", "mcp__more__change"]);
+  });
+
+  test("[MCP-2] a server that dies in a call is an error for that call, and serves the next one", async () => {
+    const long: ScriptedCall = {
+      name: "mcp__all__trigger-long-running-operation",
+      input: { duration: 86_400, steps: 8_640_000 },
+    };
+    await using sample = await createSampleRuntime([]);
+    const server = countedServer(sample.workspace.root);
+    const { runtime, requests } = sample.restart([calling(long), calling(echo("all")), "Done."], {
+      ...allowAll,
+      mcpServers: { all: server.config },
+    });
+    const run = runtime.run("Go.");
+    for await (const event of run) {
+      const [first = 0] = server.starts();
+      if (event.type === "call-progressed" && isAlive(first)) process.kill(first, "SIGKILL");
+    }
+    expect(await run.result).toMatchObject({ status: "completed", text: "Done." });
+    expect(told(requests[1])).toContain("ended before it answered");
+    expect(told(requests[2])).toContain("Echo: hello");
+    expect(server.starts()).toHaveLength(2);
+    await server.gone();
+  });
+
+  test("[MCP-2] a server that fails to start is told to the person, and the session goes on without it", async () => {
+    const notices: string[] = [];
+    await using sample = await createSampleRuntime(["Done."], {
+      notice: (text) => void notices.push(text),
+      mcpServers: { gone: { command: "/nowhere/at-all" }, here: sdk(fake()) },
+    });
+    await using session = await sample.runtime.open();
+    expect(notices).toEqual([expect.stringMatching(/"gone" failed: its command was not found/)]);
+    expect(session.plan.notes).toEqual([expect.stringContaining('"gone" failed')]);
+    expect(session.mcpServers().map(({ name, status }) => [name, status.type])).toEqual([
+      ["gone", "failed"],
+      ["here", "connected"],
+    ]);
+    expect(await session.prompt("Go.")).toMatchObject({ status: "completed" });
+    expect(served(sample.requests[0])).toEqual(["mcp__here__look", "mcp__here__change"]);
+  });
+
+  test("[PRM-11] a server of the project waits for trust, and the person is told", async () => {
+    const notices: string[] = [];
+    await using sample = await createSampleRuntime([]);
+    const server = countedServer(sample.workspace.root);
+    await sample.workspace.write(".mcp.json", JSON.stringify({ mcpServers: { ours: server.config } }));
+    const open = (options: RuntimeOptions) =>
+      sample.restart([], { notice: (text) => void notices.push(text), ...options }).runtime.open();
+    await using untrusted = await open({ trusted: false });
+    expect(server.starts()).toEqual([]);
+    expect(untrusted.mcpServers()).toMatchObject([{ name: "ours", status: { type: "held" } }]);
+    expect(notices).toEqual([expect.stringMatching(/"ours" is not connected: the folder is not trusted/)]);
+    await using trusted = await open({ trusted: true });
+    expect(server.starts()).toHaveLength(1);
+    await trusted[Symbol.asyncDispose]();
+    await server.gone();
+  });
+
+  test("[MCP-1] what a deny rule takes away, the model does not see, and resources are taken with it", async () => {
+    await using sample = await createRuntimeAt(
+      [
+        calling({
+          name: "ReadMcpResourceTool",
+          input: { server: "all", uri: "demo://resource/static/document/x" },
+        }),
+        "Done.",
+        calling({ name: "ListMcpResourcesTool", input: {} }),
+        "Done.",
+      ],
+      ({ workspace }) => ({
+        ...allowAll,
+        mcpServers: { all: countedServer(workspace.root).config, more: sdk(fake()) },
+      }),
+    );
+    await using denying = await sample.runtime.open({ disallowedTools: ["mcp__all", "mcp__more__change"] });
+    await denying.prompt("Go.");
+    expect(served(sample.requests[0])).toEqual(["mcp__more__look"]);
+    expect(denying.plan.mcpServers).toEqual([{ name: "more", own: false }]);
+    expect(told(sample.requests[1])).toContain("There is no tool");
+    await using open = await sample.runtime.open();
+    await open.prompt("Go.");
+    expect(told(sample.requests[3])).toContain("demo://resource");
+  });
+
+  test("[PRM-2] plan mode lets through what its server says only reads, and nothing else", async () => {
+    const server = fake();
+    await using sample = await createSampleRuntime(
+      [calling({ name: "mcp__more__look" }, { name: "mcp__more__change" }), "Done."],
+      { ...allowAll, mcpServers: { more: sdk(server) } },
+    );
+    const { denials } = await sample.runtime.run("Go.", { permissionMode: "plan" });
+    expect(server.calls.map(({ tool }) => tool)).toEqual(["look"]);
+    expect(denials.map(({ call }) => call.name)).toEqual(["mcp__more__change"]);
+  });
+
+  test("[PRM-8] without a rule a call is refused where nobody can be asked; a rule may name the server as it is called", async () => {
+    const server = fake();
+    const named: RuntimeOptions = { mcpServers: { "my.tools": sdk(server) } };
+    await using sample = await createSampleRuntime(
+      [
+        calling({ name: "mcp__my_tools__change" }),
+        "Done.",
+        calling({ name: "mcp__my_tools__change" }),
+        "Done.",
+      ],
+      named,
+    );
+    expect((await sample.runtime.run("Go.")).denials).toHaveLength(1);
+    await sample.runtime.run("Go.", { allowedTools: ["mcp__my.tools"] });
+    expect(server.calls).toHaveLength(1);
+  });
+
+  test("[HKS-7] a hook may ask a tool of a connected server", async () => {
+    const guard = createFakeMcpServer([
+      {
+        name: "judge",
+        call: ({ path }) => JSON.stringify({ decision: "block", reason: `not ${String(path)}` }),
+      },
+    ]);
+    const hook = {
+      type: "mcp_tool",
+      server: "guard",
+      tool: "judge",
+      input: { path: "${tool_input.file_path}" },
+    };
+    await using sample = await createSampleRuntime(
+      [calling({ name: "Read", input: { file_path: "/secret" } }), "Done."],
+      {
+        mcpServers: { guard: sdk(guard) },
+        settings: JSON.stringify({ hooks: { PreToolUse: [{ hooks: [hook] }] } }),
+      },
+    );
+    const { denials } = await sample.runtime.run("Go.");
+    expect(denials[0]?.because).toContain("not /secret");
+  });
+
+  test("[PRM-12] a tool of a server answers in a person's place, and agents do not have it", async () => {
+    const asked = createFakeMcpServer([
+      {
+        name: "approve",
+        call: ({ tool_name, input }) =>
+          tool_name === "mcp__more__change"
+            ? JSON.stringify({ behavior: "allow", updatedInput: input })
+            : JSON.stringify({ behavior: "deny", message: "not that" }),
+      },
+    ]);
+    const server = fake();
+    await using sample = await createSampleRuntime(
+      [calling({ name: "mcp__more__change" }, { name: "mcp__more__look" }), "Done."],
+      { mcpServers: { desk: sdk(asked), more: sdk(server) } },
+    );
+    const { denials } = await sample.runtime.run("Go.", { permissionPromptTool: "mcp__desk__approve" });
+    expect(asked.calls[0]?.input).toMatchObject({
+      tool_name: "mcp__more__change",
+      input: {},
+      tool_use_id: expect.any(String),
+    });
+    expect(server.calls.map(({ tool }) => tool)).toEqual(["change"]);
+    expect(denials[0]?.because).toContain("not that");
+    expect(served(sample.requests[0])).toEqual(["mcp__more__look", "mcp__more__change"]);
+    const missing = sample.runtime.run("Go.", { permissionPromptTool: "mcp__desk__other" });
+    await expect(missing.result).rejects.toThrow("There is no MCP tool");
+  });
+});

@@ -1,0 +1,49 @@
+import { existsSync, readFileSync } from "node:fs";
+import type { JsonRecord } from "../../src/foundation/json-value.ts";
+
+/** The events that hooks were about to hear of a child, in order. */
+export function marksOf(records: readonly JsonRecord[]): readonly string[] {
+  return records.flatMap(({ type, event }) => (type === "retinue-told" ? [String(event)] : []));
+}
+
+/** The number of the mark that was the last word before a kill: nobody knows whether its hook ran. */
+export function openMark(records: readonly JsonRecord[]): number | undefined {
+  const last = records.findLast(({ type, runEnding }) => shownTypes.has(type) || runEnding !== undefined);
+  return last?.type === "retinue-told" ? marksOf(records).length - 1 : undefined;
+}
+
+/** What stands behind a mark in the same run shows that its hook had ended. */
+const shownTypes: ReadonlySet<unknown> = new Set(["retinue-told", "assistant", "user"]);
+
+export interface HookFacts {
+  readonly agentId: string;
+  readonly log: string;
+  /** Numbers of marks that were the last word before a kill. */
+  readonly unsure: ReadonlySet<number>;
+}
+
+/**
+ * Compares what hooks heard of a child with its transcript: each start has one stop, each was heard exactly once, and at most
+ * once where a kill came right behind its mark. Throws when that is not so, and gives the number of starts.
+ */
+export function checkHooks(records: readonly JsonRecord[], { agentId, log, unsure }: HookFacts): number {
+  const marks = marksOf(records);
+  const isOdd = marks.some((event, index) => event !== (index % 2 === 0 ? "SubagentStart" : "SubagentStop"));
+  if (isOdd || marks.length % 2 === 1)
+    throw new Error(`${agentId} does not have one stop for each start: ${marks.join(", ")}`);
+  const heard = readHeard(log, agentId);
+  for (const event of ["SubagentStart", "SubagentStop"]) {
+    const count = heard.filter((name) => name === event).length;
+    const most = marks.filter((name) => name === event).length;
+    const sure = marks.filter((name, index) => name === event && !unsure.has(index)).length;
+    if (count > most || count < sure)
+      throw new Error(`${agentId}: ${event} was heard ${count} times, not ${sure} to ${most} times.`);
+  }
+  return marks.length / 2;
+}
+
+function readHeard(log: string, agentId: string): readonly string[] {
+  if (!existsSync(log)) return [];
+  const lines = readFileSync(log, "utf8").trim().split("\n");
+  return lines.map((line) => line.split(" ")).flatMap(([event = "", id]) => (id === agentId ? [event] : []));
+}

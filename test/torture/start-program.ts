@@ -1,0 +1,56 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { projectRoot } from "../project-files.ts";
+
+export interface RunningProgram {
+  readonly process: ChildProcess;
+  readonly ended: Promise<{
+    readonly code: number | null;
+    readonly signal: NodeJS.Signals | null;
+    readonly output: string;
+  }>;
+}
+
+const program = join(projectRoot, "bin/retinue.js");
+
+/** Starts the built command on the torture's model; `session` says which conversation it begins or goes on with. */
+export function startProgram(
+  { project, home }: { readonly project: string; readonly home: string },
+  session: readonly string[],
+  url: string,
+): RunningProgram {
+  const prompt = session.includes("--resume") ? "You were interrupted. Go on." : "Do all steps.";
+  const child = spawn(
+    process.execPath,
+    [program, "-p", prompt, ...session, "--output-format", "json", "--dangerously-skip-permissions"],
+    {
+      cwd: project,
+      env: { PATH: process.env["PATH"], HOME: home, ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: "none" },
+      stdio: ["ignore", "pipe", "pipe"],
+    },
+  );
+  let output = "";
+  const collect = (text: string): void => {
+    output += text;
+  };
+  child.stdout.setEncoding("utf8").on("data", collect);
+  child.stderr.setEncoding("utf8").on("data", collect);
+  const ended = once(child, "close").then(([code, signal]) => ({ code, signal, output }));
+  return { process: child, ended };
+}
+
+/** Returns as soon as the size was seen to have changed so many times and once more. */
+export async function growth(size: () => number, times: number, signal: AbortSignal): Promise<void> {
+  let left = times;
+  let before = size();
+  while (!signal.aborted) {
+    const now = size();
+    if (now !== before) {
+      before = now;
+      left -= 1;
+      if (left < 0) return;
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}

@@ -1,0 +1,195 @@
+import { randomUUID } from "node:crypto";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { createPaths } from "../../src/settings/paths.ts";
+import { checkFamily, checkFinished, type FamilyPlace, type FamilyState } from "./check-family.ts";
+import { checkHooks, openMark } from "./check-hooks.ts";
+import { createKeeper, listTranscripts, newestOf } from "./kept-files.ts";
+import { growth, type RunningProgram, startProgram } from "./start-program.ts";
+import { tearLastLine } from "./tear-last-line.ts";
+import type { TortureProvider } from "./torture-provider.ts";
+
+/** When the process is killed; `recovery` is when it settles what the kill before has left. */
+export const familyMoments = ["start", "any", "stream", "tool", "transcript", "hook", "recovery"] as const;
+export type FamilyMoment = (typeof familyMoments)[number];
+
+export interface FamilyTorture {
+  readonly provider: TortureProvider;
+  readonly random: () => number;
+  /** Asked before each start; false lets the run go on to its end. */
+  readonly mayKill: () => boolean;
+  readonly report: (kill: FamilyKill) => void;
+}
+
+export interface FamilyKill extends FamilyState {
+  readonly moment: FamilyMoment;
+}
+
+export interface FamilyEnd {
+  /** How often hooks heard that a child began, by the transcripts. */
+  readonly starts: number;
+  /** Kills right behind a mark, so that nobody knows whether its hook ran. */
+  readonly unsure: number;
+}
+
+/** A main agent with eight children in the background, killed and taken up again until nobody kills it any more. */
+export async function torturedFamily(options: FamilyTorture): Promise<FamilyEnd> {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-family-")));
+  try {
+    const end = await runInFolder(createPlace(root), options);
+    rmSync(root, { recursive: true, force: true, maxRetries: 5 });
+    return end;
+  } catch (error) {
+    // What broke a promise is worth a look.
+    throw new Error(`${error instanceof Error ? error.message : String(error)} (kept in ${root})`, {
+      cause: error,
+    });
+  }
+}
+
+async function runInFolder(place: Place, options: FamilyTorture): Promise<FamilyEnd> {
+  const keeper = createKeeper();
+  let state = checkFamily(place);
+  while (true) {
+    const session = state.hasBegun ? ["--resume", place.sessionId] : ["--session-id", place.sessionId];
+    const program = startProgram(place, session, options.provider.url);
+    const moment = options.mayKill() ? pick(options.random) : undefined;
+    if (moment !== undefined) await killAt(moment, program, { place, ...options });
+    const { code, signal, output } = await program.ended;
+    keeper.check(listTranscripts(place.transcript));
+    const next = checkFamily(place);
+    const lost = [...state.done].find((deed) => !next.done.has(deed));
+    if (lost !== undefined) throw new Error(`The result of ${lost} was in a transcript and is gone.`);
+    state = next;
+    if (signal === "SIGKILL" && moment !== undefined) {
+      if (options.random() < tearShare) state = tearNewest(place, keeper, options.random);
+      noteUnsure(place, state);
+      options.report({ ...state, moment });
+      continue;
+    }
+    if (code !== 0) throw new Error(`The program ended with ${code ?? signal}: ${output}`);
+    checkFinished(state);
+    return checkAllHooks(place, state);
+  }
+}
+
+/** The part of the kills after which the line that was written last is torn too. */
+const tearShare = 0.25;
+
+function tearNewest(
+  place: Place,
+  keeper: ReturnType<typeof createKeeper>,
+  random: () => number,
+): FamilyState {
+  const file = newestOf(listTranscripts(place.transcript));
+  // Hooks run behind such a line only when it is whole, so no crash leaves a torn one whose hook has run.
+  if (file !== undefined && !endsWithMark(file)) {
+    place.tears += 1;
+    for (const id of tearLastLine(file, random)) place.tornCalls.add(id);
+    keeper.forget(file);
+  }
+  return checkFamily(place);
+}
+
+function endsWithMark(file: string): boolean {
+  return readFileSync(file, "utf8").trimEnd().split("\n").at(-1)?.includes('"retinue-told"') === true;
+}
+
+function noteUnsure({ unsure }: Place, { members }: FamilyState): void {
+  for (const { agentId, records } of members) {
+    const mark = openMark(records);
+    if (mark !== undefined) unsure.set(agentId, (unsure.get(agentId) ?? new Set()).add(mark));
+  }
+}
+
+function checkAllHooks({ hookLog, unsure }: Place, { members }: FamilyState): FamilyEnd {
+  const starts = members.map(({ agentId, records }) =>
+    checkHooks(records, { agentId, log: hookLog, unsure: unsure.get(agentId) ?? new Set() }),
+  );
+  return {
+    starts: starts.reduce((sum, count) => sum + count, 0),
+    unsure: [...unsure.values()].reduce((sum, marks) => sum + marks.size, 0),
+  };
+}
+
+interface Place extends FamilyPlace {
+  readonly home: string;
+  readonly sessionId: string;
+  readonly hookLog: string;
+  tears: number;
+  readonly tornCalls: Set<string>;
+  /** By agent, the marks that were the last word before a kill. */
+  readonly unsure: Map<string, Set<number>>;
+}
+
+function createPlace(root: string): Place {
+  const [home, project] = [join(root, "home"), join(root, "project")];
+  const hookLog = join(root, "hooks.log");
+  mkdirSync(join(home, ".claude"), { recursive: true });
+  mkdirSync(project);
+  const tell = (event: string) => {
+    const command = `id=$(sed -n 's/.*"agent_id":"\\([^"]*\\)".*/\\1/p'); echo "${event} $id" >> '${hookLog}'`;
+    return [{ hooks: [{ type: "command", command }] }];
+  };
+  const hooks = { SubagentStart: tell("SubagentStart"), SubagentStop: tell("SubagentStop") };
+  writeFileSync(
+    join(home, ".claude/settings.json"),
+    JSON.stringify({ resumeInterruptedAgents: true, hooks }),
+  );
+  const sessionId = randomUUID();
+  const { transcripts } = createPaths({ cwd: project, home, environment: {}, platform: process.platform });
+  const transcript = join(transcripts, `${sessionId}.jsonl`);
+  return { home, project, sessionId, transcript, hookLog, tears: 0, tornCalls: new Set(), unsure: new Map() };
+}
+
+function pick(random: () => number): FamilyMoment {
+  return familyMoments[Math.floor(random() * familyMoments.length)] ?? "any";
+}
+
+async function killAt(
+  moment: FamilyMoment,
+  { process: child, ended }: RunningProgram,
+  { place, provider, random }: FamilyTorture & { readonly place: Place },
+): Promise<void> {
+  const over = new AbortController();
+  void ended.then(() => over.abort());
+  const times = Math.floor(random() * 30);
+  const sizes = (): number => listTranscripts(place.transcript).reduce((sum, file) => sum + sizeOf(file), 0);
+  const reached = async (): Promise<void> => {
+    switch (moment) {
+      case "start":
+        return wait(random() * 500);
+      case "any":
+        return wait(300 + random() * 1500);
+      case "stream":
+        await provider.nextAnswer(times);
+        return wait(random() * 12);
+      case "tool":
+        return growth(() => sizeOf(join(place.project, "log.txt")), times, over.signal);
+      case "transcript":
+        return growth(sizes, times * 3, over.signal);
+      case "hook":
+        return growth(() => sizeOf(place.hookLog), Math.floor(times / 3), over.signal);
+      case "recovery":
+        await growth(sizes, Math.floor(random() * 12), over.signal);
+        return wait(random() * 10);
+    }
+  };
+  await Promise.race([reached(), ended]);
+  child.kill("SIGKILL");
+}
+
+function sizeOf(file: string): number {
+  return existsSync(file) ? statSync(file).size : 0;
+}
