@@ -1,3 +1,5 @@
+export type { CallIntent, Repeats } from "./conversation/call-intent.ts";
+export type { InFlightCall, InterruptedAgent } from "./conversation/interrupted-agent.ts";
 export type {
   AssistantBlock,
   AssistantMessage,
@@ -114,6 +116,9 @@ export {
 export type { Skill, SkillScope, SkillSource } from "./skills/skill.ts";
 export type { SkillCatalog, SkillSearch } from "./skills/skill-catalog.ts";
 export type { AgentHandle, AgentResult } from "./tasks/agent-handle.ts";
+export type { Interrupted } from "./tasks/find-interrupted.ts";
+export type { InterruptedSession } from "./tasks/find-interrupted-sessions.ts";
+export type { FoundTask } from "./tasks/find-tasks.ts";
 export type { Stopper, TaskManager, TaskNews } from "./tasks/task-manager.ts";
 export type { TaskState, TaskStatus } from "./tasks/task-state.ts";
 export type { ToolEffect } from "./tools/builtin-tools.ts";

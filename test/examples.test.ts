@@ -11,6 +11,7 @@ const folder = join(projectRoot, "examples");
 function run(program: string): { status: number | null; lines: string[] } {
   const { status, stdout, stderr } = spawnSync(process.execPath, [join(folder, program)], {
     encoding: "utf8",
+    env: { ...process.env, RETINUE_LOCAL_MODELS: "0" },
   });
   return { status, lines: `${stdout}${stderr}`.trimEnd().split("\n") };
 }

@@ -141,12 +141,8 @@ export const requirements: readonly Requirement[] = [
 
   built("TRN-1", "Transcripts stand where existing viewers look for them."),
   built("TRN-2", "Each message is on disk before the next step, and a torn line is survived."),
-  partly(
-    "TRN-3",
-    "Resuming continues the same agent and repeats no call in silence.",
-    "Built for the main conversation and for ended children; a child that was interrupted is found with TRN-4.",
-  ),
-  notYet("TRN-4", "After a crash, running children are found and can be resumed."),
+  built("TRN-3", "Resuming continues the same agent and repeats no call in silence."),
+  built("TRN-4", "After a crash, running children are found and can be resumed."),
   built("TRN-5", "Compacting the main conversation leaves children alone."),
   built("TRN-6", "Old transcripts are removed, running ones never."),
   built("TRN-7", "What is not an id is refused."),

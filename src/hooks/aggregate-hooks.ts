@@ -66,7 +66,8 @@ export function aggregateCall(results: readonly HookResult[]): CallOutcome {
       ({ name }) =>
         `The ${name} changed the input too; only the first change counts, that of the ${first?.name}.`,
     );
-  const updates = type === "allow" ? answers.flatMap(({ updatedPermissions }) => updatedPermissions ?? []) : [];
+  const updates =
+    type === "allow" ? answers.flatMap(({ updatedPermissions }) => updatedPermissions ?? []) : [];
   return {
     type,
     ...common(results, reasons),

@@ -66,8 +66,8 @@ function living(marker: string): string[] {
 describe("[HKS-5] a command", () => {
   test("reads the event as JSON and knows where it belongs", async () => {
     const file = join(directory, "seen.json");
-    const command = `cat > ${file}; echo "$CLAUDE_PROJECT_DIR|$CLAUDE_PLUGIN_ROOT|$CLAUDECODE|$CLAUDE_CODE_SESSION_ID|$PWD" > ${file}.env`;
-    const origin: HookOrigin = { type: "plugin", name: "tidy", root: "/plugins/tidy" };
+    const command = `cat > ${file}; echo "$CLAUDE_PROJECT_DIR|$CLAUDE_PLUGIN_ROOT|$CLAUDE_PLUGIN_DATA|$CLAUDECODE|$CLAUDE_CODE_SESSION_ID|$PWD" > ${file}.env`;
+    const origin: HookOrigin = { type: "plugin", name: "tidy", root: "/plugins/tidy", data: "/data/tidy" };
     const outcome = await fire([hook("PreToolUse", { command }, origin)], "PreToolUse", call);
     expect(outcome).toMatchObject({ type: "none", failures: [] });
     expect(JSON.parse(await readFile(file, "utf8"))).toEqual({
@@ -80,7 +80,9 @@ describe("[HKS-5] a command", () => {
       tool_input: { command: "ls" },
       tool_use_id: "c-1",
     });
-    expect(await readFile(`${file}.env`, "utf8")).toBe(`${directory}|/plugins/tidy|1|s-1|${directory}\n`);
+    expect(await readFile(`${file}.env`, "utf8")).toBe(
+      `${directory}|/plugins/tidy|/data/tidy|1|s-1|${directory}\n`,
+    );
   });
 
   test("with args runs without a shell, its variables filled in", async () => {

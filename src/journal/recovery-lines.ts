@@ -45,5 +45,5 @@ export function toldLine(about: About, event: ToldEvent) {
 export type ToldEvent = "SubagentStart" | "SubagentStop" | "goes-on";
 
 function aboutPart({ sessionId, agentId, timestamp }: About) {
-  return { sessionId, ...(agentId === undefined ? {} : { agentId }), timestamp };
+  return { ...(agentId === undefined ? {} : { isSidechain: true, agentId }), sessionId, timestamp };
 }

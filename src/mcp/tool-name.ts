@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { type McpIdentity, mcpServerPart, mcpToolPart } from "../permissions/mcp-identity.ts";
 
-export { mcpServerPart, mcpToolPart } from "../permissions/mcp-identity.ts";
+export { mcpServerPart } from "../permissions/mcp-identity.ts";
 
 /** What providers take as the name of a tool. */
 const longestName = 64;

@@ -12,7 +12,7 @@ export interface LocalServer {
   readonly models: readonly string[];
 }
 
-export type LocalProvider = "ollama" | "lmstudio";
+type LocalProvider = "ollama" | "lmstudio";
 
 /** Where a server may be, what it is asked, and how its answer is read. */
 export interface LocalPlace {
@@ -47,7 +47,7 @@ export function chooseLocalModel(servers: readonly LocalServer[]): LocalModel | 
 }
 
 /** Ollama's list, without models that turn text into vectors and, where it says so, those that know no tools. */
-export function readOllamaModels(answer: unknown): readonly string[] {
+function readOllamaModels(answer: unknown): readonly string[] {
   const entries = isRecord(answer) && Array.isArray(answer["models"]) ? answer["models"] : [];
   return entries.filter(isRecord).flatMap(({ name, details, capabilities }) => {
     const family = isRecord(details) ? details["family"] : undefined;
@@ -58,7 +58,7 @@ export function readOllamaModels(answer: unknown): readonly string[] {
 }
 
 /** The list of an OpenAI-compatible server. */
-export function readModelList(answer: unknown): readonly string[] {
+function readModelList(answer: unknown): readonly string[] {
   const entries = isRecord(answer) && Array.isArray(answer["data"]) ? answer["data"] : [];
   return entries.filter(isRecord).flatMap(({ id }) => talking(id));
 }

@@ -1,4 +1,5 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
+import { removesTool } from "../permissions/decide.ts";
 import { mcpServerPart } from "../permissions/mcp-identity.ts";
 import type { ToolScopes } from "../permissions/permission-policy.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
@@ -45,4 +46,18 @@ export function serversOfChild(
 export function isReplaced(server: string | undefined, own: OwnServers | undefined): boolean {
   if (server === undefined || own === undefined) return false;
   return own.names.some((name) => mcpServerPart(name) === mcpServerPart(server));
+}
+
+/** Without `tools` the parent's; with `tools` whatever the session has. In the background nothing of MCP servers. */
+export function availableTo(
+  { definition, available, parent, own }: ServersAround & { readonly available: readonly AvailableTool[] },
+  background: boolean,
+): readonly AvailableTool[] {
+  const has = new Set(parent.tools.map(({ name }) => name));
+  const shared = available.filter(
+    ({ name, server }) => (definition.tools !== undefined || has.has(name)) && !isReplaced(server, own),
+  );
+  return [...shared, ...(own?.tools ?? [])].filter(
+    (tool) => !(background && tool.origin === "mcp") && !removesTool(tool, parent.policy),
+  );
 }

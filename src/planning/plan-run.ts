@@ -2,7 +2,7 @@ import type { MemoryPlace } from "../context/memory-place.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AliasTable } from "../model/model-aliases.ts";
 import { type ModelLimits, refuseModel } from "../model/model-limits.ts";
-import { type ChosenModel, type ModelSelection, selectSubagentModel } from "../model/select-model.ts";
+import type { ChosenModel } from "../model/select-model.ts";
 import { childPolicy } from "../permissions/child-policy.ts";
 import { removesTool } from "../permissions/decide.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
@@ -10,9 +10,11 @@ import type { PermissionPolicy } from "../permissions/permission-policy.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
 import { grantTools } from "../tools/tool-grants.ts";
 import { narrowByServers } from "./agent-servers.ts";
+import { selectChildModel } from "./child-model.ts";
 import { callMode, type EarlierRun, keptGrant } from "./earlier-run.ts";
+import { wantsToRunUnwatched } from "./in-background.ts";
 import { memoryFacts } from "./memory-facts.ts";
-import { isReplaced, type OwnServers, ownToolNames, serversOfChild } from "./own-servers.ts";
+import { availableTo, type OwnServers, ownToolNames, serversOfChild } from "./own-servers.ts";
 import { type LimitFacts, type LimitPlan, planChildLimits, refuseAgentLimits } from "./plan-limits.ts";
 import type { RunPlan } from "./run-plan.ts";
 import type { SkillOfSpawn, SpawnRequest } from "./spawn-request.ts";
@@ -108,17 +110,7 @@ export function planRun(request: SpawnRequest, facts: SpawnFacts): ChildPlanned 
     facts.earlier,
   );
   if (grant.type === "refused") return { type: "refused", because: grant.because };
-  const selection = servedSelection(
-    selectSubagentModel({
-      call: request.model,
-      definition: definition.model,
-      variable: facts.subagentModel,
-      isForced: facts.subagentModelForced === true,
-      parent: facts.parentModel,
-      aliases: facts.aliases,
-    }),
-    facts,
-  );
+  const selection = selectChildModel(request, facts);
   const denied = refuseModel(selection.model, facts.modelLimits ?? {}, facts.aliases);
   if (denied !== undefined) return { type: "refused", because: denied };
   const policy = childPolicy(parent.policy, {
@@ -182,36 +174,6 @@ export function planRun(request: SpawnRequest, facts: SpawnFacts): ChildPlanned 
   };
 }
 
-/** Resuming in the foreground is how an agent that lacked a permission gets to ask for it. */
-function wantsToRunUnwatched(request: SpawnRequest, definition: AgentDefinition): boolean {
-  const isCalledBack = request.resume !== undefined && request.background === false;
-  return !isCalledBack && (definition.background === true || request.background === true);
-}
-
-/** Whether a child would run in the background, before it is planned. */
-export function runsInBackground(
-  request: SpawnRequest,
-  { definition, backgroundAllowed }: Pick<SpawnFacts, "definition" | "backgroundAllowed">,
-): boolean {
-  return backgroundAllowed && wantsToRunUnwatched(request, definition);
-}
-
-/** A model nobody is configured to serve gives way to the parent's, where that is served by more than the offline one. */
-function servedSelection(
-  selection: ModelSelection,
-  { isServed, parentModel }: SpawnFacts,
-): ModelSelection & { readonly from: string } {
-  const { model, written, origin } = selection;
-  if (isServed === undefined || isServed(model) || !isServed(parentModel))
-    return { ...selection, from: origin };
-  return {
-    ...selection,
-    model: parentModel,
-    from: `parent, because no provider is configured for ${model.id}`,
-    overrode: [{ origin, written }, ...selection.overrode],
-  };
-}
-
 /** A skill's own rules stand beside the parent's; deny and ask rules of the parent go before what it allows. */
 function withSkill(policy: PermissionPolicy, skill: SkillOfSpawn | undefined): PermissionPolicy {
   if (skill === undefined) return policy;
@@ -251,20 +213,6 @@ function priceNotes(
 
 function isolationOf(request: SpawnRequest, definition: AgentDefinition): string | undefined {
   return request.isolation ?? definition.isolation;
-}
-
-/** Without `tools` the parent's; with `tools` whatever the session has. In the background nothing of MCP servers. */
-function availableTo(
-  { definition, available, parent, own }: SpawnFacts,
-  background: boolean,
-): readonly AvailableTool[] {
-  const has = new Set(parent.tools.map(({ name }) => name));
-  const shared = available.filter(
-    ({ name, server }) => (definition.tools !== undefined || has.has(name)) && !isReplaced(server, own),
-  );
-  return [...shared, ...(own?.tools ?? [])].filter(
-    (tool) => !(background && tool.origin === "mcp") && !removesTool(tool, parent.policy),
-  );
 }
 
 /** The call is heard before the definition; a mode of either counts only where it does not widen. */

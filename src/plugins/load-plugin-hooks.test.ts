@@ -43,6 +43,7 @@ describe("[HKS-2] the hooks of a plugin", () => {
     expect(loaded.hooks[2]?.origin).toEqual({
       type: "plugin",
       name: "tidy",
+      data: "/data/tidy",
       root: loaded.root,
       file: join(loaded.root, "hooks/hooks.json"),
     });

@@ -1,6 +1,6 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { Fault, isFault } from "../foundation/fault.ts";
-import { chooseLocalModel } from "../model/local-models.ts";
+import type { LocalModel } from "../model/local-models.ts";
 import type { Model } from "../model/model.ts";
 import { aliasTable } from "../model/model-aliases.ts";
 import { type ModelLimits, refuseModel } from "../model/model-limits.ts";
@@ -57,6 +57,14 @@ export async function chooseModel(
   };
 }
 
+/** What reads the answers of such servers is loaded only where they are asked. */
+async function findLocalModel(world: SessionWorld): Promise<LocalModel | undefined> {
+  const servers = await world.localServers();
+  if (servers.length === 0) return undefined;
+  const { chooseLocalModel } = await import("../model/local-models.ts");
+  return chooseLocalModel(servers);
+}
+
 /** The model that a skill asks for; a program that brought its own model has decided already. */
 export function modelFinder(world: SessionWorld, current?: ChosenModel): (name: string) => Promise<Model> {
   return async (name) => {
@@ -80,7 +88,7 @@ type Serving = Pick<ModelForSession, "model" | "chosen" | "notes"> & { readonly 
 /** Where nothing is named and nothing configured, a server on this machine goes before the offline model. */
 async function findServing(world: SessionWorld, selection: ModelSelection): Promise<Serving> {
   const isOpen = selection.origin === "default" && !isServed(world, selection.model);
-  const local = isOpen ? chooseLocalModel(await world.localServers()) : undefined;
+  const local = isOpen ? await findLocalModel(world) : undefined;
   const usual = async (notes: readonly string[]): Promise<Serving> => ({
     model: await world.models.model(selection.model),
     chosen: selection.model,

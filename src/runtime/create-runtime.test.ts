@@ -52,9 +52,9 @@ describe("a run", () => {
     await using sample = await createSampleRuntime(["Hello."]);
     const { sessionId } = await sample.runtime.run("Hi.");
     const lines = transcript(sample);
-    expect(lines.map(({ type }) => type)).toEqual(["user", "assistant", "system"]);
+    expect(lines.map(({ type }) => type)).toEqual(["user", "retinue-plan", "assistant", "system"]);
     expect(lines[0]).toMatchObject({ sessionId, cwd: sample.workspace.project, entrypoint: "sdk-ts" });
-    expect(lines[2]).toMatchObject({
+    expect(lines[3]).toMatchObject({
       subtype: "turn_duration",
       runEnding: { status: "completed", turns: 1 },
     });

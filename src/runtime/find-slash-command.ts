@@ -34,7 +34,7 @@ export function withExpansion(
   let isDone = false;
   return content.map((block) => {
     if (isDone || block.type !== "text" || block.text !== written) return block;
-
+    isDone = true;
     return { ...block, text };
   });
 }

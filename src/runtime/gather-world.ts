@@ -12,7 +12,6 @@ import { sleep } from "../foundation/abort.ts";
 import { isRecord } from "../foundation/json-value.ts";
 import type { ProgramServer } from "../mcp/mcp-connections.ts";
 import { createCoolDowns } from "../model/cool-down.ts";
-import { createPackageLoader } from "../model/load-provider-package.ts";
 import type { LocalServer } from "../model/local-models.ts";
 import { createModelFactory } from "../model/model-factory.ts";
 import { createRequestGates } from "../model/request-gate.ts";
@@ -156,7 +155,7 @@ export function createWorld(options: RuntimeOptions): World {
             : { apiKeyHelper: () => runKeyHelper(helper, { environment, directory: place.cwd }) }),
           timeouts: readModelClocks(settings.plain.limits),
           // A package of the project is the project's code, so it is loaded only where that may run.
-          load: createPackageLoader(trusted ? [place.cwd] : []),
+          load: (name) => loadPackage(name, trusted ? [place.cwd] : []),
           coolDowns,
           gates,
           clock,
@@ -216,6 +215,11 @@ function describeServers({ servers, held }: GatheredMcp): readonly string[] {
       .filter(({ reason }) => !["shadowed", "name-refused", "untrusted"].includes(reason))
       .map(({ entry, because }) => `${entry.config.name} (${entry.scope}; not connected: ${because})`),
   ];
+}
+
+async function loadPackage(name: string, directories: readonly string[]): Promise<unknown> {
+  const { createPackageLoader } = await import("../model/load-provider-package.ts");
+  return createPackageLoader(directories)(name);
 }
 
 /** The setting speaks where the variable is silent. */

@@ -1,8 +1,6 @@
-import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
+import { createStopwatch } from "../foundation/stopwatch.ts";
 import { version } from "../foundation/version.ts";
-import type { SessionChoices } from "../journal/session-choices.ts";
 import { sessionFiles } from "../journal/session-files.ts";
-import type { RunWatch } from "../loop/watch-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import { agentOutputFile } from "../tasks/agent-output-file.ts";
@@ -26,6 +24,7 @@ import { findWorkingDirectories } from "./find-working-directories.ts";
 import { createForkSkill } from "./fork-skill.ts";
 import { gatherSystemPrompt } from "./gather-system-prompt.ts";
 import { limitFacts } from "./limit-facts.ts";
+import { mainWatch } from "./main-watch.ts";
 import { maySearch } from "./may-search.ts";
 import { prepareMemory } from "./memory-turns.ts";
 import { openAsking } from "./open-asking.ts";
@@ -119,7 +118,7 @@ export async function openSession<Output>(
     now: () => world.today().getTime(),
     facts: () => transcriptFacts(world, plan, system.branch),
     plan,
-    choices: choicesOf(options),
+    choices: options,
   });
   const { heard } = transcript;
   const granted = new Set(plan.tools.map(({ name }) => name));
@@ -258,25 +257,6 @@ function childLimits({ environment, discovered }: SessionWorld): ChildLimits {
   return readChildLimits(discovered.settings.settings.plain.limits, maxConcurrentSubagents);
 }
 
-/** The main agent is not watched for silence: whoever started it sees that, and its children speak for themselves. */
-function mainWatch(
-  { limits, treeLimits }: RunPlan,
-  {
-    world,
-    stopwatch,
-    treeTime,
-  }: { readonly world: SessionWorld; readonly stopwatch: Stopwatch; readonly treeTime: Stopwatch },
-): RunWatch {
-  const own = limits?.timeMs === undefined ? {} : { timeMs: limits.timeMs.value };
-  const tree = treeLimits?.timeMs;
-  return {
-    clock: world.clock,
-    stopwatch,
-    ...own,
-    ...(tree === undefined ? {} : { tree: { stopwatch: treeTime, timeMs: tree.value } }),
-  };
-}
-
 function sourceOf(from: string, sessionId: string): "resume" | "fork" {
   return from === sessionId ? "resume" : "fork";
 }
@@ -296,10 +276,6 @@ function openOutput({ environment }: SessionWorld, { output }: SessionOptions) {
   if (output === undefined) return undefined;
   const { maxStructuredOutputRetries } = readEnvironment(environment).options;
   return createTypedOutput(output, { maxRetries: maxStructuredOutputRetries });
-}
-
-function choicesOf({ agent, model }: SessionOptions): SessionChoices {
-  return { ...(agent === undefined ? {} : { agent }), ...(model === undefined ? {} : { model }) };
 }
 
 function transcriptFacts(world: SessionWorld, plan: RunPlan, branch: string | undefined) {

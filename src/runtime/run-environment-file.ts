@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { startProcess } from "../foundation/drive-process.ts";
 import { Fault } from "../foundation/fault.ts";
@@ -43,10 +43,13 @@ async function takeVariables(options: EnvironmentFileOptions, signal: AbortSigna
   const { file } = options;
   try {
     const { size } = await stat(file);
-    if (size > largestFile) throw new Fault("environment-file-large", `it has more than ${largestFile} bytes`);
+    if (size > largestFile)
+      throw new Fault("environment-file-large", `it has more than ${largestFile} bytes`);
     if (size > 0) options.take(await readVariables(options, signal));
   } finally {
     await rm(file, { force: true });
+    // Where nothing else is kept of the session, nothing of this stays either.
+    await rmdir(dirname(file)).catch(() => undefined);
   }
 }
 
@@ -83,7 +86,8 @@ async function readVariables(
   });
   const { exitCode, timedOut, notStarted } = await running.ended;
   if (timedOut) throw new Fault("environment-file-slow", `reading it took more than ${limitMs / 1000} s.`);
-  if (exitCode !== 0) throw new Fault("environment-file-failed", notStarted ?? "the shell could not read it.");
+  if (exitCode !== 0)
+    throw new Fault("environment-file-failed", notStarted ?? "the shell could not read it.");
   return new Map([...parse(chunks)].filter(([name, value]) => !isShells(name) && before.get(name) !== value));
 }
 

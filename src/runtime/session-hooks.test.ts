@@ -380,3 +380,119 @@ function isAlive(pid: number): boolean {
     return false;
   }
 }
+
+describe("[HKS-5] variables that hooks of the session's start leave for commands", () => {
+  const setting = (text: string): Groups =>
+    on("SessionStart", `cat > /dev/null; cat >> "$CLAUDE_ENV_FILE" <<'END'\n${text}\nEND`);
+  const show = bash('echo "[$STAGE] [$QUOTED] [$ANTHROPIC_API_KEY] [$HOME] [$PATH]"');
+
+  test("reach commands of the main agent and of children, as a shell reads them, but no keys and no other home", async () => {
+    const text =
+      'export STAGE=test\nQUOTED="two words"\nexport PATH="$PATH:/opt/own"\nANTHROPIC_API_KEY=x\nHOME=/elsewhere';
+    await using sample = await setUp(
+      [
+        show,
+        {
+          calls: [
+            { name: "Agent", input: { description: "d", prompt: "Look.", subagent_type: "general-purpose" } },
+          ],
+        },
+        show,
+        "Seen.",
+        "Done.",
+      ],
+      { hooks: setting(text) },
+    );
+    await sample.runtime.run("Go.", allowBash);
+    const said = `[test] [two words] [] [${sample.home}] [${process.env["PATH"]}:/opt/own]`;
+    expect(lastTold(sample.requests.slice(0, 2))).toContain(said);
+    expect(lastTold(sample.requests.slice(0, 4))).toContain(said);
+    expect(sample.notices).toEqual([]);
+  });
+
+  test("are left out, and that is said, when the file is too large", async () => {
+    const hooks = on(
+      "SessionStart",
+      `cat > /dev/null; head -c 300000 /dev/zero | tr '\\0' '#' > "$CLAUDE_ENV_FILE"`,
+    );
+    await using sample = await setUp([show, "Done."], { hooks });
+    await sample.runtime.run("Go.", allowBash);
+    expect(lastTold(sample.requests)).toContain("[] []");
+    expect(sample.notices).toEqual([
+      expect.stringContaining("CLAUDE_ENV_FILE of SessionStart hooks could not be used"),
+    ]);
+  });
+
+  test("are asked for at the start only", async () => {
+    const hooks = on("PreToolUse", 'test -z "$CLAUDE_ENV_FILE"');
+    await using sample = await setUp([bash("echo fine"), "Done."], { hooks });
+    const { denials } = await sample.runtime.run("Go.", allowBash);
+    expect(denials).toEqual([]);
+  });
+});
+
+describe("[HKS-6] rules that a hook adds while it allows a call", () => {
+  const allowing = (update: object): Groups =>
+    on(
+      "PermissionRequest",
+      `echo asked >> asked.txt; ${print({
+        hookSpecificOutput: {
+          hookEventName: "PermissionRequest",
+          decision: { behavior: "allow", updatedPermissions: [update] },
+        },
+      })}`,
+    );
+  const rules = (behavior: string, ruleContent: string, destination = "session") => ({
+    type: "addRules",
+    behavior,
+    destination,
+    rules: [{ toolName: "Bash", ruleContent }],
+  });
+  const asked = async (sample: Pick<SampleRuntime, "workspace">): Promise<number> =>
+    (await readFile(sample.workspace.path("asked.txt"), "utf8")).trim().split("\n").length;
+
+  test("hold for the rest of the session, so that the same is not asked again", async () => {
+    const hooks = allowing(rules("allow", "touch *"));
+    await using sample = await setUp([bash("touch one"), bash("touch two"), "Done."], { hooks });
+    const { denials } = await sample.runtime.run("Go.");
+    expect(denials).toEqual([]);
+    expect(await exists(sample, "two")).toBe(true);
+    expect(await asked(sample)).toBe(1);
+    const file = await readFile(sample.workspace.path("../home/.claude/settings.json"), "utf8");
+    expect(Object.keys(JSON.parse(file))).toEqual(["hooks"]);
+  });
+
+  test("never go before a deny rule", async () => {
+    const hooks = allowing(rules("allow", "*"));
+    await using sample = await setUp([bash("touch one"), bash("rm a.txt"), "Done."], { hooks });
+    const { denials } = await sample.runtime.run("Go.", { disallowedTools: ["Bash(rm *)"] });
+    expect(denials).toHaveLength(1);
+    expect(await exists(sample, "a.txt")).toBe(true);
+  });
+
+  test("may deny", async () => {
+    const hooks = allowing(rules("deny", "touch two"));
+    await using sample = await setUp([bash("touch one"), bash("touch two"), "Done."], { hooks });
+    const { denials } = await sample.runtime.run("Go.");
+    expect(denials).toHaveLength(1);
+    expect(await exists(sample, "two")).toBe(false);
+  });
+
+  test.each<[string, object, string]>([
+    ["a settings file", rules("allow", "touch *", "localSettings"), "only a person saves rules"],
+    [
+      "another mode",
+      { type: "setMode", mode: "bypassPermissions", destination: "session" },
+      "modes and folders stay",
+    ],
+    ["what is no rule", { ...rules("allow", ""), rules: [{ toolName: 7 }] }, "which is no rule"],
+    ["a word that means nothing", rules("always", "touch *"), "must be allow or deny"],
+  ])("are not taken when they are meant for %s; the call itself is allowed and the person is told", async (_, update, why) => {
+    await using sample = await setUp([bash("touch one"), bash("touch two"), "Done."], {
+      hooks: allowing(update),
+    });
+    await sample.runtime.run("Go.");
+    expect(await asked(sample)).toBe(2);
+    expect(sample.notices[0]).toContain(why);
+  });
+});

@@ -260,7 +260,7 @@ function createAsk({ world, model, pay = (unpaid) => unpaid }: SessionHookFacts)
       tools: [],
       messages: [{ role: "user", content: prompt } as const],
     };
-    const turn = takeModelTurn(asked, request, signal);
+    const turn = takeModelTurn({ model: asked, request, signal, onLost: () => undefined });
     for (let step = await turn.next(); ; step = await turn.next()) {
       if (step.done === true) return textOf(step.value.message);
     }

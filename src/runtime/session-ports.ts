@@ -12,6 +12,7 @@ import type { AgentSkills } from "./agent-skills.ts";
 import type { Children } from "./open-children.ts";
 import type { SessionHooks } from "./session-hooks.ts";
 import type { SessionServers } from "./session-servers.ts";
+import type { TurnRights } from "./skill-turn.ts";
 import type { TypedOutput } from "./typed-output.ts";
 
 /** Everything a session is made of; putting it together did the I/O. */

@@ -5,7 +5,9 @@ import { Fault } from "../foundation/fault.ts";
 import { interruptedResults } from "../journal/interrupted-calls.ts";
 import { runAgentLoop } from "../loop/agent-loop.ts";
 import { compactNow } from "../loop/compact-now.ts";
+import { isLimitFault } from "../loop/limit-reached.ts";
 import type { LoopInput } from "../loop/loop-ports.ts";
+import { tallyEvents } from "../loop/tally-events.ts";
 import { watchRun } from "../loop/watch-run.ts";
 import type { ModelFacts } from "../model/model.ts";
 import type { ChildPlanned } from "../planning/plan-run.ts";
@@ -153,15 +155,23 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
   ): AsyncGenerator<RunEvent, RunEnding> {
     const input: LoopInput = { ...inputOf(plan, messages, prompt), ...limits.left(before) };
     let hasAnswered = false;
-    for await (const event of watched((stop) => runAgentLoop(input, ports, stop), signal, since)) {
-      if (event.type === "run-ended") {
-        // The text of an earlier prompt is no result of this one.
-        return hasAnswered ? event.ending : { ...event.ending, text: "" };
+    const tally = tallyEvents(ports.now);
+    try {
+      for await (const event of watched((stop) => runAgentLoop(input, ports, stop), signal, since)) {
+        if (event.type === "run-ended") {
+          // The text of an earlier prompt is no result of this one.
+          return hasAnswered ? event.ending : { ...event.ending, text: "" };
+        }
+        record(event);
+        hasAnswered ||= event.type === "assistant-answered";
+        tally.hear(event);
+        follow(event);
+        yield event;
       }
-      record(event);
-      hasAnswered ||= event.type === "assistant-answered";
-      follow(event);
-      yield event;
+    } catch (error) {
+      // Its time was up and it did not heed that; a limit is no failure of whoever waits for the result.
+      if (isLimitFault(error)) return tally.endedBy(error);
+      throw error;
     }
     throw new Fault("run-without-end", "The run ended without saying how.");
   }

@@ -145,6 +145,13 @@ describe("[SKL-1] places and their rank", () => {
 });
 
 describe("[SKL-1] skills of plugins", () => {
+  test("know which marketplace theirs came from", async () => {
+    writeSkill("kit/skills/a");
+    const installed = { ...plugin("kit"), marketplace: "acme" };
+    const catalog = await discoverSkills({ ...options, plugins: [installed] });
+    expect(catalog.list()).toMatchObject([{ name: "kit:a", source: { plugin: { marketplace: "acme" } } }]);
+  });
+
   test("`skills`, what the manifest adds, the root's own, and `commands`", async () => {
     writeSkill("kit/skills/a");
     writeSkill("kit/more/b", "name: better\n");

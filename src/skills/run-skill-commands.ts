@@ -61,12 +61,12 @@ function inputOf(command: string): unknown {
   return { command, timeout: limitMs };
 }
 
-/** Under a name of its own, so that a `cd` in a skill does not move the agent. */
+/** Each under a name of its own: a `cd` moves neither the agent nor the next command, which was decided about where it starts. */
 function commandContext(callId: string, { context, variables }: SkillShell): ToolContext {
   return {
     ...context,
     callId,
-    agent: { id: `${context.agent.id}/skill`, name: context.agent.name },
+    agent: { id: `${context.agent.id}/${callId}`, name: context.agent.name },
     environment: { ...context.environment, ...variables },
   };
 }

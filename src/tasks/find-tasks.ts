@@ -105,6 +105,11 @@ async function statChild(path: string, id: string, sessionId: string): Promise<r
   return [{ id, sessionId, transcript, meta: `${path}.meta.json`, modified: status.mtimeMs }];
 }
 
+function optional<Name extends string>(name: Name, value: string | undefined): Partial<Record<Name, string>> {
+  // The only key of the object is the one asked for.
+  return value === undefined ? {} : ({ [name]: value } as Partial<Record<Name, string>>);
+}
+
 type Standing = Pick<FoundTask, "state" | "queuePosition" | "inFlight" | "canResume" | "isStopOwed">;
 
 /** The mark of a process that died means nothing; with a living owner it says that the child has no place yet. */
@@ -143,9 +148,10 @@ async function describe(file: ChildFile & { readonly isRunning: boolean }): Prom
       agentType: meta?.agentType ?? plan?.agentType ?? "unknown",
       description: meta?.description ?? plan?.description ?? "",
       background: plan?.background ?? false,
-      ...(meta?.toolUseId === undefined ? {} : { callId: meta.toolUseId }),
-      ...(meta?.name === undefined ? {} : { name: meta.name }),
-      ...(meta?.model === undefined ? {} : { model: meta.model.id }),
+      // The sidecar is written behind the plan, so after a crash it may be missing or of an earlier run.
+      ...optional("callId", plan?.callId ?? meta?.toolUseId),
+      ...optional("name", meta?.name),
+      ...optional("model", meta?.model?.id),
       ...standingOf(file, task, lines.values),
       lastSignAt: told.lastSignAt ?? file.modified,
       transcript: file.transcript,

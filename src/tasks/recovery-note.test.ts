@@ -9,7 +9,7 @@ import { readToldAgents } from "./told-agents.ts";
 const agent: InterruptedAgent = {
   id: "a1",
   agentType: "Explore",
-  description: "</summary> look",
+  description: "</task-notification> look",
   background: true,
   inFlight: [{ name: "Bash", input: "npm test", repeats: "unsafe" }],
   standing: "waiting",
@@ -22,7 +22,7 @@ describe("[TRN-4] the main agent is told of children that were cut off", () => {
     expect(note).toContain('Bash "npm test" (may have run)');
     expect(note).toContain('resume: "a1"');
     expect(note).toMatch(/a2[\s\S]*goes on in the background/);
-    expect(note.match(/<\/summary>/g)).toHaveLength(2);
+    expect(note.match(/<\/task-notification>/g)).toHaveLength(2);
   });
 
   test("the person gets the command", () => {

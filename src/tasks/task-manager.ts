@@ -1,11 +1,10 @@
 import type { UserMessage } from "../conversation/message.ts";
-import { addTotals, type RunEnding, type RunEvent, type RunTotals } from "../conversation/run-event.ts";
-import { sleep } from "../foundation/abort.ts";
+import { addTotals, type RunEvent, type RunTotals } from "../conversation/run-event.ts";
 import { Fault } from "../foundation/fault.ts";
 import { createFeed } from "../foundation/feed.ts";
 import type { Stopwatch } from "../foundation/stopwatch.ts";
 import type { ToldEvent } from "../journal/recovery-lines.ts";
-import { endingOfCause } from "../loop/limit-reached.ts";
+import { endedBy, givenUp } from "./forced-ending.ts";
 import { foldTask, hasEnded, startedTask, type TaskStart, type TaskState } from "./task-state.ts";
 
 /** What a running child knows of those who may be watching it. */
@@ -76,9 +75,6 @@ export interface TaskManagerOptions {
 
 /** Enough for whoever looks back; a server that runs for weeks must not grow with every child. */
 const usuallyKept = 200;
-
-/** A child that does not end with its signal is given up after this time. */
-const patienceMs = 4500;
 
 interface Entry {
   state: TaskState;
@@ -173,7 +169,7 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
   /** Ends a child that did not tell its own ending; whoever records it hears of it too. */
   function conclude(entry: Entry, error: unknown): void {
     if (hasEnded(entry.state)) return;
-    const event = endedBy(error, entry, now());
+    const event = endedBy(error, { state: entry.state, signal: entry.controller.signal }, now());
     take(entry, event);
     try {
       entry.run.onEvent?.(event, entry.state);
@@ -286,33 +282,3 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
 }
 
 async function* nothing(): AsyncGenerator<RunEvent> {}
-
-/** Resolves some time after a stop was asked for; never, and without a timer left, once the child has settled. */
-async function givenUp(stopped: AbortSignal, settled: AbortSignal): Promise<void> {
-  const never = new Promise<void>(() => undefined);
-  await new Promise<void>((resolve) => {
-    if (stopped.aborted) resolve();
-    else stopped.addEventListener("abort", () => resolve(), { once: true, signal: settled });
-  });
-  await sleep(patienceMs, settled).catch(() => never);
-}
-
-/** The ending of a child that could not tell its own: in the same shape as any other, from what was seen of it. */
-function endedBy(error: unknown, { state, controller }: Entry, at: number): RunEvent {
-  const { signal } = controller;
-  const { usage, turns, toolUses, cost, startedAt, lastText } = state;
-  const ending: RunEnding = {
-    ...endingOfCause(signal.aborted ? signal.reason : error, signal.aborted),
-    text: lastText,
-    denials: [],
-    totals: {
-      usage,
-      turns,
-      toolUses,
-      durationMs: at - startedAt,
-      modelMs: 0,
-      ...(cost === undefined ? {} : { cost }),
-    },
-  };
-  return { type: "run-ended", ending };
-}

@@ -7,6 +7,13 @@ import { projectRoot } from "../project-files.ts";
 
 const require = createRequire(import.meta.url);
 
+/** Written out, so that whoever looks for unused packages finds them. */
+const manifests = {
+  "server-everything": () => require.resolve("@modelcontextprotocol/server-everything/package.json"),
+  "server-filesystem": () => require.resolve("@modelcontextprotocol/server-filesystem/package.json"),
+  "server-memory": () => require.resolve("@modelcontextprotocol/server-memory/package.json"),
+} as const;
+
 /** A real server from npm that notes each of its starts. */
 export interface CountedServer {
   readonly config: { readonly command: string; readonly args: readonly string[] };
@@ -18,11 +25,11 @@ export interface CountedServer {
 
 export function countedServer(
   folder: string,
-  name: "server-everything" | "server-filesystem" | "server-memory" = "server-everything",
+  name: keyof typeof manifests = "server-everything",
   ...args: readonly string[]
 ): CountedServer {
   const record = join(folder, `starts-${randomUUID()}`);
-  const program = join(require.resolve(`@modelcontextprotocol/${name}/package.json`), "../dist/index.js");
+  const program = join(manifests[name](), "../dist/index.js");
   const wrapper = join(projectRoot, "test/fixtures/mcp/counted-server.mjs");
   const starts = () =>
     existsSync(record) ? readFileSync(record, "utf8").trim().split("\n").filter(Boolean).map(Number) : [];

@@ -6,11 +6,18 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { RunEnding } from "../../src/conversation/run-event.ts";
 import type { Session } from "../../src/runtime/session.ts";
 import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { StepAnswer, StepFunction } from "../../src/testing/script.ts";
-import { claude, createFaultStage, foreign, noteCall, promptOf, taskOf } from "./fault-stage.ts";
+import type { StepAnswer, StepFault, StepFunction } from "../../src/testing/script.ts";
+import {
+  claude,
+  createFaultStage,
+  type FaultStageOptions,
+  foreign,
+  noteCall,
+  promptOf,
+  taskOf,
+} from "./fault-stage.ts";
 
 const words = "An answer that is long enough to come in many pieces, one after the other. ".repeat(4);
-const stallMs = 1500;
 
 async function startProvider(respond: StepFunction): Promise<FakeProvider> {
   const provider = await startFakeProvider({ respond });
@@ -19,12 +26,11 @@ async function startProvider(respond: StepFunction): Promise<FakeProvider> {
 }
 
 interface Case {
-  /** What goes wrong in each attempt; the last one goes on for ever where `ends` is not `completed`. */
+  /** What goes wrong in each attempt; the last one goes on for ever where the child does not complete. */
   readonly faults: readonly StepAnswer[];
   readonly ends: "completed" | Partial<RunEnding>;
-  readonly requests: number;
-  /** A connection that was reused and then reset may have been stale, so its request is sent once more. */
-  readonly orMore?: true;
+  /** How often the provider is asked; `least` where a connection that was reset may have been stale. */
+  readonly requests: number | { readonly least: number };
 }
 
 const failed = (reason: string, error: RegExp): Partial<RunEnding> => ({
@@ -33,127 +39,120 @@ const failed = (reason: string, error: RegExp): Partial<RunEnding> => ({
   error: expect.stringMatching(error),
 });
 
-const passing: Readonly<Record<string, StepAnswer>> = {
-  "429 with a wish": { fault: "rate-limited", retryAfterMs: 1000 },
-  "429 without a wish": { fault: "rate-limited" },
-  "529": { fault: "overloaded" },
-  "529 in the middle": { fault: "overloaded", after: 2 },
-  "500": { fault: "server-error" },
-  "no first token": { fault: "stall" },
-  "silence in the middle": { fault: "stall", after: 3 },
-  "cut at once": { fault: "cut" },
-  "cut in the middle": { fault: "cut", after: 3 },
-  "bad JSON": { fault: "malformed", after: 1 },
-  "connection reset": { fault: "connection-failed" },
-};
+const passing = (name: string, fault: StepAnswer): [string, Case] => [
+  `${name} once`,
+  { faults: [fault], ends: "completed", requests: 2 },
+];
+
+const forEver = (name: string, fault: StepAnswer, ends: Case["ends"]): [string, Case] => [
+  `${name} for ever`,
+  { faults: [fault], ends, requests: 3 },
+];
+
+const atFirst = (name: string, fault: StepFault, ends: Case["ends"]): [string, Case] => [
+  name,
+  { faults: [{ fault }], ends, requests: 1 },
+];
+
+const reset = { fault: "connection-failed" } as const;
 
 const cases: ReadonlyMap<string, Case> = new Map<string, Case>([
-  ...Object.entries(passing).map(([name, fault]): [string, Case] => [
-    `${name} once`,
-    { faults: [fault], ends: "completed", requests: 2 },
-  ]),
+  passing("429 with a wish", { fault: "rate-limited", retryAfterMs: 1000 }),
+  passing("429 without a wish", { fault: "rate-limited" }),
+  passing("529", { fault: "overloaded" }),
+  passing("529 in the middle", { fault: "overloaded", after: 2 }),
+  passing("500", { fault: "server-error" }),
+  passing("cut at once", { fault: "cut" }),
+  passing("cut in the middle", { fault: "cut", after: 3 }),
+  passing("bad JSON", { fault: "malformed", after: 1 }),
+  ["reset once", { faults: [reset], ends: "completed", requests: { least: 2 } }],
   [
     "one fault after another",
     { faults: [{ fault: "overloaded" }, { fault: "cut", after: 1 }], ends: "completed", requests: 3 },
   ],
-  ["slow tokens", { faults: [{ delayMs: 150 }], ends: "completed", requests: 1 }],
+  forEver("429", { fault: "rate-limited" }, failed("rate-limited", /limit is reached/)),
+  forEver("529", { fault: "overloaded" }, failed("overloaded", /overloaded/)),
+  forEver("500", { fault: "server-error" }, failed("server-error", /provider failed/)),
+  forEver("cut", { fault: "cut", after: 2 }, failed("stream-cut", /./)),
+  forEver("bad JSON", { fault: "malformed" }, failed("stream-malformed", /./)),
+  ["reset for ever", { faults: [reset], ends: failed("connection-failed", /./), requests: { least: 3 } }],
+  atFirst("400", "invalid-request", failed("invalid-request", /invalid/)),
+  atFirst("401", "unauthorized", failed("unauthorized", /key/)),
+  atFirst("404", "not-found", failed("not-found", /does not exist/)),
+  atFirst("context too long", "context-too-long", failed("context-too-long", /too long/)),
+]);
+
+/** A machine under load may be slow enough to look silent, so how often is asked is not certain here. */
+const least = { least: 1 };
+const silentCases: ReadonlyMap<string, Case> = new Map<string, Case>([
+  ["no first token once", { faults: [{ fault: "stall" }], ends: "completed", requests: least }],
+  ["silence once", { faults: [{ fault: "stall", after: 3 }], ends: "completed", requests: least }],
+  ["slow tokens", { faults: slowly(), ends: "completed", requests: least }],
   [
-    "429 for ever",
-    { faults: [{ fault: "rate-limited" }], ends: failed("rate-limited", /limit is reached/), requests: 3 },
+    "no first token ever",
+    { faults: [{ fault: "stall" }], ends: failed("stalled", /no answer within 1000 ms/), requests: least },
   ],
   [
-    "overloaded for ever",
-    { faults: [{ fault: "overloaded" }], ends: failed("overloaded", /overloaded/), requests: 3 },
-  ],
-  [
-    "500 for ever",
-    { faults: [{ fault: "server-error" }], ends: failed("server-error", /provider failed/), requests: 3 },
-  ],
-  [
-    "no token ever",
-    {
-      faults: [{ fault: "stall" }],
-      ends: failed("stalled", new RegExp(`no answer within ${stallMs} ms`)),
-      requests: 3,
-    },
-  ],
-  [
-    "silence in the middle for ever",
+    "silence for ever",
     {
       faults: [{ fault: "stall", after: 2 }],
-      ends: failed("stalled", new RegExp(`fell silent for ${stallMs} ms`)),
-      requests: 3,
+      ends: failed("stalled", /fell silent for 1000 ms|within 1000 ms/),
+      requests: least,
     },
-  ],
-  ["cut for ever", { faults: [{ fault: "cut", after: 2 }], ends: failed("stream-cut", /./), requests: 3 }],
-  [
-    "bad JSON for ever",
-    { faults: [{ fault: "malformed" }], ends: failed("stream-malformed", /./), requests: 3 },
-  ],
-  [
-    "reset for ever",
-    {
-      faults: [{ fault: "connection-failed" }],
-      ends: failed("connection-failed", /./),
-      requests: 3,
-      orMore: true,
-    },
-  ],
-  [
-    "400",
-    { faults: [{ fault: "invalid-request" }], ends: failed("invalid-request", /invalid/), requests: 1 },
-  ],
-  ["401", { faults: [{ fault: "unauthorized" }], ends: failed("unauthorized", /key/), requests: 1 }],
-  ["404", { faults: [{ fault: "not-found" }], ends: failed("not-found", /does not exist/), requests: 1 }],
-  [
-    "context too long",
-    { faults: [{ fault: "context-too-long" }], ends: failed("context-too-long", /too long/), requests: 1 },
   ],
 ]);
 
+/** All together it takes longer than the longest silence, in every attempt. */
+function slowly(): readonly StepAnswer[] {
+  return Array.from({ length: 9 }, () => ({ delayMs: 120 }));
+}
+
 /** Answers each child as its case says, and counts how often it asked. */
-function playCases() {
+function playCases(played: ReadonlyMap<string, Case>) {
   const asked = new Map<string, number>();
   const respond: StepFunction = (request) => {
     const task = taskOf(request);
     const attempt = asked.get(task) ?? 0;
     asked.set(task, attempt + 1);
-    const { faults = [], ends = "completed" } = cases.get(task) ?? {};
+    const { faults = [], ends = "completed" } = played.get(task) ?? {};
     const fault = ends === "completed" ? faults[attempt] : (faults[attempt] ?? faults.at(-1));
     return { text: `${words}${task}.`, ...fault };
   };
   return { asked, respond };
 }
 
-describe("[MDL-6] more than twenty children at once, each met by a trouble of its own", () => {
-  test("all end with the right status and reason, whichever way the provider is spoken to", async () => {
-    const outcomes = await Promise.all([claude, foreign].map(runCases));
-    for (const { model, task, ending, sent } of outcomes.flat()) {
-      const { ends = "completed", requests = 0, orMore } = cases.get(task) ?? {};
-      const done = { status: "completed", reason: "end_turn", text: `${words}${task}.` };
-      expect.soft(ending, `${model}: ${task}`).toMatchObject(ends === "completed" ? done : ends);
-      const least = orMore === true ? Math.min(sent, requests) : sent;
-      expect.soft(least, `requests of ${model}: ${task}`).toBe(requests);
-    }
-  });
-});
-
-async function runCases(model: string) {
-  const { asked, respond } = playCases();
+async function runCases(played: ReadonlyMap<string, Case>, options: Omit<FaultStageOptions, "url">) {
+  const { asked, respond } = playCases(played);
   const { url } = await startProvider(respond);
-  const seconds = stallMs / 1000;
-  const limits = { model: { firstTokenSeconds: seconds, betweenTokensSeconds: seconds } };
-  const { runtime } = createFaultStage({ url, model, limits });
+  const { runtime } = createFaultStage({ url, ...options });
   await using session = await runtime.open();
   // What is loaded with the first request would hold up all others.
   await session.spawn("general-purpose", promptOf("nothing special"));
-  return Promise.all(
-    [...cases.keys()].map(async (task) => {
-      const ending = await session.spawn("general-purpose", promptOf(task));
-      return { model, task, ending, sent: asked.get(task) ?? 0 };
-    }),
-  );
+  const run = async (task: string) => {
+    const ending = await session.spawn("general-purpose", promptOf(task));
+    return { task, ending, sent: asked.get(task) ?? 0 };
+  };
+  for (const { task, ending, sent } of await Promise.all([...played.keys()].map(run))) {
+    const { ends = "completed", requests = 0 } = played.get(task) ?? {};
+    const label = `${options.model}: ${task}`;
+    const done = { status: "completed", reason: "end_turn", text: `${words}${task}.` };
+    expect.soft(ending, label).toMatchObject(ends === "completed" ? done : ends);
+    if (typeof requests === "number") expect.soft(sent, label).toBe(requests);
+    else expect.soft(sent, label).toBeGreaterThanOrEqual(requests.least);
+  }
 }
+
+describe("[MDL-6] twenty children at once, each met by a trouble of its own", () => {
+  test.each([claude, foreign])("all end with the right status and reason (%s)", async (model) => {
+    expect(cases.size).toBe(20);
+    await runCases(cases, { model });
+  });
+
+  test("also where the provider falls silent, by the limits in the settings", async () => {
+    const limits = { model: { firstTokenSeconds: 1, betweenTokensSeconds: 1 } };
+    await Promise.all([claude, foreign].map((model) => runCases(silentCases, { model, limits, retries: 3 })));
+  });
+});
 
 /** Keeps requests inside until they are let go, and counts them. */
 function createCrowd() {
@@ -322,8 +321,8 @@ describe("[MDL-6] a server that never closes what it began", () => {
       new Map([...rudeAnswers].map(([task, [answer]]) => [task, answer])),
     );
     // Timers of this length would be seen at the end.
-    const limits = { model: { firstTokenSeconds: 0.7, betweenTokensSeconds: 1000 } };
-    const { runtime } = createFaultStage({ url, limits, retries: 1 });
+    const limits = { model: { firstTokenSeconds: 1, betweenTokensSeconds: 1000 } };
+    const { runtime } = createFaultStage({ url, limits });
     const session = await runtime.open();
     const tasks = Array.from({ length: 21 }, (_, index) => [...rudeAnswers.keys()][index % rudeAnswers.size]);
     const ended = await Promise.all(

@@ -313,6 +313,29 @@ describe("[LIM-3] time", () => {
     expect(await run).toMatchObject({ status: "partial", reason: "max_time", text: "I wait." });
   });
 
+  test("ends also a main agent that does not heed it, with what was seen of it", async () => {
+    const clock = createManualClock();
+    const called = Promise.withResolvers<void>();
+    const deaf = defineTool({
+      name: "Wait",
+      description: "Waits.",
+      effect: "read",
+      inputSchema: { type: "object" },
+      call() {
+        called.resolve();
+        return new Promise<never>(() => undefined);
+      },
+    });
+    const sample = await createSampleRuntime([waiting], { clock, extraTools: [deaf] });
+    onTestFinished(() => sample[Symbol.asyncDispose]());
+    const run = sample.runtime.run("Work.", { limits: { tree: { seconds: 5 } } });
+    await called.promise;
+    await clock.advance(5000);
+    await clock.advance(6000);
+    const ending = { status: "partial", reason: "max_time", text: "I wait.", totals: { turns: 1 } };
+    expect(await run).toMatchObject(ending);
+  });
+
   test("of the whole tree ends a compaction that somebody asked for", async () => {
     const asked = Promise.withResolvers<void>();
     const hang: Step = async () => {

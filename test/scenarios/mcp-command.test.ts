@@ -63,6 +63,9 @@ describe("[MCP-1, CLI-1] retinue -p with MCP servers", () => {
     ]);
     expect(init?.["tools"]).toContain("mcp__all__echo");
     expect(JSON.stringify(stage.provider.requests[1]?.request.messages)).toContain("Echo: hello");
+    const [first, second] = stage.provider.requests;
+    expect(JSON.stringify(second?.body["tools"])).toBe(JSON.stringify(first?.body["tools"]));
+    expect(second?.usage?.cacheReadTokens).toBeGreaterThan(0);
     expect(err).toMatch(/"broken" failed: its command was not found/);
     expect(server.starts()).toHaveLength(1);
     expect(server.starts().filter(isAlive)).toEqual([]);
@@ -164,7 +167,7 @@ describe("[CLI-2, MCP-1] commands that look at servers", () => {
     expect(code).toBe(0);
     expect(out).toMatch(/mcp__shared__\*, mcp__mine__\*/);
     expect(out).toMatch(/server\s+mine/);
-    expect(out).toMatch(/server\s+shared/);
+    expect(out).toMatch(/server\s+shared \(/);
     expect([...shared.starts(), ...own.starts()]).toEqual([]);
   });
 });

@@ -1,12 +1,16 @@
+import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import type { ModelRequest } from "../../src/model/model.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
 import { createFakeMcpServer } from "../../src/testing/fake-mcp-server.ts";
 import { createSampleRuntime, type SampleRuntime } from "../../src/testing/sample-runtime.ts";
 import type { ScriptedCall, Step } from "../../src/testing/script.ts";
-import { countedServer, isAlive } from "./counted-server.ts";
+import { projectRoot } from "../project-files.ts";
+import { countedServer, isAlive, processesWith } from "./counted-server.ts";
+import { createPlace } from "./run-command.ts";
 
 const calling = (...calls: ScriptedCall[]): Step => ({ calls });
 const echo = (server: string): ScriptedCall => ({
@@ -38,7 +42,41 @@ const fake = () =>
   ]);
 const sdk = (instance: ReturnType<typeof fake>) => ({ type: "sdk", instance });
 
+/** Prints which packages of the protocol a run has loaded. */
+const loading = `
+import { registerHooks } from "node:module";
+const loaded = new Set();
+registerHooks({
+  load(url, context, next) {
+    const name = /node_modules\\/(@modelcontextprotocol\\/[^/]+)/.exec(url)?.[1];
+    if (name !== undefined) loaded.add(name);
+    return next(url, context);
+  },
+});
+const { createRuntime } = await import(process.argv[1]);
+const { createScriptedModel } = await import(process.argv[2]);
+const [cwd, command] = process.argv.slice(3);
+const mcpServers = command === undefined ? {} : { one: { command } };
+const options = { cwd, home: cwd, environment: {}, notice: () => {}, mcpServers };
+await using runtime = createRuntime({ ...options, model: createScriptedModel(["Done."]) });
+await runtime.run("Go.");
+console.log(JSON.stringify([...loaded]));
+`;
+
 describe("servers of a session", () => {
+  test("[MCP-1] without servers nothing of the protocol is loaded", async () => {
+    const place = createPlace();
+    const entries = ["src/index.ts", "src/testing/index.ts"].map(
+      (file) => pathToFileURL(join(projectRoot, file)).href,
+    );
+    const load = (...more: readonly string[]): unknown => {
+      const given = ["--input-type=module", "-e", loading, ...entries, place.cwd, ...more];
+      return JSON.parse(execFileSync(process.execPath, given, { encoding: "utf8" }));
+    };
+    expect(load()).toEqual([]);
+    expect(load("/nowhere")).toContain("@modelcontextprotocol/client");
+  });
+
   test("[MCP-1] real servers from npm answer the calls of the main agent", async () => {
     await using sample = await createRuntimeAt(
       [
@@ -135,6 +173,28 @@ describe("servers of a session", () => {
     expect(served(sample.requests[0])).toEqual(["mcp__here__look", "mcp__here__change"]);
   });
 
+  test("[SPN-6] a run that is stopped while a server still starts ends, and the server with it", async () => {
+    const mark = "never-answers-7782";
+    const silent = { command: process.execPath, args: ["-e", "setInterval(() => {}, 1000)", mark] };
+    const environment = { PATH: process.env["PATH"], MCP_TIMEOUT: "3600000", RETINUE_LOCAL_MODELS: "0" };
+    const worker = { name: "worker", description: "Works.", prompt: "You work.", mcpServers: [{ silent }] };
+    const spawning = calling({
+      name: "Agent",
+      input: { description: "work", prompt: "Work.", subagent_type: "worker" },
+    });
+    const cases: readonly RuntimeOptions[] = [{ mcpServers: { silent } }, { agents: [worker] }];
+    for (const options of cases) {
+      await using sample = await createSampleRuntime([spawning], { environment, ...options });
+      const stop = new AbortController();
+      const run = sample.runtime.run("Go.", { signal: stop.signal });
+      await expect.poll(() => processesWith(mark).length, { timeout: 20_000 }).toBe(1);
+      stop.abort();
+      expect(await run.result).toMatchObject({ status: "stopped" });
+      await sample.runtime[Symbol.asyncDispose]();
+      expect(processesWith(mark)).toEqual([]);
+    }
+  });
+
   test("[PRM-11] a server of the project waits for trust, and the person is told", async () => {
     const notices: string[] = [];
     await using sample = await createSampleRuntime([]);
@@ -217,6 +277,7 @@ describe("servers of a session", () => {
       type: "mcp_tool",
       server: "guard",
       tool: "judge",
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: hooks fill it in
       input: { path: "${tool_input.file_path}" },
     };
     await using sample = await createSampleRuntime(
