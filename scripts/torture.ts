@@ -43,7 +43,7 @@ async function tortureRuns(): Promise<void> {
 async function tortureFamilies(): Promise<void> {
   await using provider = await startTortureProvider("children");
   const kills: FamilyKill[] = [];
-  const ends = { families: 0, starts: 0, unsure: 0, interrupted: 0 };
+  const ends = { families: 0, starts: 0, unheard: 0, interrupted: 0 };
   while (kills.length < rounds) {
     let interrupted = 0;
     const report = (kill: FamilyKill): void => {
@@ -54,14 +54,14 @@ async function tortureFamilies(): Promise<void> {
     const end = await torturedFamily({ provider, random, mayKill: () => kills.length < rounds, report });
     ends.families += 1;
     ends.starts += end.starts;
-    ends.unsure += end.unsure;
+    ends.unheard += end.unheard;
     ends.interrupted += interrupted;
   }
   const torn = kills.filter((kill) => kill.isTorn).length;
   console.log(`Kills by moment: ${byMoment(familyMoments, kills)}.`);
   console.log(`${ends.interrupted} calls were reported as interrupted, ${torn} kills left a torn line.`);
   console.log(
-    `${ends.starts} starts, each with one stop; ${ends.unsure} kills fell right behind a mark for hooks.`,
+    `${ends.starts} starts, each with one stop; ${ends.unheard} marks were cut off from their hook.`,
   );
   console.log(`All ${ends.families} families of eight finished whole.`);
 }

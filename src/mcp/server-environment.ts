@@ -1,5 +1,8 @@
 import type { McpTransport } from "./mcp-server.ts";
 
+/** Tells a server process who its client is; Retinue as a server refuses itself, or children could start children. */
+export const startedByRetinue = "RETINUE_MCP_CLIENT";
+
 /**
  * What a server process gets: where things are and how the network is reached, then what its configuration gives it.
  * Nothing else of the person's environment, so that keys reach a server only when somebody wrote them down for it.
@@ -13,7 +16,7 @@ export function serverEnvironment(
       // A function that a shell has exported would be run by the next shell.
       entry[1] !== undefined && isPassed(entry[0]) && !entry[1].startsWith("()"),
   );
-  return Object.fromEntries([...kept, ...Object.entries(env)]);
+  return { ...Object.fromEntries([...kept, ...Object.entries(env)]), [startedByRetinue]: "1" };
 }
 
 function isPassed(name: string): boolean {

@@ -1,7 +1,9 @@
 import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { Step } from "../../src/testing/script.ts";
+import { projectRoot } from "../project-files.ts";
 import { countedServer, isAlive } from "./counted-server.ts";
 import {
   type CommandOptions,
@@ -170,4 +172,18 @@ describe("[CLI-2, MCP-1] commands that look at servers", () => {
     expect(out).toMatch(/server\s+shared \(/);
     expect([...shared.starts(), ...own.starts()]).toEqual([]);
   });
+});
+
+test("[TLS-7] Retinue is no server of its own agents, through which a child could start others", async () => {
+  const stage = await createStage(["Done."]);
+  const own = { command: process.execPath, args: [join(projectRoot, "bin/retinue.js"), "mcp", "serve"] };
+  const { code, out } = await stage.run([
+    ...["-p", "Go.", "--output-format", "stream-json", "--strict-mcp-config"],
+    ...["--mcp-config", config({ agents: { ...own, env: { RETINUE_MCP_CLIENT: "" } } })],
+  ]);
+  expect(code).toBe(0);
+  expect(readJsonLines(out)[0]?.["mcp_servers"]).toMatchObject([{ name: "agents", status: "failed" }]);
+  expect(stage.provider.requests[0]?.request.tools.map(({ name }) => name)).not.toContain(
+    "mcp__agents__spawn_agent",
+  );
 });

@@ -15,6 +15,12 @@ export function openMark(records: readonly JsonRecord[]): number | undefined {
 /** What stands behind a mark in the same run shows that its hook had ended. */
 const shownTypes: ReadonlySet<unknown> = new Set(["retinue-told", "assistant", "user"]);
 
+export interface HookCount {
+  readonly starts: number;
+  /** Marks behind which a kill came before their hook could run. */
+  readonly unheard: number;
+}
+
 export interface HookFacts {
   readonly agentId: string;
   readonly log: string;
@@ -24,9 +30,9 @@ export interface HookFacts {
 
 /**
  * Compares what hooks heard of a child with its transcript: each start has one stop, each was heard exactly once, and at most
- * once where a kill came right behind its mark. Throws when that is not so, and gives the number of starts.
+ * once where a kill came right behind its mark. Throws when that is not so.
  */
-export function checkHooks(records: readonly JsonRecord[], { agentId, log, unsure }: HookFacts): number {
+export function checkHooks(records: readonly JsonRecord[], { agentId, log, unsure }: HookFacts): HookCount {
   const marks = marksOf(records);
   const isOdd = marks.some((event, index) => event !== (index % 2 === 0 ? "SubagentStart" : "SubagentStop"));
   if (isOdd || marks.length % 2 === 1)
@@ -39,7 +45,7 @@ export function checkHooks(records: readonly JsonRecord[], { agentId, log, unsur
     if (count > most || count < sure)
       throw new Error(`${agentId}: ${event} was heard ${count} times, not ${sure} to ${most} times.`);
   }
-  return marks.length / 2;
+  return { starts: marks.length / 2, unheard: marks.length - heard.length };
 }
 
 function readHeard(log: string, agentId: string): readonly string[] {

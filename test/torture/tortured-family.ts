@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { createPaths } from "../../src/settings/paths.ts";
 import { checkFamily, checkFinished, type FamilyPlace, type FamilyState } from "./check-family.ts";
-import { checkHooks, openMark } from "./check-hooks.ts";
+import { checkHooks, type HookCount, openMark } from "./check-hooks.ts";
 import { createKeeper, listTranscripts, newestOf } from "./kept-files.ts";
 import { growth, type RunningProgram, startProgram } from "./start-program.ts";
 import { tearLastLine } from "./tear-last-line.ts";
@@ -36,15 +36,8 @@ export interface FamilyKill extends FamilyState {
   readonly moment: FamilyMoment;
 }
 
-export interface FamilyEnd {
-  /** How often hooks heard that a child began, by the transcripts. */
-  readonly starts: number;
-  /** Kills right behind a mark, so that nobody knows whether its hook ran. */
-  readonly unsure: number;
-}
-
 /** A main agent with eight children in the background, killed and taken up again until nobody kills it any more. */
-export async function torturedFamily(options: FamilyTorture): Promise<FamilyEnd> {
+export async function torturedFamily(options: FamilyTorture): Promise<HookCount> {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-family-")));
   try {
     const end = await runInFolder(createPlace(root), options);
@@ -58,7 +51,7 @@ export async function torturedFamily(options: FamilyTorture): Promise<FamilyEnd>
   }
 }
 
-async function runInFolder(place: Place, options: FamilyTorture): Promise<FamilyEnd> {
+async function runInFolder(place: Place, options: FamilyTorture): Promise<HookCount> {
   const keeper = createKeeper();
   let state = checkFamily(place);
   while (true) {
@@ -113,13 +106,13 @@ function noteUnsure({ unsure }: Place, { members }: FamilyState): void {
   }
 }
 
-function checkAllHooks({ hookLog, unsure }: Place, { members }: FamilyState): FamilyEnd {
-  const starts = members.map(({ agentId, records }) =>
+function checkAllHooks({ hookLog, unsure }: Place, { members }: FamilyState): HookCount {
+  const counts = members.map(({ agentId, records }) =>
     checkHooks(records, { agentId, log: hookLog, unsure: unsure.get(agentId) ?? new Set() }),
   );
   return {
-    starts: starts.reduce((sum, count) => sum + count, 0),
-    unsure: [...unsure.values()].reduce((sum, marks) => sum + marks.size, 0),
+    starts: counts.reduce((sum, { starts }) => sum + starts, 0),
+    unheard: counts.reduce((sum, { unheard }) => sum + unheard, 0),
   };
 }
 

@@ -1,6 +1,8 @@
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
+import { Fault } from "../../../foundation/fault.ts";
 import { shown } from "../../../foundation/json-value.ts";
+import { startedByRetinue } from "../../../mcp/server-environment.ts";
 import type { SessionOptions as RuntimeSessionOptions } from "../../../runtime/runtime-options.ts";
 import { createAgentHub } from "../../mcp-server/agent-hub.ts";
 import { createFlightDesk } from "../../mcp-server/flight-desk.ts";
@@ -24,6 +26,7 @@ export interface McpServeOptions extends PrintOptions {
 /** `retinue mcp serve`: gives any MCP client the agents of this folder, until the client leaves. */
 export async function mcpServe(context: CommandContext, options: McpServeOptions): Promise<number> {
   const { session } = context;
+  refuseOwnClient(context.host);
   const host = inFolder(context.host, options.cwd);
   checkSessionOptions(session, host.cwd);
   const own = readOptions(options, { host, session });
@@ -48,6 +51,14 @@ export async function mcpServe(context: CommandContext, options: McpServeOptions
   } finally {
     forget();
   }
+}
+
+/** A child agent that could call this server could start agents after all. */
+function refuseOwnClient({ environment }: CliHost): void {
+  if (environment[startedByRetinue] === undefined) return;
+  throw new Fault("nested-server", "Retinue does not serve its agents to agents of its own.", {
+    advice: "Take `retinue mcp serve` out of this folder's MCP servers; its agents are there without it.",
+  });
 }
 
 /** Some clients start servers in no folder of their own. */
