@@ -28,7 +28,7 @@ export function createKeptLines(
     replace(summary, count) {
       const place = placeOf(count);
       lines = [summary, ...lines.slice(place)];
-      
+      answers = answers.filter((at) => at >= place).map((at) => at - place + 1);
     },
   };
 }

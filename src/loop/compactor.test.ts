@@ -177,6 +177,15 @@ describe("a conversation that fills its window", () => {
     expect(roomy.compactions).toEqual([]);
   });
 
+  it("[CMP-1] goes by its estimate alone where a server counts nothing", async () => {
+    const uncounted = (letters: number): Step => ({
+      ...(reads(letters) as object),
+      usage: { inputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 0 },
+    });
+    const scripted = model([uncounted(8_000), uncounted(7_000), summary(), "Done."]);
+    expect((await run(scripted)).compactions).toHaveLength(1);
+  });
+
   it("a summary that is longer than what it replaces is cut", async () => {
     const scripted = model([reads(8_000), reads(7_000), summary({ text: "long ".repeat(8_000) }), "Done."]);
     const { compactions, ending } = await run(scripted);
@@ -273,6 +282,17 @@ describe("the summary's fallback", () => {
     ]);
     await run(scripted, {}, { ports: { tools: [counting] } });
     expect(calls).toBe(2);
+  });
+
+  it("a second attempt has less to read, because the first may have failed for its length", async () => {
+    const steps = Array.from({ length: 10 }, (_, turn) => reads(8_000 + turn));
+    const scripted = model([...steps, summary({ fault: "context-too-long" }), "Done."], {
+      contextWindow: 20_000,
+    });
+    await run(scripted);
+    const [first = 0, second = 0] = scripted.requests.filter(isSummaryRequest).map(estimateRequestTokens);
+    expect(second).toBeGreaterThan(0);
+    expect(second).toBeLessThan(first * 0.75);
   });
 
   it("an old part that would not fit is shortened in the middle before the model reads it", async () => {
@@ -373,6 +393,24 @@ describe("where compaction cannot help", () => {
     expect(ending).toMatchObject({ status: "completed", text: "Done." });
     expect(compactions).toMatchObject([{ kept: 0, by: "rule" }]);
     expect(scripted.requests.at(-1)?.messages).toHaveLength(1);
+  });
+
+  it("[CMP-3] a message that nobody has answered yet is stated again where no turn is kept", async () => {
+    const mail: UserMessage[] = [];
+    const big: Tool = {
+      ...read,
+      async call() {
+        mail.push({ role: "user", content: "Steer to the left." });
+        return { content: "x".repeat(30_000) };
+      },
+    };
+    const scripted = model([reads(1), summary({ fault: "context-too-long" }), "Done."]);
+    const takeMessages = () => mail.splice(0);
+    const { compactions } = await run(scripted, {}, { ports: { tools: [big], takeMessages } });
+    expect(compactions).toMatchObject([{ kept: 0 }]);
+    expect(shown(scripted.requests.at(-1)?.messages[0])).toContain(
+      "A prompt that is to be answered, word for word\\nSteer to the left.",
+    );
   });
 
   it("[CMP-1] a threshold below what never changes leaves the run the whole window, and then it is compacted", async () => {
