@@ -14,7 +14,7 @@ import { createTranscriptWriter, type TranscriptWriter } from "../journal/transc
 import type { RunPlan } from "../planning/run-plan.ts";
 import { type AppendLog, openAppendLog } from "../storage/append-log.ts";
 import { findChildAnswers } from "../tasks/find-child-answers.ts";
-import { readToldAgents, type ToldAgents } from "../tasks/told-agents.ts";
+import { type HeardAgents, readToldAgents } from "../tasks/told-agents.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 
 /** Which session a run belongs to, before anything is opened or copied. */
@@ -30,7 +30,7 @@ export interface OpenTranscript {
   readonly record: (event: RunEvent) => void;
   readonly close: () => void;
   /** What a resumed conversation has heard of its children. */
-  readonly heard?: ToldAgents;
+  readonly heard?: HeardAgents;
 }
 
 type SessionChoice = Pick<SessionOptions, "resume" | "continue" | "forkSession" | "sessionId">;
@@ -97,7 +97,13 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
   }
   if (from !== undefined && from !== sessionId) await forkSession({ transcripts, from, to: sessionId, ids });
   const read = await (from === undefined ? loadWithoutWords : load)(transcripts, sessionId);
-  const loaded = read === undefined ? undefined : await withChildAnswers(read, { transcripts, sessionId });
+  const calls = read?.inFlight.map(({ call }) => call) ?? [];
+  const known = await findChildAnswers(calls, { transcripts, sessionId });
+  // Calls that were cut off while a child worked for them are answered with what is known of that child.
+  const loaded =
+    read === undefined || known.size === 0
+      ? read
+      : { ...read, ...rebuildConversation(read.records, { known }) };
   const log = openLog(transcripts, sessionId, loaded?.length ?? 0);
   const writer = createTranscriptWriter({
     log,
@@ -119,7 +125,9 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     history: loaded?.messages ?? [],
     record: writer.record,
     close: () => log.close(),
-    ...(loaded === undefined || from !== sessionId ? {} : { heard: readToldAgents(loaded.records) }),
+    ...(loaded === undefined || from !== sessionId
+      ? {}
+      : { heard: { ...readToldAgents(loaded.records), answered: new Set(known.keys()) } }),
   };
 }
 
@@ -131,18 +139,6 @@ export function writeUnrecorded(
   if (loaded === undefined || loaded.unrecorded.length === 0) return;
   const message = { role: "user", content: loaded.unrecorded } as const;
   writer.record({ type: "user-added", message, origin: "tool-results" });
-}
-
-/** Calls that were cut off while a child worked for them are answered with what is known of that child. */
-async function withChildAnswers(
-  loaded: LoadedSession,
-  place: { readonly transcripts: string; readonly sessionId: string },
-): Promise<LoadedSession> {
-  const known = await findChildAnswers(
-    loaded.inFlight.map(({ call }) => call),
-    place,
-  );
-  return known.size === 0 ? loaded : { ...loaded, ...rebuildConversation(loaded.records, { known }) };
 }
 
 function load(transcripts: string, sessionId: string): Promise<LoadedSession> {

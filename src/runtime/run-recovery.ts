@@ -3,10 +3,11 @@ import { sessionFiles } from "../journal/session-files.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import { agentOutputFile } from "../tasks/agent-output-file.ts";
+import { isInterrupted } from "../tasks/find-interrupted.ts";
 import { findLostNotices } from "../tasks/find-lost-notices.ts";
 import { type FoundTask, findTasks } from "../tasks/find-tasks.ts";
 import { goOnPrompt, interruptedLine, interruptedNote } from "../tasks/recovery-note.ts";
-import type { ToldAgents } from "../tasks/told-agents.ts";
+import type { HeardAgents } from "../tasks/told-agents.ts";
 import type { Children } from "./open-children.ts";
 import type { SessionWorld } from "./session-world.ts";
 
@@ -14,7 +15,7 @@ export interface RecoveryParts {
   readonly world: SessionWorld;
   readonly plan: RunPlan;
   /** What the conversation has heard of its children. */
-  readonly heard: ToldAgents;
+  readonly heard: HeardAgents;
   readonly children: Pick<Children, "recover" | "notify" | "spawner">;
 }
 
@@ -26,7 +27,7 @@ export async function runRecovery(parts: RecoveryParts): Promise<readonly Interr
   const { world, plan, heard, children } = parts;
   const { transcripts } = world.discovered.paths;
   const tasks = await findTasks(transcripts, { sessionId: plan.sessionId });
-  const unsettled = tasks.filter(({ state, isStopOwed }) => state === "interrupted" || isStopOwed === true);
+  const unsettled = tasks.filter((task) => isInterrupted(task) || task.isStopOwed === true);
   await Promise.all(
     unsettled.map(({ id }) => children.recover(id).catch((error: unknown) => report(id, error, world))),
   );
@@ -34,7 +35,7 @@ export async function runRecovery(parts: RecoveryParts): Promise<readonly Interr
   const lost = await findLostNotices(tasks, heard, (id) => agentOutputFile(files, id));
   for (const notice of lost) children.notify(notice);
   const agents: InterruptedAgent[] = [];
-  for (const task of tasks.filter(({ state }) => state === "interrupted")) {
+  for (const task of tasks.filter(isInterrupted)) {
     const standing = await takeUp(task, parts);
     const isNews = standing === "resumed" || (heard.toldAt.get(task.id) ?? 0) < task.lastSignAt;
     if (isNews) agents.push(interruptedAgent(task, standing));

@@ -39,18 +39,19 @@ export function foldChildRun(records: readonly JsonRecord[]): ChildRun {
 
 /**
  * Whether somebody heard is written down before they hear it. A run without such lines had no hooks; it counts as started
- * with its first words and as stopped with its ending.
+ * with its first words and as stopped with its ending. Without a plan another program wrote it, and owes us nothing.
  */
 export function isStopOwed(records: readonly JsonRecord[]): boolean {
+  let isOurs = false;
   let told: unknown;
   let spoke = false;
   for (const record of records) {
-    if (record.type === "retinue-plan") [told, spoke] = [undefined, false];
+    if (record.type === "retinue-plan") [isOurs, told, spoke] = [true, undefined, false];
     if (record.type === "retinue-told") told = record.event;
     if (record.runEnding !== undefined) spoke = false;
     spoke ||= saysSomething(record);
   }
-  return told === undefined ? spoke : told === "SubagentStart" || told === "goes-on";
+  return isOurs && (told === undefined ? spoke : told === "SubagentStart" || told === "goes-on");
 }
 
 /** Results alone do not count: those of calls that were cut off are put in before a run begins. */

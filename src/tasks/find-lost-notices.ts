@@ -6,21 +6,24 @@ import { foldChildRun } from "./child-run.ts";
 import type { FoundTask } from "./find-tasks.ts";
 import { endNotice } from "./notice.ts";
 import { resultText } from "./result-text.ts";
-import type { ToldAgents } from "./told-agents.ts";
+import type { HeardAgents } from "./told-agents.ts";
 
 /** What the main agent should have been told of children that ended, and was not because its process died. */
 export async function findLostNotices(
   tasks: readonly FoundTask[],
-  told: ToldAgents,
+  told: HeardAgents,
   outputFile: (agentId: string) => string,
 ): Promise<readonly UserMessage[]> {
   const lost = tasks.filter((task) => isLost(task, told));
   return Promise.all(lost.map((task) => noticeOf(task, outputFile(task.id))));
 }
 
-function isLost({ id, state, background, lastSignAt }: FoundTask, { toldAt, launched }: ToldAgents): boolean {
-  if (state === "running" || state === "interrupted" || !(background || launched.has(id))) return false;
-  return (toldAt.get(id) ?? 0) < lastSignAt;
+function isLost(
+  { id, callId = "", state, background, lastSignAt }: FoundTask,
+  { toldAt, launched, answered }: HeardAgents,
+): boolean {
+  if (state === "running" || state === "interrupted" || answered.has(callId)) return false;
+  return (background || launched.has(id)) && (toldAt.get(id) ?? 0) < lastSignAt;
 }
 
 async function noticeOf(task: FoundTask, outputFile: string): Promise<UserMessage> {

@@ -27,6 +27,8 @@ export interface FoundTask extends Omit<TranscriptTask, "state"> {
   readonly background: boolean;
   /** The call that asked for it, when a model did. */
   readonly callId?: string;
+  /** Its plan was written down; where it was not, another program wrote the transcript, and may not say how it ended. */
+  readonly hasPlan: boolean;
   /** Of an interrupted one: the calls of which nobody knows what became of them. */
   readonly inFlight?: readonly InFlightCall[];
   /** Of an interrupted one: whether its task is known, so that it can be resumed. */
@@ -148,6 +150,7 @@ async function describe(file: ChildFile & { readonly isRunning: boolean }): Prom
       agentType: meta?.agentType ?? plan?.agentType ?? "unknown",
       description: meta?.description ?? plan?.description ?? "",
       background: plan?.background ?? false,
+      hasPlan: plan !== undefined,
       // The sidecar is written behind the plan, so after a crash it may be missing or of an earlier run.
       ...optional("callId", plan?.callId ?? meta?.toolUseId),
       ...optional("name", meta?.name),

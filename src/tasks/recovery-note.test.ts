@@ -42,14 +42,15 @@ describe("[TRN-4] the main agent is told of children that were cut off", () => {
       line(interruptedNote([agent]).content),
       line([{ type: "tool_result", tool_use_id: "x", content: "<task-id>a9</task-id>" }]),
       line("x", { toolUseResult: { status: "async_launched", agentId: "a3" } }),
+      line("x", { toolUseResult: { status: "completed", agentId: "a4" } }),
     ]);
-    expect(heard.toldAt).toEqual(new Map([["a1", Date.parse(timestamp)]]));
+    expect([...heard.toldAt.keys()]).toEqual(["a1", "a4"]);
     expect(heard.launched).toEqual(new Set(["a3"]));
   });
 
   test("an end in the background that it was told of is not told again", async () => {
     const task = { id: "a1", state: "completed", background: true, lastSignAt: 5 } as FoundTask;
-    const heard = { toldAt: new Map([["a1", 5]]), launched: new Set<string>() };
+    const heard = { toldAt: new Map([["a1", 5]]), launched: new Set<string>(), answered: new Set(["t1"]) };
     expect(await findLostNotices([task], heard, () => "")).toEqual([]);
     const others = [
       { ...task, background: false },

@@ -8,6 +8,11 @@ export interface ToldAgents {
   readonly launched: ReadonlySet<string>;
 }
 
+/** The same, with the calls that were cut off and are now answered with what their child handed in. */
+export interface HeardAgents extends ToldAgents {
+  readonly answered: ReadonlySet<string>;
+}
+
 /** Total: any lines will do. */
 export function readToldAgents(records: readonly JsonRecord[]): ToldAgents {
   const toldAt = new Map<string, number>();
@@ -15,10 +20,13 @@ export function readToldAgents(records: readonly JsonRecord[]): ToldAgents {
   for (const record of records) {
     if (record.type !== "user") continue;
     const { toolUseResult: result, timestamp } = record;
-    if (isRecord(result) && result.status === "async_launched" && typeof result.agentId === "string")
-      launched.add(result.agentId);
     const at = typeof timestamp === "string" ? Date.parse(timestamp) : Number.NaN;
     if (Number.isNaN(at)) continue;
+    if (isRecord(result) && typeof result.agentId === "string") {
+      // Any other result of such a call is what the child handed in.
+      if (result.status === "async_launched") launched.add(result.agentId);
+      else toldAt.set(result.agentId, at);
+    }
     for (const [, id = ""] of textIn(record).matchAll(/<task-id>([A-Za-z0-9_-]{1,64})<\/task-id>/g))
       toldAt.set(id, at);
   }

@@ -1,4 +1,5 @@
-import { rmSync } from "node:fs";
+import { readdirSync, rmSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import type { RunEnding } from "../conversation/run-event.ts";
 import { isFault } from "../foundation/fault.ts";
 import type { JsonRecord } from "../foundation/json-value.ts";
@@ -24,7 +25,7 @@ export interface RecoveryOptions {
 
 /**
  * Settles how a child whose process died has ended: hooks hear of its stop once, and its transcript says so. Whoever holds
- * the file does it; a child that another process has, or that has ended well, is left alone.
+ * the file does it; a child that another process has or another program wrote, or that has ended well, is left alone.
  */
 export async function writeRecovery(options: RecoveryOptions): Promise<"settled" | "left"> {
   const { file, ids, now, facts } = options;
@@ -33,7 +34,8 @@ export async function writeRecovery(options: RecoveryOptions): Promise<"settled"
   if (log === undefined) return "left";
   try {
     const { records, leaf } = loaded;
-    const { isStopOwed, lastText } = foldChildRun(records);
+    const { isStopOwed, lastText, last: plan } = foldChildRun(records);
+    if (plan === undefined) return "left";
     const isOpen = foldTranscript(records).state === undefined;
     const writer = createTranscriptWriter({ log, ids, now, facts: () => facts, leaf });
     if (isStopOwed && options.tellStop !== undefined) {
@@ -42,11 +44,19 @@ export async function writeRecovery(options: RecoveryOptions): Promise<"settled"
       await options.tellStop(lastText);
     }
     if (isOpen) writer.record({ type: "run-ended", ending: interruptedEnding(records, lastText) });
-    rmSync(queueMarkFile(file), { force: true });
+    removeLeftovers(file);
     return isOpen || isStopOwed ? "settled" : "left";
   } finally {
     log.close();
   }
+}
+
+/** What the process that died had beside the transcript; whoever holds the transcript is the only one to write these. */
+function removeLeftovers(file: string): void {
+  rmSync(queueMarkFile(file), { force: true });
+  const begin = basename(file).replace(/\.jsonl$/, ".meta.json.");
+  for (const name of readdirSync(dirname(file)))
+    if (name.startsWith(begin) && name.endsWith(".tmp")) rmSync(join(dirname(file), name), { force: true });
 }
 
 function openUnlessInUse(file: string, expectLength: number): AppendLog | undefined {

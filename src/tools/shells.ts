@@ -1,5 +1,7 @@
 import { join } from "node:path";
+import { settledSoon } from "../foundation/abort.ts";
 import { type ProcessEnding, startProcess } from "../foundation/drive-process.ts";
+import { Fault } from "../foundation/fault.ts";
 import type { Shell } from "./find-shell.ts";
 import type { Invocation } from "./sandbox.ts";
 import { shellArguments } from "./shell-command.ts";
@@ -42,6 +44,8 @@ export type ShellStart =
 /** The background shells of a session. Disposing ends them all; nothing is left running. */
 export interface Shells extends TaskSource, AsyncDisposable {
   start(request: ShellRequest): Promise<ShellStart>;
+  /** A command in the foreground, which its own signal ends: whoever ends the rest waits for it too. */
+  follow(owner: string, ended: Promise<unknown>): void;
   /** Ends what one agent has started. */
   stopOwned(owner: string): Promise<void>;
 }
@@ -53,11 +57,22 @@ interface Entry {
   readonly ended: PromiseWithResolvers<void>;
 }
 
+/** A command whose signal nobody has aborted is not waited for longer than this. */
+const patienceMs = 5000;
+
 export function createShells(options: ShellsOptions): Shells {
   const { now, maxRunning = 20, maxEnded = 100 } = options;
   const entries = new Map<string, Entry>();
+  const followed = new Set<{ readonly owner: string; readonly ended: Promise<unknown> }>();
   let isDisposed = false;
 
+  const followedEnd = async (owner?: string): Promise<void> => {
+    const chosen = [...followed].filter((one) => owner === undefined || one.owner === owner);
+    if (chosen.length === 0) return;
+    const late = AbortSignal.abort(new Fault("command-late", "A command did not end in time."));
+    const ends = Promise.allSettled(chosen.map(({ ended }) => ended));
+    await settledSoon(ends, late, patienceMs).catch(() => undefined);
+  };
   const running = () => [...entries.values()].filter(({ view }) => view.state === "running");
   const stopAll = async (chosen: readonly Entry[]) => {
     for (const { controller } of chosen) controller.abort();
@@ -109,10 +124,20 @@ export function createShells(options: ShellsOptions): Shells {
     output: async (id) => entries.get(id)?.output.view().text ?? "",
     ended: async (id) => entries.get(id)?.ended.promise,
     stop: (id) => stopAll(running().filter(({ view }) => view.id === id)),
-    stopOwned: (owner) => stopAll(running().filter(({ view }) => view.owner === owner)),
+    follow(owner, ended) {
+      const one = { owner, ended };
+      followed.add(one);
+      const forget = (): void => void followed.delete(one);
+      ended.then(forget, forget);
+    },
+    async stopOwned(owner) {
+      await stopAll(running().filter(({ view }) => view.owner === owner));
+      await followedEnd(owner);
+    },
     async [Symbol.asyncDispose]() {
       isDisposed = true;
       await stopAll(running());
+      await followedEnd();
     },
   };
 }

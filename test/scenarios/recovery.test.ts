@@ -217,6 +217,8 @@ describe("[TRN-4] a child whose process was killed", () => {
     expect(stage.lastRequest()).toContain("You were interrupted");
     expect(heard(stage).slice(3)).toEqual(["stop", "start", "stop"]);
     expect((await stage.run("resume", "--interrupted")).err).toContain("was interrupted");
+    for (const wrong of [["resume"], ["resume", "--interrupted", two?.id ?? ""]])
+      expect(await stage.run(...wrong)).toMatchObject({ code: 2 });
     stage.provider.finish();
   });
 });

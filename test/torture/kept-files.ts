@@ -9,6 +9,15 @@ export function listTranscripts(main: string): readonly string[] {
   return [...(existsSync(main) ? [main] : []), ...children.sort().map((name) => join(folder, name))];
 }
 
+/** What stands beside the transcripts and should be gone once everything has ended: locks, marks, half-written files. */
+export function listLeftovers(main: string): readonly string[] {
+  const folder = join(main.replace(/\.jsonl$/, ""), "subagents");
+  const beside = existsSync(`${main}.lock`) ? [`${main}.lock`] : [];
+  // A lock that was being made when the kill came belongs to nobody, and another process may be making one just now.
+  const kept = /^agent-\w+\.(jsonl|meta\.json|jsonl(\.lock)+\.\w+\.tmp)$/;
+  return [...beside, ...(existsSync(folder) ? readdirSync(folder) : []).filter((name) => !kept.test(name))];
+}
+
 /** The file that was written to last; a crash can only have torn the line that was being written. */
 export function newestOf(files: readonly string[]): string | undefined {
   const times = files.map((file) => ({ file, at: statSync(file).mtimeMs }));

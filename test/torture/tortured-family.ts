@@ -15,7 +15,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { createPaths } from "../../src/settings/paths.ts";
 import { checkFamily, checkFinished, type FamilyPlace, type FamilyState } from "./check-family.ts";
 import { checkHooks, type HookCount, openMark } from "./check-hooks.ts";
-import { createKeeper, listTranscripts, newestOf } from "./kept-files.ts";
+import { createKeeper, listLeftovers, listTranscripts, newestOf } from "./kept-files.ts";
 import { growth, type RunningProgram, startProgram } from "./start-program.ts";
 import { tearLastLine } from "./tear-last-line.ts";
 import type { TortureProvider } from "./torture-provider.ts";
@@ -73,6 +73,8 @@ async function runInFolder(place: Place, options: FamilyTorture): Promise<HookCo
     }
     if (code !== 0) throw new Error(`The program ended with ${code ?? signal}: ${output}`);
     checkFinished(state);
+    const left = listLeftovers(place.transcript);
+    if (left.length > 0) throw new Error(`These were left behind: ${left.join(", ")}`);
     return checkAllHooks(place, state);
   }
 }

@@ -124,6 +124,7 @@ async function runToEnd(
       tell();
     },
   });
+  options.shells.follow(context.agent.id, started.ended);
   const ending = await started.ended;
   entered.leave();
   output.end();
