@@ -2,6 +2,7 @@ import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { readEnvironment } from "../settings/environment.ts";
+import { hasLockFile } from "../storage/owner-lock.ts";
 import { agentOutputFile } from "../tasks/agent-output-file.ts";
 import { isInterrupted } from "../tasks/find-interrupted.ts";
 import { findLostNotices } from "../tasks/find-lost-notices.ts";
@@ -27,7 +28,7 @@ export async function runRecovery(parts: RecoveryParts): Promise<readonly Interr
   const { world, plan, heard, children } = parts;
   const { transcripts } = world.discovered.paths;
   const tasks = await findTasks(transcripts, { sessionId: plan.sessionId });
-  const unsettled = tasks.filter((task) => isInterrupted(task) || task.isStopOwed === true);
+  const unsettled = tasks.filter(isUnsettled);
   await Promise.all(
     unsettled.map(({ id }) => children.recover(id).catch((error: unknown) => report(id, error, world))),
   );
@@ -43,6 +44,12 @@ export async function runRecovery(parts: RecoveryParts): Promise<readonly Interr
   if (agents.length > 0) children.notify(interruptedNote(agents));
   for (const agent of agents) world.notice?.(interruptedLine(agent));
   return agents;
+}
+
+/** One that had ended may still be locked by the process that died; whoever settles it lets go of the lock. */
+function isUnsettled(task: FoundTask): boolean {
+  if (isInterrupted(task) || task.isStopOwed === true) return true;
+  return task.state !== "running" && task.hasPlan && hasLockFile(task.transcript);
 }
 
 function interruptedAgent(

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { isRecord } from "../foundation/json-value.ts";
 import { createWholeFile, replaceWholeFile } from "./create-whole-file.ts";
 import { errorCode, fileFault } from "./file-fault.ts";
@@ -28,6 +28,11 @@ export function takeOwnerLock(file: string, options: OwnerLockOptions = {}): Loc
 export function hasLiveOwner(file: string, options: OwnerLockOptions = {}): boolean {
   const holder = readHolder(`${file}.lock`);
   return holder !== undefined && isLive(holder, file, (options.now ?? Date.now)());
+}
+
+/** Whether there is a lock, also one that a dead process left. */
+export function hasLockFile(file: string): boolean {
+  return existsSync(`${file}.lock`);
 }
 
 interface Holder {
