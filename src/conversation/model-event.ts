@@ -8,6 +8,8 @@ import type { Usage } from "./usage.ts";
  * since the last `message-started` is void and the request is made again.
  */
 export type ModelEvent =
+  /** Said now and then while the request waits for its turn, so that nobody takes the silence for a stall. */
+  | { readonly type: "request-waiting" }
   | { readonly type: "message-started"; readonly id: string; readonly model: string; readonly usage?: Usage }
   | { readonly type: "block-started"; readonly index: number; readonly block: AssistantBlock }
   | { readonly type: "text-delta"; readonly index: number; readonly text: string }

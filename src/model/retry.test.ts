@@ -246,3 +246,20 @@ test.each([
 ])("CLAUDE_CODE_MAX_RETRIES=%j gives %i attempts [MDL-6]", (value, attempts) => {
   expect(readMaxAttempts(value)).toBe(attempts);
 });
+
+test("[LIM-5] a request that waits for its turn says so, and leaves no place taken when nobody waits any more", async () => {
+  const gate = createRequestGate();
+  const always = new AbortController().signal;
+  (await gate.enter(always)).leave("refused");
+  const inside = await gate.enter(always);
+  const { clock, coolDowns } = setUp();
+  const coolDown = coolDowns.of("p", "m");
+  const options = { coolDown, gate, clock, maxAttempts: 3, random: () => 0, signOfLifeMs: 1 };
+  const patient = withRetry(playing([begun, ended]), options);
+  const waiting = patient.stream(request, { signal: always })[Symbol.asyncIterator]();
+  expect(await waiting.next()).toEqual({ done: false, value: { type: "request-waiting" } });
+  expect(await waiting.next()).toEqual({ done: false, value: { type: "request-waiting" } });
+  await waiting.return?.();
+  inside.leave("answered");
+  expect((await collect(patient)).at(-1)?.type).toBe("message-ended");
+});

@@ -14,6 +14,8 @@ export interface RetryOptions {
   readonly maxAttempts: number;
   /** The most that all pauses of one request may take together. */
   readonly maxWaitMs?: number;
+  /** How often a request that waits for its turn says so. */
+  readonly signOfLifeMs?: number;
 }
 
 /**
@@ -27,7 +29,7 @@ export function withRetry(model: Model, options: RetryOptions): Model {
     async *stream(request, { signal }) {
       let waited = 0;
       for (let attempt = 1; ; attempt += 1) {
-        const pass = await enterWhenCool(options, signal);
+        const pass = yield* sayingThatItWaits(enterWhenCool(options, signal), options.signOfLifeMs);
         let isAnswered = false;
         try {
           for await (const event of model.stream(request, { signal })) {
@@ -72,6 +74,40 @@ async function enterWhenCool(
     const until = coolDown.until();
     if (until <= known || until <= clock.now()) return pass;
     pass?.leave("failed");
+  }
+}
+
+/** Often enough for the shortest silence that is worth reporting. */
+const signOfLifeMs = 20_000;
+
+async function* sayingThatItWaits(
+  entering: Promise<GatePass | undefined>,
+  everyMs = signOfLifeMs,
+): AsyncGenerator<ModelEvent, GatePass | undefined> {
+  const stillWaiting = Symbol("still waiting");
+  let isInside = false;
+  try {
+    while (true) {
+      const nap = Promise.withResolvers<typeof stillWaiting>();
+      const timer = setTimeout(() => nap.resolve(stillWaiting), everyMs);
+      try {
+        const first = await Promise.race([entering, nap.promise]);
+        if (first !== stillWaiting) {
+          isInside = true;
+          return first;
+        }
+      } finally {
+        clearTimeout(timer);
+      }
+      yield { type: "request-waiting" };
+    }
+  } finally {
+    // Whoever leaves while waiting must not keep the place that comes later.
+    if (!isInside)
+      entering.then(
+        (pass) => pass?.leave("failed"),
+        () => undefined,
+      );
   }
 }
 
