@@ -21,7 +21,7 @@ const configuration = mkdtempSync(join(tmpdir(), "retinue-tour-"));
 process.on("exit", () => rmSync(configuration, { recursive: true, force: true }));
 
 say(`Retinue reads the agents that people define in Markdown files, and tells what
-each of them may do, and runs them. This tour runs five commands on the example
+each of them may do, and runs them. This tour runs six commands on the example
 files in examples/. Your own files and keys are left out of it.`);
 
 say(`1. A project has five agents and a settings file. Who is there? The built-in
@@ -47,6 +47,10 @@ show(workspace, ["-p", "what is here"]);
 say(`5. They are kept. Any terminal can list them, read along, stop one that runs
    and go on with one that has ended.`);
 show(workspace, ["tasks"]);
+
+say(`6. What did that take? The journal tells: who ran when, which tools, how many
+   tokens, what it cost, and what was refused; --html FILE makes a page of it.`);
+show(workspace, ["inspect"]);
 
 say(`That was the tour. To try it on a project of yours, make the command known
 to this terminal:`);
