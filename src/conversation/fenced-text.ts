@@ -1,7 +1,7 @@
 import { defuse } from "./defuse.ts";
 
 /** The fences that parts of a prompt stand in; only the runtime may open or close one. */
-const fences = /<(\s{0,4}\/?\s{0,4})(skill(?:-notes)?(?![\w-])|agent-memory|instructions)/gi;
+const fences = /<(\s{0,4}\/?\s{0,4})(skill(?:-notes)?(?![\w-])|agent-memory|instructions|mcp-instructions)/gi;
 
 /** Read by a model and seen by nobody: controls, directions, tags, and what only splits a word of plain letters. */
 const hidden =

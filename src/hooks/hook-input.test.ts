@@ -112,3 +112,9 @@ describe("[HKS-1, HKS-5] the JSON a hook reads", () => {
     expect(cases.map(([event]) => event).sort()).toEqual([...firedHookEvents].sort());
   });
 });
+
+test("[HKS-7] a call of a tool of an MCP server tells whose tool it is", () => {
+  const server = { name: "docs", source: "user" };
+  expect(hookInput("PreToolUse", { ...call, server }, situation)).toMatchObject({ mcp_server: server });
+  expect(hookInput("PreToolUse", call, situation)).not.toHaveProperty("mcp_server");
+});

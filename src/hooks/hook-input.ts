@@ -5,6 +5,8 @@ export interface CallPayload {
   readonly tool: string;
   readonly input: unknown;
   readonly callId: string;
+  /** Whose tool it is, where it is one of an MCP server. */
+  readonly server?: { readonly name: string; readonly source: string };
 }
 
 /** What is said about each event that happens here, besides what all events have in common. */
@@ -156,8 +158,8 @@ const eventTable: EventTable = {
 };
 
 /** `tool` stands beside `tool_name`, because scripts ask for either. */
-function callFields({ tool, input, callId }: CallPayload): Readonly<Record<string, unknown>> {
-  return { tool_name: tool, tool, tool_input: input, tool_use_id: callId };
+function callFields({ tool, input, callId, server }: CallPayload): Readonly<Record<string, unknown>> {
+  return { tool_name: tool, tool, tool_input: input, tool_use_id: callId, mcp_server: server };
 }
 
 function taskFields(task: TaskPayload): Readonly<Record<string, unknown>> {

@@ -1,3 +1,4 @@
+import { defuse } from "../conversation/defuse.ts";
 import { isFault } from "../foundation/fault.ts";
 import { isRecord } from "../foundation/json-value.ts";
 import { boundedText } from "./listed-tool.ts";
@@ -23,7 +24,7 @@ export function describeFailure(failed: FailedRequest): Exclude<CallEnd, { type:
   const { server, error, ending = "", isClosed, limitMs } = failed;
   const name = `The MCP server ${JSON.stringify(server)}`;
   const status = statusOf(error);
-  const message = boundedText(messageOf(error), 1_000);
+  const message = defuse(boundedText(messageOf(error), 1_000));
   if (status === 404 || (status === 400 && /session/i.test(message))) {
     return { type: "session-lost", because: `${name} no longer knows this session: ${message}` };
   }
@@ -57,7 +58,7 @@ export function describeStart(error: unknown, ending: string): string {
     ["EACCES", "its command may not be executed"],
     ["REQUEST_TIMEOUT", "it did not answer in time"],
   ]);
-  const reason = known.get(String(codeOf(error) ?? "")) ?? boundedText(messageOf(error), 500);
+  const reason = known.get(String(codeOf(error) ?? "")) ?? defuse(boundedText(messageOf(error), 500));
   return ending === "" ? reason : `${reason}; ${ending}`;
 }
 

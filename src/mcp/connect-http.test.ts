@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { afterEach, expect, test } from "vitest";
+import { createBoundedFetch } from "./connect-fetch.ts";
 import { connectServers } from "./connect-servers.ts";
 import type { McpConnections, McpServerState } from "./mcp-connections.ts";
 import type { McpTransport } from "./mcp-server.ts";
@@ -131,4 +132,33 @@ test("[MCP-1] an address where nobody listens, or that is none, is a failed serv
   expect((await connect({ url: "not a url" }))?.status).toMatchObject({
     because: expect.stringContaining("not a URL"),
   });
+});
+
+test("[MCP-1] a name and a word in the address are sent as a header, and no failure tells them", async () => {
+  const url = await listen((_message, _session, response) =>
+    response.writeHead(500).end("no: pass-word, tok-tok"),
+  );
+  const state = await connect({ url: `${url.replace("//", "//anna:pass-word@")}?key=tok-tok` });
+  expect(state?.status).toMatchObject({ type: "connected" });
+  expect(seen[0]?.headers.authorization).toBe(`Basic ${Buffer.from("anna:pass-word").toString("base64")}`);
+  const failed = await connections?.call("web", "look", {}, free);
+  expect(failed).toMatchObject({ isError: true, text: expect.stringContaining("no: …, …") });
+});
+
+test.each([
+  ["application/json", "a".repeat(500), false],
+  ["application/json", `${"a".repeat(60)}\n${"a".repeat(60)}`, false],
+  ["text/event-stream", `data: ${"a".repeat(500)}`, false],
+  ["text/event-stream", `data: ${"a".repeat(60)}\n\n`.repeat(50), true],
+])("[MCP-1] an answer of %s is read only while no message in it is too long", async (type, text, isGood) => {
+  server = createServer((_request, response) => {
+    response.writeHead(200, { "content-type": type });
+    for (const letter of text.match(/[\s\S]{1,20}/g) ?? []) response.write(letter);
+    response.end();
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const bounded = createBoundedFetch(100);
+  const read = (await bounded(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)).text();
+  if (isGood) expect(await read).toBe(text);
+  else await expect(read).rejects.toThrow("more than 100 bytes");
 });

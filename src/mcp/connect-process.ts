@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Transport } from "@modelcontextprotocol/client";
+import { defuse } from "../conversation/defuse.ts";
 import { endProcessGroup } from "../foundation/end-process-group.ts";
 import { findGroupMembers, groupAnswers } from "../foundation/find-group-members.ts";
 import { isRecord, shown } from "../foundation/json-value.ts";
@@ -20,7 +21,9 @@ export interface ProcessTransport extends Transport {
   describe(): string;
 }
 
-const longestMessage = 64 * 1024 * 1024;
+export const longestMessage = 64 * 1024 * 1024;
+/** Some servers print a log there; one that does nothing else would keep this process busy for ever. */
+const mostGarbage = 16 * 1024 * 1024;
 const keptOfStderr = 8_192;
 const drainMs = 250;
 
@@ -33,6 +36,7 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
   const exited = Promise.withResolvers<void>();
   let child: ChildProcess | undefined;
   let garbage: string | undefined;
+  let garbageLength = 0;
   let flaw: string | undefined;
   let closing: Promise<void> | undefined;
 
@@ -40,14 +44,24 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
     const message = readMessage(line);
     // The types promise a message; the protocol layer checks what kind it is.
     if (message !== undefined) transport.onmessage?.(message as never);
-    else if (line.trim() !== "") garbage ??= line.slice(0, 200);
+    else if (line.trim() !== "") noteGarbage(line);
   });
+
+  function noteGarbage(line: string): void {
+    garbage ??= line.slice(0, 200);
+    garbageLength += line.length;
+    if (garbageLength > mostGarbage) giveUp(`wrote more than ${mostGarbage} characters that are no messages`);
+  }
+
+  function giveUp(why: string): void {
+    flaw ??= why;
+    void transport.close();
+  }
 
   function listen(started: ChildProcess): void {
     started.stdout?.on("data", (chunk: Buffer) => {
       if (flaw !== undefined || reader.push(chunk)) return;
-      flaw = `sent a message of more than ${longestMessage} bytes`;
-      void transport.close();
+      giveUp(`sent a message of more than ${longestMessage} bytes`);
     });
     started.stderr?.on("data", stderr.push);
     for (const stream of [started.stdin, started.stdout, started.stderr])
@@ -109,6 +123,7 @@ function spawnServer(request: ServerProcess): ChildProcess {
 }
 
 function readMessage(line: string): unknown {
+  if (!/^\s*\{/.test(line)) return undefined;
   try {
     const value: unknown = JSON.parse(line);
     return isRecord(value) && value["jsonrpc"] === "2.0" ? value : undefined;
@@ -146,17 +161,18 @@ function describeEnd({ child, flaw, garbage, stderr }: Remains): string {
     .filter((line) => line !== "")
     .slice(-3);
   const how = flaw ?? describeExit(child);
-  return [
+  const said = [
     how === undefined ? "" : `it ${how}`,
     words.length === 0 ? "" : `its last words on stderr: ${shown(words.join(" ⏎ "), 400)}`,
     garbage === undefined ? "" : `it wrote to stdout what is no message: ${shown(garbage)}`,
-  ]
-    .filter((part) => part !== "")
-    .join("; ");
+  ].filter((part) => part !== "");
+  // Models read it as a part of errors.
+  return defuse(said.join("; "));
 }
 
 function describeExit(child: ChildProcess | undefined): string | undefined {
-  if (child === undefined || isRunning(child)) return undefined;
+  // A process that was never there "exits" with the number of the system's error.
+  if (child?.pid === undefined || isRunning(child)) return undefined;
   return child.exitCode === null
     ? `was ended by ${String(child.signalCode)}`
     : `ended with exit code ${child.exitCode}`;

@@ -9,6 +9,7 @@ import { version } from "../foundation/version.ts";
 import { anything } from "./anything.ts";
 import { type CallEnd, describeFailure, describeStart, refusesHandshake } from "./call-end.ts";
 import { connectTransport, type Sdk, type ServerTransport } from "./connect-transport.ts";
+import { hideSecrets } from "./hide-secrets.ts";
 import { boundedText, type ListedTool, readListedTools } from "./listed-tool.ts";
 import type { McpConnectionOptions } from "./mcp-connections.ts";
 import type { McpServer } from "./mcp-server.ts";
@@ -64,7 +65,7 @@ export async function connectServer(server: McpServer, options: ConnectOptions):
     if (first.type === "connected" || !first.isRefused) return first;
     return await attempt(server, { ...options, signal }, { sdk, mode: "auto" });
   } catch (error) {
-    return { type: "failed", because: describeStart(error, "") };
+    return { type: "failed", because: hideSecrets(describeStart(error, ""), server.transport) };
   } finally {
     clearTimeout(timer);
   }
@@ -92,7 +93,8 @@ async function attempt(
   } catch (error) {
     // The process tells more than the handshake: why it ended, what it complained about.
     await connection.close();
-    const because = describeStart(signal.aborted ? signal.reason : error, way.describe());
+    const said = describeStart(signal.aborted ? signal.reason : error, way.describe());
+    const because = hideSecrets(said, server.transport);
     return { type: "failed", because, isRefused: !signal.aborted && refusesHandshake(error) };
   }
 }
@@ -144,11 +146,12 @@ const longestTimer = 2 ** 31 - 1;
 
 function follow(server: McpServer, client: Client, way: ServerTransport): ServerConnection {
   const ended = Promise.withResolvers<string>();
+  const hide = (text: string): string => hideSecrets(text, server.transport);
   let isOpen = true;
   let closing: Promise<void> | undefined;
   client.onclose = () => {
     isOpen = false;
-    ended.resolve(way.describe());
+    ended.resolve(hide(way.describe()));
   };
   // What goes wrong beside a request has nobody to hear it.
   client.onerror = () => undefined;
@@ -170,7 +173,8 @@ function follow(server: McpServer, client: Client, way: ServerTransport): Server
     } catch (error) {
       signal.throwIfAborted();
       const ending = way.describe();
-      return describeFailure({ server: server.name, error, ending, isClosed: !isOpen, limitMs });
+      const end = describeFailure({ server: server.name, error, ending, isClosed: !isOpen, limitMs });
+      return { ...end, because: hide(end.because) };
     }
   }
 

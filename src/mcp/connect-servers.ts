@@ -8,22 +8,33 @@ import type { McpServer } from "./mcp-server.ts";
 import { createMcpTool, isSameTool } from "./mcp-tool.ts";
 import { createResourceTools } from "./resource-tools.ts";
 import { readToolResult } from "./result-parts.ts";
+import { runSpaced } from "./run-spaced.ts";
 import { mcpServerPart, mcpToolName } from "./tool-name.ts";
+
+/** A server may say as often as it likes that its tools have changed; it is asked for them this often. */
+const refreshPauseMs = 1_000;
 
 /** Connects all servers at once, each within its limit; a server that fails is a state, never an error of the others. */
 export function connectServers(servers: readonly McpServer[], options: McpConnectionOptions): McpConnections {
   const { notice = () => undefined } = options;
   const { taken, refused } = withoutNamesakes(servers);
+  const disposal = new AbortController();
   const links = taken.map((server): ServerLink => {
     const link: ServerLink = connectAgain(server, {
       ...options,
-      onListChanged: () => follow(link.refresh()),
+      onListChanged: () => changed(),
       onListed: () => follow(Promise.resolve()),
     });
+    const refresh = (): Promise<void> => {
+      follow(link.refresh());
+      return ready;
+    };
+    const changed = runSpaced(refresh, { pauseMs: refreshPauseMs, signal: disposal.signal });
     return link;
   });
   const resourceTools = new Map<string, readonly Tool[]>();
   const made = new Map<string, { readonly listed: ListedTool; readonly tool: Tool }>();
+  const told = new Set<string>();
   let tools: readonly Tool[] = [];
   let closing: Promise<void> | undefined;
   let ready: Promise<void> = Promise.all(links.map((link) => link.start())).then(() => {
@@ -41,7 +52,7 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
       link.tools().flatMap((listed): Tool[] => {
         const name = mcpToolName(link.server.name, listed.name);
         if (names.has(name)) {
-          notice(
+          tellOnce(
             `The tool ${shown(listed.name)} of the MCP server ${shown(link.server.name)} is left out: another one has the name ${name}.`,
           );
           return [];
@@ -54,6 +65,12 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
         return [tool];
       }),
     );
+  }
+
+  function tellOnce(text: string): void {
+    if (told.has(text)) return;
+    told.add(text);
+    notice(text);
   }
 
   function follow(work: Promise<void>): void {
@@ -99,6 +116,7 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
       return { text: limitText(text, options.maxResultCharacters).text, isError };
     },
     [Symbol.asyncDispose]() {
+      disposal.abort();
       closing ??= Promise.all(links.map((link) => link.close())).then(() => undefined);
       return closing;
     },

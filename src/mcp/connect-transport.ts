@@ -1,7 +1,8 @@
 import type { StreamableHTTPClientTransport, Transport } from "@modelcontextprotocol/client";
 import { Fault } from "../foundation/fault.ts";
+import { createBoundedFetch } from "./connect-fetch.ts";
 import { connectHeaders } from "./connect-headers.ts";
-import { connectProcess } from "./connect-process.ts";
+import { connectProcess, longestMessage } from "./connect-process.ts";
 import type { McpConnectionOptions } from "./mcp-connections.ts";
 import type { McpServer, McpTransport } from "./mcp-server.ts";
 import { serverEnvironment } from "./server-environment.ts";
@@ -55,22 +56,39 @@ async function connectHttp(
   if (!URL.canParse(configured.url)) {
     throw new Fault("mcp-failed", `its address ${JSON.stringify(configured.url)} is not a URL`);
   }
-  const url = new URL(configured.url);
-  const requestInit = { headers: reading.headers };
+  const { url, headers } = withoutCredentials(new URL(configured.url), reading.headers);
+  const requestInit = { headers };
+  const bounded = createBoundedFetch(longestMessage);
   if (configured.type === "sse") {
-    const transport = new sdk.SSEClientTransport(url, { requestInit });
+    const transport = new sdk.SSEClientTransport(url, { requestInit, fetch: bounded });
     // The session ends with its stream. In another one, which the transport would open, the server knows nothing of the
     // calls that are under way, and they would wait for ever.
     transport.onerror = (error) => (error instanceof sdk.SseError ? void transport.close() : undefined);
     return { transport, describe: () => "" };
   }
-  const transport = new sdk.StreamableHTTPClientTransport(url, { requestInit });
+  const transport = new sdk.StreamableHTTPClientTransport(url, { requestInit, fetch: bounded });
   answerWhenStreamEnds(transport);
   return {
     transport,
     describe: () => "",
     release: () => within(transport.terminateSession(), options.graceMs ?? usualGraceMs),
   };
+}
+
+/** `https://name:word@host`: as an address it would be refused, so name and word are sent as a header. */
+function withoutCredentials(
+  address: URL,
+  headers: Readonly<Record<string, string>>,
+): { readonly url: URL; readonly headers: Record<string, string> } {
+  const { username, password } = address;
+  if (username === "" && password === "") return { url: address, headers: { ...headers } };
+  const url = new URL(address);
+  url.username = "";
+  url.password = "";
+  if (Object.keys(headers).some((name) => name.toLowerCase() === "authorization"))
+    return { url, headers: { ...headers } };
+  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return { url, headers: { authorization: `Basic ${Buffer.from(pair).toString("base64")}`, ...headers } };
 }
 
 /** A stream that ends without the answer it was opened for would leave the call waiting until its limit. */

@@ -49,6 +49,21 @@ function readSchema(schema: unknown): JsonRecord {
   if (!isRecord(schema) || isUnreasonablyLarge(schema, { depth: 60, nodes: 20_000 })) return open;
   if (JSON.stringify(schema).length > longestSchema) return open;
   if (schema["type"] !== undefined && schema["type"] !== "object") return open;
+  return repaired(defusedRecord(schema));
+}
+
+/** What a schema says in words is read by the model like a description. How deep it is was looked at before. */
+function defused(value: unknown): unknown {
+  if (typeof value === "string") return defuse(value);
+  if (Array.isArray(value)) return value.map(defused);
+  return isRecord(value) ? defusedRecord(value) : value;
+}
+
+function defusedRecord(record: JsonRecord): JsonRecord {
+  return Object.fromEntries(Object.entries(record).map(([key, part]) => [key, defused(part)]));
+}
+
+function repaired(schema: JsonRecord): JsonRecord {
   const rest = Object.entries(schema).filter(([key]) => !refusedKeys.has(key));
   const properties = readProperties(schema["properties"]);
   const required = Array.isArray(schema["required"])

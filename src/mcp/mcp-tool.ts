@@ -24,7 +24,14 @@ export function createMcpTool(listed: ListedTool, link: ServerLink, options: Mcp
     inputSchema,
     runsBeside: () => readsOnly,
     get mcp(): McpToolFacts {
-      return { ...identity, serverName, hints, ...(isChanged(listed, link) ? { isChanged: true } : {}) };
+      const { scope: source } = link.server;
+      return {
+        ...identity,
+        serverName,
+        source,
+        hints,
+        ...(isChanged(listed, link) ? { isChanged: true } : {}),
+      };
     },
     async call(input, context) {
       const { signal, progress: onProgress } = context;
@@ -35,7 +42,7 @@ export function createMcpTool(listed: ListedTool, link: ServerLink, options: Mcp
       const isSilent = isError && content.length === 0;
       return {
         content: isSilent
-          ? `The tool ${name} of the server ${serverName} failed without saying why.`
+          ? `The tool ${identity.tool} of the server ${serverName} failed without saying why.`
           : content,
         ...(isError ? { isError } : {}),
         data: {

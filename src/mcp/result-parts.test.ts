@@ -62,7 +62,15 @@ describe("what a server gave back", () => {
   test("[MCP-1] there are only so many images and parts", () => {
     const { parts } = readToolResult({ content: Array.from({ length: 1_000 }, () => image) });
     expect(parts.filter(({ type }) => type === "image")).toHaveLength(20);
+    expect(parts.filter(({ type }) => type === "file")).toHaveLength(180);
     expect(parts).toHaveLength(201);
+  });
+
+  test("[MCP-1] images that are too much together are kept aside, so that no request becomes too large", () => {
+    const heavy = Buffer.concat([png, Buffer.alloc(3_500_000)]).toString("base64");
+    const block = { type: "image", data: heavy, mimeType: "image/png" };
+    const { parts } = readToolResult({ content: [block, block, block, image] });
+    expect(parts.map(({ type }) => type)).toEqual(["image", "image", "file", "image"]);
   });
 
   test("[MCP-1] an error is one only where the server says so", () => {

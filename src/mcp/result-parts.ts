@@ -17,6 +17,8 @@ export interface ReadResult {
 
 const mostParts = 200;
 const mostImages = 20;
+/** Of all images of one result together, as they are sent. */
+const mostImageCharacters = 10_000_000;
 const maxImageBytes = 3_750_000;
 const maxImageSide = 8_000;
 
@@ -90,17 +92,26 @@ function readBinary(data: unknown, mimeType: unknown, kind: string): ResultPart 
     return { type: "image", mediaType: type, data: bytes.toString("base64") };
   }
   const media = typeof mimeType === "string" ? mimeType : "application/octet-stream";
-  const about = `${kind}, ${shown(media, 100)}, ${bytes.length} bytes`;
-  return { type: "file", about, extension: extensionOf(media), bytes };
+  return filePart(kind, media, bytes);
 }
 
+/** A request that is too large is refused as a whole, and every later one with it. */
 function limitImages(parts: readonly ResultPart[]): readonly ResultPart[] {
   let images = 0;
+  let characters = 0;
   return parts.map((part) => {
     if (part.type !== "image") return part;
+    const isWithin = images < mostImages && characters + part.data.length <= mostImageCharacters;
+    if (!isWithin) return filePart("image", part.mediaType, Buffer.from(part.data, "base64"));
     images += 1;
-    return images <= mostImages ? part : textPart(`[another image of type ${part.mediaType} was left out]`);
+    characters += part.data.length;
+    return part;
   });
+}
+
+function filePart(kind: string, media: string, bytes: Buffer): ResultPart {
+  const about = defuse(`${kind}, ${shown(media, 100)}, ${bytes.length} bytes`);
+  return { type: "file", about, extension: extensionOf(media), bytes };
 }
 
 function extensionOf(mediaType: string): string {

@@ -59,7 +59,7 @@ describe("tools of MCP servers", () => {
       description: "Looks something up at its server.",
       effect: "execute",
       origin: "mcp",
-      mcp: { server, tool, serverName: server, hints: {} },
+      mcp: { server, tool, serverName: server, source: "user", hints: {} },
       call: async () => ({ content: "found" }),
     };
     const options = { runtime: { extraTools: [made] }, session: { allowedTools: ["mcp__a__b__c"] } };

@@ -1,4 +1,5 @@
 import type { CallOutcome, EventOutcome } from "../hooks/aggregate-hooks.ts";
+import type { CallPayload } from "../hooks/hook-input.ts";
 import type { FireOptions, HookRunner } from "../hooks/run-hooks.ts";
 import type { Admission, CallRequest, LoopPorts } from "../loop/loop-ports.ts";
 import type { ToolOutcome } from "../tools/tool.ts";
@@ -36,9 +37,8 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
       (admit) =>
       async (request, { signal }) => {
         if (!runner.hears("PreToolUse")) return admit(request, { signal });
-        const { call, tool, input } = request;
-        const payload = { tool: tool.name, input, callId: call.id };
-        const outcome = await runner.fire("PreToolUse", payload, await situation(signal, request));
+        const { call, tool } = request;
+        const outcome = await runner.fire("PreToolUse", payloadOf(request), await situation(signal, request));
         report(outcome);
         if (outcome.type === "deny" || outcome.stop !== undefined) return refuse(tool.name, outcome);
         if (outcome.context !== undefined) contexts.set(call.id, outcome.context);
@@ -49,9 +49,12 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
       },
     async beforeAsk({ call, tool, input }, { signal }) {
       if (!runner.hears("PermissionRequest")) return undefined;
-      const payload = { tool: tool.name, input, callId: call.id };
       const request = { call, tool, input };
-      const outcome = await runner.fire("PermissionRequest", payload, await situation(signal, request));
+      const outcome = await runner.fire(
+        "PermissionRequest",
+        payloadOf(request),
+        await situation(signal, request),
+      );
       report(outcome);
       const stops = outcome.stop === undefined ? {} : { stops: true };
       if (outcome.type === "deny" || outcome.stop !== undefined)
@@ -66,13 +69,13 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
       return { behavior: "allow", ...(updatedInput === undefined ? {} : { updatedInput }) };
     },
     async afterCall(request, outcome, { signal, durationMs }) {
-      const { call, tool, input } = request;
+      const { call } = request;
       const before = contexts.get(call.id);
       contexts.delete(call.id);
       const notes = before === undefined ? [] : [before];
       const event = outcome.isError === true ? "PostToolUseFailure" : "PostToolUse";
       if (signal.aborted || !runner.hears(event)) return withNotes(outcome, notes);
-      const payload = { tool: tool.name, input, callId: call.id, durationMs };
+      const payload = { ...payloadOf(request), durationMs };
       const options = await situation(signal, request);
       const said: EventOutcome =
         event === "PostToolUse"
@@ -85,6 +88,12 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
       return withNotes(shown, [...notes, ...reason, ...(said.context === undefined ? [] : [said.context])]);
     },
   };
+}
+
+function payloadOf({ call, tool, input }: CallRequest): CallPayload {
+  const { mcp } = tool;
+  const server = mcp === undefined ? {} : { server: { name: mcp.serverName, source: mcp.source } };
+  return { tool: tool.name, input, callId: call.id, ...server };
 }
 
 function refuse(tool: string, { because, context, stop }: CallOutcome): Admission {

@@ -3,7 +3,9 @@ import { abortable } from "../foundation/abort.ts";
 import { Fault } from "../foundation/fault.ts";
 import type { McpConnectionOptions, McpConnections, McpServerState } from "../mcp/mcp-connections.ts";
 import type { McpServer } from "../mcp/mcp-server.ts";
-import type { ChildServers } from "../tasks/child-host.ts";
+import { mcpServerPart } from "../mcp/tool-name.ts";
+import type { ServerInstructions } from "../planning/server-instructions.ts";
+import type { ChildServers, ConnectChildOptions } from "../tasks/child-host.ts";
 import { availableTool } from "../tools/match-tools.ts";
 import { createAskMcpServer } from "./ask-mcp-server.ts";
 import { chooseOwnServers } from "./choose-own-servers.ts";
@@ -48,7 +50,7 @@ export async function connectSessionServers(
         own: { names, tools: [...named, ...plannedTools(own.servers, child)] },
       };
     }
-    const mine = await open(own.servers, options.signal);
+    const mine = await open(own.servers, options.signal, options.directory);
     const failed = (mine?.states() ?? []).flatMap(failureNote);
     // Where the session has these two already, the child's are joined to them.
     const reading = (connections?.resourceTools() ?? []).length > 0 ? [] : (mine?.resourceTools() ?? []);
@@ -60,6 +62,7 @@ export async function connectSessionServers(
       tools: mine?.tools() ?? [],
       resourceTools: (names) => mine?.resourceTools(names) ?? [],
       notes: [...own.notes, ...failed],
+      instructions: [...instructionsOf(states(), own.servers), ...instructionsOf(mine?.states() ?? [])],
       ...(mine === undefined ? {} : { call: mine.call }),
       release: async () => mine?.[Symbol.asyncDispose](),
     };
@@ -70,6 +73,7 @@ export async function connectSessionServers(
     tools: connections?.tools() ?? [],
     planned,
     notes: [...main.notes, ...states().flatMap(failureNote)],
+    instructions: instructionsOf(states()),
     resourceTools: (names) => connections?.resourceTools(names) ?? [],
     states: () => sharedState(servers, gathered, states()),
     call: async (server, tool, input, options) =>
@@ -80,12 +84,6 @@ export async function connectSessionServers(
     connectFor,
     [Symbol.asyncDispose]: open.close,
   };
-}
-
-interface ConnectChildOptions {
-  readonly background: boolean;
-  readonly starts: boolean;
-  readonly signal: AbortSignal;
 }
 
 const noServers = "In the background there are no tools of MCP servers, so its `mcpServers` had no effect.";
@@ -113,12 +111,13 @@ function createConnector(world: SessionWorld) {
   async function open(
     servers: readonly McpServer[],
     signal: AbortSignal,
+    directory = world.discovered.paths.cwd,
   ): Promise<McpConnections | undefined> {
     signal.throwIfAborted();
     if (servers.length === 0) return undefined;
     const { connectServers } = await import("../mcp/connect-servers.ts");
     if (isClosed) throw new Fault("session-closed", "The session is closed, so no MCP server is started.");
-    const connections = connectServers(servers, connectionOptions(world));
+    const connections = connectServers(servers, connectionOptions(world, directory));
     const close = async (): Promise<void> => {
       opened.delete(tracked);
       await connections[Symbol.asyncDispose]();
@@ -140,12 +139,25 @@ function createConnector(world: SessionWorld) {
   return Object.assign(open, { close });
 }
 
-function connectionOptions(world: SessionWorld): McpConnectionOptions {
+function connectionOptions(world: SessionWorld, directory: string): McpConnectionOptions {
   return {
-    ...mcpConnectionOptions({ environment: world.environment, directory: world.discovered.paths.cwd }),
+    ...mcpConnectionOptions({ environment: world.environment, directory }),
     programServers: world.programServers,
     ...(world.notice === undefined ? {} : { notice: world.notice }),
   };
+}
+
+/** Of those that are connected, but for servers that others have taken the place of. */
+function instructionsOf(
+  states: readonly McpServerState[],
+  replacing: readonly McpServer[] = [],
+): readonly ServerInstructions[] {
+  const taken = new Set(replacing.map(({ name }) => mcpServerPart(name)));
+  return states.flatMap(({ server, status }) =>
+    status.type === "connected" && status.instructions !== undefined && !taken.has(mcpServerPart(server.name))
+      ? [{ server: server.name, text: status.instructions }]
+      : [],
+  );
 }
 
 function failureNote({ server, status }: McpServerState): readonly string[] {

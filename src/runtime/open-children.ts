@@ -195,9 +195,11 @@ async function isolate(
   const { worktree } = made;
   const place = { ...worktree, root: world.discovered.paths.projectRoot };
   const system = await parts.prompt(definition, plan.task.prompt, worktree.directory);
+  const move = (own: ChildPlan): ChildPlan => inWorktree(own, place, system);
   return {
     type: "isolated",
-    plan: inWorktree(plan, place, system),
+    plan: move(plan),
+    move,
     async finish() {
       const { kept, path, branch } = await worktree.finish();
       return kept ? { path, branch } : undefined;

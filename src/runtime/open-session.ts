@@ -2,6 +2,7 @@ import { createStopwatch } from "../foundation/stopwatch.ts";
 import { version } from "../foundation/version.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
+import { withServerInstructions } from "../planning/server-instructions.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import { agentOutputFile } from "../tasks/agent-output-file.ts";
 import { createAgentTaskSource } from "../tasks/agent-task-source.ts";
@@ -85,7 +86,7 @@ export async function openSession<Output>(
       }),
     ],
   });
-  const plan = decidePlan(world, options, chosen.sessionId, {
+  const decidedPlan = decidePlan(world, options, chosen.sessionId, {
     ...(definition === undefined ? {} : { definition }),
     model: decided,
     available: built.available,
@@ -102,6 +103,7 @@ export async function openSession<Output>(
       ...servers.notes,
     ],
   });
+  const plan = withServerInstructions(decidedPlan, servers.instructions);
   const tree = createTreeBudget(plan.treeLimits, { ...(limited.settings ?? {}) });
   const treeTime = createStopwatch(world.clock);
   const guard = createRunGuard({

@@ -35,15 +35,27 @@ export async function runRecovery(parts: RecoveryParts): Promise<readonly Interr
   const files = sessionFiles(transcripts, plan.sessionId);
   const lost = await findLostNotices(tasks, heard, (id) => agentOutputFile(files, id));
   for (const notice of lost) children.notify(notice);
-  const agents: InterruptedAgent[] = [];
-  for (const task of tasks.filter(isInterrupted)) {
-    const standing = await takeUp(task, parts);
-    const isNews = standing === "resumed" || (heard.toldAt.get(task.id) ?? 0) < task.lastSignAt;
-    if (isNews) agents.push(interruptedAgent(task, standing));
-  }
+  const agents = tasks.filter(isInterrupted).flatMap((task) => newsOf(task, parts));
+  // Told first: one that goes on may have ended before the last is started.
   if (agents.length > 0) children.notify(interruptedNote(agents));
-  for (const agent of agents) world.notice?.(interruptedLine(agent));
-  return agents;
+  const told: InterruptedAgent[] = [];
+  for (const agent of agents) told.push(await takeUp(agent, parts));
+  for (const agent of told) world.notice?.(interruptedLine(agent));
+  return told;
+}
+
+/** One that is left as it was is told of once. */
+function newsOf(task: FoundTask, { world, heard }: RecoveryParts): readonly InterruptedAgent[] {
+  const { id, agentType, description, background, inFlight = [], lastSignAt } = task;
+  const standing = standingOf(task, world);
+  if (standing !== "resumed" && (heard.toldAt.get(id) ?? 0) >= lastSignAt) return [];
+  return [{ id, agentType, description, background, inFlight, standing }];
+}
+
+/** Those that somebody waited for are taken up by whoever waited. */
+function standingOf({ canResume, background }: FoundTask, world: SessionWorld): InterruptedAgent["standing"] {
+  if (canResume !== true) return "lost";
+  return background && resumesByItself(world) ? "resumed" : "waiting";
 }
 
 /** One that had ended may still be locked by the process that died; whoever settles it lets go of the lock. */
@@ -52,20 +64,14 @@ function isUnsettled(task: FoundTask): boolean {
   return task.state !== "running" && task.hasPlan && hasLockFile(task.transcript);
 }
 
-function interruptedAgent(
-  { id, agentType, description, background, inFlight = [] }: FoundTask,
-  standing: InterruptedAgent["standing"],
-): InterruptedAgent {
-  return { id, agentType, description, background, inFlight, standing };
-}
-
-/** Those that somebody waited for are taken up by whoever waited. */
-async function takeUp(task: FoundTask, parts: RecoveryParts): Promise<InterruptedAgent["standing"]> {
-  if (task.canResume !== true) return "lost";
-  if (!task.background || !resumesByItself(parts.world)) return "waiting";
-  const { id, agentType, description } = task;
+async function takeUp(
+  agent: InterruptedAgent,
+  { world, children }: RecoveryParts,
+): Promise<InterruptedAgent> {
+  if (agent.standing !== "resumed") return agent;
+  const { id, agentType, description } = agent;
   try {
-    const started = await parts.children.spawner.start({
+    const started = await children.spawner.start({
       resume: id,
       agentType,
       description,
@@ -73,12 +79,14 @@ async function takeUp(task: FoundTask, parts: RecoveryParts): Promise<Interrupte
       background: true,
       origin: "program",
     });
-    if (started.type === "started") return "resumed";
-    report(id, started.because, parts.world);
+    if (started.type === "started") return agent;
+    report(id, started.because, world);
   } catch (error) {
-    report(id, error, parts.world);
+    report(id, error, world);
   }
-  return "waiting";
+  const waiting: InterruptedAgent = { ...agent, standing: "waiting" };
+  children.notify(interruptedNote([waiting]));
+  return waiting;
 }
 
 function resumesByItself({ environment, discovered }: SessionWorld): boolean {

@@ -3,8 +3,9 @@ import { joinResourceTools } from "../mcp/join-resource-tools.ts";
 import type { McpConnections, McpServerState, McpStatus } from "../mcp/mcp-connections.ts";
 import type { McpScope, McpServer } from "../mcp/mcp-server.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
+import type { ServerInstructions } from "../planning/server-instructions.ts";
 import type { HeldServer } from "../settings/judge-mcp-entry.ts";
-import type { ChildServers } from "../tasks/child-host.ts";
+import type { ChildServers, ConnectChildOptions } from "../tasks/child-host.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { GatheredMcp } from "./gather-mcp-servers.ts";
@@ -30,14 +31,13 @@ export interface SessionServers extends AsyncDisposable {
   /** In place of tools, where nothing is connected. */
   readonly planned: readonly AvailableTool[];
   readonly notes: readonly string[];
+  /** What those say of themselves that were connected at the start. */
+  readonly instructions: readonly ServerInstructions[];
   readonly resourceTools: McpConnections["resourceTools"];
   readonly call: McpConnections["call"];
   states(): readonly SessionServer[];
   /** Starts the servers of a child's definition; whoever asks for them releases them. */
-  connectFor(
-    definition: AgentDefinition,
-    options: { readonly background: boolean; readonly starts: boolean; readonly signal: AbortSignal },
-  ): Promise<ChildServers>;
+  connectFor(definition: AgentDefinition, options: ConnectChildOptions): Promise<ChildServers>;
 }
 
 /** The tools over resources that a run has: of the servers in its plan that are not narrowed to some tools. */

@@ -13,6 +13,7 @@ import type { ChosenModel } from "../model/select-model.ts";
 import type { EarlierRun } from "../planning/earlier-run.ts";
 import type { OwnServers } from "../planning/own-servers.ts";
 import type { ChildPlan, SpawnFacts } from "../planning/plan-run.ts";
+import type { ServerInstructions } from "../planning/server-instructions.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { TreeBudget } from "./budget.ts";
 import type { RunLine } from "./task-manager.ts";
@@ -37,10 +38,20 @@ export interface ChildServers {
   readonly resourceTools: (servers: ReadonlySet<string>) => readonly Tool[];
   /** What the definition names and does not get, each as one sentence. */
   readonly notes: readonly string[];
+  /** What the servers that it could have say of themselves, the session's among them. */
+  readonly instructions?: readonly ServerInstructions[];
   /** Calls a tool by the pair, for hooks. */
   readonly call?: CallServer;
   /** Ends them; harmless when they have ended. */
   readonly release: () => Promise<void>;
+}
+
+export interface ConnectChildOptions {
+  readonly background: boolean;
+  readonly starts: boolean;
+  readonly signal: AbortSignal;
+  /** Where they start; absent means where the session works. */
+  readonly directory?: string;
 }
 
 export type CallServer = (
@@ -80,10 +91,7 @@ export interface ChildHost {
     readonly notes: readonly string[];
   };
   /** Connects the servers of a definition; without `starts` it only tells which there would be. */
-  readonly servers?: (
-    definition: AgentDefinition,
-    options: { readonly background: boolean; readonly starts: boolean; readonly signal: AbortSignal },
-  ) => Promise<ChildServers>;
+  readonly servers?: (definition: AgentDefinition, options: ConnectChildOptions) => Promise<ChildServers>;
   readonly open: (plan: ChildPlan) => Promise<ChildRecord>;
   /** What an earlier child was, by its id. */
   readonly recall: (
@@ -136,6 +144,8 @@ export type Isolated =
   | {
       readonly type: "isolated";
       readonly plan: ChildPlan;
+      /** Moves another plan of the same child there. */
+      readonly move: (plan: ChildPlan) => ChildPlan;
       readonly finish: () => Promise<KeptWorktree | undefined>;
     };
 

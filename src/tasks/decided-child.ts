@@ -1,27 +1,43 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
-import type { ChildServers } from "./child-host.ts";
+import type { ChildServers, Isolated } from "./child-host.ts";
 
 /** A child that is planned and not started yet. */
 export interface DecidedChild {
   readonly type: "planned";
   readonly plan: ChildPlan;
   readonly definition: AgentDefinition;
-  /** Connected for this child alone; it must be released. */
-  readonly servers: ChildServers | undefined;
+  readonly held: HeldForChild;
 }
 
-/** What was connected for a child that is not started after all ends again. */
+/** What was made for one child alone, and must be let go of. */
+export interface HeldForChild {
+  servers?: ChildServers | undefined;
+  isolated?: Extract<Isolated, { readonly type: "isolated" }>;
+}
+
+/** Whether servers of its own would start, in a place that may not be the session's. */
+export function isolatesServers(
+  { mcpServers = [] }: Pick<AgentDefinition, "mcpServers">,
+  { starts, background }: { readonly starts: boolean; readonly background: boolean },
+): boolean {
+  return starts && !background && mcpServers.some(({ type }) => type === "inline");
+}
+
+/** What is held for a child that is not started after all is let go of. */
 export async function unlessStarted<Outcome extends { readonly type: string }>(
-  servers: ChildServers | undefined,
+  held: HeldForChild,
   launch: () => Promise<Outcome>,
 ): Promise<Outcome> {
-  let isStarted = false;
+  let isGoingOn = false;
   try {
     const outcome = await launch();
-    isStarted = outcome.type === "started";
+    isGoingOn = outcome.type !== "refused";
     return outcome;
   } finally {
-    if (!isStarted) await servers?.release();
+    if (!isGoingOn) {
+      await held.servers?.release();
+      await held.isolated?.finish();
+    }
   }
 }

@@ -2,22 +2,20 @@ import type { Message } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { isFault } from "../foundation/fault.ts";
-import type { Model } from "../model/model.ts";
-import type { ChosenModel } from "../model/select-model.ts";
 import { withEarlier } from "../planning/earlier-run.ts";
 import { runsInBackground } from "../planning/in-background.ts";
 import { type ChildPlan, type ChildPlanned, planRun } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
+import { withServerInstructions } from "../planning/server-instructions.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { SpawnOutcome } from "./agent-tool.ts";
-import type { TreeBudget } from "./budget.ts";
-import { createNeedEstimator } from "./budget-need.ts";
-import type { ChildHost, ChildRecord, ChildServers, KeptWorktree } from "./child-host.ts";
+import type { ChildHost, ChildRecord, ChildServers, Isolated, KeptWorktree } from "./child-host.ts";
 import { notStarted, tellingOf } from "./child-record.ts";
-import { type DecidedChild, unlessStarted } from "./decided-child.ts";
+import { type DecidedChild, type HeldForChild, isolatesServers, unlessStarted } from "./decided-child.ts";
 import { createLocalExecutor } from "./local-executor.ts";
 import { endNotice, stallNotice, stallText } from "./notice.ts";
 import { resultText } from "./result-text.ts";
+import { refuseUnpaid, unknownType, withModel } from "./spawn-checks.ts";
 import { completedData, launchedData, launchedText } from "./spawn-results.ts";
 import type { RunLine, TaskManager } from "./task-manager.ts";
 import { hasEnded, type TaskState } from "./task-state.ts";
@@ -69,26 +67,51 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     const earlier = recalled?.earlier;
     const system = await host.systemPrompt(definition, request.prompt);
     const background = runsInBackground(request, { ...host.facts, definition });
-    const servers = await host.servers?.(definition, { ...connecting, background });
-    const planned = planRun(withEarlier(withModel(request, recalled?.model), earlier), {
-      ...host.facts,
-      definition,
-      agentId: request.resume ?? host.newAgentId(),
-      parent: parent().plan,
-      system,
-      ...(servers === undefined ? {} : { own: servers.own }),
-      ...(memory?.place === undefined ? {} : { memory: memory.place }),
-      ...(skills === undefined ? {} : { skills: skills.names }),
-      ...(earlier === undefined ? {} : { earlier }),
-      notes: [
-        ...(memory?.problems.map(({ message }) => message) ?? []),
-        ...(skills?.notes ?? []),
-        ...(servers?.notes ?? []),
-      ],
+    const agentId = request.resume ?? host.newAgentId();
+    const planWith = (servers: ChildServers | undefined): ChildPlanned =>
+      planRun(withEarlier(withModel(request, recalled?.model), earlier), {
+        ...host.facts,
+        definition,
+        agentId,
+        parent: parent().plan,
+        system,
+        ...(servers === undefined ? {} : { own: servers.own }),
+        ...(memory?.place === undefined ? {} : { memory: memory.place }),
+        ...(skills === undefined ? {} : { skills: skills.names }),
+        ...(earlier === undefined ? {} : { earlier }),
+        notes: [
+          ...(memory?.problems.map(({ message }) => message) ?? []),
+          ...(skills?.notes ?? []),
+          ...(servers?.notes ?? []),
+        ],
+      });
+    const options = { ...connecting, background };
+    const place = isolatesServers(definition, options)
+      ? await isolateFirst(
+          planWith(await host.servers?.(definition, { ...options, starts: false })),
+          definition,
+        )
+      : undefined;
+    if (place?.type === "refused") return place;
+    const held: HeldForChild = { ...(place === undefined ? {} : { isolated: place }) };
+    return unlessStarted(held, async () => {
+      const directory = place === undefined ? {} : { directory: place.plan.directory };
+      const servers = await host.servers?.(definition, { ...options, ...directory });
+      held.servers = servers;
+      const planned = planWith(servers);
+      if (planned.type === "refused") return refused([planned.because, ...(servers?.notes ?? [])].join(" "));
+      const plan = toldOf(place?.move(planned.plan) ?? planned.plan, servers);
+      return { type: "planned", plan, definition, held };
     });
-    if (planned.type === "planned") return { ...planned, definition, servers };
-    await servers?.release();
-    return refused([planned.because, ...(servers?.notes ?? [])].join(" "));
+  }
+
+  /** Servers of an isolated child start in its worktree, so that comes first; only where the child can be had at all. */
+  async function isolateFirst(
+    sketch: ChildPlanned,
+    definition: AgentDefinition,
+  ): Promise<Isolated | undefined> {
+    if (sketch.type === "refused") return sketch;
+    return sketch.plan.task.isolation === undefined ? undefined : host.isolate(sketch.plan, definition);
   }
 
   async function start(
@@ -99,18 +122,22 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     if (full !== undefined) return refused(full);
     const decided = await decide(request, { starts: true, signal });
     if (decided.type === "refused") return decided;
-    return unlessStarted(decided.servers, () => launch(decided));
+    return unlessStarted(decided.held, () => launch(decided));
   }
 
-  async function launch({ plan: planned, definition, servers }: DecidedChild): ReturnType<Spawner["start"]> {
+  async function launch({ plan: planned, definition, held }: DecidedChild): ReturnType<Spawner["start"]> {
+    const { servers } = held;
     // A model that cannot be had is a reason not to start at all.
     const model = await host.model(planned.chosenModel);
     const unpaid = refuseUnpaid(planned, model, host.budget);
     if (unpaid !== undefined) return refused(unpaid);
-    const isolated =
-      planned.task.isolation === undefined ? undefined : await host.isolate(planned, definition);
-    if (isolated?.type === "refused") return isolated;
-    const own = isolated?.plan ?? planned;
+    let own = planned;
+    if (held.isolated === undefined && planned.task.isolation !== undefined) {
+      const place = await host.isolate(planned, definition);
+      if (place.type === "refused") return place;
+      held.isolated = place;
+      own = toldOf(place.plan, servers);
+    }
     const plan = own.task.background && host.preapprove !== undefined ? await host.preapprove(own) : own;
     if (plan.task.resumed) await host.recover?.(plan.agent.id);
     const record = await host.open(plan);
@@ -136,12 +163,11 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
         record.record(event);
         if (event.type === "run-stalled") tellStall(event, state);
       },
-      onEnd: (state) => finish(state, { record, definition, leave: isolated?.finish, servers }),
+      onEnd: (state) => finish(state, { record, definition, leave: held.isolated?.finish, servers }),
     });
     if (started.type === "refused") {
       record.record({ type: "run-ended", ending: notStarted(started.because) });
       record.close();
-      await isolated?.finish();
       return started;
     }
     if (started.state.status === "queued") record.enterQueue?.();
@@ -220,31 +246,9 @@ function refused(because: string): { readonly type: "refused"; readonly because:
   return { type: "refused", because };
 }
 
-function unknownType(
-  request: SpawnRequest,
-  found: { readonly nearest?: string; readonly available: readonly string[] },
-): string {
-  const near = found.nearest === undefined ? "" : ` Did you mean ${found.nearest}?`;
-  return `There is no agent ${JSON.stringify(request.agentType)}.${near} Available: ${found.available.join(", ")}.`;
-}
-
-/** A child whose very first call cannot be paid for is not started. */
-function refuseUnpaid(
-  { limits, system, task }: ChildPlan,
-  { facts }: Model,
-  budget: TreeBudget | undefined,
-): string | undefined {
-  const account = budget?.agent(limits);
-  if (account?.isLimited !== true) return undefined;
-  const messages = [{ role: "user" as const, content: task.prompt }];
-  const need = createNeedEstimator(facts).needOf({ system, tools: [], messages });
-  return account.refusal(need)?.error;
-}
-
-/** A resumed child keeps its model unless the call names another. */
-function withModel(request: SpawnRequest, model: ChosenModel | undefined): SpawnRequest {
-  if (request.model !== undefined || model === undefined) return request;
-  return { ...request, model: model.provider === undefined ? model.id : `${model.provider}/${model.id}` };
+/** A prompt that was made anew for a worktree says nothing of servers yet. */
+function toldOf(plan: ChildPlan, servers: ChildServers | undefined): ChildPlan {
+  return withServerInstructions(plan, servers?.instructions ?? []);
 }
 
 function textOfEnd(state: TaskState, file: string, worktree?: KeptWorktree): string {

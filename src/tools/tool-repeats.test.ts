@@ -6,6 +6,7 @@ const mcp = (hints: NonNullable<Tool["mcp"]>["hints"]) => ({
   server: "s",
   tool: "t",
   serverName: "s",
+  source: "user",
   hints,
 });
 

@@ -50,6 +50,8 @@ export interface McpHints {
 /** Which tool of which MCP server this is: the pair as permission rules spell it, and the name as configured. */
 export interface McpToolFacts extends McpIdentity {
   readonly serverName: string;
+  /** Where the server is configured. */
+  readonly source: string;
   readonly hints: McpHints;
 }
 

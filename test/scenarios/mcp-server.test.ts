@@ -1,8 +1,18 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { ModelRequest } from "../../src/model/model.ts";
 import type { ScriptedStep, Step } from "../../src/testing/script.ts";
-import { call, connectHttp, connectProcess, createMcpStage, type Era, startHttp } from "./mcp-stage.ts";
+import {
+  call,
+  connectHttp,
+  connectProcess,
+  createMcpStage,
+  type Era,
+  program,
+  startHttp,
+} from "./mcp-stage.ts";
 
 const child = (task: string, step: ScriptedStep): Step => ({
   match: (request: ModelRequest) => JSON.stringify(request.messages[0]).includes(task),
@@ -378,6 +388,33 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
       "Hello.",
     );
   });
+});
+
+test.each([
+  "SIGINT",
+  "end of input",
+])("[MCP-3] a client that reads nothing does not keep the server: %s", async (wish) => {
+  const stage = await createMcpStage([child("say hello", { fault: "stall" })]);
+  const server = spawn(process.execPath, [program, "mcp", "serve"], {
+    cwd: stage.cwd,
+    env: stage.environment,
+    stdio: ["pipe", "pipe", "ignore"],
+  });
+  onTestFinished(() => void server.kill("SIGKILL"));
+  const exited = once(server, "exit");
+  const send = (message: object) => server.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+  const calling = (id: number, name: string, arguments_: object) =>
+    send({ id, method: "tools/call", params: { name, arguments: arguments_ } });
+  const clientInfo = { name: "test", version: "1.0.0" };
+  const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo };
+  send({ id: 0, method: "initialize", params });
+  send({ method: "notifications/initialized" });
+  for (let id = 1; id <= 100; id += 1) calling(id, "list_agents", {});
+  calling(101, "spawn_agent", { prompt: "say hello" });
+  await expect.poll(() => stage.provider.requests.length, { timeout: 20_000 }).toBeGreaterThan(0);
+  if (wish === "SIGINT") server.kill("SIGINT");
+  else server.stdin.end();
+  expect(await exited).toEqual([wish === "SIGINT" ? 130 : 0, null]);
 });
 
 function isAlive(pid: number): boolean {

@@ -266,6 +266,53 @@ describe("servers of a session", () => {
     expect(server.calls).toHaveLength(1);
   });
 
+  test("[MCP-1] what servers say of themselves stands once in the prompt of whoever has them, the same at every turn", async () => {
+    const says = (instructions: string) => ({
+      type: "sdk",
+      instance: createFakeMcpServer([{ name: "look", call: () => "seen" }], { instructions }),
+    });
+    const { runtime, requests, place } = await createRuntimeAt(
+      [
+        calling({ name: "Agent", input: { description: "a", prompt: "A.", subagent_type: "worker" } }),
+        "Worked.",
+        calling({ name: "mcp__docs__look", input: {} }),
+        "Done.",
+      ],
+      () => ({
+        ...allowAll,
+        mcpServers: { docs: says("Search first."), hidden: says("Unseen.") },
+        settings: JSON.stringify({ permissions: { deny: ["mcp__hidden"] } }),
+        agents: [{ name: "worker", description: "Works.", prompt: "You work.", tools: ["Read"] }],
+      }),
+    );
+    await using _place = place;
+    await runtime.run("Go.");
+    const systems = requests.map(({ system }) => JSON.stringify(system));
+    expect(systems[0]?.match(/Search first\./g)).toHaveLength(1);
+    expect(systems[1]).not.toContain("Search first.");
+    expect(systems.join("")).not.toContain("Unseen.");
+    expect([systems[2], systems[3]]).toEqual([systems[0], systems[0]]);
+  });
+
+  test("[HKS-7] a hook hears which server the tool of a call belongs to", async () => {
+    const heard: unknown[] = [];
+    const { runtime, place } = await createRuntimeAt(
+      [calling({ name: "mcp__docs__look", input: {} }), "Done."],
+      () => ({
+        ...allowAll,
+        mcpServers: { docs: sdk(fake()) },
+        hooks: (["PreToolUse", "PostToolUse"] as const).map((event) => ({
+          event,
+          run: (input) => void heard.push(input),
+        })),
+      }),
+    );
+    await using _place = place;
+    await runtime.run("Go.");
+    const mcp_server = { name: "docs", source: "program" };
+    expect(heard).toMatchObject([{ mcp_server }, { mcp_server }]);
+  });
+
   test("[HKS-7] a hook may ask a tool of a connected server", async () => {
     const guard = createFakeMcpServer([
       {

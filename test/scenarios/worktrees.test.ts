@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
 import type { Step } from "../../src/testing/script.ts";
+import { projectRoot } from "../project-files.ts";
 
 function git(directory: string, ...words: readonly string[]): string {
   const identity = [
@@ -48,6 +49,41 @@ describe("[SPN-7] a child in a worktree of its own", () => {
     );
     expect(git(project, "status", "--short")).toBe(" M a.txt\n");
     await session[Symbol.asyncDispose]();
+  });
+
+  test("[MCP-2] servers of its definition start in the worktree, and nothing is left where it cannot start", async () => {
+    const { sample, project } = await stage([]);
+    await using _sample = sample;
+    const program = join(projectRoot, "test/fixtures/mcp/unruly-server.mjs");
+    const mine = { command: process.execPath, args: [program] };
+    const mute = { command: process.execPath, args: [program, "mute"] };
+    const worker = {
+      name: "worker",
+      description: "Works.",
+      prompt: "You work.",
+      isolation: "worktree",
+      mcpServers: [{ mine }],
+    } as const;
+    const { runtime, requests } = sample.restart(
+      [{ calls: [{ name: "mcp__mine__place", input: {} }] }, "Done."],
+      {
+        trusted: true,
+        canUseTool: async () => ({ behavior: "allow" }),
+        agents: [worker, { ...worker, name: "waiting", mcpServers: [{ mute }] }],
+      },
+    );
+    expect(await runtime.spawn("worker", "Work.")).toMatchObject({ status: "completed" });
+    const [, request] = requests;
+    expect(JSON.stringify(request?.messages.at(-1))).toContain(join(project, ".claude", "worktrees"));
+    expect(JSON.stringify(request?.system)).toContain("mcp-instructions");
+    const worktrees = () => readdirSync(join(project, ".claude", "worktrees"));
+    expect(worktrees()).toEqual([]);
+    const session = await runtime.open();
+    const child = Promise.resolve(session.spawn("waiting", "Work."));
+    child.catch(() => undefined);
+    await expect.poll(worktrees, { timeout: 20_000 }).toHaveLength(1);
+    await session[Symbol.asyncDispose]();
+    await expect.poll(worktrees, { timeout: 20_000 }).toEqual([]);
   });
 
   test("a worktree without changes is removed", async () => {

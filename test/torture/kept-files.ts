@@ -15,7 +15,15 @@ export function listLeftovers(main: string): readonly string[] {
   const beside = existsSync(`${main}.lock`) ? [`${main}.lock`] : [];
   // A lock that was being made when the kill came belongs to nobody, and another process may be making one just now.
   const kept = /^agent-\w+\.(jsonl|meta\.json|jsonl(\.lock)+\.\w+\.tmp)$/;
-  return [...beside, ...(existsSync(folder) ? readdirSync(folder) : []).filter((name) => !kept.test(name))];
+  const names = (existsSync(folder) ? readdirSync(folder) : []).filter((name) => !kept.test(name));
+  // A child of which not one line is whole never was, and nobody looks for it.
+  const isOfNobody = (name: string): boolean => {
+    const transcript = join(folder, name.replace(/\.jsonl\.lock$/, ".jsonl"));
+    return (
+      name.endsWith(".lock") && existsSync(transcript) && readTranscript(transcript).records.length === 0
+    );
+  };
+  return [...beside, ...names.filter((name) => !isOfNobody(name))];
 }
 
 /** The file that was written to last; a crash can only have torn the line that was being written. */

@@ -27,6 +27,8 @@ export interface CliHost {
   readonly stdin: CliInput;
   /** Calls back at the first Ctrl+C instead of ending; the second one ends the process. Returns how to forget it. */
   onInterrupt(listener: () => void): () => void;
+  /** Ends the process soon after its work, even where somebody holds its output open and does not read it. */
+  leaveSoon?(): void;
   /** Whether somebody sits at a terminal who can answer. */
   readonly canAsk: boolean;
   /** One line of an answer; a Fault `interrupted` when the person leaves instead. */

@@ -6,6 +6,9 @@ import { Fault } from "../../foundation/fault.ts";
 import type { CliHost, CliInput, CliOutput } from "./cli-host.ts";
 import { allowsColour } from "./views/colour.ts";
 
+/** For the last of the output to be read. */
+const leaveMs = 1_000;
+
 /** The process as it is. */
 export function createRealHost(): CliHost {
   const environment = process.env;
@@ -14,6 +17,7 @@ export function createRealHost(): CliHost {
     stderr: outputOf(process.stderr, environment),
     stdin: createInput(),
     onInterrupt,
+    leaveSoon: () => void setTimeout(() => process.exit(), leaveMs).unref(),
     canAsk: isatty(0) && process.stdout.isTTY === true,
     ...createQuestions(),
     environment,

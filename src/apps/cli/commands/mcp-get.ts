@@ -1,6 +1,7 @@
 import { Fault } from "../../../foundation/fault.ts";
 import { nearestName } from "../../../foundation/nearest-name.ts";
 import { variablesIn } from "../../../mcp/expand-variables.ts";
+import { hideInAddress } from "../../../mcp/hide-secrets.ts";
 import type { McpTransport } from "../../../mcp/mcp-server.ts";
 import { gatherMcp, type ListedServer } from "../gather-mcp.ts";
 import type { CommandContext } from "../session-options.ts";
@@ -74,7 +75,7 @@ function transportFields(transport: McpTransport, showsValues: boolean): ShownFi
   }
   const { type, url, headers, headersHelper } = transport;
   return [
-    { label: "url", value: url, origin: type },
+    { label: "url", value: showsValues ? url : hideInAddress(url), origin: type },
     ...(Object.keys(headers).length === 0 ? [] : [{ label: "headers", value: values(headers) }]),
     ...(headersHelper === undefined ? [] : [{ label: "headers helper", value: headersHelper }]),
   ];

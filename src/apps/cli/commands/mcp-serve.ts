@@ -50,6 +50,7 @@ export async function mcpServe(context: CommandContext, options: McpServeOptions
     return why === "interrupted" ? 130 : 0;
   } finally {
     forget();
+    host.leaveSoon?.();
   }
 }
 

@@ -1,0 +1,23 @@
+/** The web's `fetch`, but that an answer ends in an error as soon as one message in it is longer than the limit. */
+export function createBoundedFetch(limit: number): typeof fetch {
+  return async (address, init) => {
+    const response = await fetch(address, init);
+    const { body, status, statusText, headers } = response;
+    if (body === null || status < 200) return response;
+    const isStream = headers.get("content-type")?.includes("text/event-stream") === true;
+    return new Response(body.pipeThrough(createLimiter(limit, isStream)), { status, statusText, headers });
+  };
+}
+
+/** An event stream lasts as long as it likes, but each of its lines is only so long. */
+function createLimiter(limit: number, isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
+  let size = 0;
+  return new TransformStream({
+    transform(chunk, controller) {
+      const end = isStream ? chunk.lastIndexOf(0x0a) : -1;
+      size = end === -1 ? size + chunk.length : chunk.length - end - 1;
+      if (size > limit) controller.error(new Error(`it sent a message of more than ${limit} bytes`));
+      else controller.enqueue(chunk);
+    },
+  });
+}

@@ -1,0 +1,33 @@
+import type { Model } from "../model/model.ts";
+import type { ChosenModel } from "../model/select-model.ts";
+import type { ChildPlan } from "../planning/plan-run.ts";
+import type { SpawnRequest } from "../planning/spawn-request.ts";
+import type { TreeBudget } from "./budget.ts";
+import { createNeedEstimator } from "./budget-need.ts";
+
+export function unknownType(
+  request: SpawnRequest,
+  found: { readonly nearest?: string; readonly available: readonly string[] },
+): string {
+  const near = found.nearest === undefined ? "" : ` Did you mean ${found.nearest}?`;
+  return `There is no agent ${JSON.stringify(request.agentType)}.${near} Available: ${found.available.join(", ")}.`;
+}
+
+/** A child whose very first call cannot be paid for is not started. */
+export function refuseUnpaid(
+  { limits, system, task }: ChildPlan,
+  { facts }: Model,
+  budget: TreeBudget | undefined,
+): string | undefined {
+  const account = budget?.agent(limits);
+  if (account?.isLimited !== true) return undefined;
+  const messages = [{ role: "user" as const, content: task.prompt }];
+  const need = createNeedEstimator(facts).needOf({ system, tools: [], messages });
+  return account.refusal(need)?.error;
+}
+
+/** A resumed child keeps its model unless the call names another. */
+export function withModel(request: SpawnRequest, model: ChosenModel | undefined): SpawnRequest {
+  if (request.model !== undefined || model === undefined) return request;
+  return { ...request, model: model.provider === undefined ? model.id : `${model.provider}/${model.id}` };
+}
