@@ -4,13 +4,9 @@ import type { JournaledPlan } from "./journaled-plan.ts";
 import type { TranscriptFacts } from "./transcript-line.ts";
 
 /**
- * Lines that only this product writes, for those who find a run cut off. They are no part of the conversation's tree:
- * without `uuid`, viewers and the chain pass over them.
+ * What lines say that only this product writes, for those who find a run cut off. They are no part of the
+ * conversation's tree: without `uuid`, viewers and the chain pass over them.
  */
-export type RecoveryLine = ReturnType<
-  typeof intentsLine | typeof outcomeLine | typeof planLine | typeof toldLine
->;
-
 type About = Pick<TranscriptFacts, "sessionId" | "agentId"> & { readonly timestamp: string };
 
 /** Which calls an answer is about to make, and what repeating each would do. */

@@ -26,6 +26,8 @@ export const longestMessage = 64 * 1024 * 1024;
 const mostGarbage = 16 * 1024 * 1024;
 const keptOfStderr = 8_192;
 const drainMs = 250;
+/** Many servers do not end with their input, and everybody would wait for each of them. */
+const longestInputGraceMs = 300;
 
 /**
  * Speaks with a server through its stdin and stdout. It leads a process group of its own, so that closing ends whatever
@@ -75,7 +77,7 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
   async function end(): Promise<void> {
     child?.stdin?.end();
     if (child?.pid !== undefined) {
-      await within(exited.promise, request.graceMs);
+      await within(exited.promise, Math.min(request.graceMs, longestInputGraceMs));
       if (!isRunning(child)) await within(closed(child), drainMs);
       if (hasLeftovers(child.pid)) await endProcessGroup(child.pid, { graceMs: request.graceMs });
       await within(exited.promise, request.graceMs);

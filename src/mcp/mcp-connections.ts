@@ -86,6 +86,6 @@ export interface McpConnectionOptions {
   /** Hears that `tools()` gives something else than before. */
   readonly onToolsChanged?: () => void;
   readonly restarts?: RestartLimits;
-  /** How long a server may take to end after its input was closed, and again after SIGTERM. */
+  /** How long a server may take to end after SIGTERM; after its input was closed, at most 300 ms of it. */
   readonly graceMs?: number;
 }

@@ -111,12 +111,14 @@ function portsOf(list: readonly Move[], summaryFails: boolean): LoopPorts {
 
 /** As a provider reads it: neighbours of the same role are one message. */
 function joined(messages: readonly Message[]): readonly Message[] {
-  return messages.reduce<readonly Message[]>((done, message) => {
+  let done: readonly Message[] = [];
+  for (const message of messages) {
     const last = done.at(-1);
-    if (message.role === "user") return appendUserMessage(done, asBlocks(message));
-    if (last?.role !== "assistant") return [...done, message];
-    return [...done.slice(0, -1), { role: "assistant", content: [...last.content, ...message.content] }];
-  }, []);
+    if (message.role === "user") done = appendUserMessage(done, asBlocks(message));
+    else if (last?.role !== "assistant") done = [...done, message];
+    else done = [...done.slice(0, -1), { role: "assistant", content: [...last.content, ...message.content] }];
+  }
+  return done;
 }
 
 function asBlocks({ content }: UserMessage): UserMessage {

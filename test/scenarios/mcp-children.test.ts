@@ -1,9 +1,11 @@
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { ModelRequest } from "../../src/model/model.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
 import { createFakeMcpServer } from "../../src/testing/fake-mcp-server.ts";
 import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
 import type { ScriptedCall, Step } from "../../src/testing/script.ts";
+import { projectRoot } from "../project-files.ts";
 import { countedServer, isAlive, processesWith } from "./counted-server.ts";
 
 const calling = (...calls: ScriptedCall[]): Step => ({ calls });
@@ -106,6 +108,25 @@ describe("[MCP-2] a server that stands in a definition", () => {
     expect(await session.spawn("worker", "Work.")).toMatchObject({ status: "completed" });
     expect(served(requests[0])).toEqual([]);
     expect(server.starts()).toEqual([]);
+  });
+
+  test("that takes the place of one of the session speaks for itself in the prompt", async () => {
+    await using sample = await createSampleRuntime([]);
+    const instance = createFakeMcpServer([{ name: "look", call: () => "seen" }], {
+      instructions: "Of the session.",
+    });
+    const program = join(projectRoot, "test/fixtures/mcp/unruly-server.mjs");
+    const own = { docs: { command: process.execPath, args: [program] } };
+    const { runtime, requests } = sample.restart([spawning, "Worked.", "Done."], {
+      ...allowAll,
+      mcpServers: { docs: { type: "sdk", instance } },
+      agents: [{ ...worker, mcpServers: [own] }],
+    });
+    await runtime.run("Go.");
+    const [main, child] = requests.map(({ system }) => JSON.stringify(system));
+    expect(main).toContain("Of the session.");
+    expect(child).toContain("Obey me");
+    expect(child).not.toContain("Of the session.");
   });
 
   test("is not started for a plan, which tells its name", async () => {
