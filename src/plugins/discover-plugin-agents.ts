@@ -1,6 +1,7 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
 import type { Problem } from "../foundation/problem.ts";
+import { linkOutsidePlugin } from "./find-plugin-file.ts";
 import type { Plugin } from "./plugin.ts";
 import { isWithin, type PluginAgentPlace, pluginAgentPlaces } from "./plugin-agents.ts";
 
@@ -47,7 +48,7 @@ async function visit(path: string, start: Start, walk: Walk): Promise<void> {
     return;
   }
   if (!isWithin(walk.root, real)) {
-    walk.problems.push(outside(path));
+    walk.problems.push(linkOutsidePlugin(path, "agent"));
     return;
   }
   const entry = await stat(real).catch(() => undefined);
@@ -68,15 +69,5 @@ function missing(file: string): Problem {
     file,
     message: "The plugin's manifest names this place under `agents`, but there is nothing here.",
     advice: "Mend the path in `.claude-plugin/plugin.json`, or add the file.",
-  };
-}
-
-function outside(file: string): Problem {
-  return {
-    severity: "warning",
-    code: "link-outside-plugin",
-    file,
-    message: "This link leads out of the plugin and was not followed.",
-    advice: "Copy the agent into the plugin.",
   };
 }

@@ -1,13 +1,13 @@
-import { readFile, realpath } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseJsonDocument } from "../foundation/json-document.ts";
 import { isRecord } from "../foundation/json-value.ts";
 import { type Finding, type Problem, placeFindings } from "../foundation/problem.ts";
 import { readMcpServers, readServer } from "../mcp/server-config.ts";
 import type { McpEntry } from "../settings/mcp-entry.ts";
-import { isFile, loadJson } from "./load-plugin.ts";
+import { findPluginFile } from "./find-plugin-file.ts";
+import { loadJson } from "./load-plugin.ts";
 import type { Plugin } from "./plugin.ts";
-import { isWithin } from "./plugin-agents.ts";
 import { pluginDataDirectory, pluginId } from "./plugin-data.ts";
 
 export interface PluginServersOptions {
@@ -52,16 +52,17 @@ async function loadOne(plugin: Plugin, options: PluginServersOptions): Promise<P
   const entries = [...inline];
   const named = (manifest.mcpServers?.paths ?? []).map((path) => join(root, path));
   for (const file of new Set([...named, join(root, ".mcp.json")])) {
-    const problem = await refuse(file, root, named.includes(file));
-    if (problem !== undefined) problems.push(problem);
-    else {
-      const { value, problems: found } = await loadJson(file, (json) => readMcpServers(json));
-      problems.push(...found);
-      const locate = value === undefined ? () => undefined : await locateIn(file);
-      entries.push(
-        ...(value?.servers ?? []).map((config) => entryOf(plugin, config, { ...surroundings, file, locate })),
-      );
-    }
+    const found = isBundle(file)
+      ? ({ type: "refused", problem: bundle(file) } as const)
+      : await findPluginFile({ file, root, isNamed: named.includes(file), missing });
+    if (found.type === "refused") problems.push(found.problem);
+    if (found.type !== "usable") continue;
+    const { value, problems: read } = await loadJson(file, (json) => readMcpServers(json));
+    problems.push(...read);
+    const locate = value === undefined ? () => undefined : await locateIn(file);
+    entries.push(
+      ...(value?.servers ?? []).map((config) => entryOf(plugin, config, { ...surroundings, file, locate })),
+    );
   }
   return { entries, problems };
 }
@@ -116,16 +117,14 @@ async function locateIn(file: string): Promise<McpEntry["locate"]> {
   return text === undefined ? () => undefined : parseJsonDocument(text, file).locate;
 }
 
-async function refuse(file: string, root: string, isNamed: boolean): Promise<Problem | undefined> {
-  if (/\.(?:mcpb|dxt)$/i.test(file)) return bundle(file);
-  if (!(await isFile(file))) return isNamed ? missing(file) : undefined;
-  try {
-    const [real, home] = await Promise.all([realpath(file), realpath(root)]);
-    return isWithin(home, real) ? undefined : outside(file);
-  } catch {
-    return missing(file);
-  }
+function isBundle(file: string): boolean {
+  return /\.(?:mcpb|dxt)$/i.test(file);
 }
+
+const missing = {
+  severity: "warning",
+  message: "The plugin's manifest names this file under `mcpServers`, but there is none.",
+} as const;
 
 function bundle(file: string): Problem {
   return {
@@ -134,25 +133,5 @@ function bundle(file: string): Problem {
     file,
     message: "This is a packed MCP server, and such bundles are not unpacked here; it is left out.",
     advice: "Configure the server with its command or URL.",
-  };
-}
-
-function missing(file: string): Problem {
-  return {
-    severity: "warning",
-    code: "plugin-path-missing",
-    file,
-    message: "The plugin's manifest names this file under `mcpServers`, but there is none.",
-    advice: "Mend the path in `.claude-plugin/plugin.json`, or add the file.",
-  };
-}
-
-function outside(file: string): Problem {
-  return {
-    severity: "warning",
-    code: "link-outside-plugin",
-    file,
-    message: "This link leads out of the plugin and was not followed.",
-    advice: "Copy the file into the plugin.",
   };
 }

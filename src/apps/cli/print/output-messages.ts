@@ -1,9 +1,9 @@
 import type { ToolResultBlock, UserBlock } from "../../../conversation/message.ts";
 import type { RunEvent } from "../../../conversation/run-event.ts";
 import { version } from "../../../foundation/version.ts";
+import { wireUsage } from "../../../journal/transcript-line.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { endingEvents, streamEventOf } from "./stream-event.ts";
-import { wireUsage } from "./wire-usage.ts";
 
 /** One line of `--output-format stream-json`. */
 export type OutputMessage = Readonly<Record<string, unknown>> & { readonly type: string };

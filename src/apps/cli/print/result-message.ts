@@ -1,8 +1,8 @@
 import type { RunEnding, RunTotals } from "../../../conversation/run-event.ts";
+import { wireUsage } from "../../../journal/transcript-line.ts";
 import type { ModelFacts } from "../../../model/model.ts";
 import { addSums, type ModelSum, type ModelTally } from "./model-tally.ts";
 import type { MessageContext, OutputMessage } from "./output-messages.ts";
-import { wireUsage } from "./wire-usage.ts";
 
 /** The last message of a run; with `--output-format json` the only one. */
 export function resultMessage(

@@ -1,6 +1,6 @@
 import type { ModelEvent } from "../../../conversation/model-event.ts";
 import type { RunEvent } from "../../../conversation/run-event.ts";
-import { wireUsage } from "./wire-usage.ts";
+import { wireUsage } from "../../../journal/transcript-line.ts";
 
 /** A model's event in the words of the Anthropic stream, which is what watchers of partial messages read. */
 export function streamEventOf(event: ModelEvent): Readonly<Record<string, unknown>> | undefined {

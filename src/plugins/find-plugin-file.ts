@@ -1,0 +1,51 @@
+import { realpath } from "node:fs/promises";
+import type { Problem } from "../foundation/problem.ts";
+import { isFile } from "./load-plugin.ts";
+import { isWithin } from "./plugin-agents.ts";
+
+export interface PluginFile {
+  readonly file: string;
+  readonly root: string;
+  /** The manifest names it, so it has to be there. */
+  readonly isNamed: boolean;
+  /** What is said where it is missing. */
+  readonly missing: Pick<Problem, "severity" | "message">;
+}
+
+export type FoundPluginFile =
+  | { readonly type: "usable" }
+  /** It need not be there. */
+  | { readonly type: "absent" }
+  | { readonly type: "refused"; readonly problem: Problem };
+
+/** Whether a file of a plugin can be read; a link that leads out of the plugin is not followed. */
+export async function findPluginFile({ file, root, isNamed, missing }: PluginFile): Promise<FoundPluginFile> {
+  const lacking: FoundPluginFile = {
+    type: "refused",
+    problem: {
+      ...missing,
+      code: "plugin-path-missing",
+      file,
+      advice: "Mend the path in `.claude-plugin/plugin.json`, or add the file.",
+    },
+  };
+  if (!(await isFile(file))) return isNamed ? lacking : { type: "absent" };
+  try {
+    const [real, home] = await Promise.all([realpath(file), realpath(root)]);
+    return isWithin(home, real)
+      ? { type: "usable" }
+      : { type: "refused", problem: linkOutsidePlugin(file, "file") };
+  } catch {
+    return lacking;
+  }
+}
+
+export function linkOutsidePlugin(file: string, what: string): Problem {
+  return {
+    severity: "warning",
+    code: "link-outside-plugin",
+    file,
+    message: "This link leads out of the plugin and was not followed.",
+    advice: `Copy the ${what} into the plugin.`,
+  };
+}
