@@ -21,6 +21,17 @@ export function heldBackProblem(target: string, spot: ImportSpot | undefined, fi
   };
 }
 
+export function deniedImportProblem(target: string, spot: ImportSpot | undefined, file: string): Problem {
+  return {
+    severity: "warning",
+    code: "denied-import",
+    message: `A rule forbids to read ${shown(target, 300)}; it was left out.`,
+    advice:
+      "Take the import away, or change the deny rule; `retinue permissions list` shows where it stands.",
+    ...(spot ?? { file }),
+  };
+}
+
 export function foreignOwnerProblem(file: string): Problem {
   return {
     severity: "warning",

@@ -11,6 +11,7 @@ import { findImports, type ImportReference } from "./import-references.ts";
 import {
   circularImportProblem,
   deepestImport,
+  deniedImportProblem,
   foreignOwnerProblem,
   heldBackProblem,
   type ImportSpot,
@@ -36,6 +37,8 @@ export interface InstructionOptions extends InstructionPlaces {
   readonly excludes?: readonly string[];
   /** Whether a file outside of the project may be read because a file of the project points to it. */
   readonly allowOutside?: (file: string) => boolean;
+  /** Whether rules let a file be read that is known by these paths: as written, and with links followed. */
+  readonly mayRead?: (forms: readonly string[]) => boolean;
   /** What the organisation's settings say under `claudeMd`, with the file they stand in; it comes first. */
   readonly managedText?: { readonly file: string; readonly text: string };
   /** Who runs this program; files above the project that belong to others are not used. */
@@ -85,6 +88,12 @@ async function createReading(options: InstructionOptions, found: readonly Proble
     if (seen.has(real.path)) return reportCircle(real.path, origin);
     if (origin.depth > deepestImport && origin.spot !== undefined) {
       problems.push(tooDeepProblem(origin.reference?.path ?? candidate.file, origin.spot));
+      return;
+    }
+    if (isDenied(candidate, real.path, origin)) {
+      problems.push(
+        deniedImportProblem(origin.reference?.path ?? candidate.file, origin.spot, candidate.file),
+      );
       return;
     }
     if (leadsOutside(candidate, real.path)) {
@@ -169,6 +178,13 @@ async function createReading(options: InstructionOptions, found: readonly Proble
     const holdsConfiguration =
       ownConfiguration.type === "real" && isInside(ownConfiguration.path, projectRoot);
     return !holdsConfiguration && isInside(realPath, projectRoot) ? projectRoot : undefined;
+  }
+
+  /** No rule, which may be a repository's, takes away the word of the organisation or the person's own file. */
+  function isDenied({ file, kind }: InstructionCandidate, realPath: string, { depth }: Origin): boolean {
+    const isFound = depth === 0 && (kind === "managed" || kind === "user");
+    const isManaged = kind === "managed" && isInside(realPath, options.managedDirectory);
+    return !isFound && !isManaged && options.mayRead?.([file, realPath]) === false;
   }
 
   function leadsOutside({ within }: InstructionCandidate, realPath: string): boolean {

@@ -9,7 +9,9 @@ import { buildSystemPrompt } from "../context/system-prompt.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { Problem } from "../foundation/problem.ts";
 import { gatherMemory } from "./gather-memory.ts";
+import { mayReadInstructions } from "./may-read-instructions.ts";
 import type { SessionOptions } from "./runtime-options.ts";
+import { denyRules } from "./session-rules.ts";
 import type { SessionSkills } from "./session-skills.ts";
 import type { SessionWorld } from "./session-world.ts";
 
@@ -47,7 +49,11 @@ export async function gatherSystemPrompt({
   const { paths } = world.discovered;
   const { environment, trusted } = world;
   const [instructions, facts, git, memory] = await Promise.all([
-    loadSessionInstructions(world.discovered, environment),
+    loadSessionInstructions(
+      world.discovered,
+      environment,
+      mayReadInstructions(denyRules(world, options), { ...paths, platform: world.platform }),
+    ),
     gatherEnvironment({
       directory: paths.cwd,
       additionalDirectories: world.additionalDirectories,

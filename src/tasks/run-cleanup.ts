@@ -1,12 +1,15 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type CleanupReport, cleanUpTranscripts } from "../journal/cleanup.ts";
+import type { Paths } from "../settings/paths.ts";
+import { cleanUpLocks } from "./run-lock-cleanup.ts";
 import { type CleanedWorktrees, cleanUpWorktrees } from "./run-worktree-cleanup.ts";
 
 export interface Cleanup {
   /** Holds one folder of transcripts per project. */
   readonly projects: string;
   readonly projectRoot: string;
+  readonly agentMemory: Paths["agentMemory"];
   readonly olderThanDays: number;
   /** Milliseconds since 1970. */
   readonly now: number;
@@ -22,6 +25,8 @@ export interface Cleaned {
   /** Sessions, with the transcripts, output files and control files of their children. */
   readonly sessions: CleanupReport;
   readonly worktrees: CleanedWorktrees;
+  /** Locks of memories that a killed process has left. */
+  readonly locks: readonly string[];
 }
 
 /** Removes what sessions and children have left behind and nobody has touched for longer than the period. */
@@ -31,7 +36,8 @@ export async function cleanUp(cleanup: Cleanup): Promise<Cleaned> {
   const worktrees = (await mayHaveWorktrees(cleanup.projectRoot))
     ? await cleanUpWorktrees({ ...rest, olderThanDays, repository: cleanup.projectRoot })
     : { removed: [], kept: [] };
-  return { sessions, worktrees };
+  const locks = await cleanUpLocks({ memories: Object.values(cleanup.agentMemory), dryRun: cleanup.dryRun });
+  return { sessions, worktrees, locks };
 }
 
 /** Most repositories have none, and finding that out should not start git. */

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "n
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { takeOwnerLock } from "../../src/storage/owner-lock.ts";
+import { thisProcess } from "../../src/storage/process-identity.ts";
 import { createPlace, type Place, runCommand } from "./run-command.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -80,5 +81,21 @@ describe("[TRN-6] retinue clean", () => {
     const { code, out } = await runCommand(place, ["clean", "--days", "0"]);
     expect({ code, out }).toEqual({ code: 0, out: "Nothing is old enough to go.\n" });
     expect(existsSync(join(place.cwd, "../other/.git"))).toBe(true);
+  });
+
+  test("[MEM-1] locks of memories go when their process is gone, and stay while it runs", async () => {
+    const place = createPlace();
+    const folder = join(place.cwd, ".claude/agent-memory/.locks");
+    mkdirSync(folder, { recursive: true });
+    const [dead, live] = ["a", "b"].map((letter) => join(folder, letter.repeat(32))) as [string, string];
+    // Numbers of processes end far below this one.
+    writeFileSync(`${dead}.lock`, JSON.stringify({ ...thisProcess(), pid: 2 ** 30 }));
+    const lock = takeOwnerLock(live);
+    const told = await runCommand(place, ["clean", "--dry-run"]);
+    expect(told.out).toContain(`would remove  ${dead}.lock`);
+    const { out } = await runCommand(place, ["clean", "--json"]);
+    if (lock.type === "taken") lock.lock.release();
+    expect(JSON.parse(out).locks).toEqual([`${dead}.lock`]);
+    expect(existsSync(`${dead}.lock`)).toBe(false);
   });
 });

@@ -48,22 +48,23 @@ function readDays(written: string | undefined): number | undefined {
   );
 }
 
-function describeAsJson({ sessions, worktrees }: Cleaned): string {
-  return `${JSON.stringify({ version: 1, sessions, worktrees }, undefined, 2)}\n`;
+function describeAsJson(cleaned: Cleaned): string {
+  return `${JSON.stringify({ version: 1, ...cleaned }, undefined, 2)}\n`;
 }
 
-function describe({ sessions, worktrees }: Cleaned, isDryRun: boolean): string {
+function describe({ sessions, worktrees, locks }: Cleaned, isDryRun: boolean): string {
   const verb = isDryRun ? "would remove" : "removed";
   const lines = [
     ...sessions.removed.map((path) => `${verb}  ${path}`),
     ...worktrees.removed.map(({ path, because }) => `${verb}  ${path} (${because})`),
+    ...locks.map((path) => `${verb}  ${path} (its process is gone)`),
     ...sessions.inUse.map((path) => `kept  ${path} (a running process writes it)`),
     ...worktrees.kept.map(({ path, because }) => `kept  ${path} (${because})`),
     ...sessions.failed.map(({ path, why }) => `failed  ${path}: ${why}`),
     ...(worktrees.problem === undefined ? [] : [`Worktrees were not looked at: ${worktrees.problem}`]),
     ...(sessions.isComplete ? [] : ["Stopped before the end; run it again to go on."]),
   ];
-  const count = sessions.removed.length + worktrees.removed.length;
+  const count = sessions.removed.length + worktrees.removed.length + locks.length;
   const sum = count === 0 ? "Nothing is old enough to go." : `${count} ${isDryRun ? "would go" : "gone"}.`;
   return `${[...lines, sum].join("\n")}\n`;
 }

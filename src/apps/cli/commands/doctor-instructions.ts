@@ -1,4 +1,5 @@
 import { loadSessionInstructions } from "../../../context/load-session-instructions.ts";
+import { mayReadHere } from "../../../runtime/may-read-instructions.ts";
 import type { CliHost } from "../cli-host.ts";
 import type { GatheredSession } from "../gather-session.ts";
 import { countBySeverity, plural } from "../views/problem-view.ts";
@@ -7,11 +8,15 @@ import type { Checkup } from "./doctor.ts";
 /** What people wrote down for agents here, and the first thing that is wrong with it. */
 export async function checkInstructions(
   { discovered, nameOf }: GatheredSession,
-  { environment }: CliHost,
+  { environment, platform }: CliHost,
 ): Promise<Checkup> {
   const name = "instructions";
   const variables = { ...environment, ...Object.fromEntries(discovered.settings.settings.env) };
-  const { files, conditional, problems } = await loadSessionInstructions(discovered, variables);
+  const { files, conditional, problems } = await loadSessionInstructions(
+    discovered,
+    variables,
+    mayReadHere(discovered, platform),
+  );
   const count = files.length + conditional.length;
   const read = count === 0 ? "No instruction files." : `${plural(count, "instruction file")} read.`;
   const counts = countBySeverity(problems);

@@ -8,6 +8,7 @@ import { type AgentPlace, createAgentFileLoader } from "../../../definitions/loa
 import { createRegistry } from "../../../definitions/registry.ts";
 import { shown } from "../../../foundation/json-value.ts";
 import type { Problem } from "../../../foundation/problem.ts";
+import { mayReadHere } from "../../../runtime/may-read-instructions.ts";
 import { gatherMcpOf } from "../gather-mcp.ts";
 import { type GatheredSession, gatherSession } from "../gather-session.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
@@ -28,7 +29,11 @@ export async function checkEverything(context: CommandContext): Promise<Checked>
   const settingsFiles = settings.layers.flatMap(({ source }) => source.file ?? []);
   const servers = await gatherMcpOf(session, context);
   const variables = { ...context.host.environment, ...Object.fromEntries(settings.settings.env) };
-  const instructions = await loadSessionInstructions(session.discovered, variables);
+  const instructions = await loadSessionInstructions(
+    session.discovered,
+    variables,
+    mayReadHere(session.discovered, context.host.platform),
+  );
   const found = [
     ...session.problems,
     ...servers.gathered.problems,
