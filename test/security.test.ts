@@ -2,12 +2,13 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { evaluateCase } from "./security/adapter.ts";
 import { withFixture } from "./security/fixture.ts";
+import { ownCases } from "./security/own-cases.ts";
 import { countResults, readCases } from "./security/run-cases.ts";
 
 const cases = readCases(readFileSync("test/fixtures/security/cases.json", "utf8"));
 
 /** What no code decides yet; a surface that gets built must be taken from here. */
-const skippedSurfaces = ["hook_exec", "include", "sandbox_fs", "sandbox_net", "startup_exec"];
+const skippedSurfaces = ["sandbox_fs", "sandbox_net"];
 
 describe("[PRM-1, PRM-8, PRM-9, PRM-10, PRM-11] known ways around permissions are closed, and harmless calls go through", () => {
   const built = cases.filter(({ surface }) => !skippedSurfaces.includes(surface));
@@ -23,6 +24,20 @@ describe("[PRM-1, PRM-8, PRM-9, PRM-10, PRM-11] known ways around permissions ar
         );
     }
     expect(failures).toEqual([]);
+  });
+
+  test.each(ownCases)("$surface: $title", async (testCase) => {
+    expect(await withFixture(testCase, (roots) => evaluateCase(testCase, roots))).toBe(testCase.expect);
+  });
+
+  test("a case without the fields that its surface needs is skipped, not guessed", async () => {
+    for (const surface of new Set(ownCases.map((testCase) => testCase.surface))) {
+      const [testCase] = ownCases.filter((each) => each.surface === surface);
+      if (testCase === undefined) continue;
+      const bare = { ...testCase, tool: null, input: null, context: {} };
+      const verdict = await withFixture(bare, (roots) => evaluateCase(bare, roots));
+      expect(verdict, surface).toEqual({ skipped: expect.stringMatching(/^the case/) });
+    }
   });
 
   test("each surface that is skipped says why", async () => {

@@ -9,6 +9,7 @@ export interface AdmittedCall {
   readonly call: ToolUseBlock;
   readonly tool: Tool;
   readonly input: unknown;
+  readonly paths?: readonly string[];
   /** Somebody was asked about it. */
   readonly asked?: boolean;
   /** How long it was decided about. */
@@ -52,13 +53,14 @@ export async function admitCall(
     const admission = await ports.admit({ call, tool, input: checked.input }, { signal });
     const asked = admission.asked === true ? { asked: true } : {};
     if (admission.type === "denied") return { ...refuse(admission.because, true), ...asked };
+    const decided = { ...asked, ...(admission.paths === undefined ? {} : { paths: admission.paths }) };
     if (admission.input === checked.input)
-      return { type: "admitted", call, tool, input: checked.input, ...asked };
+      return { type: "admitted", call, tool, input: checked.input, ...decided };
     // A hook or a person changed the input; it is checked like the model's own.
     const again = checkInput(tool, admission.input);
     return again.type === "invalid"
       ? refuse(again.because)
-      : { type: "admitted", call, tool, input: again.input, ...asked };
+      : { type: "admitted", call, tool, input: again.input, ...decided };
   } catch (error) {
     // A guard that fails does not let through.
     const reason = signal.aborted

@@ -302,7 +302,25 @@ describe("running together", () => {
     expect(log).toEqual(["start 1", "end 1", "start 2", "end 2", "start 3", "end 3"]);
   });
 
-  test("admission is asked in the order of the calls, before any of them runs", async () => {
+  test("[PRM-1] a call that has to wait for another is decided when that one has ended", async () => {
+    const log: string[] = [];
+    const tool = echo("W", {
+      effect: "edit",
+      call: async (input) => ({ content: String(log.push(`ran ${(input as { text: string }).text}`)) }),
+    });
+    const calls = ["1", "2"].map((text) => ({ name: "W", input: { text } }));
+    await run(createScriptedModel([{ calls }, "Done."]), [tool], {
+      ports: {
+        admit: async ({ input }) => {
+          log.push(`decided ${(input as { text: string }).text}`);
+          return { type: "allowed", input };
+        },
+      },
+    });
+    expect(log).toEqual(["decided 1", "ran 1", "decided 2", "ran 2"]);
+  });
+
+  test("those that run together are decided in their order, before any of them runs", async () => {
     const log: string[] = [];
     const tool = echo("A", { call: async () => ({ content: String(log.push("ran")) }) });
     const calls = ["1", "2"].map((text) => ({ name: "A", input: { text } }));

@@ -3,7 +3,7 @@ import type { PermissionDenial, RunEvent } from "../conversation/run-event.ts";
 import { type AsyncQueue, createAsyncQueue } from "../foundation/async-queue.ts";
 import { isFault } from "../foundation/fault.ts";
 import type { ToolOutcome } from "../tools/tool.ts";
-import { type AdmittedCall, admitCall, type RefusedCall } from "./admit-call.ts";
+import { type AdmittedCall, admitCall, findTool, type RefusedCall } from "./admit-call.ts";
 import type { LoopPorts } from "./loop-ports.ts";
 
 /** What became of the calls of one answer, in the order they were made. */
@@ -18,8 +18,8 @@ const graceMs = 3000;
 const usualAtOnce = 10;
 
 /**
- * Admits the calls in order, runs neighbours that may run together at the same time and the others one by one, and
- * answers every call, also when the run is stopped in the middle.
+ * Admits the calls in order, each when those before it that it has to wait for have ended, so that it is decided in the
+ * world it meets. Neighbours that may run together do so, and every call is answered, also when the run is stopped.
  */
 export async function* callTools(
   calls: readonly ToolUseBlock[],
@@ -48,16 +48,34 @@ interface Finished {
 
 async function runAll(calls: readonly ToolUseBlock[], work: Work): Promise<CallResults> {
   const finished: Finished[] = [];
-  const admitted: (AdmittedCall | RefusedCall)[] = [];
-  for (const call of calls) {
-    const start = work.ports.now();
-    const answer = await admitCall(call, work.ports, work.signal);
-    admitted.push({ ...answer, decidedMs: work.ports.now() - start });
-  }
-  for (const group of groupsOf(admitted)) {
-    finished.push(...(await runBeside(group, work)));
+  for (const neighbours of neighboursOf(calls, work.ports)) {
+    const admitted: (AdmittedCall | RefusedCall)[] = [];
+    for (const call of neighbours) {
+      const start = work.ports.now();
+      const answer = await admitCall(call, work.ports, work.signal);
+      admitted.push({ ...answer, decidedMs: work.ports.now() - start });
+    }
+    for (const group of groupsOf(admitted)) finished.push(...(await runBeside(group, work)));
   }
   return collect(finished);
+}
+
+/** Calls that look as if they may all run together; whether they may is known when they are admitted. */
+function neighboursOf(calls: readonly ToolUseBlock[], ports: LoopPorts): readonly ToolUseBlock[][] {
+  const lists: ToolUseBlock[][] = [];
+  let isOpen = false;
+  for (const call of calls) {
+    const tool = findTool(call.name, ports);
+    const input = tool?.input?.safeParse(call.input);
+    const runsBeside =
+      tool === undefined || input?.success === false
+        ? true
+        : mayRunBeside({ type: "admitted", call, tool, input: input?.data ?? call.input });
+    if (isOpen && runsBeside) lists.at(-1)?.push(call);
+    else lists.push([call]);
+    isOpen = runsBeside;
+  }
+  return lists;
 }
 
 /** Runs a group with so many calls at once as its tools take; whenever one ends, the next in order begins. */
@@ -133,14 +151,15 @@ async function tellAfterwards(
   }
 }
 
-async function runTool({ call, tool, input }: AdmittedCall, work: Work): Promise<ToolOutcome> {
+async function runTool({ call, tool, input, paths }: AdmittedCall, work: Work): Promise<ToolOutcome> {
   const { ports, signal, queue } = work;
   const progress = (text: string): void => queue.push({ type: "call-progressed", callId: call.id, text });
   using limited = ports.limits?.limitCall?.({ call, tool, input }, signal);
   const own = limited?.signal ?? signal;
   const brokenOff = (): ToolOutcome => (own.aborted && !signal.aborted ? failed(own.reason) : interrupted());
   try {
-    const running = tool.call(input, ports.toolContext(call.id, { signal: own, progress }));
+    const decided = paths === undefined ? {} : { decidedPaths: paths };
+    const running = tool.call(input, ports.toolContext(call.id, { signal: own, progress, ...decided }));
     const outcome = await settleWithin(running, own, brokenOff);
     // A tool that broke off because its time was up may not say so itself; one that was done in time keeps its result.
     return outcome.isError === true && own.aborted ? brokenOff() : outcome;

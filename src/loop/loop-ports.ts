@@ -4,7 +4,13 @@ import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
 import type { LimitReached } from "./limit-reached.ts";
 
 export type Admission =
-  | { readonly type: "allowed"; readonly input: unknown; readonly asked?: boolean }
+  | {
+      readonly type: "allowed";
+      readonly input: unknown;
+      readonly asked?: boolean;
+      /** What the paths of the call led to when it was decided; absent where that was not looked at. */
+      readonly paths?: readonly string[];
+    }
   /** `stops`: the person also wants the run to end after this turn. `asked`: somebody was asked. */
   | {
       readonly type: "denied";
@@ -53,7 +59,7 @@ export interface LoopPorts {
   readonly admit: (request: CallRequest, options: { readonly signal: AbortSignal }) => Promise<Admission>;
   readonly toolContext: (
     callId: string,
-    options: { readonly signal: AbortSignal; readonly progress: (text: string) => void },
+    options: Pick<ToolContext, "signal" | "progress" | "decidedPaths">,
   ) => ToolContext;
   /** Hears of each call that was run, and may add to what the model sees of it. */
   readonly afterCall?: (

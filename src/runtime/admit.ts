@@ -85,7 +85,8 @@ export function createAdmit(dependencies: AdmitDependencies): AdmitWithHooks {
 
   return async ({ call, tool, input }, { signal, hooks }) => {
     const { type, because, request } = await judge(tool, input, hooks);
-    if (type === "allow") return { type: "allowed", input };
+    const paths = decidedPaths(request, plan.policy);
+    if (type === "allow") return { type: "allowed", input, ...paths };
     if (type === "deny") return denied(tool, because);
     const context = { signal, agentId: plan.agent.id, callId: call.id, because };
     const fromHooks = await beforeAsk?.({ call, tool, input }, { signal });
@@ -107,10 +108,10 @@ export function createAdmit(dependencies: AdmitDependencies): AdmitWithHooks {
       onAsk?.({ call, tool, input });
       const said = await askPerson.ask({ callId: call.id, request, because }, { signal });
       return said.type === "allowed"
-        ? { type: "allowed", input, asked: true }
+        ? { type: "allowed", input, asked: true, ...paths }
         : { ...denied(tool, said.because), asked: true, stops: said.stops };
     }
-    if (answer.updatedInput === undefined) return { type: "allowed", input };
+    if (answer.updatedInput === undefined) return { type: "allowed", input, ...paths };
     const changed = tool.input?.safeParse(answer.updatedInput) ?? {
       success: true,
       data: answer.updatedInput,
@@ -118,8 +119,18 @@ export function createAdmit(dependencies: AdmitDependencies): AdmitWithHooks {
     // An input that the tool cannot read is refused with its flaws after this; a changed one may not pass a denial.
     const again = changed.success ? await judge(tool, changed.data, hooks) : undefined;
     if (again?.type === "deny") return denied(tool, again.because);
-    return { type: "allowed", input: answer.updatedInput };
+    const changedPaths = again === undefined ? {} : decidedPaths(again.request, plan.policy);
+    return { type: "allowed", input: answer.updatedInput, ...changedPaths };
   };
+}
+
+/** What the tool has to find again when it acts. On Windows paths are compared in a spelling of their own. */
+function decidedPaths(
+  { facts }: PermissionRequest,
+  { platform }: PermissionPolicy,
+): { readonly paths?: readonly string[] } {
+  if (facts === undefined || facts.paths.length === 0 || platform === "win32") return {};
+  return { paths: facts.paths.flatMap(({ forms }) => forms) };
 }
 
 function withRights(policy: PermissionPolicy, rights: TurnRights | undefined): PermissionPolicy {

@@ -22,11 +22,9 @@ export interface SessionParts extends AdmitDependencies {
   readonly tools: readonly Tool[];
   readonly serverTools?: readonly ServerTool[];
   readonly history: readonly Message[];
-  readonly toolContext: (call: {
-    readonly callId: string;
-    readonly signal: AbortSignal;
-    readonly progress: (text: string) => void;
-  }) => ToolContext;
+  readonly toolContext: (
+    call: Pick<ToolContext, "callId" | "signal" | "progress" | "decidedPaths">,
+  ) => ToolContext;
   readonly now: () => number;
   /** What the loop must heed besides its turns. */
   readonly limits?: LoopLimits;

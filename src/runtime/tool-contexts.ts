@@ -16,7 +16,7 @@ export function createToolContexts(world: SessionWorld, added: ReadonlyMap<strin
     const files = sessionLedger.forAgent();
     const mayRead = createMayRead(plan);
     const writeInTurn = createMemoryTurns(plan, paths);
-    return (call: Pick<ToolContext, "callId" | "signal" | "progress">): ToolContext => ({
+    return (call: Pick<ToolContext, "callId" | "signal" | "progress" | "decidedPaths">): ToolContext => ({
       ...call,
       directory: directory(),
       workingDirectories: plan.policy.workingDirectories,

@@ -1,4 +1,4 @@
-import { defuse } from "../conversation/defuse.ts";
+import { fencedText } from "../conversation/fenced-text.ts";
 import type { RunEnding } from "../conversation/run-event.ts";
 import { contextTokens } from "../conversation/usage.ts";
 
@@ -38,7 +38,7 @@ function headline({ ending, description }: ResultInput): string {
 }
 
 function boundedText({ ending, file }: ResultInput): string {
-  const text = defuse(ending.text.trim());
+  const text = fencedText(ending.text.trim());
   if (text === "") return "(it said nothing)";
   if (text.length <= longestResult) return text;
   const where = file === undefined ? "" : ` The whole text is in ${file}.`;

@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
+import { closeSync, constants, mkdirSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { textOf } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
@@ -10,12 +10,15 @@ export interface AgentOutput {
   close(): void;
 }
 
+/** A link that somebody put in its place is not followed. */
+const appendOnly = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0);
+
 export function openAgentOutput(file: string): AgentOutput {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   // Opening costs far more than writing, so the file stays open while the child runs.
   let descriptor: number | undefined;
   const say = (text: string): void => {
-    descriptor ??= openSync(file, "a", 0o600);
+    descriptor ??= openSync(file, appendOnly, 0o600);
     writeSync(descriptor, `${text}\n`);
   };
   return {

@@ -1,28 +1,28 @@
 import { texts } from "./case-policy.ts";
 import { judgeCall } from "./judge-call.ts";
+import { judgeCommandLine } from "./judge-cli.ts";
+import { judgeExecEnvironment } from "./judge-environment.ts";
+import { judgeHookExec } from "./judge-hook-exec.ts";
 import { judgeHttp } from "./judge-http.ts";
+import { judgeInclude } from "./judge-include.ts";
 import { loadingJudges } from "./judge-loading.ts";
+import { judgeAgentMessage, judgeAgentOutput } from "./judge-message.ts";
+import { judgeOutputFile } from "./judge-output-file.ts";
+import { judgeRender } from "./judge-render.ts";
 import { skillJudges } from "./judge-skill.ts";
+import { judgeStartup } from "./judge-startup.ts";
+import { judgeSwap } from "./judge-swap.ts";
+import { judgeWorktree } from "./judge-worktree.ts";
 import { fillTokens, isFields, type Roots, type SecurityCase, type Verdict } from "./security-case.ts";
 
-/** Puts a case to the engine. Surfaces that are not built yet are skipped, each with its reason. */
+type Judge = (testCase: SecurityCase, roots: Roots) => Verdict | Promise<Verdict>;
+
+/** Puts a case to the parts of the product that decide or act. What nothing decides is skipped, each with its reason. */
 export async function evaluateCase(written: SecurityCase, roots: Roots): Promise<Verdict> {
   const testCase = fillTokens(written, roots);
-  const judge = loadingJudges.get(testCase.surface) ?? skillJudges.get(testCase.surface);
+  const judge = judges.get(testCase.surface);
   if (judge !== undefined) return judge(testCase, roots);
-  switch (testCase.surface) {
-    case "tool_call":
-    case "subagent_tool_call":
-      return judgeCall(testCase, roots);
-    case "redirect":
-      return judgeRedirect(testCase, roots);
-    case "resolve":
-      return judgeCall(testCase, roots, { addresses: texts(testCase.context?.["resolvesTo"]) });
-    case "http_api":
-      return judgeHttp(testCase);
-    default:
-      return { skipped: unbuilt.get(testCase.surface) ?? `nothing here decides about ${testCase.surface}` };
-  }
+  return { skipped: unbuilt.get(testCase.surface) ?? `nothing here decides about ${testCase.surface}` };
 }
 
 /** Each hop is a call of its own. */
@@ -38,18 +38,31 @@ async function judgeRedirect(testCase: SecurityCase, roots: Roots): Promise<Verd
   return "allow";
 }
 
+const judges: ReadonlyMap<string, Judge> = new Map<string, Judge>([
+  ...loadingJudges,
+  ...skillJudges,
+  ["tool_call", (testCase, roots) => judgeCall(testCase, roots)],
+  ["subagent_tool_call", (testCase, roots) => judgeCall(testCase, roots)],
+  ["redirect", judgeRedirect],
+  [
+    "resolve",
+    (testCase, roots) => judgeCall(testCase, roots, { addresses: texts(testCase.context?.["resolvesTo"]) }),
+  ],
+  ["http_api", judgeHttp],
+  ["include", judgeInclude],
+  ["hook_exec", judgeHookExec],
+  ["startup_exec", judgeStartup],
+  ["cli_args", judgeCommandLine],
+  ["worktree", judgeWorktree],
+  ["output_file", judgeOutputFile],
+  ["agent_output", judgeAgentOutput],
+  ["agent_message", judgeAgentMessage],
+  ["toctou", judgeSwap],
+  ["exec_env", judgeExecEnvironment],
+  ["render", judgeRender],
+]);
+
 const unbuilt: ReadonlyMap<string, string> = new Map([
-  ["include", "instruction files with rules for what they include are not built yet"],
-  ["worktree", "worktrees are not built yet"],
-  ["output_file", "background tasks are not built yet"],
-  ["hook_exec", "needs the runner of hooks inside a session"],
-  ["startup_exec", "needs a whole start to be watched"],
-  ["cli_args", "needs the command line as a process"],
-  ["agent_output", "results of children are not built yet"],
-  ["agent_message", "messages between agents are not built yet"],
-  ["toctou", "needs the tools that act, not the decision"],
   ["sandbox_fs", "needs the sandbox itself"],
   ["sandbox_net", "needs the sandbox itself"],
-  ["exec_env", "needs the process that runs commands"],
-  ["render", "needs the terminal"],
 ]);

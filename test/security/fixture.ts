@@ -63,7 +63,8 @@ async function git({ H }: Roots, cwd: string, ...words: readonly string[]): Prom
   await run("git", [...words], { cwd, env });
 }
 
-async function operate(operation: FileOperation, roots: Roots): Promise<void> {
+/** Does one file operation of a case. */
+export async function operate(operation: FileOperation, roots: Roots): Promise<void> {
   const { op, path, target = "" } = operation;
   await mkdir(dirname(path), { recursive: true });
   switch (op) {

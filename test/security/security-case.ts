@@ -65,6 +65,11 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** The first of some fields that holds a text. */
+export function firstText(fields: Fields, names: readonly string[]): string | undefined {
+  return names.map((name) => fields[name]).find((value) => typeof value === "string");
+}
+
 /** Puts the folders of a run in the place of `{{W}}`, `{{P}}`, `{{H}}` and `{{T}}`, in every text of a value. */
 export function fillTokens<T>(value: T, roots: Roots): T {
   const fill = (inner: unknown): unknown => {

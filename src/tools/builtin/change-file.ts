@@ -1,10 +1,11 @@
 import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
+import { findRealPath } from "../find-real-path.ts";
 import { refuseBase } from "../seen-file.ts";
 import type { ToolContext, ToolOutcome } from "../tool.ts";
 import { writeAtomically } from "../write-atomically.ts";
 import { failed, fileTrouble } from "./builtin-tool.ts";
-import { locate } from "./locate.ts";
+import { locateDecided } from "./locate.ts";
 import { digestOf, fingerprintOf, loadBytes, maxLoadedBytes, openFile } from "./open-file.ts";
 
 /** What is in the file now; `bytes` are absent when it is too large to be held. */
@@ -28,7 +29,7 @@ export interface FileChangeRequest {
 
 /** The one way files are changed: one change at a time for each file, only on a base that was seen, in one step. */
 export async function changeFile(request: FileChangeRequest, context: ToolContext): Promise<ToolOutcome> {
-  const located = await locate(request.given, context);
+  const located = await locateDecided(request.given, context);
   if (located.type === "refused") return failed(located.because);
   const { path, realPath } = located;
   const { signal, writeInTurn } = context;
@@ -65,7 +66,9 @@ async function changeLocated(
   context.signal.throwIfAborted();
   const written = await writeAtomically(realPath, decision.bytes, {
     ...(file === undefined ? {} : { mode: file.stats.mode }),
-    stillWanted: async () => (await loadCurrent(realPath))?.file?.digest === file?.digest,
+    stillWanted: async () =>
+      (await findRealPath(realPath)) === realPath &&
+      (await loadCurrent(realPath))?.file?.digest === file?.digest,
   });
   if (!written) {
     return failed(

@@ -27,6 +27,17 @@ export async function locate(given: string, context: ToolContext): Promise<Locat
   }
 }
 
+/** The same for a file that is about to be opened: it must be the one the call was allowed for. */
+export async function locateDecided(given: string, context: ToolContext): Promise<Located> {
+  const located = await locate(given, context);
+  if (located.type === "refused" || context.decidedPaths === undefined) return located;
+  if (context.decidedPaths.includes(located.realPath)) return located;
+  return {
+    type: "refused",
+    because: `${located.path} leads somewhere else than when this call was allowed; nothing was done.`,
+  };
+}
+
 /** Reading there can block for ever, never end, or give away the secrets of a process. */
 function isPseudoFile(path: string): boolean {
   return isInside(path, [`${sep}dev`, `${sep}proc`]) && !isInside(path, [`${sep}dev${sep}shm`]);

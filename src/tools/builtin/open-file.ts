@@ -17,7 +17,9 @@ export async function openFile(path: string): Promise<OpenedFile> {
   try {
     const before = refuseOddity(await stat(path), path);
     if (before !== undefined) return before;
-    const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    // The path is a real one: a link in its place was put there since.
+    const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0);
+    const handle = await open(path, flags);
     const stats = await handle.stat();
     const after = refuseOddity(stats, path);
     if (after === undefined) return { type: "file", handle, stats };

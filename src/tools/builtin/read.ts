@@ -5,7 +5,7 @@ import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
 import { pathForRules } from "../workspace-path.ts";
 import { builtinTool, failed, fileTrouble } from "./builtin-tool.ts";
 import { describeMissing } from "./describe-missing.ts";
-import { type Located, locate } from "./locate.ts";
+import { type Located, locateDecided } from "./locate.ts";
 import { loadBytes, openFile } from "./open-file.ts";
 import { readImage } from "./read-image.ts";
 import { readNotebook } from "./read-notebook.ts";
@@ -34,7 +34,7 @@ export function createReadTool(): Tool {
     input,
     pathsOf: ({ file_path }, directory, home) => [pathForRules(file_path, directory, home)],
     async call(given, context) {
-      const located = await locate(given.file_path, context);
+      const located = await locateDecided(given.file_path, context);
       if (located.type === "refused") return failed(located.because);
       return readLocated(given, located, context);
     },

@@ -1,0 +1,49 @@
+import type { CliHost, CliOutput } from "../../src/apps/cli/cli-host.ts";
+import { main } from "../../src/apps/cli/main.ts";
+import { Fault } from "../../src/foundation/fault.ts";
+import { startFakeProvider } from "../../src/testing/fake-provider.ts";
+import { texts } from "./case-policy.ts";
+import { writeCaseSettings } from "./run-case-session.ts";
+import type { Roots, SecurityCase, Verdict } from "./security-case.ts";
+
+/** Allowed are words that the command line takes and carries out. */
+export async function judgeCommandLine(testCase: SecurityCase, roots: Roots): Promise<Verdict> {
+  const { context = {}, cwd = roots.P } = testCase;
+  const words = wordsOf(context);
+  if (words.length === 0) return { skipped: "the case holds no words of a command line" };
+  await writeCaseSettings(testCase, roots);
+  await using provider = await startFakeProvider({ respond: () => "Done." });
+  const code = await main(words, createHost(roots, { cwd, url: provider.url }));
+  return code === 0 ? "allow" : "deny";
+}
+
+function wordsOf(context: Readonly<Record<string, unknown>>): readonly string[] {
+  const lists = ["args", "argv", "arguments", "command"].map((name) => texts(context[name]));
+  const words = lists.find((list) => list.length > 0) ?? [];
+  return /^(?:claude|retinue)$/.test(words[0] ?? "") ? words.slice(1) : words;
+}
+
+function createHost(roots: Roots, { cwd, url }: { readonly cwd: string; readonly url: string }): CliHost {
+  const silent: CliOutput = { write: () => undefined, isTerminal: false, isColourAllowed: false };
+  return {
+    stdout: silent,
+    stderr: silent,
+    stdin: { isTerminal: true, readAll: async () => "", async *lines() {} },
+    onInterrupt: () => () => {},
+    canAsk: false,
+    ask: () => Promise.reject(new Fault("interrupted", "Nobody is there.")),
+    endQuestions: () => {},
+    environment: {
+      PATH: process.env["PATH"],
+      HOME: roots.H,
+      RETINUE_LOCAL_MODELS: "0",
+      ANTHROPIC_BASE_URL: url,
+      ANTHROPIC_API_KEY: "a-key",
+    },
+    cwd,
+    home: roots.H,
+    platform: "linux",
+    nodeVersion: process.versions.node,
+    version: () => "0.0.0",
+  };
+}

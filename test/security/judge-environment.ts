@@ -1,0 +1,37 @@
+import { mergeSettings } from "../../src/settings/merge-settings.ts";
+import { readSettings, settingsScopes } from "../../src/settings/settings.ts";
+import { commandEnvironment } from "../../src/tools/command-environment.ts";
+import { fieldsOf } from "./case-policy.ts";
+import type { Fields, Roots, SecurityCase, Verdict } from "./security-case.ts";
+
+/** Denied is a variable that a command does not get, or gets with another value. */
+export function judgeExecEnvironment({ context = {}, trusted = true }: SecurityCase, { P }: Roots): Verdict {
+  const given = variablesOf(context);
+  if (given.length === 0) return { skipped: "the case names no variable" };
+  const scope = settingsScopes.find((each) => each === context["scope"]);
+  const variables = scope === undefined ? given : fromSettings(given, { scope, trusted, anchor: P });
+  const kept = commandEnvironment(Object.fromEntries(variables));
+  return given.every(([name, value]) => Object.hasOwn(kept, name) && kept[name] === value) ? "allow" : "deny";
+}
+
+type Variables = readonly (readonly [string, string])[];
+
+function fromSettings(
+  given: Variables,
+  {
+    scope,
+    trusted,
+    anchor,
+  }: { readonly scope: (typeof settingsScopes)[number]; readonly trusted: boolean; readonly anchor: string },
+): Variables {
+  const { settings } = readSettings({ env: Object.fromEntries(given) }, { scope });
+  return [...mergeSettings([{ source: { scope, anchor }, settings }], { trusted }).env];
+}
+
+function variablesOf(context: Fields): Variables {
+  const { env, name, variable, key, value = "x" } = context;
+  const all = Object.entries(fieldsOf(env)).map(([each, text]) => [each, String(text)] as const);
+  const single = name ?? variable ?? (typeof env === "string" ? env : key);
+  if (typeof single !== "string") return all;
+  return [...all, [single.replace(/^env\./, ""), String(value)]];
+}

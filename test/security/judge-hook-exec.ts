@@ -1,0 +1,119 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { HookFunction } from "../../src/hooks/run-one-hook.ts";
+import type { ScriptedCall } from "../../src/testing/script.ts";
+import { fieldsOf } from "./case-policy.ts";
+import { runCaseSession, writeCaseSettings } from "./run-case-session.ts";
+import { type Fields, isFields, type Roots, type SecurityCase, type Verdict } from "./security-case.ts";
+
+/** Allowed is a command that a session started by its hooks; with a template, one that had the input in its text. */
+export async function judgeHookExec(testCase: SecurityCase, roots: Roots): Promise<Verdict> {
+  const { context = {} } = testCase;
+  const event = eventOf(context);
+  const groups = groupsOf(context);
+  const commands = groups.flatMap(commandsOf);
+  if (commands.length === 0) return { skipped: "the case names no command of a hook" };
+  if (!firedEvents.has(event)) return { skipped: `no ${event} happens in a short session` };
+  const agent = await writeHooks(testCase, roots, { event, groups });
+  const watch = await watchShells(roots);
+  const call = callOf(testCase, groups, roots);
+  const session = await runCaseSession(testCase, roots, {
+    calls: [call],
+    environment: watch.environment,
+    hooks: event.startsWith("PostToolUse") ? [] : [refuseAll],
+    session: agent === undefined ? {} : { agent },
+  });
+  const { texts, variables } = await watch.read();
+  const hasRun = session.requests.length > 0 && texts.some((text) => commands.includes(text));
+  if (context["template"] === undefined) return hasRun ? "allow" : "deny";
+  if (!hasRun && texts.length === 0) return { skipped: "the hook of the case did not fire" };
+  return leaksInput(call.input, [...texts.filter((text) => !commands.includes(text)), variables])
+    ? "allow"
+    : "deny";
+}
+
+/** What such a session fires in any case, with one call of a tool. */
+const firedEvents: ReadonlySet<string> = new Set(
+  "SessionStart SessionEnd UserPromptSubmit PreToolUse PostToolUse Stop".split(" "),
+);
+
+/** Only whether hooks run is judged, so nothing that a case calls is run. */
+const refuseAll: HookFunction = {
+  event: "PreToolUse",
+  run: () => ({ hookSpecificOutput: { hookEventName: "PreToolUse", permissionDecision: "deny" } }),
+};
+
+function eventOf({ event, key }: Fields): string {
+  if (typeof event === "string") return event;
+  return typeof key === "string" && key.startsWith("hooks.") ? key.slice("hooks.".length) : "PreToolUse";
+}
+
+function groupsOf({ value, command, template, matcher, args }: Fields): readonly Fields[] {
+  if (Array.isArray(value)) return value.filter(isFields);
+  const text = command ?? template ?? value;
+  if (typeof text !== "string") return [];
+  const handler = { type: "command", command: text, ...(args === undefined ? {} : { args }) };
+  return [{ ...(matcher === undefined ? {} : { matcher }), hooks: [handler] }];
+}
+
+function commandsOf({ hooks }: Fields): readonly string[] {
+  const handlers = Array.isArray(hooks) ? hooks.map(fieldsOf) : [];
+  return handlers.flatMap(({ type, command, args }) =>
+    type === "command" && typeof command === "string" && args === undefined ? [command] : [],
+  );
+}
+
+/** Hooks of settings, or of an agent that then leads the session; gives its name. */
+async function writeHooks(
+  testCase: SecurityCase,
+  roots: Roots,
+  { event, groups }: { readonly event: string; readonly groups: readonly Fields[] },
+): Promise<string | undefined> {
+  const { context = {} } = testCase;
+  const scope = String(context["scope"] ?? "project");
+  const hooks = { [event]: groups };
+  await writeCaseSettings(testCase, roots, {
+    ...(isFields(context["managed"]) ? { managed: context["managed"] } : {}),
+    ...(isFields(context["userSettings"]) ? { user: context["userSettings"] } : {}),
+  });
+  if (!scope.includes("agent")) {
+    await writeCaseSettings({ ...testCase, scopes: [] }, roots, { [scope]: { hooks } });
+    return undefined;
+  }
+  const folder = join(
+    scope.startsWith("user") ? join(roots.H, ".claude") : join(roots.P, ".claude"),
+    "agents",
+  );
+  await mkdir(folder, { recursive: true });
+  const front = `name: hooked\ndescription: It works.\nhooks: ${JSON.stringify(hooks)}`;
+  await writeFile(join(folder, "hooked.md"), `---\n${front}\n---\nWork.\n`);
+  return "hooked";
+}
+
+/** Every bash tells its text and its variables before it would obey, and then ends. */
+async function watchShells({ W }: Roots) {
+  const [script, said, variables] = [join(W, "watch.sh"), join(W, "watch.texts"), join(W, "watch.variables")];
+  const telling = `printf '%s\\0' "$BASH_EXECUTION_STRING" >> '${said}'\nenv >> '${variables}'\nexit 0\n`;
+  await writeFile(script, telling);
+  const read = (file: string): Promise<string> => readFile(file, "utf8").catch(() => "");
+  return {
+    environment: { BASH_ENV: script },
+    read: async () => ({
+      texts: (await read(said)).split("\0").filter((text) => text !== ""),
+      variables: await read(variables),
+    }),
+  };
+}
+
+function callOf({ tool, input, context = {} }: SecurityCase, groups: readonly Fields[], { P }: Roots) {
+  const [named] = groups.flatMap(({ matcher }) => /^\w+/.exec(String(matcher ?? "")) ?? []);
+  const name =
+    tool ?? (isFields(context["input"]) && "command" in context["input"] ? "Bash" : named) ?? "Read";
+  const usual = name === "Bash" ? { command: "true" } : { file_path: join(P, "src/a.ts") };
+  return { name, input: input ?? context["input"] ?? usual } satisfies ScriptedCall;
+}
+
+function leaksInput(input: unknown, places: readonly string[]): boolean {
+  const values = Object.values(fieldsOf(input)).filter((value) => typeof value === "string" && value !== "");
+  return values.some((value) => places.some((place) => place.includes(String(value))));
+}

@@ -1,0 +1,30 @@
+import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { texts } from "./case-policy.ts";
+import { runCaseSession, writeCaseSettings } from "./run-case-session.ts";
+import type { Roots, SecurityCase, Verdict } from "./security-case.ts";
+
+/** Allowed is a program that a start of a session runs. A stand-in for it is first on the path and tells its words. */
+export async function judgeStartup(testCase: SecurityCase, roots: Roots): Promise<Verdict> {
+  const { context = {} } = testCase;
+  const { command } = context;
+  const [program, ...words] = typeof command === "string" ? command.split(/\s+/) : texts(command);
+  if (program === undefined || program === "") return { skipped: "the case names no program" };
+  const folder = join(roots.W, "programs");
+  const said = join(roots.W, "programs.said");
+  await mkdir(folder);
+  const script = join(folder, basename(program));
+  await writeFile(script, `#!/bin/sh\necho "$@" >> '${said}'\n`);
+  await chmod(script, 0o755);
+  // Without a repository nobody has a reason to ask git anything.
+  await mkdir(join(roots.P, ".git"), { recursive: true });
+  await writeCaseSettings(testCase, roots);
+  await runCaseSession(testCase, roots, { environment: { PATH: `${folder}:${process.env["PATH"] ?? ""}` } });
+  const lines = (await readFile(said, "utf8").catch(() => "")).split("\n").filter((line) => line !== "");
+  const hasRun = lines.some((line) => words.every((word) => line.split(" ").includes(word)));
+  const hasEffect = await stat(join(roots.T, "pwned")).then(
+    () => true,
+    () => false,
+  );
+  return hasRun || hasEffect ? "allow" : "deny";
+}

@@ -1,0 +1,91 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { ModelRequest } from "../../src/model/model.ts";
+import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import type { RuntimeOptions, SessionOptions } from "../../src/runtime/runtime-options.ts";
+import { createTrustStore } from "../../src/settings/trust.ts";
+import type { ScriptedCall } from "../../src/testing/script.ts";
+import { createScriptedModel } from "../../src/testing/scripted-model.ts";
+import { type Fields, isFields, type Roots, type SecurityCase } from "./security-case.ts";
+
+/** What a session did that was started as a case says. */
+export interface CaseSession {
+  readonly requests: readonly ModelRequest[];
+  readonly calls: readonly { readonly name: string; readonly isError: boolean; readonly denied: boolean }[];
+  /** Why nothing was started. */
+  readonly refused?: string;
+}
+
+export interface CaseSessionOptions extends RuntimeOptions {
+  /** What the model calls in its first answer. */
+  readonly calls?: readonly ScriptedCall[];
+  readonly session?: SessionOptions;
+}
+
+/** Runs one prompt in the folders of a case: its settings are files, its trust stands in the person's record. */
+export async function runCaseSession(
+  testCase: SecurityCase,
+  roots: Roots,
+  { calls = [], session = {}, ...options }: CaseSessionOptions = {},
+): Promise<CaseSession> {
+  const { P, H, W } = roots;
+  const { trusted = true, cwd = P, additionalDirectories = [] } = testCase;
+  if (trusted) await createTrustStore({ stateFile: join(H, ".claude.json"), home: H }).trust(cwd);
+  const model = createScriptedModel([...(calls.length === 0 ? [] : [{ calls }]), "Done.", "Done.", "Done."]);
+  const ended: CaseSession["calls"][number][] = [];
+  await using runtime = createRuntime({
+    cwd,
+    home: H,
+    managedDirectory: join(W, "managed"),
+    additionalDirectories,
+    model,
+    ...options,
+    environment: { PATH: process.env["PATH"], HOME: H, RETINUE_LOCAL_MODELS: "0", ...options.environment },
+  });
+  try {
+    const handle = runtime.run("Work.", session);
+    for await (const event of handle) {
+      if (event.type !== "call-finished") continue;
+      ended.push({ name: event.call.name, isError: event.isError, denied: event.denied !== undefined });
+    }
+    await handle;
+    return { requests: model.requests, calls: ended };
+  } catch (error) {
+    return { requests: model.requests, calls: ended, refused: String(error) };
+  }
+}
+
+/** Writes the rules of a case, and more settings by scope, to the files that a start reads. */
+export async function writeCaseSettings(
+  { rules, scopes = [] }: SecurityCase,
+  roots: Roots,
+  more: Readonly<Record<string, Fields>> = {},
+): Promise<void> {
+  const parts: readonly (readonly [string, Fields])[] = [
+    ["user", { permissions: rules }],
+    ...scopes.map(({ scope, permissions }) => [scope, { permissions }] as const),
+    ...Object.entries(more),
+  ];
+  const files = new Map([
+    ["user", join(roots.H, ".claude/settings.json")],
+    ["project", join(roots.P, ".claude/settings.json")],
+    ["local", join(roots.P, ".claude/settings.local.json")],
+    ["managed", join(roots.W, "managed/managed-settings.json")],
+  ]);
+  for (const [scope, settings] of parts) {
+    const file = files.get(scope);
+    if (file === undefined) continue;
+    const earlier = await readFile(file, "utf8").then(JSON.parse, () => ({}));
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, JSON.stringify(merge(isFields(earlier) ? earlier : {}, settings)));
+  }
+}
+
+function merge(before: Fields, after: Fields): Fields {
+  const all = Object.entries(after).map(([key, value]): [string, unknown] => {
+    const old = Object.hasOwn(before, key) ? before[key] : undefined;
+    if (isFields(old) && isFields(value)) return [key, merge(old, value)];
+    return [key, Array.isArray(old) && Array.isArray(value) ? [...old, ...value] : value];
+  });
+  return { ...before, ...Object.fromEntries(all) };
+}
