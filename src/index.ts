@@ -64,6 +64,13 @@ export type { DocumentPath, Finding, Locate, Place, Problem, Severity } from "./
 export type { WaitClock } from "./foundation/wait-clock.ts";
 export type { HookHandler, HookHandlerType, HookRule } from "./hooks/hook-config.ts";
 export type { HookFunction } from "./hooks/run-one-hook.ts";
+export type {
+  InspectedAgent,
+  InspectedSession,
+  InspectedTotals,
+  Inspection,
+  Step as InspectedStep,
+} from "./inspection/inspection.ts";
 export type { McpStatus, ProgramServer } from "./mcp/mcp-connections.ts";
 export type { McpScope } from "./mcp/mcp-server.ts";
 export type { Model, ModelFacts, ModelRequest, ServerTool, ToolSpecification } from "./model/model.ts";

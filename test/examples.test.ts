@@ -80,6 +80,18 @@ const expected: Readonly<Record<string, { readonly status?: number; readonly lin
   "09-ai-sdk-loop.ts": {
     lines: ["hears There are five.", "says Five agents work here."],
   },
+  "10-mcp-server.ts": {
+    lines: ["shop connected", "mcp__shop__price gave apples: 3", "Apples are 3."],
+  },
+  "11-budget.ts": {
+    lines: [
+      "src completed 1",
+      "docs completed 1",
+      "test The agent was not started: Budget limit reached: 0.00 of 2.00 US dollars of the whole tree left.",
+      "Explore completed 0 calls",
+      "dollars 2",
+    ],
+  },
 };
 
 describe("the example programs use the package as its users do", () => {

@@ -1,8 +1,10 @@
 import { addUsage } from "../conversation/usage.ts";
 import type { JsonRecord } from "../foundation/json-value.ts";
+import { interruptedReason } from "../tasks/find-tasks.ts";
 import { totalsOf } from "./agent-totals.ts";
 import type { AgentState, InFlight, InspectedAgent, RecordedTotals, Step } from "./inspection.ts";
 import { readSystemLine } from "./read-answer.ts";
+import { answersForDeadProcess } from "./read-call.ts";
 import { bounded, boundedLine, defined, numberField, recordField, textField, timeOf } from "./read-line.ts";
 import { createRunClock } from "./run-clock.ts";
 import { createStepList } from "./step-list.ts";
@@ -40,6 +42,7 @@ export function createAgentFold(): AgentFold {
   /** A prompt after a complete answer begins a new run, whether or not the end of the one before was written. */
   const addUser = (record: JsonRecord): void => {
     const wasDone = last === "answer" && !list.hasOpenCalls();
+    if (answersForDeadProcess(record)) clock.end();
     const text = list.addUser(record);
     if (record.isCompactSummary === true) return;
     const isMeta = record.isMeta === true;
@@ -63,6 +66,12 @@ export function createAgentFold(): AgentFold {
     return true;
   };
 
+  /** A process takes the agent up. A child's plan stands before its first words, that of the main agent behind them. */
+  const beginRun = ({ isSidechain }: JsonRecord): void => {
+    if (isSidechain === true) clock.end();
+    else clock.endBeforeLast();
+  };
+
   const take = (record: JsonRecord): boolean => {
     if (record.type === "system") return addSystem(record);
     if (record.type === "user") addUser(record);
@@ -81,9 +90,11 @@ export function createAgentFold(): AgentFold {
       if (uuid !== undefined) seen.add(uuid);
       isOwn ||= isOwnLine(record);
       if (record.type === "retinue-outcome") list.addOutcome(record);
+      if (record.type === "retinue-plan") beginRun(record);
       if (!take(record)) return;
       context = { ...context, ...contextOf(record) };
-      const at = timeOf(record);
+      const isLate = last === "ending" && wasCutOff(ending);
+      const at = isLate ? undefined : timeOf(record);
       clock.hear(at);
       if (last === "ending") clock.end();
       if (at === undefined) return;
@@ -92,14 +103,16 @@ export function createAgentFold(): AgentFold {
     },
     result({ isLive, now }) {
       const state = stateOf({ last, isLive, isOwn, ending, isOpen: list.hasOpenCalls() });
-      const steps = list.steps(state === "running" ? "running" : "interrupted");
+      const steps = list
+        .steps(state === "running" ? "running" : "interrupted")
+        .map((step) => lastingUntil(step, now));
       const runs = clock.spans(state === "running" ? now : undefined);
       const result = list.lastText();
       return {
         ...context,
         ...defined({
           state,
-          reason: last === "ending" ? ending?.reason : undefined,
+          reason: last === "ending" && !wasCutOff(ending) ? ending?.reason : undefined,
           error: last === "ending" ? ending?.error : undefined,
           startedAt: times.first,
           lastSignAt: times.last,
@@ -121,6 +134,12 @@ export function createAgentFold(): AgentFold {
   };
 }
 
+/** A call that still runs has lasted until now. */
+function lastingUntil(step: Step, now: number): Step {
+  if (step.type !== "call" || step.outcome !== "running" || step.at === undefined) return step;
+  return { ...step, durationMs: Math.max(0, now - step.at) };
+}
+
 const statuses: ReadonlySet<string> = new Set(["completed", "partial", "failed", "stopped"]);
 
 function stateOf(facts: {
@@ -128,9 +147,10 @@ function stateOf(facts: {
   readonly isLive: boolean;
   readonly isOwn: boolean;
   readonly isOpen: boolean;
-  readonly ending: { readonly status: string } | undefined;
+  readonly ending: { readonly status: string; readonly reason: string } | undefined;
 }): AgentState {
   const { last, isLive, isOwn, isOpen, ending } = facts;
+  if (last === "ending" && wasCutOff(ending)) return "interrupted";
   // One of the four words, as checked in the same line.
   if (last === "ending" && ending !== undefined && statuses.has(ending.status))
     return ending.status as AgentState;
@@ -138,6 +158,11 @@ function stateOf(facts: {
   if (last === "none") return "empty";
   // Our own runs write how they ended; of others, a complete answer is all there is.
   return last === "answer" && !isOpen && !isOwn ? "answered" : "interrupted";
+}
+
+/** Whoever finds an agent whose process died writes this ending, maybe days later. */
+function wasCutOff(ending: { readonly status: string; readonly reason: string } | undefined): boolean {
+  return ending?.status === "stopped" && ending.reason === interruptedReason;
 }
 
 function isOwnLine({ type, runEnding, costUSD, toolCall }: JsonRecord): boolean {

@@ -163,6 +163,91 @@ describe("[LIM-4] what an agent took is told by its lines", () => {
     expect(totals).toMatchObject({ durationMs: 14_000, modelMs: 6000, toolMs: 4000, otherMs: 4000 });
   });
 
+  const plan = (seconds: number, fields: object = {}) => ({
+    type: "retinue-plan",
+    timestamp: at(seconds),
+    ...fields,
+  });
+  const day = 86_400;
+
+  test("the time between a crash and going on belongs to nobody: calls that were cut off", () => {
+    const cut = "Interrupted: the session ended before a result of this call was recorded.";
+    const folded = fold([
+      prompt(0, "Go."),
+      plan(0),
+      answer(2, "a", { durationMs: 2000 }, calling("c", "Bash")),
+      result(day, "c", {}, { content: cut, is_error: true }),
+      prompt(day + 5, "Go on."),
+      plan(day + 5),
+      answer(day + 8, "b", { durationMs: 3000 }, saying("Done.")),
+      ending(day + 8),
+    ]);
+    expect(folded.totals).toMatchObject({ durationMs: 5000, modelMs: 5000, toolMs: 0, otherMs: 0 });
+    expect(callsOf(folded)).toMatchObject([{ outcome: "interrupted" }]);
+    expect(callsOf(folded)[0]).not.toHaveProperty("durationMs");
+  });
+
+  test("the time between a crash and going on belongs to nobody: a call that had ended while another was cut off", () => {
+    const calls = ["c", "d"].map((id) => ({ type: "tool_use", id, name: "Bash", input: {} }));
+    const late = [
+      { type: "tool_result", tool_use_id: "c", content: "done" },
+      { type: "tool_result", tool_use_id: "d", content: "Interrupted: the session ended before …" },
+    ];
+    const folded = fold([
+      prompt(0, "Go."),
+      answer(2, "a", { durationMs: 2000 }, { content: calls, stop_reason: "tool_use" }),
+      { type: "retinue-outcome", timestamp: at(3), id: "c", isError: false, content: "done" },
+      line("user", day, { message: { role: "user", content: late } }),
+    ]);
+    expect(callsOf(folded)).toMatchObject([{ outcome: "ok", durationMs: 1000 }, { callId: "d" }]);
+    expect(folded.totals.toolMs).toBeLessThanOrEqual(1000);
+  });
+
+  test("the time between a crash and going on belongs to nobody: a model that was being asked", () => {
+    const { totals } = fold([
+      prompt(0, "Go."),
+      plan(0),
+      answer(2, "a", { durationMs: 2000 }, calling("c", "Bash")),
+      result(3, "c", { toolCall: { durationMs: 1000, startedAt: start + 2000 } }),
+      prompt(day, "Go on."),
+      plan(day),
+      answer(day + 1, "b", { durationMs: 1000 }, saying("Done.")),
+    ]);
+    expect(totals).toMatchObject({ durationMs: 4000, modelMs: 3000, toolMs: 1000, otherMs: 0 });
+  });
+
+  test("the time between a crash and going on belongs to nobody: a child, which stays interrupted until it goes on", () => {
+    const mark = { isSidechain: true, agentId: "a1" };
+    const lines = [
+      plan(0, mark),
+      prompt(0, "Go.", mark),
+      answer(2, "a", { durationMs: 2000, ...mark }, calling("c", "Bash")),
+      ending(day, { status: "stopped", reason: "interrupted" }),
+    ];
+    expect(fold(lines)).toMatchObject({
+      state: "interrupted",
+      lastSignAt: start + 2000,
+      inFlight: [{ type: "call", tool: "Bash" }],
+      totals: { durationMs: 2000, otherMs: 0 },
+    });
+    const goesOn = fold([
+      ...lines,
+      plan(2 * day, mark),
+      prompt(2 * day, "Go on.", mark),
+      answer(2 * day + 1, "b", { durationMs: 1000, ...mark }, saying("Done.")),
+      ending(2 * day + 1),
+    ]);
+    expect(goesOn).toMatchObject({ state: "completed", totals: { durationMs: 3000, otherMs: 0 } });
+  });
+
+  test("numbers that are no counts do not count", () => {
+    const { totals } = fold([
+      answer(1, "a", { durationMs: 1e300, costUSD: 1e308 }, { usage: usage(1e308, -5, 1e308, 7) }),
+    ]);
+    expect(totals).toMatchObject({ usage: { inputTokens: 0, outputTokens: 0, cacheWriteTokens: 7 } });
+    expect(JSON.stringify(totals)).not.toMatch(/null|e\+/);
+  });
+
   test("where durations are not written, the lines before and after stand in", () => {
     const { steps } = fold([
       prompt(0, "One."),
@@ -310,12 +395,12 @@ describe("[CLI-3] how an agent stands", () => {
       { outcome: "interrupted" },
     ]);
     const known = fold([prompt(0, "Go."), two, outcome, result(4, "c1")]);
-    expect(callsOf(known)[0]).toMatchObject({ outcome: "ok", durationMs: 3000 });
+    expect(callsOf(known)[0]).toMatchObject({ outcome: "ok", durationMs: 2000 });
   });
 
-  test("a running agent's time goes on until now", () => {
+  test("the time of a running agent and of its running call goes on until now", () => {
     const { totals } = fold(open, { isLive: true, now: start + 60_000 });
-    expect(totals.durationMs).toBe(60_000);
+    expect(totals).toMatchObject({ durationMs: 60_000, modelMs: 1000, toolMs: 59_000, otherMs: 0 });
   });
 });
 

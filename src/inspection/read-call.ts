@@ -41,15 +41,30 @@ export function settleCall(
   const denied = denialOf(record, facts, { isAlone, text, isError: block.is_error === true });
   const outcome = denied === undefined ? outcomeOf(block, text, record) : "refused";
   const because = outcome === "ok" ? undefined : boundedLine(denied ?? text, longestReason);
+  const isUntimed = facts.durationMs === undefined && lateAnswer.test(text);
+  const refusedMs = outcome === "refused" && facts.durationMs === undefined ? 0 : durationMs;
   return defined({
     ...call,
     at: numberField(facts, "startedAt") ?? call.at,
-    durationMs: outcome === "refused" && facts.durationMs === undefined ? 0 : durationMs,
+    durationMs: isUntimed ? undefined : refusedMs,
     outcome,
     because,
     decidedMs: numberField(facts, "decidedMs"),
     asked: facts.asked === true ? true : undefined,
     agentId: textField(data, "agentId"),
+  });
+}
+
+/** What a call is answered with by a later process than the one that made it; nobody knows how long it took. */
+const lateAnswer = /^(?:Interrupted: the session ended |The session was interrupted after )/;
+
+/** Whether the line was written when a session was taken up again, for calls that a crash had cut off. */
+export function answersForDeadProcess(record: JsonRecord): boolean {
+  const content = recordField(record, "message")?.content;
+  if (!Array.isArray(content) || record.toolCall !== undefined) return false;
+  return content.some((block: unknown) => {
+    const isResult = isRecord(block) && block.type === "tool_result" && typeof block.content === "string";
+    return isResult && lateAnswer.test(String(block.content));
   });
 }
 

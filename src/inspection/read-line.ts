@@ -15,7 +15,8 @@ export function textField(record: JsonRecord, name: string): string | undefined 
 /** A count or a time, which is never negative; nor is it a zero below zero, which JSON does not know. */
 export function numberField(record: JsonRecord, name: string): number | undefined {
   const value = Object.hasOwn(record, name) ? record[name] : undefined;
-  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value + 0 : undefined;
+  const isCount = typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER;
+  return isCount ? value + 0 : undefined;
 }
 
 export function recordField(record: JsonRecord, name: string): JsonRecord | undefined {

@@ -5,15 +5,21 @@ export interface RunClock {
   hear(at: number | undefined): void;
   /** What comes next begins a new stretch. */
   end(): void;
+  /** What was heard last has begun a new stretch. */
+  endBeforeLast(): void;
   spans(until?: number): readonly Span[];
 }
 
 export function createRunClock(): RunClock {
   const closed: Span[] = [];
   let open: Span | undefined;
+  let before: Span | undefined;
+  let last = 0;
   return {
     hear(at) {
       if (at === undefined) return;
+      before = open;
+      last = at;
       open =
         open === undefined
           ? { from: at, to: at }
@@ -22,6 +28,13 @@ export function createRunClock(): RunClock {
     end() {
       if (open !== undefined) closed.push(open);
       open = undefined;
+      before = undefined;
+    },
+    endBeforeLast() {
+      if (before === undefined) return;
+      closed.push(before);
+      open = { from: last, to: last };
+      before = undefined;
     },
     spans(until) {
       if (open === undefined) return [...closed];

@@ -79,7 +79,11 @@ export function createStepList(): StepList {
         if (call === undefined) continue;
         open.delete(block.tool_use_id);
         const line = { record, at: timeOf(record), isAlone: results.length === 1 };
-        settled.set(block.tool_use_id, settleCall(call, block, line));
+        const done = settleCall(call, block, line);
+        const first = early.get(block.tool_use_id)?.durationMs;
+        // The line in the conversation may have been written by a later process.
+        const isTimed = first === undefined || record.toolCall !== undefined;
+        settled.set(block.tool_use_id, isTimed ? done : { ...done, durationMs: first });
       }
       const texts = blocks.flatMap((block) => (block.type === "text" ? [block.text] : []));
       return texts.filter((text) => !text.startsWith("<system-reminder>")).join("\n");

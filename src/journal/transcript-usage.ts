@@ -58,7 +58,8 @@ export function readUsage(value: unknown): Usage {
   const fields = isRecord(value) ? value : {};
   const count = (name: string) => {
     const tokens = fields[name];
-    return typeof tokens === "number" && Number.isFinite(tokens) ? tokens : 0;
+    const isCount = typeof tokens === "number" && tokens >= 0 && tokens <= Number.MAX_SAFE_INTEGER;
+    return isCount ? tokens : 0;
   };
   return {
     inputTokens: count("input_tokens"),

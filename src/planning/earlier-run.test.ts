@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { GrantedTool, ToolGrant } from "../tools/tool-grants.ts";
-import { callMode, type EarlierRun, keptGrant, withEarlier } from "./earlier-run.ts";
+import { callMode, type EarlierRun, goOnPrompt, keptGrant, withEarlier } from "./earlier-run.ts";
 import type { SpawnRequest } from "./spawn-request.ts";
 
 const request: SpawnRequest = { description: "d", prompt: "Go on.", resume: "a1", origin: "model" };
@@ -88,8 +88,12 @@ describe("[TRN-3] what the call leaves open is as it was", () => {
     expect(withEarlier(request, undefined)).toBe(request);
   });
 
-  test("one that never began is given its task, not the words that take it up", () => {
-    expect(withEarlier(request, { unbegun: "Look around." }).prompt).toBe("Look around.");
+  test("one that never began is given its task, and behind it only words that somebody chose", () => {
+    const standard = { ...request, prompt: goOnPrompt };
+    expect(withEarlier(standard, { unbegun: "Look around." }).prompt).toBe("Look around.");
+    expect(withEarlier({ ...request, prompt: "Hurry." }, { unbegun: "Look around." }).prompt).toBe(
+      "Look around.\n\nHurry.",
+    );
   });
 
   test("a mode of its own counts as a model's wish; the call's goes before it", () => {

@@ -19,7 +19,11 @@ export interface EarlierRun {
   readonly unbegun?: string;
 }
 
-/** What the call leaves open is as it was before; a task that was never begun comes first. */
+/** What an interrupted child is told when nobody gives it other words. */
+export const goOnPrompt =
+  "You were interrupted: the process that ran you ended in the middle of your work. Go on where you stopped. Before you repeat something that changes anything, check whether it happened.";
+
+/** What the call leaves open is as it was before; a task that was never begun comes before new words. */
 export function withEarlier(request: SpawnRequest, earlier: EarlierRun | undefined): SpawnRequest {
   if (earlier === undefined) return request;
   const { name, callId, isolation, maxTurns, effort, unbegun } = earlier;
@@ -30,8 +34,13 @@ export function withEarlier(request: SpawnRequest, earlier: EarlierRun | undefin
     ...(maxTurns === undefined ? {} : { maxTurns }),
     ...(effort === undefined ? {} : { effort }),
     ...request,
-    ...(unbegun === undefined ? {} : { prompt: unbegun }),
+    ...(unbegun === undefined ? {} : { prompt: taskFirst(unbegun, request.prompt) }),
   };
+}
+
+/** One that never began was not interrupted in anything, so the standard words mean nothing to it. */
+function taskFirst(task: string, words: string): string {
+  return words === goOnPrompt ? task : `${task}\n\n${words}`;
 }
 
 /** A mode that the child had of its own stays, as if a model asked for it: where that is no wider than today's. */

@@ -4,6 +4,7 @@ import type { AgentInput } from "../definitions/define-agent.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { abortable } from "../foundation/abort.ts";
 import { Fault, isFault } from "../foundation/fault.ts";
+import type { Inspection } from "../inspection/inspection.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import { type AgentHandle, startAgent } from "../tasks/agent-handle.ts";
 import type { Interrupted } from "../tasks/find-interrupted.ts";
@@ -31,6 +32,8 @@ export interface Runtime extends AsyncDisposable {
   skills(): Promise<SkillCatalog>;
   /** What died with its process before it ended: child agents and main conversations of this folder. */
   interrupted(): Promise<Interrupted>;
+  /** What a session or child of this folder did, from its files alone; by id, beginning of one, title or name, or the newest. */
+  inspect(id?: string): Promise<Inspection>;
   /** Adds an agent, or replaces the program's own of the same name; the next run sees it. */
   register(agent: AgentDefinition | AgentInput): void;
   /** Takes back an agent that this program has added. */
@@ -105,6 +108,14 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
         world.gather(),
       ]);
       return findInterrupted(facts.discovered.paths.transcripts);
+    },
+    async inspect(id) {
+      const [{ loadInspection }, facts] = await Promise.all([
+        import("../inspection/load-named-inspection.ts"),
+        world.gather(),
+      ]);
+      const { transcripts } = facts.discovered.paths;
+      return loadInspection({ transcripts, written: id, now: () => facts.today().getTime() });
     },
     register: world.register,
     unregister: world.unregister,

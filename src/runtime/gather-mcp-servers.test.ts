@@ -176,7 +176,7 @@ describe("[MCP-1] the servers of a session", () => {
 
   test("of a --mcp-config that cannot be read end the run with a sentence", async () => {
     const { gather } = await createMachine({});
-    for (const given of ["nowhere.json", "{", "[]"]) {
+    for (const given of ["nowhere.json", "{", "[]", '{"mcpServer": {}}']) {
       const gathered = await gather({ mcpConfig: [given] });
       expect(() => refuseBrokenMcpConfig(gathered)).toThrow(/--mcp-config cannot be used/);
     }

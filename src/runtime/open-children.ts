@@ -69,7 +69,7 @@ export interface Children {
   readonly tool: Tool;
   readonly spawner: Spawner;
   /** Settles how a child ended whose process died. */
-  readonly recover: (agentId: string) => Promise<void>;
+  readonly recover: (agentId: string, signal?: AbortSignal) => Promise<void>;
   /** Tells the parent something between its turns. */
   readonly notify: (message: UserMessage) => void;
   readonly takeMessages: () => readonly UserMessage[];
@@ -86,8 +86,8 @@ export function openChildren(parts: ChildrenParts): Children {
     queued += 1;
     return queued;
   };
-  const recover = (agentId: string): Promise<void> =>
-    runChildRecovery(agentId, { world, look: parts.look, plan: parent.plan, model: parent.model });
+  const recover: Children["recover"] = (agentId, signal) =>
+    runChildRecovery(agentId, { world, look: parts.look, plan: parent.plan, model: parent.model, signal });
   const spawner = createSpawner({
     tasks,
     parent: () => ({ plan: parent.plan, messages: parts.messages() }),
@@ -118,7 +118,7 @@ export function openChildren(parts: ChildrenParts): Children {
         loadEarlierRun(
           sessionFiles(world.discovered.paths.transcripts, parent.plan.sessionId).agent(agentId),
         ),
-      recover,
+      recover: (agentId) => recover(agentId),
       prepare: parts.prepare,
       ...(world.approver === undefined ? {} : { preapprove: preapproveWith(world.approver, parts) }),
       isolate: (plan, definition) => isolate(plan, definition, parts),

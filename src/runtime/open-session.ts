@@ -223,7 +223,9 @@ export async function openSession<Output>(
     slashCommands: options.slashCommands !== false,
     directory,
     begin: () => prepareMemory(plan, world.notice),
-    ...(heard === undefined ? {} : { recover: () => runRecovery({ world, plan, heard, children }) }),
+    ...(heard === undefined
+      ? {}
+      : { recover: (signal) => runRecovery({ world, plan, heard, children, signal }) }),
     now: world.now,
     atOnce: readEnvironment(world.environment).options.maxToolUseConcurrency,
     compaction: createCompactionPort({

@@ -74,7 +74,9 @@ async function findResumed(choice: SessionChoice, transcripts: string): Promise<
     });
   }
   const near = found.nearest === undefined ? "" : ` Did you mean ${JSON.stringify(found.nearest)}?`;
-  throw new Fault("session-missing", `There is no session ${what} in this folder.${near}`);
+  throw new Fault("session-missing", `There is no session ${what} in this folder.${near}`, {
+    advice: "Write the id or title of one, or continue the newest.",
+  });
 }
 
 export interface OpenOptions extends ChosenSession {

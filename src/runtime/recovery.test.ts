@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { RunEvent } from "../conversation/run-event.ts";
 import { createPaths } from "../settings/paths.ts";
-import { createSampleRuntime } from "../testing/sample-runtime.ts";
+import { createSampleRuntime, type SampleRuntime } from "../testing/sample-runtime.ts";
 
 const sessionId = "3f0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";
 
@@ -31,13 +31,7 @@ it("[TRN-4] a session that another program wrote is taken up without settling or
     hooks: [{ event: "SubagentStop", run: async () => void heard.push("stop") }],
     notice: (text) => void heard.push(text),
   });
-  const { transcripts } = createPaths({
-    cwd: sample.workspace.project,
-    home: sample.home,
-    environment: {},
-    platform: process.platform,
-  });
-  const child = writeForeignSession(transcripts);
+  const child = writeForeignSession(transcriptsOf(sample));
   const before = readFileSync(child, "utf8");
   await using session = await sample.runtime.open({ resume: sessionId });
   const events: RunEvent[] = [];
@@ -49,4 +43,134 @@ it("[TRN-4] a session that another program wrote is taken up without settling or
   expect(heard).toEqual([]);
   expect(readFileSync(child, "utf8")).toBe(before);
   expect(await sample.runtime.interrupted()).toEqual({ agents: [], sessions: [] });
+});
+
+const launchedBy = (callId: string, agentId: string) => ({
+  message: { role: "user", content: [{ type: "tool_result", tool_use_id: callId, content: "It works." }] },
+  toolUseResult: { status: "async_launched", agentId },
+});
+
+/** A session of our own, and children whose process died; each is `[id, plan]`, in the foreground by its plan. */
+function writeCutOffSession(
+  transcripts: string,
+  children: Readonly<Record<string, object>>,
+  mainLines: readonly object[] = [],
+): void {
+  const timestamp = "2026-01-01T00:00:00.000Z";
+  const text = (lines: readonly object[]) =>
+    lines.map((line) => `${JSON.stringify({ sessionId, timestamp, ...line })}\n`).join("");
+  const said = (uuid: string, content: string) => ({
+    type: "user",
+    uuid,
+    parentUuid: null,
+    message: { role: "user", content },
+  });
+  const folder = join(transcripts, sessionId, "subagents");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(
+    join(transcripts, `${sessionId}.jsonl`),
+    text([
+      said("u1", "Hi."),
+      { type: "retinue-plan", plan: {} },
+      ...mainLines.map((line, index) => ({
+        type: "user",
+        uuid: `m${index}`,
+        parentUuid: index === 0 ? "u1" : `m${index - 1}`,
+        ...line,
+      })),
+    ]),
+  );
+  for (const [agentId, task] of Object.entries(children)) {
+    const mark = { isSidechain: true, agentId };
+    const plan = {
+      ...mark,
+      type: "retinue-plan",
+      plan: { task: { agentType: "general-purpose", description: agentId, ...task } },
+    };
+    writeFileSync(
+      join(folder, `agent-${agentId}.jsonl`),
+      text([plan, { ...said(`c-${agentId}`, `BE ${agentId}`), ...mark }]),
+    );
+  }
+}
+
+function transcriptsOf({ workspace, home }: SampleRuntime): string {
+  return createPaths({ cwd: workspace.project, home, environment: {}, platform: process.platform })
+    .transcripts;
+}
+
+it("[TRN-4] one that was moved to the background goes on by itself, one that was later waited for does not", async () => {
+  await using sample = await createSampleRuntime([
+    { match: "BE a1", text: "One is done." },
+    { text: "I wait." },
+    { text: "Good." },
+  ]);
+  mkdirSync(join(sample.home, ".claude"), { recursive: true });
+  writeFileSync(join(sample.home, ".claude/settings.json"), '{ "resumeInterruptedAgents": true }');
+  writeCutOffSession(transcriptsOf(sample), { a1: { callId: "t1" }, a2: { callId: "t9" } }, [
+    launchedBy("t1", "a1"),
+    launchedBy("t2", "a2"),
+  ]);
+  await using session = await sample.runtime.open({ resume: sessionId });
+  const events: RunEvent[] = [];
+  for await (const event of session.prompt("Go on.")) events.push(event);
+  const [told] = events.flatMap((event) => (event.type === "agents-interrupted" ? [event.agents] : []));
+  expect(told?.map(({ id, background, standing }) => [id, background, standing]).sort()).toEqual([
+    ["a1", true, "resumed"],
+    ["a2", false, "waiting"],
+  ]);
+});
+
+it("[HKS-8] whoever leaves does not wait for hooks that hang over the stop of a child that died", async () => {
+  const leave = new AbortController();
+  let calls = 0;
+  await using sample = await createSampleRuntime([], {
+    hooks: [
+      {
+        event: "SubagentStop",
+        run: async (_input, { signal }) => {
+          calls += 1;
+          leave.abort();
+          await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+        },
+      },
+    ],
+  });
+  const ids = Array.from({ length: 20 }, (_, index) => [`a${index}`, {}] as const);
+  writeCutOffSession(transcriptsOf(sample), Object.fromEntries(ids));
+  await using session = await sample.runtime.open({ resume: sessionId });
+  const result = await session.prompt("Go on.", { signal: leave.signal });
+  expect(result.status).toBe("stopped");
+  // The others are settled by the next process.
+  expect(calls).toBeLessThan(20);
+});
+
+it("[TRN-4] one that is left as it was is told of once, and its hooks hear of its stop once", async () => {
+  const heard: string[] = [];
+  await using sample = await createSampleRuntime([{ text: "Later." }], {
+    hooks: [{ event: "SubagentStop", run: async () => void heard.push("stop") }],
+    notice: (text) => void heard.push(text),
+  });
+  writeCutOffSession(transcriptsOf(sample), { a1: {} });
+  for (const runtime of [sample.runtime, sample.restart([{ text: "Later." }]).runtime]) {
+    await using session = await runtime.open({ resume: sessionId });
+    await session.prompt("Go on.");
+  }
+  expect(heard).toEqual(["stop", expect.stringContaining("Agent a1 ")]);
+  expect((await sample.runtime.interrupted()).agents).toMatchObject([{ id: "a1", state: "interrupted" }]);
+});
+
+it("[TRN-4] where nothing may run in the background, nothing goes on by itself", async () => {
+  await using sample = await createSampleRuntime([{ text: "I see." }], {
+    environment: { CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: "1" },
+  });
+  mkdirSync(join(sample.home, ".claude"), { recursive: true });
+  writeFileSync(join(sample.home, ".claude/settings.json"), '{ "resumeInterruptedAgents": true }');
+  writeCutOffSession(transcriptsOf(sample), { a1: { background: true } });
+  await using session = await sample.runtime.open({ resume: sessionId });
+  const events: RunEvent[] = [];
+  for await (const event of session.prompt("Go on.")) events.push(event);
+  expect(events.find(({ type }) => type === "agents-interrupted")).toMatchObject({
+    agents: [{ id: "a1", background: true, standing: "waiting" }],
+  });
 });

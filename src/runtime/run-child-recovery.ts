@@ -13,6 +13,8 @@ export interface ChildRecoveryParts {
   readonly look: () => Promise<SessionWorld>;
   readonly plan: RunPlan;
   readonly model: Model;
+  /** Cuts hooks short. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** How long hooks may take over the stop of a child whose process died. */
@@ -45,7 +47,11 @@ export async function runChildRecovery(agentId: string, parts: ChildRecoveryPart
         ? {}
         : {
             async tellStop(text) {
-              await hooks.beforeEnd(text, { signal: AbortSignal.timeout(hookLimitMs) });
+              const limit = AbortSignal.timeout(hookLimitMs);
+              const { signal } = parts;
+              await hooks.beforeEnd(text, {
+                signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
+              });
             },
           }),
     });

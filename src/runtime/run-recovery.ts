@@ -1,5 +1,6 @@
 import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
 import { sessionFiles } from "../journal/session-files.ts";
+import { goOnPrompt } from "../planning/earlier-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import { hasLockFile } from "../storage/owner-lock.ts";
@@ -7,7 +8,7 @@ import { agentOutputFile } from "../tasks/agent-output-file.ts";
 import { isInterrupted } from "../tasks/find-interrupted.ts";
 import { findLostNotices } from "../tasks/find-lost-notices.ts";
 import { type FoundTask, findTasks } from "../tasks/find-tasks.ts";
-import { goOnPrompt, interruptedLine, interruptedNote } from "../tasks/recovery-note.ts";
+import { interruptedLine, interruptedNote } from "../tasks/recovery-note.ts";
 import type { HeardAgents } from "../tasks/told-agents.ts";
 import type { Children } from "./open-children.ts";
 import type { SessionWorld } from "./session-world.ts";
@@ -18,6 +19,7 @@ export interface RecoveryParts {
   /** What the conversation has heard of its children. */
   readonly heard: HeardAgents;
   readonly children: Pick<Children, "recover" | "notify" | "spawner">;
+  readonly signal: AbortSignal;
 }
 
 /**
@@ -27,11 +29,11 @@ export interface RecoveryParts {
 export async function runRecovery(parts: RecoveryParts): Promise<readonly InterruptedAgent[]> {
   const { world, plan, heard, children } = parts;
   const { transcripts } = world.discovered.paths;
-  const tasks = await findTasks(transcripts, { sessionId: plan.sessionId });
-  const unsettled = tasks.filter(isUnsettled);
-  await Promise.all(
-    unsettled.map(({ id }) => children.recover(id).catch((error: unknown) => report(id, error, world))),
-  );
+  const tasks = await findTasks(transcripts, {
+    sessionId: plan.sessionId,
+    isSettled: ({ id, lastSignAt }) => (heard.toldAt.get(id) ?? 0) >= lastSignAt,
+  });
+  await settle(tasks.filter(isUnsettled), parts);
   const files = sessionFiles(transcripts, plan.sessionId);
   const lost = await findLostNotices(tasks, heard, (id) => agentOutputFile(files, id));
   for (const notice of lost) children.notify(notice);
@@ -44,12 +46,35 @@ export async function runRecovery(parts: RecoveryParts): Promise<readonly Interr
   return told;
 }
 
+/** How many stops are settled at the same time: each may run hooks. */
+const atOnce = 8;
+
+async function settle(
+  unsettled: readonly FoundTask[],
+  { world, children, signal }: RecoveryParts,
+): Promise<void> {
+  const waiting = unsettled.values();
+  const work = async (): Promise<void> => {
+    for (const { id } of waiting) {
+      if (signal.aborted) return;
+      await children.recover(id, signal).catch((error: unknown) => report(id, error, world));
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, unsettled.length) }, work));
+}
+
 /** One that is left as it was is told of once. */
 function newsOf(task: FoundTask, { world, heard }: RecoveryParts): readonly InterruptedAgent[] {
-  const { id, agentType, description, background, inFlight = [], lastSignAt } = task;
-  const standing = standingOf(task, world);
+  const { id, agentType, description, inFlight = [], lastSignAt } = task;
+  const background = task.background || wasDetached(task, heard);
+  const standing = standingOf({ ...task, background }, world);
   if (standing !== "resumed" && (heard.toldAt.get(id) ?? 0) >= lastSignAt) return [];
   return [{ id, agentType, description, background, inFlight, standing }];
+}
+
+/** The call that started it has the answer that its agent works in the background. */
+function wasDetached({ id, callId }: FoundTask, { launched }: HeardAgents): boolean {
+  return callId !== undefined && launched.get(id) === callId;
 }
 
 /** Those that somebody waited for are taken up by whoever waited. */
@@ -66,9 +91,11 @@ function isUnsettled(task: FoundTask): boolean {
 
 async function takeUp(
   agent: InterruptedAgent,
-  { world, children }: RecoveryParts,
+  { world, children, signal }: RecoveryParts,
 ): Promise<InterruptedAgent> {
   if (agent.standing !== "resumed") return agent;
+  const waiting: InterruptedAgent = { ...agent, standing: "waiting" };
+  if (signal.aborted) return waiting;
   const { id, agentType, description } = agent;
   try {
     const started = await children.spawner.start({
@@ -84,7 +111,6 @@ async function takeUp(
   } catch (error) {
     report(id, error, world);
   }
-  const waiting: InterruptedAgent = { ...agent, standing: "waiting" };
   children.notify(interruptedNote([waiting]));
   return waiting;
 }

@@ -55,7 +55,7 @@ export interface MainParts extends SessionParts {
   /** Called before each prompt is worked on: makes what opening a session alone does not. */
   readonly begin?: () => Promise<void>;
   /** Called once, before the first prompt: takes up what a crash has left, and tells of it. */
-  readonly recover?: () => Promise<readonly InterruptedAgent[]>;
+  readonly recover?: (signal: AbortSignal) => Promise<readonly InterruptedAgent[]>;
   /** The clocks of its runs; absent limits nothing. */
   readonly watch?: RunWatch;
 }

@@ -4,21 +4,21 @@ import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 /** What a session says of children that a crash had cut off. */
 export interface SessionRecovery {
   /** Before the first prompt: takes them up and tells of them. Later it does nothing. */
-  begin(): AsyncGenerator<RunEvent, void>;
+  begin(signal: AbortSignal): AsyncGenerator<RunEvent, void>;
   /** The first result after that says how many there were. */
   count(ending: RunEnding): RunEnding;
 }
 
 export function createSessionRecovery(
-  recover: (() => Promise<readonly InterruptedAgent[]>) | undefined,
+  recover: ((signal: AbortSignal) => Promise<readonly InterruptedAgent[]>) | undefined,
 ): SessionRecovery {
   let waiting = recover;
   let found = 0;
   return {
-    async *begin() {
+    async *begin(signal) {
       const work = waiting;
       waiting = undefined;
-      const agents = (await work?.()) ?? [];
+      const agents = (await work?.(signal)) ?? [];
       found += agents.length;
       if (agents.length > 0) yield { type: "agents-interrupted", agents };
     },

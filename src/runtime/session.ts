@@ -113,7 +113,7 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
     const stop = AbortSignal.any([signal, left.signal, end.signal]);
     try {
       await parts.begin?.();
-      yield* recovery.begin();
+      yield* recovery.begin(stop);
       const ready = await preparePrompt({ content, first }, parts, stop);
       if (ready.type === "ready") yield* events({ role: "user", content: ready.content }, stop);
       else yield { type: "run-ended", ending: ready.ending };

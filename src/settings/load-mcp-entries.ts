@@ -42,7 +42,9 @@ export async function loadMcpEntries(options: LoadMcpOptions): Promise<LoadedMcp
       )
     : [];
   const readings = [managed, ...flags, state, ...project, ...layers.map(fromLayer)];
-  const brokenConfig = flags.flatMap(({ problems }) => problems).find(({ severity }) => severity === "error");
+  const brokenConfig = flags
+    .flatMap(({ problems }) => problems)
+    .find(({ severity, code }) => severity === "error" || code === "mcp-no-servers");
   return {
     entries: readings.flatMap(({ entries }) => entries),
     problems: readings.flatMap(({ problems }) => problems),

@@ -1,6 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -27,6 +27,12 @@ describe("[TRN-2] a file has one owner at a time", () => {
     if (first.type === "taken") first.lock.release();
     expect(hasLiveOwner(file)).toBe(false);
     expect(takeOwnerLock(file).type).toBe("taken");
+  });
+
+  it("a lock that cannot be read counts as held, so that no list fails for it", async () => {
+    await mkdir(`${file}.lock`);
+    expect(hasLiveOwner(file)).toBe(true);
+    expect(() => takeOwnerLock(file)).toThrow("Could not read");
   });
 
   it("releasing leaves nothing behind, and only removes the own lock", async () => {

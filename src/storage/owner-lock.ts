@@ -24,10 +24,14 @@ export function takeOwnerLock(file: string, options: OwnerLockOptions = {}): Loc
   return takeLock(`${file}.lock`, file, options.now ?? Date.now, 0);
 }
 
-/** Whether some process that still runs writes the file. */
+/** Whether some process that still runs writes the file; a lock that cannot be read, as another user's, counts as held. */
 export function hasLiveOwner(file: string, options: OwnerLockOptions = {}): boolean {
-  const holder = readHolder(`${file}.lock`);
-  return holder !== undefined && isLive(holder, file, (options.now ?? Date.now)());
+  try {
+    const holder = readHolder(`${file}.lock`);
+    return holder !== undefined && isLive(holder, file, (options.now ?? Date.now)());
+  } catch {
+    return true;
+  }
 }
 
 /** Whether there is a lock, also one that a dead process left. */

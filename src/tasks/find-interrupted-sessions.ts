@@ -11,8 +11,8 @@ export interface InterruptedSession extends Pick<SessionSummary, "id" | "title" 
   readonly inFlight: readonly InFlightCall[];
 }
 
-/** As much of the end of a transcript as tells how it ended. */
-const tailBytes = 512 * 1024;
+/** As much of the end of a transcript as tells how it ended; more only where one long line fills that. */
+const tailBytes = [512 * 1024, 32 * 1024 * 1024];
 const mostSessions = 100;
 
 /** Among the newest sessions of a project. Those that other programs wrote do not say how they ended, and do not count. */
@@ -20,18 +20,30 @@ export async function findInterruptedSessions(transcripts: string): Promise<read
   const found: InterruptedSession[] = [];
   for (const { id, title, modified, file } of await findSessions(transcripts, { limit: mostSessions })) {
     if (hasLiveOwner(file)) continue;
-    const lines = await readLines(file, { maxBytes: tailBytes }).catch(() => undefined);
-    if (lines === undefined || !isCutOff(lines.values)) continue;
-    const { inFlight } = rebuildConversation(lines.values);
+    const records = await loadEnd(file).catch(() => []);
+    if (!isCutOff(records)) continue;
+    const { inFlight } = rebuildConversation(records);
     found.push({ id, title, modified, file, inFlight: inFlight.map(describeInFlight) });
   }
   return found;
 }
 
+async function loadEnd(file: string): Promise<readonly JsonRecord[]> {
+  let records: readonly JsonRecord[] = [];
+  for (const maxBytes of tailBytes) {
+    const { values, skippedBytes } = await readLines(file, { maxBytes });
+    records = values;
+    if (skippedBytes === 0 || records.some(isPartOfRun)) break;
+  }
+  return records;
+}
+
+function isPartOfRun({ type, runEnding }: JsonRecord): boolean {
+  return type === "user" || type === "assistant" || runEnding !== undefined;
+}
+
 function isCutOff(records: readonly JsonRecord[]): boolean {
-  const last = records.findLast(
-    ({ type, runEnding }) => type === "user" || type === "assistant" || runEnding !== undefined,
-  );
+  const last = records.findLast(isPartOfRun);
   const isOurs = records.some(({ type }) => typeof type === "string" && type.startsWith("retinue-"));
   return isOurs && last !== undefined && last.runEnding === undefined;
 }

@@ -15,7 +15,7 @@ export interface Interrupted {
 }
 
 export async function findInterrupted(transcripts: string): Promise<Interrupted> {
-  const tasks = await findTasks(transcripts);
+  const tasks = await findTasks(transcripts, { isSettled: () => true });
   return {
     agents: tasks.filter(isInterrupted),
     sessions: await findInterruptedSessions(transcripts),

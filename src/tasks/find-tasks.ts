@@ -4,7 +4,7 @@ import type { InFlightCall } from "../conversation/interrupted-agent.ts";
 import type { JsonRecord } from "../foundation/json-value.ts";
 import { readEarlierPlans } from "../journal/journaled-plan.ts";
 import { isAgentId, isSessionId, sessionFiles } from "../journal/session-files.ts";
-import { hasLiveOwner } from "../storage/owner-lock.ts";
+import { hasLiveOwner, hasLockFile } from "../storage/owner-lock.ts";
 import { readLines } from "../storage/read-lines.ts";
 import { foldChildRun, isStopOwed } from "./child-run.ts";
 import { loadChildMeta } from "./load-child-meta.ts";
@@ -47,12 +47,14 @@ export interface FindTasksOptions {
   readonly idPrefix?: string;
   /** Only those of this session. */
   readonly sessionId?: string;
+  /** Leaves those that ended by themselves out where this says so; only the end of their file is read then. */
+  readonly isSettled?: (ended: Pick<FoundTask, "id" | "lastSignAt">) => boolean;
 }
 
 /** The children of all sessions of a project: those that run first, then the newest. */
 export async function findTasks(
   transcripts: string,
-  { limit = Number.POSITIVE_INFINITY, idPrefix = "", sessionId }: FindTasksOptions = {},
+  { limit = Number.POSITIVE_INFINITY, idPrefix = "", sessionId, isSettled }: FindTasksOptions = {},
 ): Promise<readonly FoundTask[]> {
   const files = (await listChildren(transcripts, sessionId)).filter(({ id }) => id.startsWith(idPrefix));
   const marked = files.map((file) => ({ ...file, isRunning: hasLiveOwner(file.transcript) }));
@@ -61,7 +63,11 @@ export async function findTasks(
     ...marked.filter(({ isRunning }) => !isRunning).slice(0, limit),
   ];
   const found: FoundTask[] = [];
-  for (const file of chosen) found.push(...(await describe(file)));
+  for (const file of chosen) {
+    const endedAt = isSettled === undefined || file.isRunning ? undefined : await findQuietEnd(file);
+    const isLeftOut = endedAt !== undefined && isSettled?.({ id: file.id, lastSignAt: endedAt }) === true;
+    if (!isLeftOut) found.push(...(await describe(file)));
+  }
   return withPositions(found);
 }
 
@@ -105,6 +111,20 @@ async function statChild(path: string, id: string, sessionId: string): Promise<r
   const status = await stat(transcript).catch(() => undefined);
   if (status?.isFile() !== true) return [];
   return [{ id, sessionId, transcript, meta: `${path}.meta.json`, modified: status.mtimeMs }];
+}
+
+const tailBytes = 64 * 1024;
+
+/**
+ * The last sign of a child that ended by itself, where the end of its file says so. Hooks have heard of its stop then: who
+ * dies in between leaves the lock.
+ */
+async function findQuietEnd({ transcript }: ChildFile): Promise<number | undefined> {
+  if (hasLockFile(transcript)) return undefined;
+  const lines = await readLines(transcript, { maxBytes: tailBytes }).catch(() => undefined);
+  if (lines === undefined || lines.torn) return undefined;
+  const { state, reason, lastSignAt } = foldTranscript(lines.values);
+  return state === undefined || reason === interruptedReason ? undefined : lastSignAt;
 }
 
 function optional<Name extends string>(name: Name, value: string | undefined): Partial<Record<Name, string>> {

@@ -3,10 +3,6 @@ import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
 import type { UserMessage } from "../conversation/message.ts";
 import { inFlightText } from "./in-flight.ts";
 
-/** What an interrupted child is told when nobody gives it other words. */
-export const goOnPrompt =
-  "You were interrupted: the process that ran you ended in the middle of your work. Go on where you stopped. Before you repeat something that changes anything, check whether it happened.";
-
 /** What the main agent is told of all of them, once. */
 export function interruptedNote(agents: readonly InterruptedAgent[]): UserMessage {
   const notes = agents.map((agent) =>
@@ -36,7 +32,7 @@ function sentence({ id, agentType, description, inFlight }: InterruptedAgent): s
     inFlight.length === 0
       ? ""
       : ` In flight: ${inFlight.map((call) => defuse(inFlightText(call))).join(", ")}.`;
-  return `Agent ${id} (${agentType}, ${JSON.stringify(defuse(description))}) was cut off when the session ended.${open}`;
+  return `Agent ${id} (${defuse(agentType)}, ${JSON.stringify(defuse(description))}) was cut off when the session ended.${open}`;
 }
 
 function advice({ id, standing }: InterruptedAgent): string {

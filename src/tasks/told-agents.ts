@@ -4,8 +4,8 @@ import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
 export interface ToldAgents {
   /** When it was last told how a child stands, in milliseconds since 1970. */
   readonly toldAt: ReadonlyMap<string, number>;
-  /** Those that it was told to go on without. */
-  readonly launched: ReadonlySet<string>;
+  /** Those that it was told to go on without, and by the result of which call. */
+  readonly launched: ReadonlyMap<string, string>;
 }
 
 /** The same, with the calls that were cut off and are now answered with what their child handed in. */
@@ -13,10 +13,13 @@ export interface HeardAgents extends ToldAgents {
   readonly answered: ReadonlySet<string>;
 }
 
+/** Within a notice the opening tag is defused, so what a child says of another is no notice. */
+const noticePattern = /<task-notification>\s*<task-id>([A-Za-z0-9_-]{1,64})<\/task-id>/g;
+
 /** Total: any lines will do. */
 export function readToldAgents(records: readonly JsonRecord[]): ToldAgents {
   const toldAt = new Map<string, number>();
-  const launched = new Set<string>();
+  const launched = new Map<string, string>();
   for (const record of records) {
     if (record.type !== "user") continue;
     const { toolUseResult: result, timestamp } = record;
@@ -24,13 +27,17 @@ export function readToldAgents(records: readonly JsonRecord[]): ToldAgents {
     if (Number.isNaN(at)) continue;
     if (isRecord(result) && typeof result.agentId === "string") {
       // Any other result of such a call is what the child handed in.
-      if (result.status === "async_launched") launched.add(result.agentId);
+      if (result.status === "async_launched") launched.set(result.agentId, answeredCall(record));
       else toldAt.set(result.agentId, at);
     }
-    for (const [, id = ""] of textIn(record).matchAll(/<task-id>([A-Za-z0-9_-]{1,64})<\/task-id>/g))
-      toldAt.set(id, at);
+    for (const [, id = ""] of textIn(record).matchAll(noticePattern)) toldAt.set(id, at);
   }
   return { toldAt, launched };
+}
+
+function answeredCall({ message }: JsonRecord): string {
+  const [block] = isRecord(message) && Array.isArray(message.content) ? message.content : [];
+  return isRecord(block) && typeof block.tool_use_id === "string" ? block.tool_use_id : "";
 }
 
 /** Only what was said to the agent; results of calls are others' words. */

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { describe, expect, test } from "vitest";
 import { takeOwnerLock } from "../../src/storage/owner-lock.ts";
 import { thisProcess } from "../../src/storage/process-identity.ts";
@@ -38,7 +38,7 @@ describe("[TRN-6] retinue clean", () => {
     leaveSession(place, young, 2);
     const { code, out } = await runCommand(place, ["clean", "--dry-run"]);
     expect(code).toBe(0);
-    expect(out).toContain(`would remove  ${file}`);
+    expect(out).toContain(`would remove  ~${file.slice(place.home.length)}`);
     expect(out).not.toContain(young);
     expect(existsSync(file)).toBe(true);
     expect(readdirSync(folderOf(place)).filter((name) => name.endsWith(".lock"))).toEqual([]);
@@ -92,7 +92,7 @@ describe("[TRN-6] retinue clean", () => {
     writeFileSync(`${dead}.lock`, JSON.stringify({ ...thisProcess(), pid: 2 ** 30 }));
     const lock = takeOwnerLock(live);
     const told = await runCommand(place, ["clean", "--dry-run"]);
-    expect(told.out).toContain(`would remove  ${dead}.lock`);
+    expect(told.out).toContain(`would remove  ${relative(place.cwd, dead)}.lock`);
     const { out } = await runCommand(place, ["clean", "--json"]);
     if (lock.type === "taken") lock.lock.release();
     expect(JSON.parse(out).locks).toEqual([`${dead}.lock`]);

@@ -11,9 +11,13 @@ export function addMcpServerCommands(mcp: Command, invoke: Invoke): void {
         (await import("./commands/mcp-list.ts")).mcpList(context, command.optsWithGlobals()),
       ),
     );
-  describe(mcp.command("get <name>"), "Shows one server as it is written.").action((name: string) =>
-    invoke(async (context) => (await import("./commands/mcp-get.ts")).mcpGet(context, name)),
-  );
+  describe(mcp.command("get <name>"), "Shows one server as it is written.")
+    .option("--json", "print JSON")
+    .action((name: string, _, command: Command) =>
+      invoke(async (context) =>
+        (await import("./commands/mcp-get.ts")).mcpGet(context, name, command.optsWithGlobals()),
+      ),
+    );
   addChanges(mcp, invoke);
   describe(mcp.command("approve [name]"), "Lets a server of the project start, as it is written now.")
     .option("--all", "all servers of the project")

@@ -45,7 +45,10 @@ export function addTaskCommands(program: Command, invoke: Invoke): void {
         }),
       ),
     );
-  describe(program.command("clean"), "Removes old sessions and unchanged worktrees; nothing that is in use.")
+  describe(
+    program.command("clean"),
+    "Removes old sessions of all folders, and unchanged worktrees; nothing in use.",
+  )
     .option("--dry-run", "only tell what would go")
     .option("--days <n>", "older than this; otherwise what settings say, or 30")
     .option("--json", "print JSON")

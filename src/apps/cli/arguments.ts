@@ -18,11 +18,16 @@ export async function runProgram(arguments_: readonly string[], host: CliHost): 
   const program = createProgram(host, async (run) => {
     exitCode = await run({ host, session: program.opts<SessionOptions>() });
   });
+  let meant: Command = program;
+  for (const parent of [program, ...program.commands])
+    parent.hook("preSubcommand", (_, command) => {
+      meant = command;
+    });
   try {
     await program.parseAsync(arguments_, { from: "user" });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode !== 0) throw asFault(error);
+    if (error.exitCode !== 0) throw asFault(error, pathOf(meant));
   }
   return exitCode;
 }
@@ -246,12 +251,23 @@ function unknownCommand(parent: Command, name: string): Fault {
 }
 
 /** Turns "error: unknown option '--x'\n(Did you mean --y?)" into a sentence with advice. */
-function asFault(error: CommanderError): Fault {
+function asFault(error: CommanderError, path: string): Fault {
   const [first = "", ...more] = error.message.replace(/^error: /, "").split("\n");
   const sentence = `${first.charAt(0).toUpperCase()}${first.slice(1)}`;
   const advice = more.join(" ").replace(/^\((.*)\)$/, "$1");
   return misuse(
     /[.!?]$/.test(sentence) ? sentence : `${sentence}.`,
-    advice === "" ? "`retinue --help` shows how it is used." : advice,
+    advice === "" ? usageAdvice(error, path) : advice,
   );
+}
+
+function usageAdvice({ code }: CommanderError, path: string): string {
+  // The options of a server's command are taken for ours unless something keeps them apart.
+  if (path === "retinue mcp add" && code === "commander.unknownOption")
+    return "Write `--` before the server's command: `retinue mcp add NAME -- COMMAND ARGS…`.";
+  return `\`${path} --help\` shows how it is used.`;
+}
+
+function pathOf(command: Command): string {
+  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
 }

@@ -55,8 +55,9 @@ export async function listenHttp({ port, token, answer, log }: ListenOptions): P
 function listen(server: Server, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
-      const taken = error.code === "EADDRINUSE" ? { advice: "Choose another port, or give none." } : {};
-      reject(new Fault("cannot-listen", `Port ${port} cannot be used: ${error.message}.`, taken));
+      const why = error.code === "EADDRINUSE" ? "another program listens there" : error.message;
+      const advice = "Choose another port, or give none.";
+      reject(new Fault("cannot-listen", `Port ${port} cannot be used: ${why}.`, { advice }));
     });
     server.listen(port, "127.0.0.1", () => resolve());
   });

@@ -3,7 +3,9 @@ import { findRepositoryRoot } from "../../../settings/find-repository-root.ts";
 import { loadSettings } from "../../../settings/load-settings.ts";
 import { createPaths } from "../../../settings/paths.ts";
 import { type Cleaned, cleanUp } from "../../../tasks/run-cleanup.ts";
+import { type DisplayPlaces, displayPath } from "../display-path.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
+import { harmless } from "../views/text-width.ts";
 
 export interface CleanOptions {
   readonly dryRun?: boolean;
@@ -30,7 +32,8 @@ export async function clean({ host }: CommandContext, options: CleanOptions): Pr
       signal: stop.signal,
       limit: Number.POSITIVE_INFINITY,
     });
-    const text = options.json === true ? describeAsJson(cleaned) : describe(cleaned, options.dryRun === true);
+    const text =
+      options.json === true ? describeAsJson(cleaned) : describe(cleaned, host, options.dryRun === true);
     host.stdout.write(text);
     return cleaned.sessions.failed.length > 0 || !cleaned.sessions.isComplete ? 1 : 0;
   } finally {
@@ -52,15 +55,16 @@ function describeAsJson(cleaned: Cleaned): string {
   return `${JSON.stringify({ version: 1, ...cleaned }, undefined, 2)}\n`;
 }
 
-function describe({ sessions, worktrees, locks }: Cleaned, isDryRun: boolean): string {
+function describe({ sessions, worktrees, locks }: Cleaned, places: DisplayPlaces, isDryRun: boolean): string {
+  const named = (path: string): string => harmless(displayPath(path, places));
   const verb = isDryRun ? "would remove" : "removed";
   const lines = [
-    ...sessions.removed.map((path) => `${verb}  ${path}`),
-    ...worktrees.removed.map(({ path, because }) => `${verb}  ${path} (${because})`),
-    ...locks.map((path) => `${verb}  ${path} (its process is gone)`),
-    ...sessions.inUse.map((path) => `kept  ${path} (a running process writes it)`),
-    ...worktrees.kept.map(({ path, because }) => `kept  ${path} (${because})`),
-    ...sessions.failed.map(({ path, why }) => `failed  ${path}: ${why}`),
+    ...sessions.removed.map((path) => `${verb}  ${named(path)}`),
+    ...worktrees.removed.map(({ path, because }) => `${verb}  ${named(path)} (${because})`),
+    ...locks.map((path) => `${verb}  ${named(path)} (its process is gone)`),
+    ...sessions.inUse.map((path) => `kept  ${named(path)} (a running process writes it)`),
+    ...worktrees.kept.map(({ path, because }) => `kept  ${named(path)} (${because})`),
+    ...sessions.failed.map(({ path, why }) => `failed  ${named(path)}: ${why}`),
     ...(worktrees.problem === undefined ? [] : [`Worktrees were not looked at: ${worktrees.problem}`]),
     ...(sessions.isComplete ? [] : ["Stopped before the end; run it again to go on."]),
   ];

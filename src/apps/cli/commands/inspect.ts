@@ -1,7 +1,6 @@
 import { resolve } from "node:path";
-import { Fault } from "../../../foundation/fault.ts";
-import { findInspected, type Inspected } from "../../../inspection/find-inspected.ts";
 import { createInspectionSource } from "../../../inspection/load-inspection.ts";
+import { findNamedInspected } from "../../../inspection/load-named-inspection.ts";
 import { fileFault } from "../../../storage/file-fault.ts";
 import { displayPath } from "../display-path.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
@@ -29,7 +28,7 @@ export async function inspect(
   checkOptions(options);
   const transcripts = transcriptsOf(host);
   const written = words.length === 0 ? undefined : words.join(" ");
-  const wanted = await choose(transcripts, written);
+  const wanted = await findNamedInspected(transcripts, written);
   const source = createInspectionSource({ transcripts, ...wanted, now: Date.now });
   const { stdout } = host;
   const view = {
@@ -57,22 +56,4 @@ function checkOptions({ json, html, follow }: InspectOptions): void {
     throw misuse("--html needs the name of a file.", "Write, for example, --html session.html.");
   if (follow === true && (json === true || html !== undefined))
     throw misuse("--follow shows a session in the terminal.", "Leave out --json and --html, or --follow.");
-}
-
-async function choose(transcripts: string, written: string | undefined): Promise<Inspected> {
-  const found = await findInspected(transcripts, written);
-  if (found.type === "found") return found.inspected;
-  if (written === undefined)
-    throw new Fault("session-missing", "There is no session in this folder yet.", {
-      advice: '`retinue -p "prompt"` makes one.',
-    });
-  const what = JSON.stringify(written);
-  if (found.type === "ambiguous")
-    throw new Fault("session-ambiguous", `Several sessions or agents are meant by ${what}.`, {
-      advice: `Write one of these, or more of its beginning: ${found.ids.join(", ")}.`,
-    });
-  const near = found.nearest === undefined ? "" : ` Did you mean ${JSON.stringify(found.nearest)}?`;
-  throw new Fault("session-missing", `There is no session or agent ${what} in this folder.${near}`, {
-    advice: "`retinue inspect` shows the newest session, `retinue tasks --all` lists the agents of all.",
-  });
 }

@@ -66,7 +66,8 @@ export async function mcpRemove(
     context.host.stdout.write(`Removed \`${name}\` from ${nameOf(outcome.files[0] ?? "")} (${scope}).\n`);
     return 0;
   }
-  throw new Fault("unknown-mcp-server", `No file that can be written here has an MCP server \`${name}\`.`, {
+  const where = wanted === undefined ? "No file that can be written here" : `No file of the scope ${wanted}`;
+  throw new Fault("unknown-mcp-server", `${where} has an MCP server \`${name}\`.`, {
     advice: "`retinue mcp list` tells where each stands; those of plugins and settings are changed there.",
   });
 }

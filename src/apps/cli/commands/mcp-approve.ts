@@ -1,3 +1,4 @@
+import { Fault } from "../../../foundation/fault.ts";
 import { mcpDefinitionHash } from "../../../mcp/definition-hash.ts";
 import { approveMcpServers, rejectMcpServers } from "../../../settings/write-mcp-approvals.ts";
 import { gatherMcp, type ListedServer } from "../gather-mcp.ts";
@@ -29,7 +30,12 @@ export async function mcpApprove(
 
 /** `retinue mcp reject NAME`: a project's server is not started here, whoever else approves it. */
 export async function mcpReject(context: CommandContext, name: string): Promise<number> {
-  const { session } = await gatherMcp(context);
+  const { listed, session } = await gatherMcp(context);
+  if (!findNamed(listed, name).some(({ entry }) => entry.fromRepository))
+    throw misuse(
+      `\`${name}\` does not come from the project.`,
+      `\`retinue mcp remove ${name}\` takes it out of its file.`,
+    );
   const outcome = await rejectMcpServers(session.discovered.paths, [name]);
   if (outcome.type === "refused") throw notWritten(outcome.why);
   context.host.stdout.write(
@@ -48,7 +54,8 @@ function chooseServers(
   if ((name === undefined) === (all !== true))
     throw misuse("`retinue mcp approve` needs the name of one server, or --all.");
   if (name === undefined) {
-    if (fromProject.length === 0) throw misuse("The project brings no MCP servers.");
+    if (fromProject.length === 0)
+      throw new Fault("unknown-mcp-server", "The project brings no MCP servers, so none needs approval.");
     return firstOfEach(fromProject);
   }
   const own = fromProject.filter(({ entry }) => entry.config.name === name);

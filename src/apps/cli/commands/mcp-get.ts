@@ -7,12 +7,21 @@ import { gatherMcp, type ListedServer } from "../gather-mcp.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/colour.ts";
 import { renderFields, type ShownField } from "../views/fields-view.ts";
+import { asJson } from "./mcp-list.ts";
 
 /** `retinue mcp get NAME`: one server as it is written, and whether it would be connected. */
-export async function mcpGet(context: CommandContext, name: string): Promise<number> {
+export async function mcpGet(
+  context: CommandContext,
+  name: string,
+  options: { readonly json?: boolean },
+): Promise<number> {
   const { stdout } = context.host;
-  const { listed, session } = await gatherMcp(context);
+  const { listed, gathered, session } = await gatherMcp(context);
   const found = findNamed(listed, name);
+  if (options.json === true) {
+    stdout.write(`${JSON.stringify(asJson({ listed: found, gathered }), undefined, 2)}\n`);
+    return 0;
+  }
   const paint = createPaint(stdout.isColourAllowed);
   const width = Math.min(stdout.columns ?? 100, 100);
   const blocks = found.map((server) => renderFields(fieldsOf(server, session.nameOf), paint, width));

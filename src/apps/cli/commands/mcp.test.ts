@@ -131,6 +131,8 @@ describe("[MCP-1, CLI-2] retinue mcp", () => {
     [["add", "--transport", "http", "db", "file:///etc/passwd"], /cannot be used/],
     [["add", "-e", "novalue", "db", "--", "x"], /NAME=VALUE/],
     [["add", "--scope", "mine", "db", "--", "x"], /--scope does not know/],
+    [["add", "db", "npx", "-y", "x"], /Unknown option '-y'.*\n.*`--` before the server's command/],
+    [["add"], /`retinue mcp add --help` shows/],
     [["approve"], /needs the name/],
     [["nonsense"], /no command `mcp nonsense`/],
   ])("refuses %j and writes nothing", async (words, why) => {
@@ -149,6 +151,7 @@ describe("[MCP-1, CLI-2] retinue mcp", () => {
     expect((await run("--trust", "mcp")).out).toMatch(/^db +project +stdio +changed/m);
     await run("mcp", "approve", "--all");
     expect((await run("--trust", "mcp")).out).toMatch(/^db +project +stdio +connects/m);
+    expect((await run("mcp", "reject", "bd")).err).toContain("Did you mean `db`?");
     await run("mcp", "reject", "db");
     expect((await run("--trust", "mcp")).out).toMatch(/^db +project +stdio +rejected/m);
   });

@@ -1,8 +1,8 @@
 import { Fault } from "../../../foundation/fault.ts";
+import { goOnPrompt } from "../../../planning/earlier-run.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { findInterrupted } from "../../../tasks/find-interrupted.ts";
 import type { FoundTask } from "../../../tasks/find-tasks.ts";
-import { goOnPrompt } from "../../../tasks/recovery-note.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import type { CliHost } from "../cli-host.ts";
 import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";

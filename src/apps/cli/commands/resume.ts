@@ -1,7 +1,7 @@
 import { Fault } from "../../../foundation/fault.ts";
+import { goOnPrompt } from "../../../planning/earlier-run.ts";
 import type { AgentHandle } from "../../../tasks/agent-handle.ts";
 import type { FoundTask } from "../../../tasks/find-tasks.ts";
-import { goOnPrompt } from "../../../tasks/recovery-note.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
 import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";

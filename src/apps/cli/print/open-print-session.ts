@@ -3,6 +3,7 @@ import { isFault } from "../../../foundation/fault.ts";
 import { createRuntime, type Runtime } from "../../../runtime/create-runtime.ts";
 import type { RuntimeOptions, SessionOptions } from "../../../runtime/runtime-options.ts";
 import type { Session } from "../../../runtime/session.ts";
+import type { CliHost } from "../cli-host.ts";
 import { loadAgentsOption, refuseBrokenOption } from "../load-agents-option.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 import { harmless } from "../views/text-width.ts";
@@ -32,9 +33,17 @@ export function createPrintRuntime(
     ...(session.strictMcpConfig === true ? { strictMcpConfig: true } : {}),
     ...(session.trust === true ? { trusted: true } : {}),
     ...(options.sessionPersistence === false ? { transcripts: false } : {}),
-    notice: (text) => host.stderr.write(`retinue: ${harmless(text)}\n`),
+    notice: createNotice(host),
     ...more,
   });
+}
+
+/** Tells what goes wrong beside the work, and keeps it in `told`. */
+export function createNotice({ stderr }: CliHost, told = new Set<string>()): (text: string) => void {
+  return (text) => {
+    told.add(text);
+    stderr.write(`retinue: ${harmless(text)}\n`);
+  };
 }
 
 /** What the runtime finds wrong with a value of an option is a misuse of the command. */

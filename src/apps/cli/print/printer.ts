@@ -21,8 +21,14 @@ export interface Printer {
   end(ending: RunEnding): void;
 }
 
-export function createPrinter(host: CliHost, request: PrintRequest, session: Session): Printer {
-  if (request.output === "text") return createTextPrinter(host, session);
+/** `told` is what the person has been told before; the notes of the plan do not say it again. */
+export function createPrinter(
+  host: CliHost,
+  request: PrintRequest,
+  session: Session,
+  told: ReadonlySet<string> = new Set(),
+): Printer {
+  if (request.output === "text") return createTextPrinter(host, session, told);
   const context: MessageContext = { sessionId: session.plan.sessionId, uuid: randomUUID };
   const line = (message: OutputMessage): void => host.stdout.write(`${JSON.stringify(message)}\n`);
   const tally = createModelTally();
@@ -47,8 +53,8 @@ export function createPrinter(host: CliHost, request: PrintRequest, session: Ses
   };
 }
 
-function createTextPrinter(host: CliHost, session: Session): Printer {
-  const progress = createProgressView(host);
+function createTextPrinter(host: CliHost, session: Session, told: ReadonlySet<string>): Printer {
+  const progress = createProgressView(host, told);
   return {
     begin: () => progress.begin(session.plan),
     show: progress.show,

@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { RunEnding } from "../../../conversation/run-event.ts";
 import { noUsage } from "../../../conversation/usage.ts";
+import type { RunPlan } from "../../../planning/run-plan.ts";
 import { startedTask } from "../../../tasks/task-state.ts";
 import type { CliHost } from "../cli-host.ts";
 import { describeCall } from "./describe-call.ts";
 import { createProgressView } from "./progress-view.ts";
 
-function watch(isTerminal: boolean) {
+function watch(isTerminal: boolean, told: readonly string[] = []) {
   let text = "";
   const stderr = {
     write: (more: string) => {
@@ -16,7 +17,7 @@ function watch(isTerminal: boolean) {
     isColourAllowed: false,
   };
   // The view uses nothing of the host but its stderr.
-  const view = createProgressView({ stderr } as unknown as CliHost);
+  const view = createProgressView({ stderr } as unknown as CliHost, new Set(told));
   return { view, text: () => text };
 }
 
@@ -30,6 +31,13 @@ const ending: RunEnding = {
 };
 
 describe("what is told on stderr", () => {
+  it("notes of the plan are told, but none twice", () => {
+    const { view, text } = watch(false, ["said before"]);
+    // Nothing else of the plan is read.
+    view.begin({ notes: ["said before", "new"] } as unknown as RunPlan);
+    expect(text()).toBe("note: new\n");
+  });
+
   it("calls are shown to a person only", () => {
     for (const isTerminal of [true, false]) {
       const { view, text } = watch(isTerminal);

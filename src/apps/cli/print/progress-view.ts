@@ -17,12 +17,12 @@ export interface ProgressView {
   end(ending: RunEnding): void;
 }
 
-export function createProgressView({ stderr }: CliHost): ProgressView {
+export function createProgressView({ stderr }: CliHost, told: ReadonlySet<string> = new Set()): ProgressView {
   const paint = createPaint(stderr.isColourAllowed);
   const say = (text: string): void => stderr.write(`${paint.dim(harmless(text))}\n`);
   return {
     begin(plan) {
-      for (const note of plan.notes) say(`note: ${note}`);
+      for (const note of plan.notes) if (!told.has(note)) say(`note: ${note}`);
     },
     show(event) {
       if (event.type === "model-retried") {
@@ -69,5 +69,5 @@ function describeChild(
 function describeDenials({ denials }: RunEnding): string {
   const tools = [...new Set(denials.map(({ call }) => call.name))].join(",");
   const count = denials.length === 1 ? "1 call was" : `${denials.length} calls were`;
-  return `${count} not allowed; unless a rule denies it, --allowedTools "${tools}" allows it.`;
+  return `${count} not allowed; unless a rule or the definition denies it, --allowedTools "${tools}" allows it.`;
 }

@@ -4,7 +4,7 @@ import { Fault } from "../../../foundation/fault.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import type { CommandContext } from "../session-options.ts";
-import { createPrintRuntime, openPrintSession } from "./open-print-session.ts";
+import { createNotice, createPrintRuntime, openPrintSession } from "./open-print-session.ts";
 import { type PrintOptions, readPrintOptions } from "./print-options.ts";
 import { createPrinter, type Printer } from "./printer.ts";
 import { noPrompt, readMessages, readPrompt } from "./read-input.ts";
@@ -24,9 +24,10 @@ export async function runPrint(
   const { closed } = host.stdout;
   const signal = closed === undefined ? stop.signal : AbortSignal.any([stop.signal, closed]);
   try {
-    await using runtime = createPrintRuntime(context, options);
+    const told = new Set<string>();
+    await using runtime = createPrintRuntime(context, options, { notice: createNotice(host, told) });
     await using session = await openPrintSession(runtime, request.session, signal);
-    const printer = createPrinter(host, request, session);
+    const printer = createPrinter(host, request, session, told);
     const prompts = first === undefined ? readMessages(host.stdin, signal) : once(first);
     const forgetChildren = watchChildren(session, printer);
     const code = await answerAll(session, prompts, { printer, signal }).finally(forgetChildren);

@@ -27,7 +27,10 @@ export function harmless(text: string): string {
   return text
     .toWellFormed()
     .replace(/\t/g, " ")
-    .replace(/[\p{Cc}\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu, "\ufffd");
+    .replace(
+      /[\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu,
+      "\ufffd",
+    );
 }
 
 function wrapLine(line: string, width: number): string[] {
