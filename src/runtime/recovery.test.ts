@@ -145,10 +145,18 @@ it("[HKS-8] whoever leaves does not wait for hooks that hang over the stop of a 
   expect(calls).toBeLessThan(20);
 });
 
-it("[TRN-4] one that is left as it was is told of once, and its hooks hear of its stop once", async () => {
+it("[TRN-4] one that is left as it was is told of once, and hooks hear of its stop once, whatever they answer [HKS-8]", async () => {
   const heard: string[] = [];
   await using sample = await createSampleRuntime([{ text: "Later." }], {
-    hooks: [{ event: "SubagentStop", run: async () => void heard.push("stop") }],
+    hooks: [
+      {
+        event: "SubagentStop",
+        run: async () => {
+          heard.push("stop");
+          return { decision: "block", reason: "Do more." };
+        },
+      },
+    ],
     notice: (text) => void heard.push(text),
   });
   writeCutOffSession(transcriptsOf(sample), { a1: {} });

@@ -63,6 +63,7 @@ describe("[TRN-4] the main agent is told of children that were cut off", () => {
     expect(await findLostNotices([task], heard, () => "")).toEqual([]);
     const others = [
       { ...task, background: false },
+      { ...task, callId: "t1" },
       { ...task, state: "interrupted" as const },
     ];
     expect(await findLostNotices(others, { ...heard, toldAt: new Map() }, () => "")).toEqual([]);
