@@ -427,6 +427,19 @@ describe("[LIM-4] the tree of a session", () => {
     ]);
   });
 
+  test("those that one answer started stand in the order of its calls, whichever began first", () => {
+    const both = { content: [...calling("c1", "Agent").content, ...calling("c2", "Agent").content] };
+    const { agents } = inspect(
+      {
+        main: [prompt(0, "Go."), answer(1, "m", {}, both)],
+        a1: [prompt(2, "Second.")],
+        a2: [prompt(3, "First.")],
+      },
+      { known: { a1: { toolUseId: "c2" }, a2: { toolUseId: "c1" } } },
+    );
+    expect(agents.map(({ id }) => id)).toEqual(["main", "a2", "a1"]);
+  });
+
   test("agents that name each other as parents stand below the main agent", () => {
     const { agents } = inspect(
       { main: [], one: [], two: [] },

@@ -182,3 +182,24 @@ it("[TRN-4] where nothing may run in the background, nothing goes on by itself",
     agents: [{ id: "a1", background: true, standing: "waiting" }],
   });
 });
+
+it("[TRN-4] one that cannot go on by itself is never said to, and the main agent is told of it once", async () => {
+  const notices: string[] = [];
+  await using sample = await createSampleRuntime([{ text: "I see." }], {
+    notice: (text) => void notices.push(text),
+  });
+  mkdirSync(join(sample.home, ".claude"), { recursive: true });
+  writeFileSync(join(sample.home, ".claude/settings.json"), '{ "resumeInterruptedAgents": true }');
+  writeCutOffSession(transcriptsOf(sample), { a1: { agentType: "gone", background: true } });
+  const again = sample.restart([{ text: "I see." }]);
+  for (const runtime of [sample.runtime, again.runtime]) {
+    await using session = await runtime.open({ resume: sessionId });
+    await session.prompt("Go on.");
+  }
+  expect(
+    notices.filter((text) => text.includes('could not be taken up: There is no agent "gone"')),
+  ).toHaveLength(2);
+  const asked = JSON.stringify(again.requests.at(-1)?.messages);
+  expect(asked.match(/<task-id>a1</g)).toHaveLength(1);
+  expect(asked).not.toContain("has been resumed");
+});

@@ -37,11 +37,11 @@ export async function runRecovery(parts: RecoveryParts): Promise<readonly Interr
   const files = sessionFiles(transcripts, plan.sessionId);
   const lost = await findLostNotices(tasks, heard, (id) => agentOutputFile(files, id));
   for (const notice of lost) children.notify(notice);
-  const agents = tasks.filter(isInterrupted).flatMap((task) => newsOf(task, parts));
-  // Told first: one that goes on may have ended before the last is started.
-  if (agents.length > 0) children.notify(interruptedNote(agents));
+  const news = tasks.filter(isInterrupted).flatMap((task) => newsOf(task, parts));
+  const left = news.map(({ agent }) => agent).filter(({ standing }) => standing !== "resumed");
+  if (left.length > 0) children.notify(interruptedNote(left));
   const told: InterruptedAgent[] = [];
-  for (const agent of agents) told.push(await takeUp(agent, parts));
+  for (const one of news) told.push(...(await takeUp(one, parts)));
   for (const agent of told) world.notice?.(interruptedLine(agent));
   return told;
 }
@@ -63,13 +63,20 @@ async function settle(
   await Promise.all(Array.from({ length: Math.min(atOnce, unsettled.length) }, work));
 }
 
+interface News {
+  readonly agent: InterruptedAgent;
+  /** The main agent knows already that it was cut off. */
+  readonly wasTold: boolean;
+}
+
 /** One that is left as it was is told of once. */
-function newsOf(task: FoundTask, { world, heard }: RecoveryParts): readonly InterruptedAgent[] {
+function newsOf(task: FoundTask, { world, heard }: RecoveryParts): readonly News[] {
   const { id, agentType, description, inFlight = [], lastSignAt } = task;
   const background = task.background || wasDetached(task, heard);
   const standing = standingOf({ ...task, background }, world);
-  if (standing !== "resumed" && (heard.toldAt.get(id) ?? 0) >= lastSignAt) return [];
-  return [{ id, agentType, description, background, inFlight, standing }];
+  const wasTold = (heard.toldAt.get(id) ?? 0) >= lastSignAt;
+  if (standing !== "resumed" && wasTold) return [];
+  return [{ agent: { id, agentType, description, background, inFlight, standing }, wasTold }];
 }
 
 /** The call that started it has the answer that its agent works in the background. */
@@ -89,13 +96,14 @@ function isUnsettled(task: FoundTask): boolean {
   return task.state !== "running" && task.hasPlan && hasLockFile(task.transcript);
 }
 
+/** The main agent hears that one goes on when it does, and before it can have ended. */
 async function takeUp(
-  agent: InterruptedAgent,
+  { agent, wasTold }: News,
   { world, children, signal }: RecoveryParts,
-): Promise<InterruptedAgent> {
-  if (agent.standing !== "resumed") return agent;
+): Promise<readonly InterruptedAgent[]> {
+  if (agent.standing !== "resumed") return [agent];
   const waiting: InterruptedAgent = { ...agent, standing: "waiting" };
-  if (signal.aborted) return waiting;
+  if (signal.aborted) return [waiting];
   const { id, agentType, description } = agent;
   try {
     const started = await children.spawner.start({
@@ -106,13 +114,17 @@ async function takeUp(
       background: true,
       origin: "program",
     });
-    if (started.type === "started") return agent;
+    if (started.type === "started") {
+      children.notify(interruptedNote([agent]));
+      return [agent];
+    }
     report(id, started.because, world);
   } catch (error) {
     report(id, error, world);
   }
+  if (wasTold) return [];
   children.notify(interruptedNote([waiting]));
-  return waiting;
+  return [waiting];
 }
 
 function resumesByItself({ environment, discovered }: SessionWorld): boolean {

@@ -1,6 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { writeRecovery } from "./write-recovery.ts";
 
@@ -93,4 +93,18 @@ test("[TRN-4] what ended well, and what another program wrote, is left as it is"
     expect(await settle(file, () => Promise.reject(new Error("Nobody is to be told.")))).toBe("left");
     expect(readFileSync(file, "utf8")).toBe(before);
   }
+});
+
+test("[TRN-4] what the process that died had beside the transcript goes, what belongs to others stays", async () => {
+  const file = writeLines(second);
+  const folder = dirname(file);
+  for (const name of [
+    "agent-a1.queued",
+    "agent-a1.meta.json.0f.tmp",
+    "agent-a1.meta.json",
+    "agent-a2.queued",
+  ])
+    writeFileSync(join(folder, name), "1");
+  await settle(file);
+  expect(readdirSync(folder).sort()).toEqual(["agent-a1.jsonl", "agent-a1.meta.json", "agent-a2.queued"]);
 });
