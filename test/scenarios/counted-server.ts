@@ -19,6 +19,8 @@ export interface CountedServer {
   readonly config: { readonly command: string; readonly args: readonly string[] };
   /** The process ids of all starts so far. */
   starts(): readonly number[];
+  /** Those of them that still run. */
+  left(): readonly number[];
   /** Waits until none of the processes it ever had is left. */
   gone(): Promise<void>;
 }
@@ -33,17 +35,21 @@ export function countedServer(
   const wrapper = join(projectRoot, "test/fixtures/mcp/counted-server.mjs");
   const starts = () =>
     existsSync(record) ? readFileSync(record, "utf8").trim().split("\n").filter(Boolean).map(Number) : [];
+  const left = () => starts().filter((pid) => isAlive(pid, record));
   return {
     config: { command: process.execPath, args: [wrapper, record, program, ...args] },
     starts,
-    gone: () => expect.poll(() => starts().filter(isAlive), { timeout: 20_000 }).toEqual([]),
+    left,
+    gone: () => expect.poll(left, { timeout: 20_000 }).toEqual([]),
   };
 }
 
-export function isAlive(pid: number): boolean {
+/** Numbers are given again, so the process must also hold the mark in its command line. */
+function isAlive(pid: number, mark: string): boolean {
   try {
     process.kill(pid, 0);
-    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+    const isOurs = readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(mark);
+    return isOurs && !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
   } catch {
     return false;
   }

@@ -6,7 +6,7 @@ import { createFakeMcpServer } from "../../src/testing/fake-mcp-server.ts";
 import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
 import type { ScriptedCall, Step } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";
-import { countedServer, isAlive, processesWith } from "./counted-server.ts";
+import { countedServer, processesWith } from "./counted-server.ts";
 
 const calling = (...calls: ScriptedCall[]): Step => ({ calls });
 const echo = (server: string): ScriptedCall => ({
@@ -47,7 +47,7 @@ describe("[MCP-2] a server that stands in a definition", () => {
     expect(told(requests[3])).toContain("Echo: hello");
     expect(served(requests[4])).toEqual([]);
     expect(server.starts()).toHaveLength(1);
-    expect(server.starts().filter(isAlive)).toEqual([]);
+    expect(server.left()).toEqual([]);
   });
 
   test("is gone after the child was stopped in the middle of a call", async () => {
@@ -61,7 +61,7 @@ describe("[MCP-2] a server that stands in a definition", () => {
     for await (const event of child) if (event.type === "call-progressed") await child.stop();
     expect(await child).toMatchObject({ status: "stopped" });
     expect(server.starts()).toHaveLength(1);
-    expect(server.starts().filter(isAlive)).toEqual([]);
+    expect(server.left()).toEqual([]);
   });
 
   test("is gone when the session is closed around a child in the middle of a call", async () => {
@@ -75,7 +75,7 @@ describe("[MCP-2] a server that stands in a definition", () => {
     const child = session.spawn("worker", "Work.");
     for await (const event of child)
       if (event.type === "call-progressed") await session[Symbol.asyncDispose]();
-    expect(server.starts().filter(isAlive)).toEqual([]);
+    expect(server.left()).toEqual([]);
   });
 
   test("that fails is a note in the result, and the child works without it; nothing is left of one that hangs", async () => {
@@ -218,7 +218,7 @@ describe("[MCP-2] a server that stands in a definition", () => {
     expect(session.plan.mcpServers).toEqual([{ name: "mine", own: true }]);
     expect(server.starts()).toHaveLength(1);
     await session[Symbol.asyncDispose]();
-    expect(server.starts().filter(isAlive)).toEqual([]);
+    expect(server.left()).toEqual([]);
   });
 });
 

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { Step } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";
-import { countedServer, isAlive } from "./counted-server.ts";
+import { countedServer } from "./counted-server.ts";
 import {
   type CommandOptions,
   createPlace,
@@ -70,7 +70,7 @@ describe("[MCP-1, CLI-1] retinue -p with MCP servers", () => {
     expect(second?.usage?.cacheReadTokens).toBeGreaterThan(0);
     expect(err).toMatch(/"broken" failed: its command was not found/);
     expect(server.starts()).toHaveLength(1);
-    expect(server.starts().filter(isAlive)).toEqual([]);
+    expect(server.left()).toEqual([]);
   });
 
   test("--mcp-config and --strict-mcp-config leave only what was given; one that cannot be read is a misuse", async () => {

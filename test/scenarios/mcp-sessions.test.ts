@@ -9,7 +9,7 @@ import { createFakeMcpServer } from "../../src/testing/fake-mcp-server.ts";
 import { createSampleRuntime, type SampleRuntime } from "../../src/testing/sample-runtime.ts";
 import type { ScriptedCall, Step } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";
-import { countedServer, isAlive, processesWith } from "./counted-server.ts";
+import { countedServer, processesWith } from "./counted-server.ts";
 import { createPlace } from "./run-command.ts";
 
 const calling = (...calls: ScriptedCall[]): Step => ({ calls });
@@ -147,7 +147,7 @@ describe("servers of a session", () => {
     const run = runtime.run("Go.");
     for await (const event of run) {
       const [first = 0] = server.starts();
-      if (event.type === "call-progressed" && isAlive(first)) process.kill(first, "SIGKILL");
+      if (event.type === "call-progressed" && server.left().includes(first)) process.kill(first, "SIGKILL");
     }
     expect(await run.result).toMatchObject({ status: "completed", text: "Done." });
     expect(told(requests[1])).toContain("ended before it answered");

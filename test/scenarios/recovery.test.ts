@@ -3,7 +3,11 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createRuntime } from "../../src/index.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
-import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
+import {
+  type FakeProvider,
+  type ProviderRequest,
+  startFakeProvider,
+} from "../../src/testing/fake-provider.ts";
 import type { ScriptedStep, Step } from "../../src/testing/script.ts";
 import { createPlace, type Finished, type Place, readJsonLines, runCommand } from "./run-command.ts";
 
@@ -192,7 +196,9 @@ describe("[TRN-4] a child whose process was killed", () => {
     const background = { run_in_background: true };
     const stage = await createStage(
       [
-        main({ calls: [start("TASK-ONE", background), start("TASK-TWO", background)] }),
+        // One after the other: of two in one answer either may be first to ask for the place.
+        main({ calls: [start("TASK-ONE", background)] }),
+        main({ calls: [start("TASK-TWO", background)] }),
         child("TASK-ONE", { calls: [bash("two", endless)] }),
         main({ text: "I wait." }),
         child("TASK-TWO", { text: "Two is done." }),
@@ -200,7 +206,9 @@ describe("[TRN-4] a child whose process was killed", () => {
       ],
       { limits: { agents: 1, overflow: "queue" } },
     );
-    await stage.runUntil(exists(stage, "reached"), "-p", "Begin.");
+    const isMain = ({ request }: ProviderRequest) => request.system.join().includes("engineer at a terminal");
+    const isWaiting = () => exists(stage, "reached")() && stage.provider.requests.filter(isMain).length > 2;
+    await stage.runUntil(isWaiting, "-p", "Begin.");
     const { tasks } = await listInterrupted(stage);
     expect(tasks.map(({ description }) => description).sort()).toEqual(["task-one", "task-two"]);
     const two = tasks.find(({ description }) => description === "task-two");
