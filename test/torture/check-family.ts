@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Message } from "../../src/conversation/message.ts";
 import { rebuildConversation } from "../../src/journal/rebuild.ts";
@@ -28,6 +28,8 @@ export interface FamilyMember {
 
 export interface FamilyState {
   readonly hasBegun: boolean;
+  /** The files whose last line has no end, each with its length. */
+  readonly torn: readonly string[];
   readonly isTorn: boolean;
   readonly members: readonly FamilyMember[];
   readonly done: ReadonlySet<string>;
@@ -58,6 +60,7 @@ export function checkFamily(place: FamilyPlace): FamilyState {
   const good = resultsOf(all).filter(({ is_error }) => is_error !== true);
   return {
     hasBegun: main?.records.some(({ type }) => type === "user") === true,
+    torn: read.flatMap(({ file, isTorn }) => (isTorn ? [`${file} ${statSync(file).size}`] : [])),
     isTorn: read.some((file) => file.isTorn),
     members,
     done: new Set(good.map(({ tool_use_id }) => deedOf(tool_use_id))),

@@ -66,6 +66,7 @@ async function runInFolder(place: Place, options: FamilyTorture): Promise<HookCo
     if (lost !== undefined) throw new Error(`The result of ${lost} was in a transcript and is gone.`);
     state = next;
     if (signal === "SIGKILL" && moment !== undefined) {
+      noteTears(place, state);
       if (options.random() < tearShare) state = tearNewest(place, keeper, options.random);
       noteUnsure(place, state);
       options.report({ ...state, moment });
@@ -76,6 +77,14 @@ async function runInFolder(place: Place, options: FamilyTorture): Promise<HookCo
     const left = listLeftovers(place.transcript);
     if (left.length > 0) throw new Error(`These were left behind: ${left.join(", ")}`);
     return checkAllHooks(place, state);
+  }
+}
+
+/** A kill can cut a long write in half by itself; each such line is counted once, however long the file stays so. */
+function noteTears(place: Place, { torn }: FamilyState): void {
+  for (const one of torn.filter((each) => !place.tornBySystem.has(each) && !place.tornHere.has(each))) {
+    place.tornBySystem.add(one);
+    place.tears += 1;
   }
 }
 
@@ -94,7 +103,9 @@ function tearNewest(
     for (const id of tearLastLine(file, random)) place.tornCalls.add(id);
     keeper.forget(file);
   }
-  return checkFamily(place);
+  const state = checkFamily(place);
+  for (const one of state.torn) place.tornHere.add(one);
+  return state;
 }
 
 function endsWithMark(file: string): boolean {
@@ -124,6 +135,9 @@ interface Place extends FamilyPlace {
   readonly hookLog: string;
   tears: number;
   readonly tornCalls: Set<string>;
+  /** Files with their lengths, torn by a kill and torn by the torture itself. */
+  readonly tornBySystem: Set<string>;
+  readonly tornHere: Set<string>;
   /** By agent, the marks that were the last word before a kill. */
   readonly unsure: Map<string, Set<number>>;
 }
@@ -145,7 +159,13 @@ function createPlace(root: string): Place {
   const sessionId = randomUUID();
   const { transcripts } = createPaths({ cwd: project, home, environment: {}, platform: process.platform });
   const transcript = join(transcripts, `${sessionId}.jsonl`);
-  return { home, project, sessionId, transcript, hookLog, tears: 0, tornCalls: new Set(), unsure: new Map() };
+  const marks = {
+    tornCalls: new Set<string>(),
+    tornBySystem: new Set<string>(),
+    tornHere: new Set<string>(),
+    unsure: new Map(),
+  };
+  return { home, project, sessionId, transcript, hookLog, tears: 0, ...marks };
 }
 
 function pick(random: () => number): FamilyMoment {

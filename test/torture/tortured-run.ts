@@ -52,6 +52,8 @@ async function runInFolder(root: string, options: TortureOptions): Promise<void>
     if (lost !== undefined) throw new Error(`The result of ${lost} was in the transcript and is gone.`);
     state = next;
     if (signal === "SIGKILL" && moment !== undefined) {
+      // A kill can cut a long write in half by itself.
+      if (state.torn) place.tears += 1;
       if (options.random() < tearShare) {
         place.tears += 1;
         for (const id of tearLastLine(place.transcript, options.random)) place.tornCalls.add(id);
