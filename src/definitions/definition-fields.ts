@@ -1,5 +1,6 @@
 import type { Finding } from "../foundation/problem.ts";
 import type { AgentDefinition, WrittenField } from "./agent-definition.ts";
+import { chooseFields } from "./choose-fields.ts";
 import { addsUp, combineRepeated, combineSpellings } from "./combine-fields.ts";
 import { type DefinitionKey, definitionKeys, meaningOfKey, restrictingKeys } from "./definition-keys.ts";
 import { fieldReaders } from "./field-readers.ts";
@@ -17,7 +18,11 @@ export interface FieldsReading {
 /** Turns what a frontmatter says into typed fields. A field that limits the agent and cannot be read is an error. */
 export function readDefinitionFields(frontmatter: Pick<Frontmatter, "fields" | "repeated">): FieldsReading {
   const findings: Finding[] = [];
-  const chosen = chooseFields(frontmatter.fields, findings);
+  const chosen = chooseFields(
+    frontmatter.fields,
+    { meaningOf: meaningOfKey, unknownKey, misspeltKey },
+    findings,
+  );
   const fields: Partial<Record<DefinitionKey, unknown>> = {};
   const written: Record<string, WrittenField> = {};
   for (const key of definitionKeys) {
@@ -36,26 +41,6 @@ export function readDefinitionFields(frontmatter: Pick<Frontmatter, "fields" | "
   }
   // The readers return exactly the type of their field; the table cannot express that per key.
   return { fields: fields as DefinitionFields, written, findings };
-}
-
-/** Which written fields stand for which canonical one: the exact spelling first, then misspelt ones. */
-function chooseFields(
-  fields: ReadonlyMap<string, FrontmatterField>,
-  findings: Finding[],
-): ReadonlyMap<DefinitionKey, readonly FrontmatterField[]> {
-  const chosen = new Map<DefinitionKey, readonly FrontmatterField[]>();
-  const meanings = [...fields.values()].map((field) => ({ field, meaning: meaningOfKey(field.key) }));
-  for (const { field, meaning } of meanings) {
-    if (meaning.type === "known") chosen.set(meaning.key, [field]);
-  }
-  for (const { field, meaning } of meanings) {
-    if (meaning.type === "unknown") findings.push(unknownKey(field.key, meaning.nearest));
-    if (meaning.type !== "misspelt") continue;
-    const before = chosen.get(meaning.key) ?? [];
-    chosen.set(meaning.key, [...before, field]);
-    findings.push(misspeltKey(field.key, meaning.key, before[0]?.key));
-  }
-  return chosen;
 }
 
 function misspeltKey(key: string, meant: DefinitionKey, first: string | undefined): Finding {

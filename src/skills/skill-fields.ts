@@ -1,3 +1,4 @@
+import { chooseFields } from "../definitions/choose-fields.ts";
 import type { Frontmatter, FrontmatterField } from "../definitions/read-frontmatter.ts";
 import type { Finding } from "../foundation/problem.ts";
 import type { Skill } from "./skill.ts";
@@ -17,7 +18,11 @@ export interface SkillFieldsReading {
 /** Turns what a frontmatter says into typed fields. Of a limit that stands several times, each holds; else the last. */
 export function readSkillFields(frontmatter: Pick<Frontmatter, "fields" | "repeated">): SkillFieldsReading {
   const findings: Finding[] = [];
-  const chosen = chooseFields(frontmatter.fields, findings);
+  const chosen = chooseFields(
+    frontmatter.fields,
+    { meaningOf: meaningOfSkillKey, unknownKey, misspeltKey },
+    findings,
+  );
   const fields: Record<string, unknown> = {};
   const written = new Map<SkillKey, FrontmatterField>();
   for (const key of skillKeys) {
@@ -67,26 +72,6 @@ function combine(key: SkillKey, values: readonly unknown[]): unknown {
   if (key === "disallowed-tools" || key === "hooks") return [...new Set(values.flat())];
   if (key === "disable-model-invocation") return values.includes(true);
   return values.at(-1);
-}
-
-/** Which written fields stand for which canonical one: the exact spelling first, then misspelt ones. */
-function chooseFields(
-  fields: ReadonlyMap<string, FrontmatterField>,
-  findings: Finding[],
-): ReadonlyMap<SkillKey, readonly FrontmatterField[]> {
-  const chosen = new Map<SkillKey, readonly FrontmatterField[]>();
-  const meanings = [...fields.values()].map((field) => ({ field, meaning: meaningOfSkillKey(field.key) }));
-  for (const { field, meaning } of meanings) {
-    if (meaning.type === "known") chosen.set(meaning.key, [field]);
-  }
-  for (const { field, meaning } of meanings) {
-    if (meaning.type === "unknown") findings.push(unknownKey(field.key, meaning.nearest));
-    if (meaning.type !== "misspelt") continue;
-    const before = chosen.get(meaning.key) ?? [];
-    chosen.set(meaning.key, [...before, field]);
-    findings.push(misspeltKey(field.key, meaning.key, before[0]?.key));
-  }
-  return chosen;
 }
 
 function misspeltKey(key: string, meant: SkillKey, first: string | undefined): Finding {
