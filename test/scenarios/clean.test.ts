@@ -93,6 +93,7 @@ describe("[TRN-6] retinue clean", () => {
     const lock = takeOwnerLock(live);
     const told = await runCommand(place, ["clean", "--dry-run"]);
     expect(told.out).toContain(`would remove  ${relative(place.cwd, dead)}.lock`);
+    expect(told.out).not.toContain(relative(place.cwd, live));
     const { out } = await runCommand(place, ["clean", "--json"]);
     if (lock.type === "taken") lock.lock.release();
     expect(JSON.parse(out).locks).toEqual([`${dead}.lock`]);
