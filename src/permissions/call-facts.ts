@@ -1,5 +1,5 @@
 import type { McpIdentity } from "./mcp-identity.ts";
-import type { ShellAnalysis } from "./shell-analysis.ts";
+import type { ShellAnalysis } from "./shell/shell-analysis.ts";
 import { readWebTarget, type WebTarget } from "./web-target.ts";
 
 export type PathUse = "read" | "write" | "remove";
@@ -13,6 +13,8 @@ export interface PathFact {
   readonly unknown?: string;
   /** The file has other names somewhere that cannot be listed. */
   readonly hasOtherNames?: boolean;
+  /** It is part of what git would take for a repository. */
+  readonly isRepositoryPart?: boolean;
 }
 
 /** What one simple command of a shell call touches; stands beside the analysis's unit of the same index. */
@@ -20,16 +22,20 @@ export interface UnitFacts {
   readonly paths: readonly PathFact[];
   /** More texts for rules that restrict: the command under the real name of its program. */
   readonly otherTexts: readonly string[];
+  /** Why no rule for a command covers it where it runs: an unknown folder, or one outside the working directories. */
+  readonly elsewhere?: string;
+  /** The folder it runs in, where that is not the session's own. */
+  readonly movedTo?: string;
+  /** Why the repository that git would find is not the session's own. */
+  readonly repository?: string;
 }
 
 export interface ShellFacts {
   readonly analysis: ShellAnalysis;
   readonly units: readonly UnitFacts[];
   readonly redirects: readonly PathFact[];
-  /** The folders that commands move to before others run. */
-  readonly moves: readonly PathFact[];
-  /** Why the commands may not run where the call starts. */
-  readonly elsewhere?: string;
+  /** Rules forbid reading some path that version control may hold. */
+  readonly rulesOnTracked?: true;
 }
 
 /** What a call would touch, found out before anything is decided. */
@@ -76,6 +82,5 @@ function notLookedUp(command: string): ShellFacts {
     analysis: { units: [], redirects: [], opaque, exactText: command.trim() },
     units: [],
     redirects: [],
-    moves: [],
   };
 }

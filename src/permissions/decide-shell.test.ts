@@ -59,7 +59,7 @@ describe("[PRM-9] where commands run", () => {
     ["cd sub && make", "allow"],
     ["cd /p/sub && make", "allow"],
     ["pushd sub && make && popd", "allow"],
-    ["cd sub && make; cd - && make", "allow"],
+    ["cd sub && make; cd - && make", "ask"],
     ["cd /q && make", "ask"],
     ["cd && make", "ask"],
     ["cd .. && make", "ask"],

@@ -1,14 +1,25 @@
-import { basename } from "node:path";
-import { factsOf, type PathFact, type PermissionRequest, type ShellFacts } from "./call-facts.ts";
+import { basename, posix } from "node:path";
+import {
+  factsOf,
+  type PathFact,
+  type PermissionRequest,
+  type ShellFacts,
+  type UnitFacts,
+} from "./call-facts.ts";
 import { isInside } from "./containment.ts";
 import { isDevice } from "./guard-call.ts";
-import { grantsUnit, saysWholeCall } from "./match-command.ts";
+import { grantsUnit, matchesText, saysWholeCall } from "./match-command.ts";
 import { matchesPath } from "./match-rule.ts";
 import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
-import type { ShellUnit } from "./shell-analysis.ts";
+import type { ShellUnit } from "./shell/shell-analysis.ts";
 
 export type ShellGrant =
-  | { readonly type: "granted"; readonly because: string; readonly rule?: PolicyRule }
+  | {
+      readonly type: "granted";
+      readonly by: "rule" | "read-only" | "mode";
+      readonly because: string;
+      readonly rule?: PolicyRule;
+    }
   | { readonly type: "open"; readonly because: string };
 
 /** Whether every command of a shell call is allowed on its own, and every file it writes. */
@@ -19,31 +30,30 @@ export function grantShell(
 ): ShellGrant {
   const commands = policy.allow.filter(({ rule }) => rule.canonicalTool === request.tool);
   const whole = commands.find(({ rule }) => rule.specifier.type === "whole");
-  if (whole !== undefined) return { type: "granted", because: "", rule: whole };
-  if (shell.elsewhere !== undefined) return { type: "open", because: shell.elsewhere };
-  const context: Context = { policy, homes: factsOf(request).otherHomes, commands };
+  if (whole !== undefined) return { type: "granted", by: "rule", because: "", rule: whole };
   const exact = commands.find(
     ({ rule }) => rule.specifier.type === "command" && saysWholeCall(rule.specifier, shell.analysis),
   );
-  const moved = shell.moves.find((path) => !isWithin(path, policy));
-  if (moved !== undefined && exact === undefined)
-    return {
-      type: "open",
-      because: `commands would run in ${moved.forms[0]}, outside the working directories`,
-    };
-  const grants = shell.analysis.units.map((unit, at) =>
-    grantUnit(unit, shell.units[at]?.paths ?? [], { ...context, exact }),
-  );
+  const context: Context = { policy, homes: factsOf(request).otherHomes, commands, exact };
+  const grants = shell.analysis.units.map((unit, at) => grantUnit(unit, shell.units[at] ?? nowhere, context));
   const open =
-    grants.find((grant) => grant.type === "open") ??
-    openRedirect(shell.redirects, grants, { ...context, exact });
+    grants.find((grant) => grant.type === "open") ?? openRedirect(shell.redirects, grants, context);
   if (open !== undefined) return open;
+  const granted = grants.filter((grant) => grant.type === "granted");
   return (
-    grants.find((grant) => grant.type === "granted" && grant.rule !== undefined) ?? grants[0] ?? onlyRedirects
+    granted.find(({ by }) => by === "rule") ??
+    granted.find(({ by }) => by === "mode") ??
+    granted[0] ??
+    onlyRedirects
   );
 }
 
-const onlyRedirects: ShellGrant = { type: "granted", because: "everything it writes may be written" };
+const onlyRedirects: ShellGrant = {
+  type: "granted",
+  by: "mode",
+  because: "everything it writes may be written",
+};
+const nowhere: UnitFacts = { paths: [], otherTexts: [] };
 
 interface Context {
   readonly policy: PermissionPolicy;
@@ -52,37 +62,69 @@ interface Context {
   readonly exact?: PolicyRule | undefined;
 }
 
-function grantUnit(unit: ShellUnit, paths: readonly PathFact[], context: Context): ShellGrant {
+function grantUnit(unit: ShellUnit, facts: UnitFacts, context: Context): ShellGrant {
   const shown = unit.grantText ?? unit.written;
   const rule =
     context.exact ??
     context.commands.find(
       ({ rule: { specifier } }) => specifier.type === "command" && grantsUnit(specifier, unit),
     );
+  const open = (because: string): ShellGrant => ({ type: "open", because });
+  const touches = (by: Occasion): ShellGrant | undefined => {
+    const refused = facts.paths.find((path) => !mayTouch(path, context, by));
+    return refused === undefined
+      ? undefined
+      : open(`${shown} would ${verbs[refused.use]} ${refused.forms[0]}, which no rule allows`);
+  };
+  const misplaced = context.exact === undefined ? misplacedBecause(unit, facts, context, rule) : undefined;
+  if (misplaced !== undefined) return open(misplaced);
   if (rule !== undefined) {
     // A link to somewhere else would lead what comes after it out of the working directories.
     const by = basename(unit.words[0]?.text ?? "") === "ln" ? "linking" : "granted";
-    const refused = paths.find((path) => !mayTouch(path, context, by));
-    if (refused === undefined) return { type: "granted", because: "", rule };
-    return {
-      type: "open",
-      because: `${shown} would ${verbs[refused.use]} ${refused.forms[0]}, which no rule allows`,
-    };
+    return touches(by) ?? { type: "granted", by: "rule", because: "", rule };
   }
-  if (unit.readOnly) {
-    const refused = paths.find((path) => !mayTouch(path, context, "reading"));
-    if (refused === undefined)
-      return { type: "granted", because: "it only reads inside the working directories" };
-    return {
-      type: "open",
-      because: `${shown} would ${verbs[refused.use]} ${refused.forms[0]}, which no rule allows`,
-    };
-  }
+  if (unit.readOnly)
+    return (
+      touches("reading") ?? {
+        type: "granted",
+        by: "read-only",
+        because: "it only reads inside the working directories",
+      }
+    );
+  const { paths } = facts;
   if (isFileCommand(unit) && context.policy.mode === "acceptEdits" && paths.length > 0) {
     if (paths.every((path) => path.unknown === undefined && isWithin(path, context.policy)))
-      return { type: "granted", because: "changes to files inside the working directories are accepted" };
+      return {
+        type: "granted",
+        by: "mode",
+        because: "changes to files inside the working directories are accepted",
+      };
   }
-  return { type: "open", because: unit.because ?? unit.exactOnly ?? `no rule allows ${shown}` };
+  return open(unit.reason ?? unit.exactOnly ?? `no rule allows ${shown}`);
+}
+
+/** Why a command is asked about because of where it would run. */
+function misplacedBecause(
+  unit: ShellUnit,
+  { elsewhere, movedTo, repository }: UnitFacts,
+  { policy, commands }: Context,
+  rule: PolicyRule | undefined,
+): string | undefined {
+  if (elsewhere !== undefined) return elsewhere;
+  if (repository !== undefined) return repository;
+  const isGit = basename(unit.words[0]?.text ?? "") === "git";
+  if (isGit && rule === undefined && unit.readOnly && policy.trusted !== true)
+    return "git obeys the configuration of this folder, and the folder is not trusted";
+  if (rule === undefined || movedTo === undefined || isGit || !unit.obeysDirectory) return undefined;
+  const [root = ""] = policy.workingDirectories;
+  const targets = [posix.relative(root, movedTo), movedTo].map((path) => `cd ${path}`);
+  const isFollowed = commands.some(
+    ({ rule: { specifier } }) =>
+      specifier.type === "command" && targets.some((text) => matchesText(specifier, text)),
+  );
+  return isFollowed
+    ? undefined
+    : `${unit.words[0]?.text} obeys the files of ${movedTo}, and its rule holds for ${root}`;
 }
 
 const verbs = { read: "read", write: "write", remove: "remove" } as const;

@@ -199,7 +199,7 @@ describe("[TLS-3, TLS-8, TLS-9] the tools of an agent", () => {
   });
 
   test("a scope allows only matching calls and grants none", async () => {
-    const policy = scoped({ name: "Bash", allowOnly: ["git diff *", "git push *"] });
+    const policy = { ...scoped({ name: "Bash", allowOnly: ["git diff *", "git push *"] }), trusted: true };
     expect((await judge(bash("git diff"), policy)).type).toBe("allow");
     expect((await judge(bash("git push"), policy)).type).toBe("ask");
     expect((await judge(bash("git diff; touch x"), policy)).type).toBe("deny");

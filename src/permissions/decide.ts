@@ -19,6 +19,18 @@ export interface Decision {
   readonly because: string;
   /** The rule that decided, if one did. */
   readonly rule?: PolicyRule;
+  /** What allowed the call; a person is the caller's to add. */
+  readonly allowedBy?: AllowedBy;
+  /** What runs in place of the command that was given: the command as it was judged. */
+  readonly run?: JudgedCommand;
+}
+
+export type AllowedBy = "read-only" | "rule" | "mode" | "hook" | "sandbox";
+
+export interface JudgedCommand {
+  readonly command: string;
+  /** For the result: what the judged form does differently. */
+  readonly notes: readonly string[];
 }
 
 export interface DecideOptions {
@@ -41,9 +53,17 @@ export function decide(
     const above = silence(decideIn({ ...policy, mode }, request, options), mode);
     if (above.type === "deny") return above;
   }
-  const decision = silence(decideIn(policy, request, options), policy.mode);
+  const decision = withCommand(silence(decideIn(policy, request, options), policy.mode), request, policy);
   if (decision.type !== "ask" || (options.attended !== false && policy.background !== true)) return decision;
   return { ...decision, type: "deny", because: `${decision.because}, and nobody can be asked here` };
+}
+
+/** What was judged is what runs; only where nothing restricts commands, there was nothing to judge. */
+function withCommand(decision: Decision, request: PermissionRequest, policy: PermissionPolicy): Decision {
+  const analysis = factsOf(request).shell?.analysis;
+  if (decision.type !== "allow" || analysis?.judged === undefined) return decision;
+  const isFree = policy.mode === "bypassPermissions" && policy.deny.length === 0 && policy.ask.length === 0;
+  return isFree ? decision : { ...decision, run: { command: analysis.judged, notes: analysis.notes ?? [] } };
 }
 
 function silence(decision: Decision, mode: PermissionMode): Decision {
@@ -61,8 +81,10 @@ function decideIn(policy: PermissionPolicy, request: PermissionRequest, options:
   if (options.hooks === "ask") return { type: "ask", because: "a hook wants it to be asked" };
   const always = alwaysAsks(request, policy);
   if (always !== undefined) return { type: "ask", because: always };
-  if (policy.mode === "bypassPermissions") return { type: "allow", because: "permissions are bypassed" };
-  if (isInMemory(request, policy)) return { type: "allow", because: "it stays in the agent's own memory" };
+  if (policy.mode === "bypassPermissions")
+    return { type: "allow", because: "permissions are bypassed", allowedBy: "mode" };
+  if (isInMemory(request, policy))
+    return { type: "allow", because: "it stays in the agent's own memory", allowedBy: "mode" };
   const guarded = asksDespiteRules(request, policy);
   if (guarded !== undefined) return { type: "ask", because: guarded };
   return grant(request, policy, options);
@@ -109,22 +131,23 @@ function refuseByMode(request: PermissionRequest, { mode }: PermissionPolicy): s
 function grant(request: PermissionRequest, policy: PermissionPolicy, options: DecideOptions): Decision {
   const { shell, paths } = factsOf(request);
   const byNature = grantByNature(request, policy);
-  if (byNature !== undefined) return { type: "allow", because: byNature };
-  if (options.hooks === "allow") return { type: "allow", because: "a hook allows it" };
+  if (byNature !== undefined) return { type: "allow", because: byNature, allowedBy: "mode" };
+  if (options.hooks === "allow") return { type: "allow", because: "a hook allows it", allowedBy: "hook" };
   if (shell !== undefined) {
     const shellGrant = grantShell(request, shell, policy);
     if (shellGrant.type === "granted") {
       return shellGrant.rule === undefined
-        ? { type: "allow", because: shellGrant.because }
+        ? { type: "allow", because: shellGrant.because, allowedBy: shellGrant.by }
         : byRule("allow", "allows it", shellGrant.rule);
     }
-    if (isSandboxed(request, policy)) return { type: "allow", because: "it runs inside the sandbox" };
+    if (isSandboxed(request, policy))
+      return { type: "allow", because: "it runs inside the sandbox", allowedBy: "sandbox" };
     return { type: "ask", because: shellGrant.because };
   }
   const allowed = find(policy.allow, "grant", request, policy);
   if (allowed !== undefined) return byRule("allow", "allows it", allowed);
   if (paths.length > 0 && paths.every((path) => mayUse(path, request, policy)))
-    return { type: "allow", because: "rules and the mode allow each of its paths" };
+    return { type: "allow", because: "rules and the mode allow each of its paths", allowedBy: "rule" };
   return { type: "ask", because: "no rule allows it" };
 }
 
@@ -175,7 +198,12 @@ function find(
 }
 
 function byRule(type: Decision["type"], what: string, rule: PolicyRule): Decision {
-  return { type, because: `the rule ${describeRule(rule)} ${what}`, rule };
+  return {
+    type,
+    because: `the rule ${describeRule(rule)} ${what}`,
+    rule,
+    ...(type === "allow" && { allowedBy: "rule" as const }),
+  };
 }
 
 export function describeRule({ rule, from }: PolicyRule): string {

@@ -3,8 +3,6 @@ import { findRealLocation } from "./find-real-location.ts";
 import { gatherPathFact, type PathWorld, type WrittenPath } from "./gather-path-facts.ts";
 import { gatherShellFacts } from "./gather-shell-facts.ts";
 import type { McpIdentity } from "./mcp-identity.ts";
-import type { PermissionPolicy } from "./permission-policy.ts";
-import { analyseShell, type ShellAnalysis } from "./shell-analysis.ts";
 import { readWebTarget } from "./web-target.ts";
 
 /** A call as it came from the model or a hook. */
@@ -21,10 +19,9 @@ export interface CallToJudge {
 }
 
 export interface GatherOptions {
-  readonly policy: Pick<PermissionPolicy, "deny" | "home" | "platform">;
+  readonly policy: PathWorld["policy"];
   /** The folder the call starts in; absolute and real. */
   readonly directory: string;
-  readonly analyse?: (command: string) => Promise<ShellAnalysis>;
 }
 
 /** Finds out what a call would touch; what is wrong with its input is a fact like any other. Never throws. */
@@ -37,9 +34,9 @@ export async function gatherCallFacts(call: CallToJudge, options: GatherOptions)
     directory: options.directory,
     home: options.policy.home,
     platform: options.policy.platform ?? "linux",
-    deny: options.policy.deny,
+    policy: options.policy,
   };
-  const facts = await gather(call, input, { ...options, world });
+  const facts = await gather(call, input, world);
   const command = input["command"];
   return {
     ...request,
@@ -56,17 +53,11 @@ function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-async function gather(
-  call: CallToJudge,
-  input: Fields,
-  { world, analyse = analyseShell }: GatherOptions & { readonly world: PathWorld },
-): Promise<CallFacts> {
+async function gather(call: CallToJudge, input: Fields, world: PathWorld): Promise<CallFacts> {
   const [paths, home, shell] = await Promise.all([
     gatherPaths(call, input, world),
     findRealLocation(world.home),
-    call.tool === "Bash"
-      ? analyse(String(input["command"])).then((analysis) => gatherShellFacts(analysis, world))
-      : undefined,
+    call.tool === "Bash" ? gatherShellFacts(String(input["command"]), world) : undefined,
   ]);
   const common: CallFacts = {
     paths,

@@ -1,8 +1,8 @@
-import { stat } from "node:fs/promises";
+import { lstat, stat } from "node:fs/promises";
 import { posix } from "node:path";
 import type { PathFact, PathUse } from "./call-facts.ts";
 import { findRealLocation } from "./find-real-location.ts";
-import type { PolicyRule } from "./permission-policy.ts";
+import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
 
 /** Where paths of a call start, and what is compared with them. */
 export interface PathWorld {
@@ -10,8 +10,8 @@ export interface PathWorld {
   readonly directory: string;
   readonly home: string;
   readonly platform: string;
-  /** Rules whose files must also be known under their other names. */
-  readonly deny: readonly PolicyRule[];
+  /** Its rules speak of files that must also be known under their other names. */
+  readonly policy: Pick<PermissionPolicy, "deny" | "ask" | "home" | "workingDirectories" | "platform">;
 }
 
 export interface WrittenPath {
@@ -26,10 +26,11 @@ export async function gatherPathFact(written: WrittenPath, world: PathWorld): Pr
   const absolute = absolutePath(written, world);
   const lexical = withoutEnd(posix.normalize(absolute));
   const hasDots = /(?:^|\/)\.\.?(?:\/|$)/.test(absolute);
-  const [walked, real, other] = await Promise.all([
+  const [walked, real, other, isPart] = await Promise.all([
     findRealLocation(absolute),
     hasDots ? findRealLocation(lexical) : undefined,
     gatherOtherNames(lexical, written.use, world),
+    written.use === "read" ? false : isRepositoryPart(lexical),
   ]);
   const unknown = walked === undefined ? "its links lead in a circle" : oddness(written.path, world);
   const forms = [lexical, walked, real, ...aliases(lexical, world), ...other.names].filter(
@@ -40,7 +41,27 @@ export async function gatherPathFact(written: WrittenPath, world: PathWorld): Pr
     use: written.use,
     ...(unknown === undefined ? {} : { unknown }),
     ...(other.isUnclear ? { hasOtherNames: true } : {}),
+    ...(isPart ? { isRepositoryPart: true } : {}),
   };
+}
+
+const repositoryParts: ReadonlySet<string> = new Set(
+  "config hooks objects refs packed-refs commondir info description worktrees modules".split(" "),
+);
+
+/** Git takes a folder with HEAD, objects and refs for a repository and obeys what lies beside them. */
+async function isRepositoryPart(path: string): Promise<boolean> {
+  const names = path.split("/");
+  for (let at = 1; at < names.length; at += 1) {
+    if (!repositoryParts.has(names[at]?.toLowerCase() ?? "")) continue;
+    const head = `${names.slice(0, at).join("/")}/HEAD`;
+    const isThere = await lstat(head).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) return true;
+  }
+  return false;
 }
 
 /** An absolute path that still has its `..`, because what they lead to depends on links. */
@@ -92,10 +113,10 @@ async function gatherOtherNames(
   world: PathWorld,
 ): Promise<{ readonly names: readonly string[]; readonly isUnclear: boolean }> {
   // Only a file that is written, or that a rule forbids under another name, makes other names matter.
-  const matters = use !== "read" || world.deny.some(({ rule }) => rule.specifier.type === "path");
+  const matters = use !== "read" || world.policy.deny.some(({ rule }) => rule.specifier.type === "path");
   const own = matters ? await stat(path).catch(() => undefined) : undefined;
   if (own === undefined || !own.isFile() || own.nlink < 2) return { names: [], isUnclear: false };
-  const forbidden = world.deny.map((rule) => literalPath(rule, world));
+  const forbidden = world.policy.deny.map((rule) => literalPath(rule, world));
   const names: string[] = [];
   for (const name of forbidden) {
     if (typeof name !== "string") continue;

@@ -1,33 +1,70 @@
-import { lstat, readdir } from "node:fs/promises";
+import { lstat, stat } from "node:fs/promises";
 import { basename, posix } from "node:path";
 import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
 import { isInside } from "./containment.ts";
 import { findRealLocation } from "./find-real-location.ts";
-import { absolutePath, gatherPathFact, literalPath, type PathWorld } from "./gather-path-facts.ts";
-import { matchesName } from "./path-pattern.ts";
-import type { PathOperand, ShellAnalysis, ShellUnit } from "./shell-analysis.ts";
+import { absolutePath, gatherPathFact, type PathWorld } from "./gather-path-facts.ts";
+import { gatherReach } from "./gather-reach.ts";
+import { gitExclusions } from "./git-exclusions.ts";
+import { loadAnalysis } from "./shell/load-analysis.ts";
+import type { PathOperand, ShellUnit } from "./shell/shell-analysis.ts";
 
 /** Looks up what the commands of a shell call would touch. */
-export async function gatherShellFacts(analysis: ShellAnalysis, world: PathWorld): Promise<ShellFacts> {
-  const [units, redirects, moves] = await Promise.all([
-    Promise.all(analysis.units.map((unit) => gatherUnit(unit, world))),
-    Promise.all(analysis.redirects.map((operand) => gatherOperand(operand, false, world))),
-    gatherMoves(analysis.units, world),
+export async function gatherShellFacts(command: string, world: PathWorld): Promise<ShellFacts> {
+  const repositories = createRepositories();
+  const [root = world.directory] = world.policy.workingDirectories;
+  const exclusions = hasReadRules(world) ? await exclusionsOf(root, repositories, world) : undefined;
+  const place = {
+    home: world.home,
+    directory: world.directory,
+    ...(exclusions !== undefined && { exclusions }),
+  };
+  const analysis = await loadAnalysis(command, place);
+  const [units, redirects] = await Promise.all([
+    Promise.all(analysis.units.map((unit) => gatherUnit(unit, { world, root, repositories }))),
+    Promise.all(analysis.redirects.map((operand) => gatherOperand(operand, [], world))),
   ]);
-  return { analysis, units, redirects: redirects.flat(), ...moves };
+  return {
+    analysis,
+    units,
+    redirects: redirects.flat(),
+    ...(exclusions !== undefined && { rulesOnTracked: true }),
+  };
 }
 
-async function gatherUnit(unit: ShellUnit, world: PathWorld): Promise<UnitFacts> {
-  const globs = new Set(unit.words.filter(({ glob }) => glob).map(({ text }) => text));
-  const operands = await Promise.all(
-    unit.operands.map((operand) => gatherOperand(operand, globs.has(operand.path), world)),
+function hasReadRules({ policy: { deny, ask } }: PathWorld): boolean {
+  return [...deny, ...ask].some(
+    ({ rule }) => rule.canonicalTool === "Read" && rule.specifier.type === "path",
   );
-  const paths = [...operands.flat(), ...(await gatherNamedFiles(unit, world))];
-  const inside = readsWholeFolders(unit) ? await gatherForbiddenInside(paths, world) : [];
-  return {
-    paths: [...paths, ...inside, ...emptied(unit, paths, world)],
-    otherTexts: await gatherProgramNames(unit, world),
-  };
+}
+
+async function exclusionsOf(
+  root: string,
+  repositories: Repositories,
+  world: PathWorld,
+): Promise<readonly string[] | undefined> {
+  const repository = await repositories.find(root);
+  const found = repository === undefined ? [] : gitExclusions(world.policy, repository);
+  return found.length === 0 ? undefined : found;
+}
+
+interface UnitContext {
+  readonly world: PathWorld;
+  readonly root: string;
+  readonly repositories: Repositories;
+}
+
+async function gatherUnit(unit: ShellUnit, context: UnitContext): Promise<UnitFacts> {
+  const { world } = context;
+  const sources = unit.operands.filter(({ use }) => use === "read");
+  const operands = await Promise.all(unit.operands.map((operand) => gatherOperand(operand, sources, world)));
+  const [named, otherTexts, place] = await Promise.all([
+    gatherNamedFiles(unit, world),
+    gatherProgramNames(unit, world),
+    gatherPlace(unit, context),
+  ]);
+  const paths = [...operands.flat(), ...named];
+  return { paths: [...paths, ...emptied(unit, paths, world)], otherTexts, ...place };
 }
 
 /** What a program that is not known to read files is given may still be a file that rules forbid. */
@@ -37,7 +74,7 @@ async function gatherNamedFiles(
 ): Promise<readonly PathFact[]> {
   const [program, ...rest] = words;
   if (operands.length > 0 || readOnly || program === undefined) return [];
-  if (takesText.has(program.text) || !world.deny.some(({ rule }) => rule.specifier.type === "path"))
+  if (takesText.has(program.text) || !world.policy.deny.some(({ rule }) => rule.specifier.type === "path"))
     return [];
   const named = rest.filter(({ text, literal }) => literal && text !== "" && !text.startsWith("-"));
   return Promise.all(named.map(({ text }) => gatherPathFact({ path: text, use: "read" }, world)));
@@ -53,21 +90,62 @@ function emptied({ words }: ShellUnit, paths: readonly PathFact[], world: PathWo
   return outside.map((path) => ({ ...path, use: "remove" }));
 }
 
+/** A path with all it reaches; `sources` are what a copy brings to its destination. */
 async function gatherOperand(
   operand: PathOperand,
-  isGlob: boolean,
+  sources: readonly PathOperand[],
   world: PathWorld,
 ): Promise<readonly PathFact[]> {
-  const { path, use, literal, directory } = operand;
+  const { use } = operand;
+  if (use !== "copy") {
+    const facts = await gatherPaths(operand, use, world);
+    const reached = await Promise.all(facts.map((fact) => gatherReach(fact, operand.below, world)));
+    return [...facts, ...reached.flat()];
+  }
+  const targets = await gatherPaths(operand, "write", world);
+  const isFolder = await Promise.all(targets.map(({ forms }) => isDirectory(forms.at(-1))));
+  const facts = await Promise.all(
+    targets.map(async (target, at) => {
+      const into =
+        isFolder[at] === true ? sources.map(({ path }) => `${target.forms[0]}/${posix.basename(path)}`) : [];
+      const joined = await Promise.all(into.map((path) => gatherPathFact({ path, use: "write" }, world)));
+      const copied = await Promise.all(
+        sources.map(async (source) => {
+          const [from] = await gatherPaths(source, "read", world);
+          const to =
+            isFolder[at] === true ? `${target.forms[0]}/${posix.basename(source.path)}` : target.forms[0];
+          return from === undefined || to === undefined || source.below === undefined
+            ? []
+            : gatherReach(from, source.below, world, to);
+        }),
+      );
+      return [target, ...joined, ...copied.flat()];
+    }),
+  );
+  return facts.flat();
+}
+
+async function isDirectory(path: string | undefined): Promise<boolean> {
+  if (path === undefined) return false;
+  return stat(path).then(
+    (entry) => entry.isDirectory(),
+    () => false,
+  );
+}
+
+async function gatherPaths(
+  { path, literal, directory }: PathOperand,
+  use: PathFact["use"],
+  world: PathWorld,
+): Promise<readonly PathFact[]> {
   const isRelative = !path.startsWith("/") && path !== "~" && !path.startsWith("~/");
   const base =
     directory === "" || directory === "unknown" ? undefined : absolutePath({ path: directory, use }, world);
   const written = { path, use, ...(base === undefined ? {} : { directory: base }) };
   if (isRelative && directory === "unknown")
     return [await guess(written, world, "the folder it starts in is not known")];
-  const isExpanded = /[$`]/.test(path);
-  if (isGlob && !isExpanded) return gatherGlob(written, world);
   if (literal) return [await gatherPathFact(written, world)];
+  const isExpanded = /[$`]/.test(path);
   const unset = path.replace(/\$(?:\w+|\{\w+(?::?[-=+?]([^}]*))?\})/g, "$1");
   // Variables that are not set vanish, and `"$X"/*` is then all there is.
   const guesses = isExpanded && unset.startsWith("/") ? [written, { ...written, path: unset }] : [written];
@@ -82,48 +160,6 @@ async function guess(
   return { ...(await gatherPathFact(written, world)), unknown };
 }
 
-const mostMatches = 200;
-
-/** A glob is what it matches now, and itself: the pattern shows the folder it works in, matches show links. */
-async function gatherGlob(
-  written: Parameters<typeof gatherPathFact>[0],
-  world: PathWorld,
-): Promise<readonly PathFact[]> {
-  const absolute = absolutePath(written, world);
-  const segments = absolute.split("/");
-  const first = segments.findIndex((segment) => /[*?[]/.test(segment));
-  const itself = await gatherPathFact(written, world);
-  const folder = segments.slice(0, first).join("/") || "/";
-  const matches = await expand([folder], segments.slice(first));
-  if (matches === undefined || /[{}()]/.test(absolute) || segments.includes("**"))
-    return [itself, { ...itself, unknown: "it matches more than can be looked at" }];
-  const facts = await Promise.all(matches.map((path) => gatherPathFact({ path, use: written.use }, world)));
-  return [itself, ...facts];
-}
-
-async function expand(
-  folders: readonly string[],
-  segments: readonly string[],
-): Promise<readonly string[] | undefined> {
-  const [pattern, ...rest] = segments;
-  if (pattern === undefined) return folders;
-  if (pattern === "" || pattern === ".") return expand(folders, rest);
-  const found: string[] = [];
-  for (const folder of folders) {
-    if (!/[*?[]/.test(pattern)) {
-      found.push(posix.join(folder, pattern));
-      continue;
-    }
-    const names = await readdir(folder).catch(() => []);
-    for (const name of names) {
-      if (name.startsWith(".") && !pattern.startsWith(".")) continue;
-      if (matchesName(pattern, name)) found.push(posix.join(folder, name));
-    }
-    if (found.length > mostMatches) return undefined;
-  }
-  return expand(found, rest);
-}
-
 /** A program called by a path may be a link to one that rules speak of. */
 async function gatherProgramNames(unit: ShellUnit, world: PathWorld): Promise<readonly string[]> {
   const [program, ...rest] = unit.words;
@@ -133,79 +169,52 @@ async function gatherProgramNames(unit: ShellUnit, world: PathWorld): Promise<re
   return [[basename(real), ...rest.map(({ text }) => text)].join(" ")];
 }
 
-/** Commands that take the contents of all files below a folder they are given. */
-function readsWholeFolders({ words }: ShellUnit): boolean {
-  const name = basename(words[0]?.text ?? "");
-  if (alwaysWhole.has(name)) return true;
-  const options = words.slice(1).map(({ text }) => text);
-  if (name === "rg") return options.some((text) => /^(?:--hidden|--unrestricted|-u+|-\.)$/.test(text));
-  return (
-    wholeWithOption.has(name) &&
-    options.some((text) => /^(?:--recursive|--archive|-[A-Za-z]*[rRa])/.test(text))
-  );
-}
-
-const alwaysWhole: ReadonlySet<string> = new Set("tar bsdtar zip 7z 7za rsync scp cpio pax".split(" "));
-const wholeWithOption: ReadonlySet<string> = new Set("cp grep egrep fgrep zgrep diff".split(" "));
-
-async function gatherForbiddenInside(
-  paths: readonly PathFact[],
-  world: PathWorld,
-): Promise<readonly PathFact[]> {
-  const found: PathFact[] = [];
-  const folders = paths.filter(({ use }) => use === "read").flatMap(({ forms }) => forms);
-  for (const rule of world.deny) {
-    const literal = literalPath(rule, world);
-    if (literal === undefined) continue;
-    const isBareName = rule.rule.specifier.type === "path" && !rule.rule.specifier.pattern.includes("/");
-    const candidates = isBareName
-      ? [literal, ...folders.map((folder) => posix.join(folder, basename(literal)))]
-      : [literal];
-    for (const path of candidates) {
-      const isBelow = folders.some((folder) => path.startsWith(folder === "/" ? "/" : `${folder}/`));
-      if (isBelow && (await lstat(path).catch(() => undefined)) !== undefined)
-        found.push({ forms: [path], use: "read" });
-    }
-  }
-  return found;
-}
-
 const movers: ReadonlySet<string> = new Set(["cd", "pushd", "popd", "chdir"]);
 
-interface Moves {
-  readonly moves: readonly PathFact[];
-  readonly elsewhere?: string;
-}
-
-/** Programs act by the files of the folder they stand in, git by the repository around it. */
-async function gatherMoves(units: readonly ShellUnit[], world: PathWorld): Promise<Moves> {
-  const moving = units.filter(({ words }) => movers.has(words[0]?.text ?? ""));
-  if (moving.length === 0 || moving.length === units.length) return { moves: [] };
-  const runsGit = units.some(({ words }) => basename(words[0]?.text ?? "") === "git");
-  const start = runsGit ? await findRepository(world.directory) : undefined;
-  const moves: PathFact[] = [];
-  let at: string = world.directory;
-  for (const { words } of moving) {
-    const target = words.slice(1).find(({ text }) => text !== "--" && !/^-[LPe@]+$/.test(text)) ?? home;
-    const goesBack = words[0]?.text === "popd" || target.text === "-";
-    if (goesBack && moves.length > 0) continue;
-    if (goesBack || !target.literal || target.glob || /^[-+]\d+$/.test(target.text))
-      return { moves, elsewhere: "the folder that the commands run in is not known" };
-    const move = await gatherPathFact({ path: target.text, use: "read", directory: at }, world);
-    moves.push(move);
-    at = move.forms.at(-1) ?? at;
-    if (runsGit && (await findRepository(at)) !== start)
-      return { moves, elsewhere: "git would run in another repository, by its settings" };
+/** Where a command runs: programs act by the files of the folder they stand in, git by the repository around it. */
+async function gatherPlace(
+  { words, directories }: ShellUnit,
+  { world, root, repositories }: UnitContext,
+): Promise<Pick<UnitFacts, "elsewhere" | "movedTo" | "repository">> {
+  const name = basename(words[0]?.text ?? "");
+  if (movers.has(name)) return {};
+  if (directories.includes("unknown"))
+    return {
+      elsewhere: "the folder that the commands run in is not known",
+      movedTo: "a folder that is not known",
+      ...(name === "git" && { repository: "git would run in a folder that is not known" }),
+    };
+  let place: Pick<UnitFacts, "elsewhere" | "movedTo" | "repository"> = {};
+  for (const directory of directories) {
+    const isStart = directory === "";
+    const fact = isStart ? undefined : await gatherPathFact({ path: directory, use: "read" }, world);
+    const real = fact?.forms.at(-1) ?? world.directory;
+    const outside = fact?.forms.find((form) => !isInside(form, world.policy.workingDirectories));
+    if (outside !== undefined)
+      place = { ...place, elsewhere: `commands would run in ${outside}, outside the working directories` };
+    if (real !== root) place = { ...place, movedTo: real };
+    if (name === "git" && (await repositories.find(real)) !== (await repositories.find(root)))
+      place = { ...place, repository: "git would run in another repository, by its settings" };
   }
-  const relative = units.find(({ words }) => /^[^/]+\//.test(words[0]?.text ?? ""));
-  return relative === undefined
-    ? { moves }
-    : { moves, elsewhere: "a program is named by where it lies, after moving" };
+  return place;
 }
 
-const home = { text: "~", literal: true, glob: false };
+interface Repositories {
+  /** The folder of the repository around a place, bare ones too. */
+  readonly find: (folder: string) => Promise<string | undefined>;
+}
 
-/** The folder of the repository around a place, bare ones too. */
+function createRepositories(): Repositories {
+  const known = new Map<string, Promise<string | undefined>>();
+  return {
+    find(folder) {
+      const found = known.get(folder) ?? findRepository(folder);
+      known.set(folder, found);
+      return found;
+    },
+  };
+}
+
 async function findRepository(folder: string): Promise<string | undefined> {
   const isThere = async (name: string): Promise<boolean> =>
     (await lstat(name).catch(() => undefined)) !== undefined;

@@ -2,7 +2,7 @@ import { type CallFacts, factsOf, type PathFact, type PermissionRequest } from "
 import { criticalityOf } from "./critical-paths.ts";
 import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
 import { protectionOf } from "./protected-paths.ts";
-import type { ShellUnit } from "./shell-analysis.ts";
+import type { ShellUnit } from "./shell/shell-analysis.ts";
 
 /** Why a call is asked about in every mode, also where permissions are bypassed. */
 export function alwaysAsks(request: PermissionRequest, policy: PermissionPolicy): string | undefined {
@@ -22,10 +22,21 @@ export function asksDespiteRules(request: PermissionRequest, policy: PermissionP
       const why = protectionOf(form, policy);
       if (why !== undefined) return `${form} is protected: ${why}`;
     }
+    if (path.isRepositoryPart === true)
+      return `${path.forms[0]} is protected: git takes its folder for a repository and obeys it`;
     if (path.hasOtherNames === true)
       return `${path.forms[0]} has other names, and writing to it changes those too`;
   }
-  return linkedRead(facts, policy);
+  return trackedRead(facts) ?? linkedRead(facts, policy);
+}
+
+/** What version control holds may be a file that rules forbid, and here it cannot be left out. */
+function trackedRead({ shell }: CallFacts): string | undefined {
+  if (shell?.rulesOnTracked !== true) return undefined;
+  const unit = shell.analysis.units.find(({ showsTracked }) => showsTracked === true);
+  return unit === undefined
+    ? undefined
+    : `${unit.written} may show files that rules forbid; name the files after --, or use git diff, log -p or show with a commit`;
 }
 
 /** Every path of a call, those of its commands and redirections too. */
@@ -60,7 +71,7 @@ function hiddenFromRules(facts: CallFacts, policy: PermissionPolicy): string | u
   const rules = [...policy.deny, ...policy.ask];
   const unclear = analysis.units.find((unit) => unit.grantText === undefined || readsItsProgram(unit));
   const hidesCommand = analysis.opaque !== undefined || unclear !== undefined;
-  const why = analysis.opaque ?? unclear?.because ?? "a shell runs what it is sent";
+  const why = analysis.opaque ?? unclear?.reason ?? "a shell runs what it is sent";
   if (hidesCommand && rules.some(isScoped))
     return `the command is not fully understood (${why}), and rules forbid some`;
   const guessed = touchedPaths(facts).find(({ unknown }) => unknown !== undefined);

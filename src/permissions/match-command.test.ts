@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { grantsUnit, matchesText, restrictsUnit } from "./match-command.ts";
 import { parseRule } from "./parse-rule.ts";
-import type { ShellUnit } from "./shell-analysis.ts";
+import type { ShellUnit } from "./shell/shell-analysis.ts";
 
 function specifier(text: string) {
   const reading = parseRule(`Bash(${text})`);
@@ -17,6 +17,8 @@ function unit(grantText: string, more: Partial<ShellUnit> = {}): ShellUnit {
     grantText,
     readOnly: false,
     operands: [],
+    obeysDirectory: false,
+    directories: [""],
     ...more,
   };
 }

@@ -1,6 +1,6 @@
 import { matchesPattern } from "../foundation/match-pattern.ts";
 import type { RuleSpecifier } from "./parse-rule.ts";
-import type { ShellAnalysis, ShellUnit } from "./shell-analysis.ts";
+import type { ShellAnalysis, ShellUnit } from "./shell/shell-analysis.ts";
 
 type CommandSpecifier = Extract<RuleSpecifier, { type: "command" }>;
 
@@ -17,7 +17,23 @@ export function grantsUnit(specifier: CommandSpecifier, unit: ShellUnit): boolea
   if (specifier.match === "exact") return false;
   if (exactOnly !== undefined && !(wildcardHead !== undefined && beginsWith(specifier, wildcardHead)))
     return false;
-  return matchesText(specifier, grantText);
+  return matchesText(specifier, grantText) && pinsUrl(specifier, unit);
+}
+
+/** A rule with an address covers a request to that host, and nothing that could lead it elsewhere. */
+function pinsUrl({ text }: CommandSpecifier, { urls, words }: ShellUnit): boolean {
+  const pinned = /\b[a-z][a-z0-9+.-]*:\/\/[^\s*]*/i.exec(text)?.[0];
+  if (pinned === undefined) return true;
+  const given = urls?.urls ?? words.map((word) => word.text).filter((word) => word.includes("://"));
+  const [only] = given;
+  if (given.length !== 1 || only === undefined || urls?.steering !== undefined) return false;
+  return hostOf(only) !== undefined && hostOf(only) === hostOf(pinned);
+}
+
+/** Scheme, host and port of an address without anything that programs read differently. */
+function hostOf(url: string): string | undefined {
+  const found = /^([a-z][a-z0-9+.-]*:\/\/[a-z0-9.-]+(?::\d+)?)(?:\/[\w./?&=%+,;~:@!-]*)?$/i.exec(url);
+  return found?.[1]?.toLowerCase();
 }
 
 function beginsWith({ match, text }: CommandSpecifier, head: string): boolean {
@@ -26,8 +42,26 @@ function beginsWith({ match, text }: CommandSpecifier, head: string): boolean {
 }
 
 /** Whether a rule that restricts speaks of a command, under any of its names and with its options in any order. */
-export function restrictsUnit(specifier: CommandSpecifier, texts: readonly string[]): boolean {
-  return texts.some((text) => matchesText(specifier, text) || matchesInAnyOrder(specifier, text));
+export function restrictsUnit(
+  specifier: CommandSpecifier,
+  texts: readonly string[],
+  started: readonly (readonly string[])[] = [],
+): boolean {
+  const matches = (text: string): boolean =>
+    matchesText(specifier, text) || matchesInAnyOrder(specifier, text);
+  return texts.some(matches) || started.some((words) => startedTexts(specifier, words).some(matches));
+}
+
+/** What a program may start, from every word on that is the program a rule speaks of. */
+function startedTexts({ text }: CommandSpecifier, words: readonly string[]): readonly string[] {
+  const [program = ""] = text.split(/[\s*]/, 1);
+  if (program === "") return [];
+  return words.flatMap((word, at) => {
+    const base = word.slice(word.lastIndexOf("/") + 1);
+    return base === program || (text.startsWith(`${program}*`) && base.startsWith(program))
+      ? [[base, ...words.slice(at + 1)].join(" ")]
+      : [];
+  });
 }
 
 export function matchesText({ match, text }: CommandSpecifier, command: string): boolean {

@@ -168,7 +168,11 @@ function matchesShell(
     ? (text: string) => [text, withPlainProgram(text)]
     : (text: string) => [text];
   return analysis.units.some((unit, at) =>
-    restrictsUnit(specifier, [...unit.restrictTexts, ...(units[at]?.otherTexts ?? [])].flatMap(spellings)),
+    restrictsUnit(
+      specifier,
+      [...unit.restrictTexts, ...(units[at]?.otherTexts ?? [])].flatMap(spellings),
+      unit.started,
+    ),
   );
 }
 

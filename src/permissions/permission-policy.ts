@@ -50,6 +50,8 @@ export interface PermissionPolicy {
   readonly deny: readonly PolicyRule[];
   readonly workingDirectories: readonly string[];
   readonly home: string;
+  /** A person trusts the folder, so that git may obey its configuration; absent means no. */
+  readonly trusted?: boolean;
   /** On `darwin` and `win32`, names that differ only in case are one file. */
   readonly platform?: string;
   /** The modes of the agents above: what one of them refuses stays refused. */

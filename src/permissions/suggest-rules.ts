@@ -1,6 +1,6 @@
 import type { McpIdentity } from "./mcp-identity.ts";
 import { formatRule, type PermissionRule, parseRule } from "./parse-rule.ts";
-import type { ShellAnalysis, ShellUnit } from "./shell-analysis.ts";
+import type { ShellAnalysis, ShellUnit } from "./shell/shell-analysis.ts";
 
 /** What is known about a call that a person is asked about. */
 export interface SuggestionFacts {

@@ -78,6 +78,7 @@ export function planSession(request: SessionRequest, facts: SessionFacts): Plann
     workingDirectories: facts.workingDirectories,
     home: facts.home,
     platform: facts.platform,
+    trusted: facts.trusted,
     ...optional("sandbox", facts.sandbox),
   };
   const choice = chooseTools(facts.available, request.tools);

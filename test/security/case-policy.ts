@@ -51,6 +51,7 @@ export function mainPolicy(testCase: SecurityCase, settings: MergedSettings, roo
     ],
     home: roots.H,
     platform: testCase.platform ?? "linux",
+    trusted: testCase.trusted ?? true,
     ...(sandbox === undefined ? {} : { sandbox }),
   };
 }

@@ -1,0 +1,103 @@
+import { stat } from "node:fs/promises";
+import { posix } from "node:path";
+import type { PathFact } from "./call-facts.ts";
+import { findBelow } from "./find-below.ts";
+import { literalPath, type PathWorld } from "./gather-path-facts.ts";
+import { matchesPath } from "./match-rule.ts";
+import type { PolicyRule } from "./permission-policy.ts";
+import { protectionOf } from "./protected-paths.ts";
+
+const maxEntries = 4_000;
+/** Folders of installed packages hold files of protected names that steer nothing. */
+const packages = ["node_modules"];
+
+/**
+ * What lies below a folder that a command uses whole and that rules or guards speak of: one file for each kind, or a
+ * path that is not known where there is too much to look at. `to` is where a copy brings it.
+ */
+export async function gatherReach(
+  fact: PathFact,
+  below: "all" | "visible" | undefined,
+  world: PathWorld,
+  to?: string,
+): Promise<readonly PathFact[]> {
+  const folder = fact.forms.at(-1);
+  if (below === undefined || folder === undefined || !(await isFolder(folder))) return [];
+  const visible = below === "visible";
+  const reached = to === undefined ? await findForbidden(fact, folder, { world, visible }) : [];
+  const changes = fact.use !== "read" || to !== undefined;
+  return changes ? [...reached, ...(await findProtected(folder, world, to))] : reached;
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (entry) => entry.isDirectory(),
+    () => false,
+  );
+}
+
+async function findForbidden(
+  { use }: PathFact,
+  folder: string,
+  { world, visible }: { readonly world: PathWorld; readonly visible: boolean },
+): Promise<readonly PathFact[]> {
+  const rules = [...world.policy.deny, ...world.policy.ask].filter((rule) =>
+    canMatchBelow(rule, folder, world),
+  );
+  if (rules.length === 0) return [];
+  const { found, isIncomplete } = await findBelow(folder, {
+    visible,
+    maxEntries,
+    matches: (path) =>
+      rules.some((rule) =>
+        matchesPath(rule, { forms: [path], use }, { use: "restrict", policy: world.policy }),
+      ),
+  });
+  if (found !== undefined) return [{ forms: [found], use }];
+  return isIncomplete === true
+    ? [{ forms: [folder], use, unknown: "there are too many files below it to compare them with rules" }]
+    : [];
+}
+
+async function findProtected(
+  folder: string,
+  world: PathWorld,
+  to: string | undefined,
+): Promise<readonly PathFact[]> {
+  const place = (path: string): string =>
+    to === undefined ? path : posix.join(to, posix.relative(folder, path));
+  const { found, isIncomplete } = await findBelow(folder, {
+    maxEntries,
+    skip: packages,
+    matches: (path) => protectionOf(place(path), world.policy) !== undefined,
+  });
+  if (found !== undefined) return [{ forms: [place(found)], use: "write" }];
+  return isIncomplete === true
+    ? [{ forms: [to ?? folder], use: "write", unknown: "there are too many files below it to look at" }]
+    : [];
+}
+
+/** Whether a rule about files can speak of one below a folder. */
+function canMatchBelow({ rule, anchor }: PolicyRule, folder: string, world: PathWorld): boolean {
+  const { specifier } = rule;
+  if (specifier.type !== "path") return false;
+  const literal = literalPath({ rule, anchor }, world);
+  const base = {
+    root: "/",
+    home: world.home,
+    settings: anchor,
+    cwd: world.policy.workingDirectories[0] ?? folder,
+  }[specifier.anchor];
+  const segments = specifier.pattern.split("/");
+  const first = segments.findIndex((segment) => /[*?[\\]/.test(segment));
+  // A name alone is meant at any depth below its base.
+  const start =
+    segments.filter((segment) => segment !== "" && segment !== ".").length === 1 || first === 0
+      ? base
+      : (literal ?? posix.join(base, segments.slice(0, first).join("/")));
+  return isBelow(start, folder) || isBelow(folder, start);
+}
+
+function isBelow(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder === "/" ? "/" : `${folder}/`);
+}

@@ -1,0 +1,61 @@
+import { posix } from "node:path";
+import { matchesName } from "./path-pattern.ts";
+import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
+
+/**
+ * The paths that rules keep from being read, as pathspecs that leave them out of what git shows of a repository.
+ * Empty where no rule can speak of a path in it.
+ */
+export function gitExclusions(
+  policy: Pick<PermissionPolicy, "deny" | "ask" | "home" | "workingDirectories" | "platform">,
+  repository: string,
+): readonly string[] {
+  const magic =
+    policy.platform === "darwin" || policy.platform === "win32"
+      ? "top,exclude,glob,icase"
+      : "top,exclude,glob";
+  const patterns = [...policy.deny, ...policy.ask].flatMap((rule) => patternsIn(rule, policy, repository));
+  return [...new Set(patterns)].flatMap((pattern) => [`:(${magic})${pattern}`, `:(${magic})${pattern}/**`]);
+}
+
+function patternsIn(
+  { rule, anchor }: PolicyRule,
+  { home, workingDirectories }: Pick<PermissionPolicy, "home" | "workingDirectories">,
+  repository: string,
+): readonly string[] {
+  const { specifier } = rule;
+  if (rule.canonicalTool !== "Read" || specifier.type !== "path") return [];
+  const base = { root: "/", home, settings: anchor, cwd: workingDirectories[0] ?? repository }[
+    specifier.anchor
+  ];
+  const segments = posix
+    .normalize(specifier.pattern)
+    .split("/")
+    .filter((segment) => segment !== "" && segment !== ".");
+  // A name alone, or a folder with all it holds, is meant at any depth.
+  const floats = segments.length === 1 || (segments.length === 2 && segments[1] === "**");
+  const name = segments.join("/").replace(/\/\*\*$/, "");
+  if (segments[0] === ".." || name === "") return ["**"];
+  if (isBelow(base, repository)) {
+    const inside = posix.relative(repository, base);
+    const start = inside === "" ? "" : `${inside}/`;
+    return floats ? [`${start}**/${name}`, `${start}${name}`] : [`${start}${name}`];
+  }
+  if (!isBelow(repository, base)) return [];
+  if (floats) return [`**/${name}`, name];
+  return remaining(segments, posix.relative(base, repository).split("/"));
+}
+
+/** What is left of a pattern when the first folders of a path have been taken off. */
+function remaining(pattern: readonly string[], folders: readonly string[]): readonly string[] {
+  const [first, ...rest] = pattern;
+  const [folder, ...deeper] = folders;
+  if (first === undefined) return ["**"];
+  if (folder === undefined) return [pattern.join("/").replace(/\/\*\*$/, "")];
+  if (first === "**") return [`**/${rest.join("/")}`.replace(/\/$/, ""), ...remaining(rest, folders)];
+  return matchesName(first, folder) ? remaining(rest, deeper) : [];
+}
+
+function isBelow(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder === "/" ? "/" : `${folder}/`);
+}

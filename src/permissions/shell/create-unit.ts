@@ -1,0 +1,183 @@
+import { judgeCommand } from "./judge-command.ts";
+import { hasHarmlessGitGlobals, withoutGitGlobals } from "./judge-git.ts";
+import type { Judgement, UsedPath } from "./judgement.ts";
+import type { PathOperand, ShellUnit } from "./shell-analysis.ts";
+import { quoteWord, type Word } from "./shell-word.ts";
+import { launchers, managers, runners } from "./wrapper-specs.ts";
+
+export interface UnitInput {
+  readonly words: readonly Word[];
+  /** The directories it may run in. */
+  readonly directories: readonly string[];
+  /** Texts of the wrappers around it and of the command as written. */
+  readonly outer: readonly string[];
+  /** Why no rule but one for the whole tool may allow it. */
+  readonly reason?: string | undefined;
+  /** Why only an exact rule may. */
+  readonly exactOnly?: string | undefined;
+  readonly wildcardHead?: string | undefined;
+  readonly paths?: readonly UsedPath[];
+  /** What is appended to a command that shows tracked contents, so that it leaves out what rules deny. */
+  readonly exclusions?: readonly string[] | undefined;
+}
+
+export interface CreatedUnit {
+  readonly unit: ShellUnit;
+  /** What runs in place of the words. */
+  readonly rendered?: readonly string[];
+  readonly isLimited?: true;
+}
+
+/** Describes one simple command for the rules. */
+export function createUnit(input: UnitInput): CreatedUnit {
+  const { words, directories } = input;
+  const name = words[0];
+  const here = directories.length === 1 && directories[0] === "";
+  const judged = name?.literal === true ? judgeName(words, here) : undefined;
+  const reason = input.reason ?? noGrantReason(name, here);
+  const exactOnly = input.exactOnly ?? judged?.exactOnly;
+  const wildcardHead = input.exactOnly === undefined ? judged?.wildcardHead : input.wildcardHead;
+  const bareName = name?.literal === true && !name.text.includes("/");
+  const readOnly =
+    bareName && reason === undefined && input.exactOnly === undefined && judged?.readOnly === true;
+  const started = startedWords(words, judged);
+  const limited =
+    readOnly && judged?.showsTracked === true && input.exclusions !== undefined ? judged.limited : undefined;
+  const unit: ShellUnit = {
+    words: words
+      .filter(({ source }) => source !== "")
+      .map(({ text, literal, glob }) => ({ text, literal, glob })),
+    written: writtenText(words),
+    restrictTexts: restrictTexts(words, input.outer),
+    readOnly,
+    obeysDirectory: judged?.anywhere !== true,
+    directories,
+    operands: toOperands([...(input.paths ?? []), ...(judged?.paths ?? [])], directories),
+    ...(reason === undefined ? { grantText: grantText(words) } : { reason }),
+    ...(exactOnly !== undefined && { exactOnly }),
+    ...(wildcardHead !== undefined && { wildcardHead }),
+    ...(judged?.urls !== undefined && { urls: judged.urls }),
+    ...(judged?.showsTracked === true && limited === undefined && { showsTracked: true as const }),
+    ...(started.length > 0 && { started }),
+  };
+  if (limited !== undefined)
+    return { unit, rendered: [...limited, ...(input.exclusions ?? []).map(quoteWord)], isLimited: true };
+  return readOnly && judged?.rendered !== undefined ? { unit, rendered: judged.rendered } : { unit };
+}
+
+/** Stands for words that `xargs` adds, so that an exact rule without them does not cover the command. */
+const furtherWords = "…";
+const neither = new Set(["", "-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"]);
+
+/** The words as they were written; what one of them was expanded to counts once. */
+export function writtenText(words: readonly Word[]): string {
+  return words
+    .filter(({ continued }) => continued !== true)
+    .map(({ source }) => source || furtherWords)
+    .join(" ");
+}
+
+/** Paths in each directory the command may run in; those that are no files are left out. */
+export function toOperands(paths: readonly UsedPath[], directories: readonly string[]): PathOperand[] {
+  return paths.flatMap(({ word, use, below }): PathOperand[] => {
+    const rest = { use, ...(below !== undefined && { below }) };
+    const { path, pathKnown: literal } = word;
+    if (word.source !== "" && (neither.has(path) || /^\/dev\/fd\/\d+$/.test(path))) return [];
+    if (/^(?:\/|~(?:\/|$))/.test(path)) return [{ path, literal, directory: "", ...rest }];
+    return directories.map((directory) => ({ path, literal, directory, ...rest }));
+  });
+}
+
+function judgeName(words: readonly Word[], here: boolean): Judgement | undefined {
+  const name = words[0]?.text ?? "";
+  const base = baseName(name);
+  if (launchers.has(base))
+    return { readOnly: false, exactOnly: `${base} starts the program it is given`, paths: [] };
+  if (base === name) return judgeCommand(words, { here });
+  const [first, ...rest] = words;
+  return first === undefined ? undefined : judgeCommand([{ ...first, text: base }, ...rest], { here });
+}
+
+function noGrantReason(name: Word | undefined, here: boolean): string | undefined {
+  if (name === undefined || !name.literal) return "which program it is is only known when it runs";
+  if (here || !name.text.includes("/") || name.text.startsWith("/")) return undefined;
+  return "the program is named relative to a directory that was changed";
+}
+
+/** One text per command: words with blanks are quoted, so that no two commands have the same. */
+function grantText(words: readonly Word[]): string {
+  const plain = words[0]?.text === "git" && hasHarmlessGitGlobals(words) ? withoutGitGlobals(words) : words;
+  return plain
+    .map(({ text, literal, source }) => (literal ? quoted(text) : source || furtherWords))
+    .join(" ");
+}
+
+function quoted(text: string): string {
+  return text !== "" && !/\s/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+function restrictTexts(words: readonly Word[], outer: readonly string[]): readonly string[] {
+  const texts = new Set<string>();
+  const sourced = words.filter(({ source }) => source !== "");
+  const add = (list: readonly Word[]): void => {
+    texts.add(list.map(({ text }) => text).join(" "));
+  };
+  add(sourced);
+  texts.add(writtenText(sourced));
+  const [name, ...rest] = sourced;
+  if (name === undefined) return [...texts, ...outer];
+  const base = { ...name, text: baseName(name.text) };
+  if (base.text !== name.text) add([base, ...rest]);
+  if (base.text === "git") addGit([base, ...rest], add);
+  if (base.text === "rm")
+    for (const flags of removalFlags(rest)) add([{ ...base, text: `rm ${flags}` }, ...operandsOf(rest)]);
+  for (const text of outer) texts.add(text);
+  return [...texts];
+}
+
+/**
+ * The words that may be a command which this one starts, from any of them on. A program that no table knows may start
+ * whatever it is given; a text among its words may be shell text.
+ */
+function startedWords(words: readonly Word[], judged: Judgement | undefined): readonly (readonly string[])[] {
+  const name = baseName(words[0]?.text ?? "");
+  const rest = words.slice(1).map(({ text }) => text);
+  const verbs = managers.get(name);
+  const verb = verbs === undefined ? -1 : rest.findIndex((text) => verbs.includes(text));
+  const from = verb === -1 ? rest : rest.slice(verb + 1);
+  const isLauncher = judged === undefined || launchers.has(name) || runners.has(name) || verb !== -1;
+  if (!isLauncher || from.length === 0) return [];
+  const texts = from
+    .filter((text) => /\s/.test(text))
+    .map((text) => text.split(/[\s;&|()`$'"{}<>]+/).filter((word) => word !== ""));
+  return [from, ...texts];
+}
+
+function addGit(words: readonly Word[], add: (list: readonly Word[]) => void): void {
+  const plain = withoutGitGlobals(words);
+  add(plain);
+  const [git, push, ...rest] = plain;
+  if (git === undefined || push?.text !== "push") return;
+  const forced = rest.some(({ text }) => /^(?:--force(?:$|[-=])|-[a-zA-Z]*f)/.test(text));
+  const others = rest.filter(({ text }) => !text.startsWith("-"));
+  if (forced || others.some(({ text }) => text.startsWith("+")))
+    for (const flag of ["--force", "-f"]) add([git, push, { ...push, text: flag }, ...others]);
+}
+
+/** The usual spellings of the flags that were given in any spelling. */
+function removalFlags(words: readonly Word[]): readonly string[] {
+  const flags = words.filter(({ text }) => text.startsWith("-")).map(({ text }) => text);
+  const recursive = flags.some((flag) => /^-[a-zA-Z]*[rR]|^--r/.test(flag));
+  const forced = flags.some((flag) => /^-[a-zA-Z]*f|^--f/.test(flag));
+  if (recursive && forced) return ["-rf", "-fr", "-r -f", "-f -r", "-r", "-f"];
+  if (recursive) return ["-r", "-R"];
+  return forced ? ["-f"] : [];
+}
+
+function operandsOf(words: readonly Word[]): readonly Word[] {
+  return words.filter(({ text }) => !text.startsWith("-"));
+}
+
+export function baseName(text: string): string {
+  return text.slice(text.lastIndexOf("/") + 1);
+}

@@ -1,0 +1,162 @@
+import type {
+  ArithmeticExpansionPart,
+  ParameterExpansionPart,
+  ParameterOperation,
+  SimpleExpansionPart,
+} from "unbash";
+import { renderArithmetic } from "./arithmetic.ts";
+import { isPublicVariable, privateName } from "./shell-variables.ts";
+import { markOpaque, type Scene, visitNested, type Walk } from "./shell-walk.ts";
+
+/** What an expansion contributes to a word. */
+export type Piece =
+  | { readonly type: "text"; readonly text: string; readonly source: string; readonly rendered: string }
+  | { readonly type: "home"; readonly path: string; readonly source: string }
+  | {
+      readonly type: "unknown";
+      readonly source: string;
+      /** In shell syntax, without the double quotes around it. */
+      readonly rendered: string;
+      readonly numeric?: true;
+      /** It may be several words even between double quotes. */
+      readonly list?: true;
+      /** The directory the command runs in. */
+      readonly here?: true;
+      /** The variable of the environment that it shows. */
+      readonly environment?: string;
+    };
+
+/** Expands a parameter or an arithmetic expression. */
+export function expandParameter(
+  walk: Walk,
+  part: SimpleExpansionPart | ParameterExpansionPart | ArithmeticExpansionPart,
+  scene: Scene,
+): Piece {
+  if (part.type === "SimpleExpansion") return expandName(walk, part.text.slice(1), part.text, scene);
+  if (part.type === "ArithmeticExpansion") return expandArithmetic(walk, part, scene);
+  visitNested(walk, part, scene);
+  const { parameter, prefix, index, operation, text: source } = part;
+  const isPlain = prefix === undefined && index === undefined && operation === undefined;
+  if (isPlain) return expandName(walk, parameter, source, scene);
+  const reason = unclearReason(part);
+  if (reason !== undefined) {
+    markOpaque(walk, reason);
+    return { type: "unknown", source, rendered: source };
+  }
+  const known =
+    prefix === undefined && index === undefined ? scene.state.variables.get(parameter) : undefined;
+  const value =
+    known?.type === "text" && operation !== undefined ? applyOperation(known.text, operation) : undefined;
+  const rendered = renderParameter(part, scene);
+  if (value !== undefined) return { type: "text", text: value, source, rendered };
+  const environment =
+    scene.state.variables.has(parameter) || isPublicVariable(parameter) ? undefined : parameter;
+  return {
+    type: "unknown",
+    source,
+    rendered,
+    ...(prefix === "#" && { numeric: true as const }),
+    ...(index !== undefined && /^[@*]$/.test(index.text) && { list: true as const }),
+    ...(environment !== undefined && prefix !== "#" && { environment }),
+  };
+}
+
+const numberNames = new Set(["?", "#", "$", "!"]);
+
+function expandName(walk: Walk, name: string, source: string, { state }: Scene): Piece {
+  if (numberNames.has(name)) return { type: "unknown", source, rendered: `$${name}`, numeric: true };
+  if (!/^[A-Za-z_]\w*$/.test(name)) {
+    const rendered = /^\d$/.test(name) || /^[@*]$/.test(name) ? `$${name}` : `\${${name}}`;
+    return { type: "unknown", source, rendered, list: true };
+  }
+  const value = state.variables.get(name);
+  if (value === undefined) return fromEnvironment(walk, name, source);
+  const rendered = `\${${privateName(name)}}`;
+  if (value.type === "text") return { type: "text", text: value.text, source, rendered };
+  return { type: "unknown", source, rendered, ...(value.type === "number" && { numeric: true as const }) };
+}
+
+function fromEnvironment(walk: Walk, name: string, source: string): Piece {
+  if (name === "HOME") return { type: "home", path: walk.surroundings.home, source };
+  const rendered = `\${${name}}`;
+  if (name === "PWD") return { type: "unknown", source, rendered, here: true };
+  return { type: "unknown", source, rendered, ...(!isPublicVariable(name) && { environment: name }) };
+}
+
+function expandArithmetic(walk: Walk, part: ArithmeticExpansionPart, scene: Scene): Piece {
+  visitNested(walk, part, scene);
+  const body = part.text.startsWith("$((") ? part.text.slice(3, -2) : undefined;
+  const rendered = body === undefined ? undefined : renderArithmetic(body, scene.state)?.text;
+  if (rendered === undefined) markOpaque(walk, "an arithmetic expression evaluates text");
+  return { type: "unknown", source: part.text, rendered: `$((${rendered ?? ""}))`, numeric: true };
+}
+
+function unclearReason({ prefix, index, operation }: ParameterExpansionPart): string | undefined {
+  if (prefix === "!") return "an indirect expansion names its variable when it runs";
+  if (index !== undefined && !/^(?:[@*]|\d+)$/.test(index.text)) return "an array subscript is evaluated";
+  switch (operation?.type) {
+    case undefined:
+      return undefined;
+    case "Default":
+      if (operation.operator.endsWith("=")) return "an expansion sets a variable";
+      return plainOperand(operation.operand.text);
+    case "Remove":
+      return plainOperand(operation.operand.text);
+    case "Replace":
+      return plainOperand(operation.pattern.text) ?? plainOperand(operation.replacement.text);
+    case "CaseModification":
+      return operation.operand === undefined ? undefined : plainOperand(operation.operand.text);
+    case "Slice":
+      return [operation.offset, operation.length].every(
+        (word) => word === undefined || /^ ?-?\d{1,9}$/.test(word.text),
+      )
+        ? undefined
+        : "the place of a substring is evaluated";
+    case "Transform":
+      return /^[QULu]$/.test(operation.operand.text)
+        ? undefined
+        : "an expansion evaluates the text of a variable";
+    default:
+      return "an expansion is not understood";
+  }
+}
+
+function plainOperand(text: string): string | undefined {
+  return /^[\w.*?@%+:,/-]*$/.test(text) ? undefined : "an expansion holds more than plain text";
+}
+
+/** The expansion with the private name of its variable; the rest was seen to be plain. */
+function renderParameter({ text, parameter }: ParameterExpansionPart, { state }: Scene): string {
+  const name = state.variables.has(parameter) ? privateName(parameter) : parameter;
+  return text.replace(/^\$\{(#?)[A-Za-z_]\w*/, (_, prefix: string) => `\${${prefix}${name}`);
+}
+
+function applyOperation(value: string, operation: ParameterOperation): string | undefined {
+  switch (operation.type) {
+    case "Default": {
+      const isSet = operation.operator.startsWith(":") ? value !== "" : true;
+      if (operation.operator.endsWith("-") || operation.operator.endsWith("?"))
+        return isSet ? value : operation.operator.endsWith("-") ? operation.operand.text : undefined;
+      return isSet ? operation.operand.text : "";
+    }
+    case "Remove":
+      return removePattern(value, operation.operator, operation.operand.text);
+    default:
+      return undefined;
+  }
+}
+
+/** `${x#…}` and `${x%…}` with the shortest or longest match; `*` and `?` are the only signs. */
+function removePattern(value: string, operator: "#" | "##" | "%" | "%%", pattern: string): string {
+  const fits = new RegExp(
+    `^${pattern.replace(/[.+]/g, "\\$&").replaceAll("*", "[^]*").replaceAll("?", "[^]")}$`,
+  );
+  const lengths = Array.from({ length: value.length + 1 }, (_, at) => at);
+  if (operator.length === 2) lengths.reverse();
+  const fromStart = operator.startsWith("#");
+  const found = lengths.find((length) =>
+    fits.test(fromStart ? value.slice(0, length) : value.slice(value.length - length)),
+  );
+  if (found === undefined) return value;
+  return fromStart ? value.slice(found) : value.slice(0, value.length - found);
+}

@@ -1,0 +1,80 @@
+import { judgeAwk } from "./judge-awk.ts";
+import { judgeBuiltin } from "./judge-builtin.ts";
+import { judgeFind } from "./judge-find.ts";
+import { judgeGit } from "./judge-git.ts";
+import { judgeJq } from "./judge-jq.ts";
+import { judgeManager } from "./judge-manager.ts";
+import { judgeSed } from "./judge-sed.ts";
+import { judgeTar } from "./judge-tar.ts";
+import { type JudgeCommand, type Judgement, judgement, type Place, used } from "./judgement.ts";
+import { judgeCurl, judgeWget, networkPrograms } from "./network-programs.ts";
+import { type ProgramSpec, programJudge } from "./program-spec.ts";
+import { readingPrograms } from "./reading-programs.ts";
+import type { Word } from "./shell-word.ts";
+import { writingPrograms } from "./writing-programs.ts";
+
+/** What a command does with these arguments; undefined for one that no table knows. */
+export function judgeCommand(words: readonly Word[], place: Place): Judgement | undefined {
+  const name = words[0]?.text ?? "";
+  return judgeBuiltin(words) ?? judges.get(name)?.(words, place) ?? judgeInterpreter(words);
+}
+
+const specs: readonly (readonly [string, ProgramSpec])[] = [
+  ...readingPrograms,
+  ...writingPrograms,
+  ...networkPrograms,
+];
+
+const judges: ReadonlyMap<string, JudgeCommand> = new Map<string, JudgeCommand>([
+  ...specs.map(([name, spec]): [string, JudgeCommand] => [name, programJudge(spec)]),
+  ["git", judgeGit],
+  ["find", judgeFind],
+  ["sed", judgeSed],
+  ["gsed", judgeSed],
+  ["jq", judgeJq],
+  ["curl", judgeCurl],
+  ["wget", judgeWget],
+  ...["awk", "gawk", "mawk", "nawk"].map((name): [string, JudgeCommand] => [name, judgeAwk]),
+  ...["tar", "gtar", "bsdtar"].map((name): [string, JudgeCommand] => [name, judgeTar]),
+  ...["npm", "pnpm", "yarn"].map((name): [string, JudgeCommand] => [name, judgeManager]),
+  ["dd", judgeDd],
+]);
+
+function judgeDd(words: readonly Word[]): Judgement {
+  const files = (prefix: string): Word[] =>
+    words
+      .filter(({ text }) => text.startsWith(prefix))
+      .map((word) => ({ ...word, text: word.text.slice(3), path: word.path.slice(3) }));
+  const isKnown = words
+    .slice(1)
+    .every(
+      ({ text, literal }) =>
+        literal &&
+        /^(?:if|of|bs|ibs|obs|cbs|count|skip|seek|iseek|oseek|conv|iflag|oflag|status)=/.test(text),
+    );
+  return judgement(
+    false,
+    [...used(files("if="), "read"), ...used(files("of="), "write")],
+    [isKnown ? undefined : "an argument of dd is not understood"],
+  );
+}
+
+const interpreter =
+  /^(?:python[\d.]*|pypy[\d.]*|node|nodejs|deno|bun|tsx|ts-node|ruby[\d.]*|perl[\d.]*|php[\d.]*|lua[\d.]*|Rscript|osascript|tclsh|expect|guile|ghci?|runghc|erl|elixir|julia|groovy|scala|jshell|irb|psql|mysql|sqlite3|gdb|lldb|emacs|vim?|vim|nvim|nano|ed|ex|npx|bunx|pnpx|uvx|pipx)$/;
+/** Interpreters that print their version without reading a file of the project. */
+const versioned = /^(?:node|nodejs|python3?|ruby|perl|php)$/;
+
+/** A wildcard that names an interpreter grants any code, and says so; one that only begins with a star does not. */
+function judgeInterpreter(words: readonly Word[]): Judgement | undefined {
+  const name = words[0]?.text ?? "";
+  if (!interpreter.test(name)) return undefined;
+  const isQuestion = words.length === 2 && words[1]?.literal === true && words[1].text === "--version";
+  if (isQuestion && versioned.test(name)) return judgement(true, []);
+  return {
+    readOnly: false,
+    exactOnly: `${name} runs any program it is given`,
+    wildcardHead: name,
+    paths: [],
+    anywhere: false,
+  };
+}

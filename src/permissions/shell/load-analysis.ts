@@ -1,0 +1,67 @@
+import { posix } from "node:path";
+import { globFiles } from "./glob-files.ts";
+import type { ShellAnalysis } from "./shell-analysis.ts";
+import type { GlobRequest, Surroundings } from "./shell-walk.ts";
+
+/** Where a command is to run. */
+export interface ShellPlace {
+  readonly home: string;
+  /** The folder the command starts in; absolute and real. */
+  readonly directory: string;
+  /** Paths, as git writes them, that rules deny. */
+  readonly exclusions?: readonly string[];
+}
+
+const maxPasses = 4;
+
+/** Understands a Bash command: its grammar is loaded at the first call, and its file patterns are looked up. Never throws. */
+export async function loadAnalysis(command: string, place: ShellPlace): Promise<ShellAnalysis> {
+  const kept = recent.get(keyOf(command, place));
+  if (kept !== undefined) return kept;
+  const [grammar, { analyzeWith }] = await Promise.all([import("unbash"), import("./analyze-shell.ts")]);
+  const found = new Map<string, readonly string[] | "too-many">();
+  const surroundings: Surroundings = {
+    home: place.home,
+    matches: (request) => found.get(`${request.directory}\0${request.pattern}`),
+    ...(place.exclusions !== undefined && { exclusions: place.exclusions }),
+  };
+  let draft = analyzeWith(grammar, command, surroundings);
+  // A pattern may stand in a folder or a loop that another pattern names.
+  for (let pass = 1; draft.globs.length > 0 && pass < maxPasses; pass += 1) {
+    await Promise.all(draft.globs.map((request) => lookUp(request, place, found)));
+    draft = analyzeWith(grammar, command, surroundings);
+  }
+  const { analysis, globs } = draft;
+  if (globs.length > 0)
+    return { ...withoutJudged(analysis), opaque: "its file patterns depend on each other" };
+  if (found.size === 0) keep(command, place, analysis);
+  return analysis;
+}
+
+function withoutJudged({ judged: _, ...rest }: ShellAnalysis): ShellAnalysis {
+  return rest;
+}
+
+async function lookUp(
+  { pattern, directory }: GlobRequest,
+  { directory: start, home }: ShellPlace,
+  found: Map<string, readonly string[] | "too-many">,
+): Promise<void> {
+  const from = directory === "~" || directory.startsWith("~/") ? `${home}${directory.slice(1)}` : directory;
+  const folder = posix.resolve(start, from === "" ? "." : from);
+  found.set(`${directory}\0${pattern}`, (await globFiles(pattern, folder)) ?? "too-many");
+}
+
+/** Only saves time: without file patterns an analysis depends on nothing but the text, the home and the exclusions. */
+const recent = new Map<string, ShellAnalysis>();
+const keptCount = 256;
+const keptLength = 4_000;
+
+function keep(command: string, place: ShellPlace, analysis: ShellAnalysis): void {
+  if (recent.size >= keptCount) recent.clear();
+  if (command.length <= keptLength) recent.set(keyOf(command, place), analysis);
+}
+
+function keyOf(command: string, { home, exclusions = [] }: ShellPlace): string {
+  return [home, ...exclusions, command].join("\0");
+}

@@ -1,0 +1,375 @@
+import type { ProgramSpec } from "./program-spec.ts";
+
+const question = "help version";
+
+const grep: ProgramSpec = {
+  options:
+    "E F G P e: i v w x y z c L l m: o q s b H h n T Z a I U r R A: B: C: f:< d: D: extended-regexp fixed-strings " +
+    "basic-regexp perl-regexp regexp: file:< ignore-case no-ignore-case invert-match word-regexp line-regexp count " +
+    "color? colour? files-without-match files-with-matches max-count: only-matching quiet silent no-messages " +
+    "byte-offset with-filename no-filename label: line-number initial-tab null after-context: before-context: " +
+    "context: group-separator: no-group-separator text binary-files: directories: devices: exclude: exclude-from:< " +
+    `exclude-dir: include: recursive dereference-recursive line-buffered null-data binary ${question}`,
+  numeric: true,
+  operands: "read",
+  skip: 1,
+  instead: "e regexp f file",
+  implicit: "r R recursive dereference-recursive",
+  below: "r R recursive dereference-recursive d directories",
+  readOnly: true,
+  caution: ({ options }) =>
+    options.some(({ name }) => name === "R" || name === "dereference-recursive")
+      ? "grep -R follows links out of the folder"
+      : undefined,
+};
+
+const ripgrep: ProgramSpec = {
+  options:
+    "e: regexp: f:< file:< g: glob: iglob: glob-case-insensitive t: T: type: type-not: type-list A: B: C: m: M: j: d: r: " +
+    "after-context: before-context: context: max-count: max-columns: max-columns-preview threads: max-depth: " +
+    "replace: i S s v w x n N l c o q H I h F P U b p 0 a L:! u hidden . no-hidden no-ignore no-ignore-vcs " +
+    "no-ignore-global no-ignore-parent unrestricted ignore-case smart-case case-sensitive invert-match word-regexp " +
+    "line-regexp line-number no-line-number files-with-matches files-without-match count count-matches " +
+    "only-matching quiet with-filename no-filename fixed-strings pcre2 multiline multiline-dotall byte-offset " +
+    "pretty null text files sort: sortr: color: colors: heading no-heading column no-column stats json trim vimgrep " +
+    `no-messages no-config passthru crlf one-file-system line-buffered context-separator: E: encoding: ${question} V`,
+  operands: "read",
+  skip: 1,
+  instead: "e regexp f file files type-list",
+  below: true,
+  hidden: "hidden . u unrestricted",
+  implicit: true,
+  readOnly: true,
+};
+
+const sums: ProgramSpec = {
+  options: `b t z l: binary text tag zero length: ${question}`,
+  operands: "read",
+  readOnly: true,
+};
+const text = (options: string): ProgramSpec => ({ options, operands: "text", readOnly: true });
+
+/** Programs that only read, with every option that is understood. What is missing here asks. */
+export const readingPrograms: readonly (readonly [string, ProgramSpec])[] = [
+  [
+    "ls",
+    {
+      options:
+        "a A b B c C d D f F g G h H i I: k l L m n N o p q Q r R s S t T: u U v w: x X Z 1 all almost-all author escape " +
+        "block-size: ignore-backups color? directory dired classify? file-type format: full-time " +
+        "group-directories-first no-group human-readable si hide: hyperlink? indicator-style: inode ignore: kibibytes " +
+        "dereference dereference-command-line numeric-uid-gid literal hide-control-chars show-control-chars quote-name quoting-style: " +
+        `reverse recursive size sort: time: time-style: tabsize: width: context zero ${question}`,
+      operands: "read",
+      implicit: true,
+      readOnly: true,
+    },
+  ],
+  [
+    "cat",
+    {
+      options:
+        "A b e E n s t T u v show-all number-nonblank show-ends number squeeze-blank show-tabs show-nonprinting help version",
+      operands: "read",
+      readOnly: true,
+    },
+  ],
+  ["tac", { options: `b r s: before regex separator: ${question}`, operands: "read", readOnly: true }],
+  ["rev", { options: "", operands: "read", readOnly: true }],
+  [
+    "nl",
+    {
+      options:
+        "b: d: f: h: i: l: n: p s: v: w: body-numbering: section-delimiter: footer-numbering: header-numbering: line-increment: " +
+        `join-blank-lines: number-format: no-renumber number-separator: starting-line-number: number-width: ${question}`,
+      operands: "read",
+      readOnly: true,
+    },
+  ],
+  [
+    "head",
+    {
+      options: `n: c: q v z lines: bytes: quiet silent verbose zero-terminated ${question}`,
+      numeric: true,
+      operands: "read",
+      readOnly: true,
+    },
+  ],
+  [
+    "tail",
+    {
+      options: `n: c: f F q s: v z lines: bytes: follow? retry quiet silent sleep-interval: verbose zero-terminated ${question}`,
+      numeric: true,
+      operands: "read",
+      readOnly: true,
+    },
+  ],
+  [
+    "wc",
+    {
+      options: `c m l L w bytes chars lines max-line-length words ${question}`,
+      operands: "read",
+      readOnly: true,
+    },
+  ],
+  [
+    "cut",
+    {
+      options:
+        "b: c: d: f: n s z bytes: characters: delimiter: fields: complement only-delimited output-delimiter: zero-terminated help version",
+      operands: "read",
+      readOnly: true,
+    },
+  ],
+  ["tr", text(`c C d s t complement delete squeeze-repeats truncate-set1 ${question}`)],
+  [
+    "paste",
+    { options: `d: s z delimiters: serial zero-terminated ${question}`, operands: "read", readOnly: true },
+  ],
+  [
+    "join",
+    {
+      options: `a: e: i j: o: t: v: 1: 2: z ignore-case check-order nocheck-order header zero-terminated ${question}`,
+      operands: "read",
+      readOnly: true,
+    },
+  ],
+  [
+    "comm",
+    {
+      options: `1 2 3 z check-order nocheck-order output-delimiter: total zero-terminated ${question}`,
+      operands: "read",
+      readOnly: true,
+    },
+  ],
+  [
+    "column",
+    {
+      options:
+        "t s: o: c: x n: N: R: H: W: E: O: d e J table separator: output-separator: output-width: fillrows table-name: " +
+        "table-columns: table-right: table-hide: table-wrap: table-noextreme: table-order: table-noheadings keep-empty-lines json help version",
+      operands: "read",
+      readOnly: true,
+    },
+  ],
+  ["fold", { options: `b s w: bytes spaces width: ${question}`, operands: "read", readOnly: true }],
+  ["expand", { options: `i t: initial tabs: ${question}`, operands: "read", readOnly: true }],
+  ["grep", grep],
+  ["egrep", grep],
+  ["fgrep", grep],
+  ["rg", ripgrep],
+  [
+    "fd",
+    {
+      options:
+        "x:! X:! exec:! exec-batch:! H I u s i g F a l L:! p 0 d: E: t: e: S: j: c: o: hidden no-ignore no-ignore-vcs unrestricted " +
+        "case-sensitive ignore-case glob regex fixed-strings absolute-path full-path print0 max-depth: min-depth: exact-depth: " +
+        "exclude: type: extension: size: changed-within: changed-before: owner: threads: color: max-results: quiet q 1 prune help version",
+      operands: "read",
+      skip: 1,
+      implicit: true,
+      readOnly: true,
+    },
+  ],
+  [
+    "stat",
+    {
+      options: `L f c: t dereference file-system format: printf: terse cached: ${question}`,
+      operands: "read",
+      readOnly: true,
+    },
+  ],
+  [
+    "du",
+    {
+      options:
+        "0 a B: b c D d: h H k L l m P S s t: x null all apparent-size block-size: bytes total dereference-args max-depth: " +
+        "human-readable inodes dereference count-links no-dereference separate-dirs si summarize threshold: time? " +
+        `time-style: exclude: one-file-system ${question}`,
+      operands: "read",
+      implicit: true,
+      readOnly: true,
+    },
+  ],
+  [
+    "df",
+    {
+      options:
+        "a B: h H i k l P t: T x: v all block-size: human-readable si inodes local no-sync output? portability total type: " +
+        `print-type exclude-type: ${question}`,
+      operands: "read",
+      readOnly: true,
+    },
+  ],
+  ["which", text("a s all")],
+  [
+    "file",
+    {
+      options:
+        "b c E e: F: h i k l L n N 0 r brief mime mime-type mime-encoding extension keep-going dereference no-dereference " +
+        "no-buffer no-pad print0 raw separator: exclude: help version v",
+      operands: "read",
+      readOnly: true,
+    },
+  ],
+  [
+    "tree",
+    {
+      options:
+        "a d f x L: P: I: p u g s h D F q N Q i A S n C J X r t c v U l:! si du prune noreport gitignore ignore-case matchdirs " +
+        `dirsfirst filesfirst sort: inodes device timefmt: charset: filelimit: ${question}`,
+      operands: "read",
+      implicit: true,
+      readOnly: true,
+    },
+  ],
+  ["basename", text(`a s: z multiple suffix: zero ${question}`)],
+  ["dirname", text(`z zero ${question}`)],
+  [
+    "realpath",
+    text(
+      `e m L P q s z canonicalize-existing canonicalize-missing logical physical quiet relative-to: relative-base: strip no-symlinks zero ${question}`,
+    ),
+  ],
+  [
+    "readlink",
+    text(
+      `f e m n q s v z canonicalize canonicalize-existing canonicalize-missing no-newline quiet silent verbose zero ${question}`,
+    ),
+  ],
+  ["seq", text(`f: s: w format: separator: equal-width ${question}`)],
+  ["expr", text("")],
+  ["sleep", text("")],
+  [
+    "uname",
+    text(
+      "a s n r v m p i o all kernel-name nodename kernel-release kernel-version machine processor hardware-platform operating-system help version",
+    ),
+  ],
+  ["arch", text("")],
+  ["whoami", text("")],
+  ["id", text(`a Z g G n r u z group groups name real user zero ${question}`)],
+  ["groups", text("")],
+  ["nproc", text(`all ignore: ${question}`)],
+  ["uptime", text("p s h V pretty since help version")],
+  ["tty", text("s quiet silent")],
+  ["md5sum", sums],
+  ["sha1sum", sums],
+  ["sha224sum", sums],
+  ["sha256sum", sums],
+  ["sha384sum", sums],
+  ["sha512sum", sums],
+  ["b2sum", sums],
+  [
+    "cksum",
+    { options: `a: l: z algorithm: length: tag untagged zero ${question}`, operands: "read", readOnly: true },
+  ],
+  ["base64", { options: `d i w: decode ignore-garbage wrap: ${question}`, operands: "read", readOnly: true }],
+  [
+    "strings",
+    {
+      options:
+        "a d f n: t: e: o s: w all data print-file-name bytes: radix: encoding: output-separator: help version",
+      operands: "read",
+      readOnly: true,
+      caution: ({ operands, options }) =>
+        [...operands, ...options.flatMap(({ value }) => value ?? [])].some(({ text: word }) =>
+          word.startsWith("@"),
+        )
+          ? "strings takes more arguments from a file that is named with @"
+          : undefined,
+    },
+  ],
+  [
+    "od",
+    {
+      options:
+        "A: j: N: S: t: v w? a b c d f i l o s x address-radix: skip-bytes: read-bytes: strings? format: output-duplicates width? endian: help version",
+      operands: "read",
+      readOnly: true,
+    },
+  ],
+  [
+    "hexdump",
+    {
+      options:
+        "b c C d e: n: o s: v x one-byte-octal one-byte-char canonical two-bytes-decimal two-bytes-octal two-bytes-hex format: length: skip: no-squeezing help version",
+      operands: "read",
+      readOnly: true,
+    },
+  ],
+  ["xxd", { options: "a b c: e E g: i l: o: p s: u", operands: "read", maxOperands: 1, readOnly: true }],
+  [
+    "cmp",
+    {
+      options: `b i: l n: s v print-bytes ignore-initial: verbose bytes: quiet silent ${question}`,
+      operands: "read",
+      maxOperands: 2,
+      readOnly: true,
+    },
+  ],
+  [
+    "diff",
+    {
+      options:
+        "q s c C: u U: e n y W: p F: t T a b B w E Z i I: d H D: r N P x: S: L: v brief report-identical-files context? unified? ed rcs " +
+        "side-by-side width: left-column suppress-common-lines show-c-function show-function-line: label: expand-tabs " +
+        "initial-tab tabsize: suppress-blank-empty recursive no-dereference new-file unidirectional-new-file ignore-file-name-case " +
+        "no-ignore-file-name-case exclude: starting-file: ignore-case ignore-tab-expansion ignore-trailing-space " +
+        "ignore-space-change ignore-all-space ignore-blank-lines ignore-matching-lines: text strip-trailing-cr ifdef: " +
+        `line-format: minimal horizon-lines: speed-large-files color? palette: normal X:< exclude-from:< from-file:< to-file:< ${question}`,
+      numeric: true,
+      below: "r recursive",
+      operands: "read",
+      readOnly: true,
+    },
+  ],
+  [
+    "sort",
+    {
+      options:
+        "o:> output:> compress-program:! T:> temporary-directory:> b d f g i M h n R r V c C k: m s S: t: u z " +
+        "ignore-leading-blanks dictionary-order ignore-case general-numeric-sort ignore-nonprinting month-sort " +
+        "human-numeric-sort numeric-sort random-sort reverse sort: version-sort batch-size: check? debug key: merge " +
+        `stable buffer-size: field-separator: parallel: unique zero-terminated files0-from:< random-source:< ${question}`,
+      operands: "read",
+      readOnly: true,
+      caution: ({ options }) =>
+        options.some(({ name }) => name === "files0-from")
+          ? "sort takes the names of files from a file"
+          : undefined,
+    },
+  ],
+  [
+    "uniq",
+    {
+      options:
+        "c d D f: i s: u w: z count repeated all-repeated? skip-fields: group? ignore-case skip-chars: unique check-chars: zero-terminated help version",
+      operands: "copy",
+      maxOperands: 1,
+      readOnly: true,
+    },
+  ],
+  [
+    "date",
+    {
+      options:
+        "s:! set:! d: date: r:< reference:< f:< file:< I? R u iso-8601? rfc-3339: rfc-email utc universal debug resolution help version",
+      operands: "text",
+      readOnly: true,
+      caution: ({ operands }) =>
+        operands.some(({ text: word, literal }) => !word.startsWith("+") || !literal)
+          ? "date may set the clock"
+          : undefined,
+    },
+  ],
+  [
+    "hostname",
+    {
+      options:
+        "F:! file:! b! boot! a A d f i I s alias all-fqdns domain fqdn ip-address all-ip-addresses short long",
+      operands: "none",
+      readOnly: true,
+    },
+  ],
+];

@@ -1,0 +1,275 @@
+import { assign } from "./assign.ts";
+import { baseName, createUnit, toOperands, type UnitInput, writtenText } from "./create-unit.ts";
+import { findActions } from "./judge-find.ts";
+import { optionTable, scanOptions } from "./options.ts";
+import { enter, lost, type State, staying } from "./shell-state.ts";
+import { isSafeVariable, privateName } from "./shell-variables.ts";
+import { markOpaque, type Scene, type Step, type Walk } from "./shell-walk.ts";
+import { quoteName, quoteWord, type Word } from "./shell-word.ts";
+import { type Unwrapped, unwrap } from "./unwrap.ts";
+import { shells } from "./wrapper-specs.ts";
+
+export interface RunContext {
+  readonly scene: Scene;
+  /** Text that comes in by here-documents. */
+  readonly input: readonly string[];
+}
+
+const maxDepth = 40;
+
+/** Notes what a list of words runs: itself, and what it starts. */
+export function runWords(walk: Walk, words: readonly Word[], context: RunContext): Step {
+  const { scene } = context;
+  const name = words[0];
+  if (name === undefined) return { flow: staying(scene.state), text: "" };
+  if (!name.literal || name.text === "" || scene.depth > maxDepth) {
+    markOpaque(
+      walk,
+      name.literal ? "it is nested too deeply" : "which program runs is only known when it runs",
+    );
+    return { flow: staying(lost(scene.state)), text: pushUnit(walk, words, scene) };
+  }
+  const base = baseName(name.text);
+  const dialect = shells.get(base);
+  if (dialect !== undefined) return runShell(walk, words, context, dialect);
+  const unwrapping = unwrap(words, base);
+  if (unwrapping.type === "inner") return runInner(walk, words, unwrapping.unwrapped, context);
+  if (unwrapping.type === "unclear") {
+    markOpaque(walk, unwrapping.reason);
+    return {
+      flow: staying(scene.state),
+      text: pushUnit(walk, words, scene, { exactOnly: unwrapping.reason }),
+    };
+  }
+  return runPlain(walk, words, base, scene);
+}
+
+function runPlain(walk: Walk, words: readonly Word[], base: string, scene: Scene): Step {
+  const text = pushUnit(walk, words, scene);
+  const [, ...rest] = words;
+  const stays = { flow: staying(scene.state), text };
+  switch (base) {
+    case "cd":
+    case "pushd":
+      return { flow: { success: movedTo(rest, scene), failure: scene.state }, text };
+    case "popd":
+      return { flow: { success: lost(scene.state), failure: scene.state }, text };
+    case "eval":
+      return { flow: runText(walk, rest, words, { ...scene, outer: withText(scene, words) }).flow, text };
+    case "trap":
+      runTrap(walk, rest, words, scene);
+      return stays;
+    case "find":
+      for (const { words: inner, elsewhere } of findActions(words)) {
+        const state = elsewhere ? lost(scene.state) : scene.state;
+        runWords(walk, inner, { scene: deeper(scene, words, { state }), input: [] });
+      }
+      return stays;
+    case "source":
+    case ".":
+      return { flow: staying(lost(scene.state)), text };
+    case "read":
+      return runRead(walk, rest, scene);
+    case "mapfile":
+    case "readarray":
+    case "getopts":
+    case "declare":
+    case "typeset":
+    case "local":
+    case "readonly":
+    case "unset":
+    case "let":
+      markOpaque(walk, `${base} changes variables in a way that is not followed`);
+      return stays;
+    case "export":
+      return { flow: staying(exported(walk, rest, scene)), text };
+    case "printf":
+      if (rest[0]?.literal !== true || /^-[^-]/.test(rest[0].text) || /%[^A-Za-z%]*n/.test(rest[0].text))
+        markOpaque(walk, "printf may set a variable");
+      return stays;
+    default:
+      return stays;
+  }
+}
+
+/** The variables that `read` sets get their private names. */
+function runRead(walk: Walk, rest: readonly Word[], scene: Scene): Step {
+  let state: State = scene.state;
+  const texts = ["read"];
+  for (const word of rest) {
+    const isName = word.literal && /^[A-Za-z_]\w*$/.test(word.text);
+    if (isName) state = assign(walk, word.text, { type: "unknown" }, { ...scene, state });
+    else if (!word.literal || !/^-[rs]+$/.test(word.text))
+      markOpaque(walk, "read sets variables in a way that is not followed");
+    texts.push(isName ? privateName(word.text) : word.rendered);
+  }
+  return { flow: staying(state), text: texts.join(" ") };
+}
+
+function exported(walk: Walk, rest: readonly Word[], scene: Scene): State {
+  let state: State = scene.state;
+  for (const { text, literal } of rest) {
+    const [, name, value] = /^([A-Za-z_]\w*)(?:=([^]*))?$/.exec(text) ?? [];
+    if (name === undefined || !literal) {
+      if (!text.startsWith("-")) markOpaque(walk, "export sets a variable that is not known");
+      continue;
+    }
+    if (!isSafeVariable(name)) markOpaque(walk, `the variable ${name} may change what later commands do`);
+    else if (value !== undefined)
+      state = assign(walk, name, { type: "text", text: value }, { ...scene, state });
+  }
+  return state;
+}
+
+function movedTo(rest: readonly Word[], scene: Scene): State {
+  const scanned = scanOptions(rest, optionTable("L e n"));
+  if (scanned.unclear !== undefined || scanned.operands.length > 1) return lost(scene.state);
+  return enter(scene.state, scanned.operands[0]);
+}
+
+/** The text of a trap runs later, wherever the shell is then. */
+function runTrap(walk: Walk, rest: readonly Word[], words: readonly Word[], scene: Scene): void {
+  const [text] = rest.filter(({ text: word }, at) => at > 0 || !/^-[lp]*$|^--$/.test(word));
+  if (text !== undefined && rest.length > 1)
+    runText(walk, [text], words, deeper(scene, words, { state: lost(scene.state) }));
+}
+
+/** Shell text that is certain is walked as a script of its own. */
+function runText(walk: Walk, parts: readonly Word[], words: readonly Word[], scene: Scene): Step {
+  if (parts.some(({ literal }) => !literal)) {
+    // What is known of it is walked all the same, for the rules that restrict.
+    markOpaque(walk, `the text that ${words[0]?.text} runs is only known when it runs`);
+  }
+  if (scene.depth > maxDepth) {
+    markOpaque(walk, "it is nested too deeply");
+    return { flow: staying(lost(scene.state)), text: "" };
+  }
+  const text = parts.map((part) => part.text).join(" ");
+  return walk.walkScript(walk, walk.grammar.parse(text), { ...scene, depth: scene.depth + 1 });
+}
+
+function runInner(walk: Walk, words: readonly Word[], unwrapped: Unwrapped, context: RunContext): Step {
+  const { scene } = context;
+  const reason = unwrapped.reason ?? slashReason(words);
+  if (reason !== undefined) pushUnit(walk, words, scene, { exactOnly: reason, paths: unwrapped.paths });
+  else walk.redirects.push(...toOperands(unwrapped.paths, scene.state.directories));
+  const unsafe = unwrapped.variables.find((name) => !isSafeVariable(name));
+  const blocked =
+    scene.reason ??
+    (unsafe === undefined ? undefined : `the variable ${unsafe} may change what the command does`);
+  const state = unwrapped.directory === undefined ? scene.state : enter(scene.state, unwrapped.directory);
+  const inside = deeper(scene, words, { state, reason: blocked });
+  if (unwrapped.isText) {
+    runText(walk, unwrapped.inner, words, { ...inside, dialect: "sh" });
+    return { flow: staying(scene.state), text: renderWords(words) };
+  }
+  const ran = runWords(walk, unwrapped.inner, { scene: inside, input: context.input });
+  const text = `${renderWords(words.slice(0, unwrapped.before))} ${ran.text}`;
+  const isBuiltin = /^(?:command|builtin)$/.test(words[0]?.text ?? "");
+  return { flow: isBuiltin ? ran.flow : staying(scene.state), text };
+}
+
+const shellOptions = optionTable(
+  "c e u x f n v h B E T P i! l! s! a! k! m! r! p! t! C o: O:! norc noprofile posix login! rcfile:! init-file:! " +
+    "restricted! verbose debugger! dump-strings dump-po-strings help version noediting wordexp! rpm-requires!",
+);
+
+function runShell(
+  walk: Walk,
+  words: readonly Word[],
+  context: RunContext,
+  dialect: "bash" | "sh" | "other",
+): Step {
+  const { scene, input } = context;
+  const scanned = scanOptions(words.slice(1), shellOptions, { stopAtOperand: true });
+  const first = words[1 + scanned.taken];
+  const name = words[0]?.text ?? "";
+  const risk = scanned.options.find(
+    ({ signs, name: option, value }) =>
+      signs.includes("!") ||
+      (option === "o" && !/^(?:pipefail|errexit|nounset|xtrace)$/.test(value?.text ?? "")),
+  );
+  const unclear = scanned.unclear !== undefined || first?.text.startsWith("+") === true;
+  const hasText = scanned.options.some((option) => option.name === "c");
+  const plain = hasText && risk === undefined && !unclear && dialect !== "other" && first?.literal === true;
+  const stays = staying(scene.state);
+  if (words.length === 2 && words[1]?.source === "--version")
+    return { flow: stays, text: pushUnit(walk, words, scene) };
+  if (!plain || slashReason(words) !== undefined) {
+    const exactOnly = `${name} runs any program it is given`;
+    const paths = first === undefined || hasText ? [] : [{ word: first, use: "read" as const }];
+    const named = first?.literal === true && !hasText && risk === undefined && !unclear;
+    const wildcardHead = named ? `${name} ${first.text}` : undefined;
+    pushUnit(walk, words, scene, { exactOnly, paths, wildcardHead });
+  }
+  if (unclear) markOpaque(walk, `what ${name} runs is not clear`);
+  if (dialect === "other") markOpaque(walk, `${name} does not read text as bash does`);
+  // Another shell has its own variables.
+  const state: State = { ...scene.state, variables: new Map() };
+  const inside = deeper(scene, words, { dialect: dialect === "bash" ? "bash" : "sh", state });
+  if (hasText && first !== undefined) {
+    const inner = runText(walk, [first], words, inside);
+    const at = 1 + scanned.taken;
+    const text = [
+      renderWords(words.slice(0, at)),
+      quoteWord(inner.text || ":"),
+      renderArguments(words.slice(at + 1)),
+    ];
+    return { flow: stays, text: text.filter((part) => part !== "").join(" ") };
+  }
+  if (first === undefined || first.text === "-") runInput(walk, input, inside, name);
+  return { flow: stays, text: renderWords(words) };
+}
+
+/** A shell without a script reads its commands from its input. */
+function runInput(walk: Walk, input: readonly string[], scene: Scene, name: string): void {
+  if (input.length === 0) markOpaque(walk, `what ${name} runs comes from its input`);
+  for (const text of input) walk.walkScript(walk, walk.grammar.parse(text), scene);
+}
+
+/** A wrapper that is named by a path may be another program. */
+function slashReason(words: readonly Word[]): string | undefined {
+  const name = words[0]?.text ?? "";
+  return name.includes("/") ? `${name} starts the program it is given` : undefined;
+}
+
+function withText({ outer }: Scene, words: readonly Word[]): readonly string[] {
+  const base = baseName(words[0]?.text ?? "");
+  const text = words.map((word) => word.text).join(" ");
+  const rest = words.slice(1).map((word) => word.text);
+  return [...outer, text, writtenText(words), [base, ...rest].join(" ")];
+}
+
+function deeper(scene: Scene, words: readonly Word[], change: Partial<Scene>): Scene {
+  return { ...scene, outer: withText(scene, words), depth: scene.depth + 1, ...change };
+}
+
+/** Notes a command and returns what runs for it. */
+function pushUnit(walk: Walk, words: readonly Word[], scene: Scene, extra: Partial<UnitInput> = {}): string {
+  const { state, outer } = scene;
+  const { unit, rendered, isLimited } = createUnit({
+    words,
+    directories: state.directories,
+    outer,
+    reason: scene.reason,
+    exclusions: walk.surroundings.exclusions,
+    ...extra,
+  });
+  walk.units.push(unit);
+  if (isLimited === true) walk.notes.add("Files that rules deny were left out of what git shows.");
+  return rendered === undefined ? renderWords(words) : rendered.join(" ");
+}
+
+function renderWords(words: readonly Word[]): string {
+  const [name, ...rest] = words;
+  if (name === undefined) return "";
+  const first = name.literal ? quoteName(name.value) : name.rendered;
+  return [first, renderArguments(rest)].filter((text) => text !== "").join(" ");
+}
+
+function renderArguments(words: readonly Word[]): string {
+  return words
+    .map(({ rendered }) => rendered)
+    .filter((text) => text !== "")
+    .join(" ");
+}
