@@ -1,4 +1,5 @@
 import type { ToolUseBlock } from "../conversation/message.ts";
+import type { AllowedBy } from "../permissions/decide.ts";
 import type { Tool } from "../tools/tool.ts";
 import { resolveToolName } from "../tools/tool-names.ts";
 import type { LoopPorts } from "./loop-ports.ts";
@@ -9,6 +10,7 @@ export interface AdmittedCall {
   readonly call: ToolUseBlock;
   readonly tool: Tool;
   readonly input: unknown;
+  readonly allowedBy?: AllowedBy;
   readonly paths?: readonly string[];
   /** Somebody was asked about it. */
   readonly asked?: boolean;
@@ -53,7 +55,12 @@ export async function admitCall(
     const admission = await ports.admit({ call, tool, input: checked.input }, { signal });
     const asked = admission.asked === true ? { asked: true } : {};
     if (admission.type === "denied") return { ...refuse(admission.because, true), ...asked };
-    const decided = { ...asked, ...(admission.paths === undefined ? {} : { paths: admission.paths }) };
+    const { paths, allowedBy } = admission;
+    const decided = {
+      ...asked,
+      ...(paths === undefined ? {} : { paths }),
+      ...(allowedBy === undefined ? {} : { allowedBy }),
+    };
     if (admission.input === checked.input)
       return { type: "admitted", call, tool, input: checked.input, ...decided };
     // A hook or a person changed the input; it is checked like the model's own.

@@ -84,9 +84,10 @@ export function createAdmit(dependencies: AdmitDependencies): AdmitWithHooks {
   }
 
   return async ({ call, tool, input }, { signal, hooks }) => {
-    const { type, because, request } = await judge(tool, input, hooks);
+    const { type, because, allowedBy, request } = await judge(tool, input, hooks);
     const paths = decidedPaths(request, plan.policy);
-    if (type === "allow") return { type: "allowed", input, ...paths };
+    if (type === "allow")
+      return { type: "allowed", input, ...(allowedBy === undefined ? {} : { allowedBy }), ...paths };
     if (type === "deny") return denied(tool, because);
     const context = { signal, agentId: plan.agent.id, callId: call.id, because };
     const fromHooks = await beforeAsk?.({ call, tool, input }, { signal });
@@ -108,10 +109,11 @@ export function createAdmit(dependencies: AdmitDependencies): AdmitWithHooks {
       onAsk?.({ call, tool, input });
       const said = await askPerson.ask({ callId: call.id, request, because }, { signal });
       return said.type === "allowed"
-        ? { type: "allowed", input, asked: true, ...paths }
+        ? { type: "allowed", input, allowedBy: "person", asked: true, ...paths }
         : { ...denied(tool, said.because), asked: true, stops: said.stops };
     }
-    if (answer.updatedInput === undefined) return { type: "allowed", input, ...paths };
+    const by = { allowedBy: fromHooks === undefined ? "program" : "hook" } as const;
+    if (answer.updatedInput === undefined) return { type: "allowed", input, ...by, ...paths };
     const changed = tool.input?.safeParse(answer.updatedInput) ?? {
       success: true,
       data: answer.updatedInput,
@@ -120,7 +122,7 @@ export function createAdmit(dependencies: AdmitDependencies): AdmitWithHooks {
     const again = changed.success ? await judge(tool, changed.data, hooks) : undefined;
     if (again?.type === "deny") return denied(tool, again.because);
     const changedPaths = again === undefined ? {} : decidedPaths(again.request, plan.policy);
-    return { type: "allowed", input: answer.updatedInput, ...changedPaths };
+    return { type: "allowed", input: answer.updatedInput, ...by, ...changedPaths };
   };
 }
 

@@ -13,6 +13,7 @@ import { findEndedTask } from "../tasks/find-ended-task.ts";
 import { createRunGuard } from "../tasks/run-guard.ts";
 import { createTaskManager } from "../tasks/task-manager.ts";
 import { watchControl } from "../tasks/watch-control.ts";
+import type { Sandboxes } from "../tools/builtin/bash-sandbox.ts";
 import { createSandbox } from "../tools/run-in-sandbox.ts";
 import { readSandboxSettings } from "../tools/sandbox-settings.ts";
 import { createAgentSkills } from "./agent-skills.ts";
@@ -78,7 +79,7 @@ export async function openSession<Output>(
     servers,
     promptTool: options.permissionPromptTool,
     hasSkills: skills.areOffered,
-    sandbox: openSandbox(world, options),
+    sandboxes: openSandboxes(world, options),
     taskSources: [
       createAgentTaskSource(tasks, {
         outputFile: (id) => agentOutputFile(files, id),
@@ -266,14 +267,19 @@ function sourceOf(from: string, sessionId: string): "resume" | "fork" {
 }
 
 /** Where settings ask for it, commands run where the operating system keeps them inside the work. */
-function openSandbox(world: SessionWorld, options: SessionOptions) {
-  const { paths, settings } = world.discovered;
-  return createSandbox({
+function openSandboxes(world: SessionWorld, options: SessionOptions): Sandboxes {
+  const { paths, settings: read } = world.discovered;
+  const settings = readSandboxSettings(read.settings.plain.sandbox);
+  const sandbox = createSandbox({
     runtime: world.sandbox,
-    settings: readSandboxSettings(settings.settings.plain.sandbox),
+    settings,
     home: paths.home,
     deny: denyRules(world, options),
   });
+  return {
+    ...(sandbox === undefined ? {} : { sandbox }),
+    ...(settings.isolatesReadOnlyCommands ? { readOnlySandbox: world.readOnlySandbox } : {}),
+  };
 }
 
 function openOutput({ environment }: SessionWorld, { output }: SessionOptions) {

@@ -16,7 +16,9 @@ export function createToolContexts(world: SessionWorld, added: ReadonlyMap<strin
     const files = sessionLedger.forAgent();
     const mayRead = createMayRead(plan);
     const writeInTurn = createMemoryTurns(plan, paths);
-    return (call: Pick<ToolContext, "callId" | "signal" | "progress" | "decidedPaths">): ToolContext => ({
+    return (
+      call: Pick<ToolContext, "callId" | "signal" | "progress" | "allowedBy" | "decidedPaths">,
+    ): ToolContext => ({
       ...call,
       directory: directory(),
       workingDirectories: plan.policy.workingDirectories,

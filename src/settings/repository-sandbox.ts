@@ -29,6 +29,7 @@ function mayCount(name: string, value: unknown, trusted: boolean): boolean {
 const switches: ReadonlySet<string> = new Set([
   "enabled",
   "failIfUnavailable",
+  "isolateReadOnlyCommands",
   "network.allowManagedDomainsOnly",
 ]);
 

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { Repeats } from "../conversation/call-intent.ts";
 import type { DocumentBlock, ImageBlock, TextBlock } from "../conversation/message.ts";
+import type { AllowedBy } from "../permissions/decide.ts";
 import type { McpIdentity } from "../permissions/mcp-identity.ts";
 import type { ToolEffect } from "./builtin-tools.ts";
 import type { FileLedger } from "./file-ledger.ts";
@@ -26,6 +27,8 @@ export interface ToolContext {
   readonly outputDirectory: string;
   /** Tells watchers what is going on; never waits. */
   readonly progress: (text: string) => void;
+  /** What let this call through; absent where nothing decided about it. */
+  readonly allowedBy?: AllowedBy;
   /** What the paths of this call led to when it was allowed; a file that is reached otherwise was not allowed. */
   readonly decidedPaths?: readonly string[];
   /** Whether what a search finds may be shown, by real path; absent means everything may. */
