@@ -1,4 +1,4 @@
-import { symlink } from "node:fs/promises";
+import { link, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createSampleRuntime } from "../testing/sample-runtime.ts";
@@ -18,6 +18,7 @@ async function tryCall(
   await workspace.write("../outside.txt", "outside\n");
   await symlink(join(workspace.root, "outside.txt"), workspace.path("link.txt"));
   await workspace.write("secrets/key.txt", "hunter2\n");
+  await link(workspace.path("secrets/key.txt"), workspace.path("other-name.txt"));
   const { denials } = await sample.runtime.run("Go.", options.session);
   const last = sample.requests[1]?.messages.at(-1)?.content;
   const [block] = typeof last === "object" ? last : [];
@@ -107,6 +108,43 @@ describe("rules and modes", () => {
     expect(isDenied).toBe(false);
     expect(answer).toContain("inside");
     expect(answer).not.toContain("hunter2");
+  });
+
+  it.each<[string, RuntimeOptions, SessionOptions]>([
+    ["a rule about searching", {}, { disallowedTools: ["Grep(secrets/**)"] }],
+    ["a rule about the other name of a file", {}, { disallowedTools: ["Read(other-name.txt)"] }],
+    ["a pattern, for a file with several names", {}, { disallowedTools: ["Read(other-*)"] }],
+    [
+      "the definition of the agent",
+      { agents: [{ name: "lead", description: "d", prompt: "p", disallowedTools: ["Read(secrets/**)"] }] },
+      { agent: "lead" },
+    ],
+  ])("what %s forbids is not found by a search [PRM-1, PRM-10]", async (_, runtime, session) => {
+    const grep = { name: "Grep", input: { pattern: "inside|hunter2", output_mode: "content" } };
+    const { answer } = await tryCall(grep, { runtime, session });
+    expect(answer).toContain("inside");
+    expect(answer).not.toContain("hunter2");
+  });
+
+  it("what a lead may not read is not found by a search of its child [PRM-4]", async () => {
+    const lead = { name: "lead", description: "d", prompt: "p", disallowedTools: ["Read(secrets/**)"] };
+    const spawn = {
+      name: "Agent",
+      input: { description: "d", prompt: "p", subagent_type: "general-purpose" },
+    };
+    const grep = { name: "Grep", input: { pattern: "inside|hunter2", output_mode: "content" } };
+    await using sample = await createSampleRuntime(
+      [{ calls: [spawn] }, { calls: [grep] }, "Done.", "Done."],
+      {
+        agents: [lead],
+      },
+    );
+    await sample.workspace.write("a.txt", "inside\n");
+    await sample.workspace.write("secrets/key.txt", "hunter2\n");
+    await sample.runtime.run("Go.", { agent: "lead" });
+    const found = JSON.stringify(sample.requests[2]?.messages.at(-1));
+    expect(found).toContain("a.txt:1:inside");
+    expect(found).not.toContain("hunter2");
   });
 });
 

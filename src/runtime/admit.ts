@@ -6,10 +6,8 @@ import {
   decide,
   type PermissionPolicy,
   type PermissionRequest,
-  type PolicyRule,
 } from "../permissions/decide.ts";
 import { gatherCallFacts } from "../permissions/gather-call-facts.ts";
-import { parseRule } from "../permissions/parse-rule.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { AskPerson } from "./ask-person.ts";
@@ -143,29 +141,4 @@ function withRights(policy: PermissionPolicy, rights: TurnRights | undefined): P
 function denied({ name }: Tool, because: string): Extract<Admission, { readonly type: "denied" }> {
   const advice = "Do without it, or say in your answer what you would have needed.";
   return { type: "denied", because: `${name} was not allowed: ${because.replace(/\.$/, "")}. ${advice}` };
-}
-
-/**
- * Whether a search may show what it finds in a file, by real path: not where a rule denies reading it or wants to be
- * asked first. Undefined where no rule speaks of reading, so that searches need not ask for each file.
- */
-export function createMayRead({
-  tools,
-  policy,
-  directory,
-}: RunPlan): ((path: string) => boolean) | undefined {
-  const excluded = tools.flatMap(({ name, deny = [] }) =>
-    deny.flatMap((text) => ruleOf(`${name}(${text})`, directory)),
-  );
-  const deny = [...policy.deny, ...excluded];
-  if (deny.length === 0 && policy.ask.length === 0) return undefined;
-  // Only what rules forbid is left out: the search itself was allowed, and its tools need not include Read.
-  const { toolScopes: _scopes, ...rest } = policy;
-  const open = { ...rest, mode: "bypassPermissions", deny } as const;
-  return (path) => decide({ tool: "Read", effect: "read", paths: [path], input: {} }, open).type === "allow";
-}
-
-function ruleOf(text: string, anchor: string): readonly PolicyRule[] {
-  const reading = parseRule(text);
-  return reading.type === "rule" ? [{ rule: reading.rule, anchor }] : [];
 }

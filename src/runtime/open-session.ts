@@ -24,9 +24,11 @@ import { decidePlan } from "./decide-plan.ts";
 import { findMainAgent } from "./find-main-agent.ts";
 import { findWorkingDirectories } from "./find-working-directories.ts";
 import { createForkSkill } from "./fork-skill.ts";
+import { gatherMemory } from "./gather-memory.ts";
 import { gatherSystemPrompt } from "./gather-system-prompt.ts";
 import { limitFacts } from "./limit-facts.ts";
 import { mainWatch } from "./main-watch.ts";
+import { mayLoadIn } from "./may-load.ts";
 import { maySearch } from "./may-search.ts";
 import { prepareMemory } from "./memory-turns.ts";
 import { openAsking } from "./open-asking.ts";
@@ -70,6 +72,7 @@ export async function openSession<Output>(
     sessionId: chosen.sessionId,
     contextWindow: model.facts.contextWindow,
     deny: denyRules(world, options),
+    mayLoad: mayLoadIn(world, options),
   });
   const preloaded = skills.preload(definition);
   const system = await gatherSystemPrompt({ world, options, definition, modelId: model.facts.id, skills });
@@ -155,6 +158,7 @@ export async function openSession<Output>(
     tools: built.tools,
     available: built.available,
     prompt: system.child,
+    memory: (child) => gatherMemory(world, options, child),
     skills,
     servers,
     prepare: (child, context) =>

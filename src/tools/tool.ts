@@ -31,8 +31,8 @@ export interface ToolContext {
   readonly allowedBy?: AllowedBy;
   /** What the paths of this call led to when it was allowed; a file that is reached otherwise was not allowed. */
   readonly decidedPaths?: readonly string[];
-  /** Whether what a search finds may be shown, by real path; absent means everything may. */
-  readonly mayRead?: (path: string) => boolean;
+  /** Whether what a search of this tool finds in a file may be shown, by real path; absent means everything may. */
+  readonly mayRead?: (path: string, tool: string) => boolean;
   /** Around each change of a file, by real path: other processes that change the same one wait for it. */
   readonly writeInTurn?: WriteInTurn;
 }
