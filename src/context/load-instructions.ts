@@ -1,6 +1,7 @@
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import type { Problem } from "../foundation/problem.ts";
 import type { MayLoad } from "../permissions/gather-read-rights.ts";
+import { findForeignWriters, unsafeManagedProblem } from "../settings/find-foreign-writers.ts";
 import {
   findInstructionFiles,
   type InstructionCandidate,
@@ -100,6 +101,12 @@ async function createReading(options: InstructionOptions, found: readonly Proble
     if (leadsOutside(candidate, real.path)) {
       heldBack.add(real.path);
       problems.push(heldBackProblem(real.path, origin.spot, candidate.file));
+      return;
+    }
+    const writers =
+      candidate.kind === "managed" ? await findForeignWriters(candidate.file, userId) : undefined;
+    if (writers !== undefined) {
+      problems.push(unsafeManagedProblem(candidate.file, writers, "is not used"));
       return;
     }
     const loaded = await loadInstructionText(real.path, ({ uid }) =>

@@ -4,6 +4,7 @@ import { sessionFiles } from "../journal/session-files.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { withServerInstructions } from "../planning/server-instructions.ts";
 import { readEnvironment } from "../settings/environment.ts";
+import { unsafeManagedCode } from "../settings/find-foreign-writers.ts";
 import { agentOutputFile } from "../tasks/agent-output-file.ts";
 import { createAgentTaskSource } from "../tasks/agent-task-source.ts";
 import { createTreeBudget } from "../tasks/budget.ts";
@@ -101,6 +102,7 @@ export async function openSession<Output>(
     workingDirectories: await findWorkingDirectories(world),
     notes: [
       ...notes,
+      ...unsafeManaged(world),
       ...system.notes,
       ...system.memory.problems.map(({ message }) => message),
       ...preloaded.notes,
@@ -259,6 +261,12 @@ export async function openSession<Output>(
     },
   });
   return opened;
+}
+
+/** Whoever runs something must hear that what the organisation says does not count. */
+function unsafeManaged({ discovered }: SessionWorld): readonly string[] {
+  const found = discovered.problems.filter(({ code }) => code === unsafeManagedCode);
+  return found.map(({ message, advice }) => `${message} ${advice ?? ""}`.trim());
 }
 
 function childLimits({ environment, discovered }: SessionWorld): ChildLimits {

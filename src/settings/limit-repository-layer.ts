@@ -17,12 +17,16 @@ export interface LimitOptions {
   readonly modeSoFar: PermissionMode;
 }
 
-/** What a file from the working folder may say. Before trust it may only restrict; some things it may never say. */
+/**
+ * What a file from the working folder may say. Before trust it may only restrict; some things it may never say. The same
+ * holds for a file of the organisation that others could have written, which is never trusted.
+ */
 export function limitRepositoryLayer(
-  { source, settings }: SettingsLayer,
+  { source, settings, isUnsafe = false }: SettingsLayer,
   options: LimitOptions,
 ): { readonly settings: Settings; readonly heldBack: readonly HeldBack[] } {
-  const sieve = createSieve(options.trusted, source);
+  const untrusted = isUnsafe ? "others-can-write" : "folder-not-trusted";
+  const sieve = createSieve(options.trusted ? "never-from-a-repository" : untrusted, source);
   const limited: Settings = {
     permissions: limitPermissions(settings.permissions, options, sieve),
     hooks: sieve.keep(
@@ -61,9 +65,8 @@ interface Sieve {
   readonly keep: <T>(values: readonly T[], counts: (value: T) => boolean, name: (value: T) => Name) => T[];
 }
 
-function createSieve(trusted: boolean, source: HeldBack["source"]): Sieve {
+function createSieve(because: HeldBack["because"], source: HeldBack["source"]): Sieve {
   const heldBack: HeldBack[] = [];
-  const because = trusted ? "never-from-a-repository" : "folder-not-trusted";
   return {
     heldBack,
     keep: (values, counts, name) =>

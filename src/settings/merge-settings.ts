@@ -97,11 +97,12 @@ function limitLayers(layers: readonly SettingsLayer[], trusted: boolean) {
   const heldBack: HeldBack[] = [];
   let modeSoFar: PermissionMode = "default";
   const limited = layers.map((layer) => {
-    if (!isFromRepository(layer.source.scope)) {
+    const isUnsafe = layer.isUnsafe === true;
+    if (!isUnsafe && !isFromRepository(layer.source.scope)) {
       modeSoFar = layer.settings.permissions.defaultMode ?? modeSoFar;
       return layer;
     }
-    const result = limitRepositoryLayer(layer, { trusted, modeSoFar });
+    const result = limitRepositoryLayer(layer, { trusted: trusted && !isUnsafe, modeSoFar });
     heldBack.push(...result.heldBack);
     modeSoFar = result.settings.permissions.defaultMode ?? modeSoFar;
     return { source: layer.source, settings: result.settings };
