@@ -32,6 +32,8 @@ export interface HeldBack {
   readonly key: string;
   /** The rule, directory or command it is about, where the key alone does not say. */
   readonly detail?: string;
+  /** What was written there; for a hook its handler. */
+  readonly value: unknown;
   readonly because:
     | "folder-not-trusted"
     | "never-from-a-repository"
