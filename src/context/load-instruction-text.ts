@@ -3,7 +3,7 @@ import { realpath } from "node:fs/promises";
 import type { Problem } from "../foundation/problem.ts";
 import { withoutByteOrderMark } from "../foundation/source-text.ts";
 import { largeFileProblem, largestInstructionFile, unusableFileProblem } from "./instruction-problems.ts";
-import { loadBeginning } from "./load-beginning.ts";
+import { loadDecidedBeginning } from "./load-beginning.ts";
 
 export type InstructionText =
   | { readonly type: "missing" }
@@ -21,13 +21,13 @@ export async function loadRealPath(
   }
 }
 
-/** Reads the beginning of a file, at most as much as instructions may have. */
+/** Reads the beginning of a file whose links were followed, at most as much as instructions may have. */
 export async function loadInstructionText(
   file: string,
   accept: (stats: Stats) => Problem | undefined = () => undefined,
 ): Promise<InstructionText> {
   try {
-    const { stats, content } = await loadBeginning(file, largestInstructionFile + 1);
+    const { stats, content } = await loadDecidedBeginning(file, largestInstructionFile + 1);
     if (stats.isDirectory()) return { type: "missing" };
     if (content === undefined)
       return { type: "unusable", problem: unusableFileProblem(file, "no regular file") };

@@ -253,13 +253,13 @@ describe("[SPN-3] sizes", () => {
 });
 
 describe("[SPN-3] what rules forbid to read", () => {
-  const mayRead = (forms: readonly string[]) => !forms.some((form) => form.endsWith("/.env"));
+  const mayLoad = async (file: string) => !file.endsWith("/.env");
 
   it("is left out with its place, also behind a link", async () => {
     write(`${project}/.env`, "SECRET=42");
     symlinkSync(".env", join(root, project, "plain.md"));
     const file = write(`${project}/AGENTS.md`, "Be kind.\n@./.env\n@./plain.md\n");
-    const { files, problems } = await load({ mayRead });
+    const { files, problems } = await load({ mayLoad });
     expect(files.map(({ text }) => text).join()).not.toContain("SECRET");
     expect(problems).toMatchObject([
       { code: "denied-import", severity: "warning", file, line: 2, column: 1 },
@@ -270,8 +270,8 @@ describe("[SPN-3] what rules forbid to read", () => {
   it("cannot come in as an instruction file of the project that is a link", async () => {
     write(`${project}/.env`, "SECRET=42");
     symlinkSync(".env", join(root, project, "CLAUDE.md"));
-    expect(await texts({ mayRead })).toEqual([]);
-    expect(await codes({ mayRead })).toEqual(["denied-import"]);
+    expect(await texts({ mayLoad })).toEqual([]);
+    expect(await codes({ mayLoad })).toEqual(["denied-import"]);
   });
 
   it("does not take away the word of the organisation and of the person", async () => {
@@ -279,7 +279,7 @@ describe("[SPN-3] what rules forbid to read", () => {
     write("managed/more.md", "more of it");
     write("home/.claude/CLAUDE.md", "of the person\n@./own.md");
     write("home/.claude/own.md", "own");
-    const found = await texts({ mayRead: () => false });
+    const found = await texts({ mayLoad: async () => false });
     expect(found.map((text) => text.split("\n")[0])).toEqual([
       "of the organisation",
       "more of it",

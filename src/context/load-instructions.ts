@@ -1,5 +1,7 @@
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import type { Problem } from "../foundation/problem.ts";
+import type { MayLoad } from "../permissions/gather-read-rights.ts";
+import { findForeignWriters, unsafeManagedProblem } from "../settings/find-foreign-writers.ts";
 import {
   findInstructionFiles,
   type InstructionCandidate,
@@ -37,8 +39,8 @@ export interface InstructionOptions extends InstructionPlaces {
   readonly excludes?: readonly string[];
   /** Whether a file outside of the project may be read because a file of the project points to it. */
   readonly allowOutside?: (file: string) => boolean;
-  /** Whether rules let a file be read that is known by these paths: as written, and with links followed. */
-  readonly mayRead?: (forms: readonly string[]) => boolean;
+  /** Whether rules let a file be read. */
+  readonly mayLoad?: MayLoad;
   /** What the organisation's settings say under `claudeMd`, with the file they stand in; it comes first. */
   readonly managedText?: { readonly file: string; readonly text: string };
   /** Who runs this program; files above the project that belong to others are not used. */
@@ -90,7 +92,7 @@ async function createReading(options: InstructionOptions, found: readonly Proble
       problems.push(tooDeepProblem(origin.reference?.path ?? candidate.file, origin.spot));
       return;
     }
-    if (isDenied(candidate, real.path, origin)) {
+    if (await isDenied(candidate, real.path, origin)) {
       problems.push(
         deniedImportProblem(origin.reference?.path ?? candidate.file, origin.spot, candidate.file),
       );
@@ -99,6 +101,12 @@ async function createReading(options: InstructionOptions, found: readonly Proble
     if (leadsOutside(candidate, real.path)) {
       heldBack.add(real.path);
       problems.push(heldBackProblem(real.path, origin.spot, candidate.file));
+      return;
+    }
+    const writers =
+      candidate.kind === "managed" ? await findForeignWriters(candidate.file, userId) : undefined;
+    if (writers !== undefined) {
+      problems.push(unsafeManagedProblem(candidate.file, writers, "is not used"));
       return;
     }
     const loaded = await loadInstructionText(real.path, ({ uid }) =>
@@ -181,10 +189,17 @@ async function createReading(options: InstructionOptions, found: readonly Proble
   }
 
   /** No rule, which may be a repository's, takes away the word of the organisation or the person's own file. */
-  function isDenied({ file, kind }: InstructionCandidate, realPath: string, { depth }: Origin): boolean {
+  async function isDenied(
+    { file, kind }: InstructionCandidate,
+    realPath: string,
+    { depth }: Origin,
+  ): Promise<boolean> {
+    const { mayLoad } = options;
     const isFound = depth === 0 && (kind === "managed" || kind === "user");
     const isManaged = kind === "managed" && isInside(realPath, options.managedDirectory);
-    return !isFound && !isManaged && options.mayRead?.([file, realPath]) === false;
+    if (mayLoad === undefined || isFound || isManaged) return false;
+    // The second is what will be opened, whatever the first leads to by now.
+    return !(await mayLoad(file)) || !(await mayLoad(realPath));
   }
 
   function leadsOutside({ within }: InstructionCandidate, realPath: string): boolean {

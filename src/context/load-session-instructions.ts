@@ -1,19 +1,20 @@
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
+import type { MayLoad } from "../permissions/gather-read-rights.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import type { Instructions } from "./instructions.ts";
-import { type InstructionOptions, loadInstructions } from "./load-instructions.ts";
+import { loadInstructions } from "./load-instructions.ts";
 
 /** The instruction files of a place, as its settings and variables want them. */
 export function loadSessionInstructions(
   { paths, settings }: Pick<DiscoveredAgents, "paths" | "settings">,
   environment: Readonly<Record<string, string | undefined>>,
-  mayRead: InstructionOptions["mayRead"],
+  mayLoad: MayLoad | undefined,
 ): Promise<Instructions> {
   const { claudeMdExcludes: excludes } = settings.settings.plain;
   return loadInstructions({
     ...paths,
     disabled: readEnvironment(environment).options.claudeMdDisabled === true,
     ...(excludes === undefined ? {} : { excludes }),
-    ...(mayRead === undefined ? {} : { mayRead }),
+    ...(mayLoad === undefined ? {} : { mayLoad }),
   });
 }

@@ -5,6 +5,7 @@ import { discoverPluginAgents } from "../plugins/discover-plugin-agents.ts";
 import { discoverPlugins } from "../plugins/discover-plugins.ts";
 import type { Plugin } from "../plugins/plugin.ts";
 import { pluginAgentId } from "../plugins/plugin-agents.ts";
+import { findForeignWriters, unsafeManagedProblem } from "../settings/find-foreign-writers.ts";
 import { findRepositoryRoot, realFolder } from "../settings/find-repository-root.ts";
 import { type LoadedSettings, loadSettings } from "../settings/load-settings.ts";
 import { createPaths, type Paths } from "../settings/paths.ts";
@@ -12,7 +13,7 @@ import type { AgentDefinition } from "./agent-definition.ts";
 import { denialsOf } from "./agent-denials.ts";
 import { builtinAgents } from "./builtin/builtin-agents.ts";
 import type { GuideFacts } from "./builtin/claude-code-guide.ts";
-import { type AgentPlace, createAgentFileLoader } from "./load-agent-files.ts";
+import { type AgentPlace, createAgentFileLoader, type LoadedAgents } from "./load-agent-files.ts";
 import { type AgentRegistry, createRegistry } from "./registry.ts";
 
 export interface DiscoverOptions {
@@ -79,7 +80,7 @@ export function createAgentCatalog(options: DiscoverOptions): AgentCatalog {
       });
       const pluginPlaces = await Promise.all(plugins.filter(({ enabled }) => enabled).map(placesOfPlugin));
       const places = [...ownPlaces(options, paths), ...pluginPlaces.flatMap((found) => found.places)];
-      const loaded = await loader.load(places);
+      const loaded = await withoutForeign(await loader.load(places));
       const definitions = [...session.values(), ...loaded.definitions];
       const flags = readFlagRules(options);
       const registry = createRegistry({
@@ -98,6 +99,19 @@ export function createAgentCatalog(options: DiscoverOptions): AgentCatalog {
     register: (definition) => void session.set(definition.name, definition),
     unregister: (name) => void session.delete(name),
   };
+}
+
+/** Agents of the organisation whose files others can write are nobody's word. */
+async function withoutForeign(loaded: LoadedAgents): Promise<LoadedAgents> {
+  const problems: Problem[] = [];
+  const definitions: AgentDefinition[] = [];
+  for (const definition of loaded.definitions) {
+    const { scope, file } = definition.source;
+    const why = scope === "managed" && file !== undefined ? await findForeignWriters(file) : undefined;
+    if (why === undefined || file === undefined) definitions.push(definition);
+    else problems.push(unsafeManagedProblem(file, why, "is not used"));
+  }
+  return { ...loaded, definitions, problems: [...loaded.problems, ...problems] };
 }
 
 async function findPaths(options: DiscoverOptions): Promise<Paths> {

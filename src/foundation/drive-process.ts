@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import type { Readable } from "node:stream";
+import type { Duplex, Readable } from "node:stream";
 import { closeWriteEnd, connectPipe, type Pipe } from "./connect-pipe.ts";
 import { endProcessGroup } from "./end-process-group.ts";
 import { findGroupMembers, groupAnswers } from "./find-group-members.ts";
@@ -15,6 +15,8 @@ export interface ProcessRequest {
   readonly merged?: { readonly directory: string; readonly name: string };
   /** Keeps what the process writes to descriptor 3, up to 8 KB. */
   readonly reportsBack?: boolean;
+  /** What the process can read from descriptor 4. */
+  readonly sideInput?: Uint8Array;
   readonly signal: AbortSignal;
   readonly timeLimitMs?: number;
   /** How long a process may take to end after SIGTERM. */
@@ -95,13 +97,14 @@ function spawnDetached(request: ProcessRequest, pipe: Pipe | undefined): ChildPr
     env: request.environment,
     detached: process.platform !== "win32",
     windowsHide: true,
-    stdio: [
-      request.input === undefined ? "ignore" : "pipe",
-      output,
-      output,
-      ...(request.reportsBack === true ? (["pipe"] as const) : []),
-    ],
+    stdio: [request.input === undefined ? "ignore" : "pipe", output, output, ...moreDescriptors(request)],
   });
+}
+
+/** Descriptors 3 and 4, as far as they are needed. */
+function moreDescriptors({ reportsBack, sideInput }: ProcessRequest): readonly ("pipe" | "ignore")[] {
+  if (sideInput !== undefined) return [reportsBack === true ? "pipe" : "ignore", "pipe"];
+  return reportsBack === true ? ["pipe"] : [];
 }
 
 interface Streams {
@@ -122,13 +125,17 @@ function listen(child: ChildProcess, request: ProcessRequest, pipe: Pipe | undef
     [pipe?.readable ?? child.stdout, (chunk) => request.onOutput(chunk, "stdout")],
     [child.stderr, (chunk) => request.onOutput(chunk, "stderr")],
     // The pipe made for descriptor 3 is readable; the types only know it as one of several kinds.
-    [child.stdio[3] as Readable | undefined, keep],
+    [child.stdio[3] as Readable | null | undefined, keep],
   ];
   const readables = sources.flatMap(([readable, take]) => {
     if (readable === null || readable === undefined) return [];
     return [readable.on("data", take).on("error", () => readable.destroy())];
   });
   child.stdin?.on("error", () => undefined).end(request.input);
+  // As above, for descriptor 4.
+  const side = child.stdio[4] as Duplex | null | undefined;
+  side?.on("error", () => side.destroy()).on("end", () => side.destroy());
+  side?.resume().end(request.sideInput);
   const closed = Promise.all(
     readables.map((readable) => new Promise<void>((resolve) => readable.once("close", resolve))),
   );

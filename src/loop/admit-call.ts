@@ -1,4 +1,5 @@
 import type { ToolUseBlock } from "../conversation/message.ts";
+import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
 import type { Tool } from "../tools/tool.ts";
 import { resolveToolName } from "../tools/tool-names.ts";
 import type { LoopPorts } from "./loop-ports.ts";
@@ -9,7 +10,9 @@ export interface AdmittedCall {
   readonly call: ToolUseBlock;
   readonly tool: Tool;
   readonly input: unknown;
+  readonly allowedBy?: AllowedBy;
   readonly paths?: readonly string[];
+  readonly run?: JudgedCommand;
   /** Somebody was asked about it. */
   readonly asked?: boolean;
   /** How long it was decided about. */
@@ -53,7 +56,13 @@ export async function admitCall(
     const admission = await ports.admit({ call, tool, input: checked.input }, { signal });
     const asked = admission.asked === true ? { asked: true } : {};
     if (admission.type === "denied") return { ...refuse(admission.because, true), ...asked };
-    const decided = { ...asked, ...(admission.paths === undefined ? {} : { paths: admission.paths }) };
+    const { paths, allowedBy, run } = admission;
+    const decided = {
+      ...asked,
+      ...(paths === undefined ? {} : { paths }),
+      ...(allowedBy === undefined ? {} : { allowedBy }),
+      ...(run === undefined ? {} : { run }),
+    };
     if (admission.input === checked.input)
       return { type: "admitted", call, tool, input: checked.input, ...decided };
     // A hook or a person changed the input; it is checked like the model's own.

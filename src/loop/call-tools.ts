@@ -151,14 +151,19 @@ async function tellAfterwards(
   }
 }
 
-async function runTool({ call, tool, input, paths }: AdmittedCall, work: Work): Promise<ToolOutcome> {
+async function runTool(admitted: AdmittedCall, work: Work): Promise<ToolOutcome> {
+  const { call, tool, input, paths, allowedBy, run } = admitted;
   const { ports, signal, queue } = work;
   const progress = (text: string): void => queue.push({ type: "call-progressed", callId: call.id, text });
   using limited = ports.limits?.limitCall?.({ call, tool, input }, signal);
   const own = limited?.signal ?? signal;
   const brokenOff = (): ToolOutcome => (own.aborted && !signal.aborted ? failed(own.reason) : interrupted());
   try {
-    const decided = paths === undefined ? {} : { decidedPaths: paths };
+    const decided = {
+      ...(paths === undefined ? {} : { decidedPaths: paths }),
+      ...(allowedBy === undefined ? {} : { allowedBy }),
+      ...(run === undefined ? {} : { judged: run }),
+    };
     const running = tool.call(input, ports.toolContext(call.id, { signal: own, progress, ...decided }));
     const outcome = await settleWithin(running, own, brokenOff);
     // A tool that broke off because its time was up may not say so itself; one that was done in time keeps its result.

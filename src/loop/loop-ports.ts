@@ -1,5 +1,6 @@
 import type { Message, ToolUseBlock, UserMessage } from "../conversation/message.ts";
 import type { Model, ServerTool } from "../model/model.ts";
+import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
 import type { LimitReached } from "./limit-reached.ts";
 
@@ -8,8 +9,12 @@ export type Admission =
       readonly type: "allowed";
       readonly input: unknown;
       readonly asked?: boolean;
+      /** What let it through. */
+      readonly allowedBy?: AllowedBy;
       /** What the paths of the call led to when it was decided; absent where that was not looked at. */
       readonly paths?: readonly string[];
+      /** What runs in place of the command of the input. */
+      readonly run?: JudgedCommand;
     }
   /** `stops`: the person also wants the run to end after this turn. `asked`: somebody was asked. */
   | {
@@ -59,7 +64,7 @@ export interface LoopPorts {
   readonly admit: (request: CallRequest, options: { readonly signal: AbortSignal }) => Promise<Admission>;
   readonly toolContext: (
     callId: string,
-    options: Pick<ToolContext, "signal" | "progress" | "decidedPaths">,
+    options: Pick<ToolContext, "signal" | "progress" | "allowedBy" | "decidedPaths" | "judged">,
   ) => ToolContext;
   /** Hears of each call that was run, and may add to what the model sees of it. */
   readonly afterCall?: (

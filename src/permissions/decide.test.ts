@@ -338,3 +338,41 @@ describe("[TLS-4] rules about servers", () => {
     expect((await judge({ ...call, input: { path: "/open" } }, policy)).type).toBe("allow");
   });
 });
+
+describe("an allowed call says what let it through", () => {
+  const all = rules("allow", "Bash(npm publish)", "mcp__x__y", "Read(//q/**)", "Bash(ls *)");
+  test.each([
+    ["readInside", {}, {}, "read-only"],
+    ["list", {}, {}, "read-only"],
+    ["list", { mode: "plan" }, {}, "read-only"],
+    ["list", { mode: "acceptEdits" }, {}, "read-only"],
+    ["list", { allow: all }, {}, "rule"],
+    ["list", { mode: "bypassPermissions" }, {}, "mode"],
+    ["list", {}, { hooks: "allow" }, "hook"],
+    ["run", { allow: all }, {}, "rule"],
+    ["run", {}, { hooks: "allow" }, "hook"],
+    ["run", { sandbox: { autoAllow: true, excludedCommands: [], allowUnsandboxed: false } }, {}, "sandbox"],
+    ["server", { allow: all }, {}, "rule"],
+    ["readOutside", { allow: all }, {}, "rule"],
+    ["makeFolder", { mode: "acceptEdits" }, {}, "mode"],
+    ["editInside", { mode: "acceptEdits" }, {}, "mode"],
+    ["readingServer", { mode: "plan" }, {}, "mode"],
+    ["todo", {}, {}, "internal"],
+    ["run", {}, {}, undefined],
+    ["editInside", {}, {}, undefined],
+  ] as const)("%s under %j with %j: %s [PRM-1]", async (name, policy, options, allowedBy) => {
+    const decision = await judge(calls[name], policy, options);
+    expect(decision.allowedBy).toBe(allowedBy);
+    expect(decision.type === "allow").toBe(allowedBy !== undefined);
+  });
+
+  test.each([
+    ["cat a.ts && npm publish", "rule"],
+    ["cat a.ts && mkdir -p b", "mode"],
+    ["cat a.ts 2>/dev/null | head -n 3", "read-only"],
+    ["cat a.ts > b.ts", "mode"],
+  ])("one part that does more than read makes %j more than that [PRM-9]", async (command, allowedBy) => {
+    const policy = { mode: "acceptEdits", allow: rules("allow", "Bash(npm publish)") } as const;
+    expect(await judge(bash(command), policy)).toMatchObject({ type: "allow", allowedBy });
+  });
+});

@@ -1,8 +1,8 @@
 import { matchesPattern } from "../foundation/match-pattern.ts";
-import { factsOf, type PathFact, type PermissionRequest } from "./call-facts.ts";
+import { factsOf, type PathFact, type PermissionRequest, type ShellFacts } from "./call-facts.ts";
 import { isInside } from "./containment.ts";
 import { grantShell } from "./decide-shell.ts";
-import { alwaysAsks, asksDespiteRules } from "./guard-call.ts";
+import { alwaysAsks, asksDespiteRules, isDevice } from "./guard-call.ts";
 import { matchesText } from "./match-command.ts";
 import { matchesCall, matchesPath, type RuleUse, speaksOfMcp } from "./match-rule.ts";
 import { isMcpTool, type McpIdentity, readMcpName } from "./mcp-identity.ts";
@@ -14,18 +14,32 @@ import { isInMemory, refuseByScopes } from "./tool-scope.ts";
 export type { PermissionRequest } from "./call-facts.ts";
 export type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
 
+/**
+ * What let a call through. `read-only`: it can only read, inside the working directories or where rules let it read;
+ * `internal`: it changes nothing outside this run; `memory`: it stays in the agent's own memory. `person` and `program`
+ * are the answers of whoever was asked.
+ */
+export type AllowedBy =
+  | "read-only"
+  | "internal"
+  | "memory"
+  | "rule"
+  | "mode"
+  | "hook"
+  | "sandbox"
+  | "person"
+  | "program";
+
 export interface Decision {
   readonly type: "allow" | "deny" | "ask";
   readonly because: string;
+  /** Present when the call is allowed. */
+  readonly allowedBy?: AllowedBy;
   /** The rule that decided, if one did. */
   readonly rule?: PolicyRule;
-  /** What allowed the call; a person is the caller's to add. */
-  readonly allowedBy?: AllowedBy;
   /** What runs in place of the command that was given: the command as it was judged. */
   readonly run?: JudgedCommand;
 }
-
-export type AllowedBy = "read-only" | "rule" | "mode" | "hook" | "sandbox";
 
 export interface JudgedCommand {
   readonly command: string;
@@ -81,10 +95,8 @@ function decideIn(policy: PermissionPolicy, request: PermissionRequest, options:
   if (options.hooks === "ask") return { type: "ask", because: "a hook wants it to be asked" };
   const always = alwaysAsks(request, policy);
   if (always !== undefined) return { type: "ask", because: always };
-  if (policy.mode === "bypassPermissions")
-    return { type: "allow", because: "permissions are bypassed", allowedBy: "mode" };
-  if (isInMemory(request, policy))
-    return { type: "allow", because: "it stays in the agent's own memory", allowedBy: "mode" };
+  if (policy.mode === "bypassPermissions") return allow("mode", "permissions are bypassed");
+  if (isInMemory(request, policy)) return allow("memory", "it stays in the agent's own memory");
   const guarded = asksDespiteRules(request, policy);
   if (guarded !== undefined) return { type: "ask", because: guarded };
   return grant(request, policy, options);
@@ -121,47 +133,57 @@ function refuseByMode(request: PermissionRequest, { mode }: PermissionPolicy): s
   if (mode !== "plan" || effect === "read" || effect === "network") return undefined;
   if (effect === "coordinate" || effect === "interact" || effect === "spawn") return undefined;
   const shell = factsOf(request).shell;
-  if (shell === undefined || shell.analysis.opaque !== undefined) return "plan mode only reads";
-  const paths = [...shell.units.flatMap((unit) => unit.paths), ...shell.redirects];
-  const onlyReads =
-    shell.analysis.units.every(({ readOnly }) => readOnly) && paths.every(({ use }) => use === "read");
-  return onlyReads ? undefined : "plan mode only reads";
+  return shell !== undefined && onlyReads(shell) ? undefined : "plan mode only reads";
+}
+
+/** Whether no command of a shell call does more than read, and nothing it names is written. */
+function onlyReads({ analysis, units, redirects }: ShellFacts): boolean {
+  const paths = [...units.flatMap((unit) => unit.paths), ...redirects];
+  return (
+    analysis.opaque === undefined &&
+    analysis.units.every(({ readOnly }) => readOnly) &&
+    paths.every((path) => path.use === "read" || isDevice(path))
+  );
 }
 
 function grant(request: PermissionRequest, policy: PermissionPolicy, options: DecideOptions): Decision {
   const { shell, paths } = factsOf(request);
   const byNature = grantByNature(request, policy);
-  if (byNature !== undefined) return { type: "allow", because: byNature, allowedBy: "mode" };
-  if (options.hooks === "allow") return { type: "allow", because: "a hook allows it", allowedBy: "hook" };
+  if (byNature !== undefined) return byNature;
+  if (options.hooks === "allow") return allow("hook", "a hook allows it");
   if (shell !== undefined) {
     const shellGrant = grantShell(request, shell, policy);
     if (shellGrant.type === "granted") {
-      return shellGrant.rule === undefined
-        ? { type: "allow", because: shellGrant.because, allowedBy: shellGrant.by }
-        : byRule("allow", "allows it", shellGrant.rule);
+      if (shellGrant.rule !== undefined) return byRule("allow", "allows it", shellGrant.rule);
+      return allow(onlyReads(shell) ? shellGrant.by : "mode", shellGrant.because);
     }
-    if (isSandboxed(request, policy))
-      return { type: "allow", because: "it runs inside the sandbox", allowedBy: "sandbox" };
+    if (isSandboxed(request, policy)) return allow("sandbox", "it runs inside the sandbox");
     return { type: "ask", because: shellGrant.because };
   }
   const allowed = find(policy.allow, "grant", request, policy);
   if (allowed !== undefined) return byRule("allow", "allows it", allowed);
   if (paths.length > 0 && paths.every((path) => mayUse(path, request, policy)))
-    return { type: "allow", because: "rules and the mode allow each of its paths", allowedBy: "rule" };
+    return allow("rule", "rules and the mode allow each of its paths");
   return { type: "ask", because: "no rule allows it" };
 }
 
-function grantByNature(request: PermissionRequest, policy: PermissionPolicy): string | undefined {
+function grantByNature(request: PermissionRequest, policy: PermissionPolicy): Decision | undefined {
   const { effect } = request;
   if (effect === "coordinate" || effect === "interact" || effect === "spawn")
-    return "it changes nothing outside this run";
+    return allow("internal", "it changes nothing outside this run");
   const { paths } = factsOf(request);
   const isLocal = paths.every((path) => isWithin(path, policy));
   if (isMcpTool(request.tool))
-    return effect === "read" && policy.mode === "plan" ? "its server says that it only reads" : undefined;
-  if (effect === "read" && isLocal) return "it reads inside the working directories";
+    return effect === "read" && policy.mode === "plan"
+      ? allow("mode", "its server says that it only reads")
+      : undefined;
+  if (effect === "read" && isLocal) return allow("read-only", "it reads inside the working directories");
   const accepts = policy.mode === "acceptEdits" && effect === "edit" && paths.length > 0;
-  return accepts && isLocal ? "edits inside the working directories are accepted" : undefined;
+  return accepts && isLocal ? allow("mode", "edits inside the working directories are accepted") : undefined;
+}
+
+function allow(allowedBy: AllowedBy, because: string): Decision {
+  return { type: "allow", because, allowedBy };
 }
 
 function mayUse(path: PathFact, { effect }: PermissionRequest, policy: PermissionPolicy): boolean {
@@ -198,12 +220,8 @@ function find(
 }
 
 function byRule(type: Decision["type"], what: string, rule: PolicyRule): Decision {
-  return {
-    type,
-    because: `the rule ${describeRule(rule)} ${what}`,
-    rule,
-    ...(type === "allow" && { allowedBy: "rule" as const }),
-  };
+  const because = `the rule ${describeRule(rule)} ${what}`;
+  return { type, because, ...(type === "allow" ? { allowedBy: "rule" } : {}), rule };
 }
 
 export function describeRule({ rule, from }: PolicyRule): string {

@@ -1,8 +1,9 @@
-import { symlink } from "node:fs/promises";
+import { link, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createSampleRuntime } from "../testing/sample-runtime.ts";
-import type { Tool } from "../tools/tool.ts";
+import { createReadOnlySandbox } from "../tools/load-read-only-sandbox.ts";
+import { defineTool, type Tool } from "../tools/tool.ts";
 import type { CanUseTool } from "./admit.ts";
 import type { RuntimeOptions, SessionOptions } from "./runtime-options.ts";
 
@@ -17,6 +18,7 @@ async function tryCall(
   await workspace.write("../outside.txt", "outside\n");
   await symlink(join(workspace.root, "outside.txt"), workspace.path("link.txt"));
   await workspace.write("secrets/key.txt", "hunter2\n");
+  await link(workspace.path("secrets/key.txt"), workspace.path("other-name.txt"));
   const { denials } = await sample.runtime.run("Go.", options.session);
   const last = sample.requests[1]?.messages.at(-1)?.content;
   const [block] = typeof last === "object" ? last : [];
@@ -106,6 +108,43 @@ describe("rules and modes", () => {
     expect(isDenied).toBe(false);
     expect(answer).toContain("inside");
     expect(answer).not.toContain("hunter2");
+  });
+
+  it.each<[string, RuntimeOptions, SessionOptions]>([
+    ["a rule about searching", {}, { disallowedTools: ["Grep(secrets/**)"] }],
+    ["a rule about the other name of a file", {}, { disallowedTools: ["Read(other-name.txt)"] }],
+    ["a pattern, for a file with several names", {}, { disallowedTools: ["Read(other-*)"] }],
+    [
+      "the definition of the agent",
+      { agents: [{ name: "lead", description: "d", prompt: "p", disallowedTools: ["Read(secrets/**)"] }] },
+      { agent: "lead" },
+    ],
+  ])("what %s forbids is not found by a search [PRM-1, PRM-10]", async (_, runtime, session) => {
+    const grep = { name: "Grep", input: { pattern: "inside|hunter2", output_mode: "content" } };
+    const { answer } = await tryCall(grep, { runtime, session });
+    expect(answer).toContain("inside");
+    expect(answer).not.toContain("hunter2");
+  });
+
+  it("what a lead may not read is not found by a search of its child [PRM-4]", async () => {
+    const lead = { name: "lead", description: "d", prompt: "p", disallowedTools: ["Read(secrets/**)"] };
+    const spawn = {
+      name: "Agent",
+      input: { description: "d", prompt: "p", subagent_type: "general-purpose" },
+    };
+    const grep = { name: "Grep", input: { pattern: "inside|hunter2", output_mode: "content" } };
+    await using sample = await createSampleRuntime(
+      [{ calls: [spawn] }, { calls: [grep] }, "Done.", "Done."],
+      {
+        agents: [lead],
+      },
+    );
+    await sample.workspace.write("a.txt", "inside\n");
+    await sample.workspace.write("secrets/key.txt", "hunter2\n");
+    await sample.runtime.run("Go.", { agent: "lead" });
+    const found = JSON.stringify(sample.requests[2]?.messages.at(-1));
+    expect(found).toContain("a.txt:1:inside");
+    expect(found).not.toContain("hunter2");
   });
 });
 
@@ -204,5 +243,71 @@ describe("a program's own answer", () => {
     await using sample = await createSampleRuntime([{ calls: [bash("touch made")] }], { canUseTool });
     const result = await sample.runtime.run("Go.", { signal: stop.signal });
     expect(result).toMatchObject({ status: "stopped", denials: [] });
+  });
+});
+
+describe("a tool is told what let its call through [PRM-12]", () => {
+  const allowing = {
+    hookSpecificOutput: { hookEventName: "PermissionRequest", decision: { behavior: "allow" } },
+  };
+  it.each<[string, RuntimeOptions, SessionOptions, string | undefined]>([
+    ["rule", {}, { allowedTools: ["Act"] }, "rule"],
+    ["mode", {}, { permissionMode: "bypassPermissions" }, "mode"],
+    ["program", { canUseTool: async () => ({ behavior: "allow" }) }, {}, "program"],
+    ["person", { approver: { approve: async () => ({ type: "allow", for: "call" }) } }, {}, "person"],
+    ["hook", { hooks: [{ event: "PermissionRequest", run: () => allowing }] }, {}, "hook"],
+    ["nothing", {}, {}, undefined],
+  ])("%s", async (_, runtime, session, expected) => {
+    let told: string | undefined;
+    const tool = defineTool({
+      name: "Act",
+      description: "Does something.",
+      effect: "execute",
+      call: async (__, { allowedBy }) => {
+        told = allowedBy;
+        return { content: "done" };
+      },
+    });
+    await tryCall({ name: "Act", input: {} }, { runtime: { extraTools: [tool], ...runtime }, session });
+    expect(told).toBe(expected);
+  });
+});
+
+const isolation = await createReadOnlySandbox().start();
+const notIsolated = isolation.type === "ready" ? "" : ` (skipped: ${isolation.why})`;
+
+describe.skipIf(isolation.type !== "ready")(`a command that only reads${notIsolated}`, () => {
+  const mounts = { name: "Bash", input: { command: "cat /proc/self/mountinfo" } };
+  const reading = { allowedTools: ["Read(//proc/**)"] };
+  /** Whether the root of the file system can only be read. */
+  const isReadOnly = (answer: string) => / \/ \/ ro[, ]/.test(answer);
+
+  it("runs where it can do nothing else [PRM-9]", async () => {
+    expect(isReadOnly((await tryCall(mounts, { session: reading })).answer)).toBe(true);
+  });
+
+  it.each<[string, SessionOptions]>([
+    ["a rule", { allowedTools: [...reading.allowedTools, "Bash(cat *)"] }],
+    ["the mode", { permissionMode: "bypassPermissions" }],
+  ])("runs as it is where %s allows it [PRM-9]", async (_, session) => {
+    const { answer } = await tryCall(mounts, { session });
+    expect(answer).toContain(" / / ");
+    expect(isReadOnly(answer)).toBe(false);
+  });
+
+  it.each([
+    ["user", false],
+    ["project", true],
+  ] as const)("is let out by a setting of the %s: %s [PRM-9, PRM-11]", async (scope, isKept) => {
+    await using sample = await createSampleRuntime([{ calls: [mounts] }, "Done."], { trusted: true });
+    const settings = JSON.stringify({ sandbox: { isolateReadOnlyCommands: false } });
+    await sample.workspace.write(
+      scope === "user" ? "../home/.claude/settings.json" : ".claude/settings.json",
+      settings,
+    );
+    await sample.runtime.run("Go.", reading);
+    const answer = JSON.stringify(sample.requests[1]?.messages.at(-1)?.content);
+    expect(answer).toContain(" / / ");
+    expect(isReadOnly(answer)).toBe(isKept);
   });
 });

@@ -6,10 +6,8 @@ import {
   decide,
   type PermissionPolicy,
   type PermissionRequest,
-  type PolicyRule,
 } from "../permissions/decide.ts";
 import { gatherCallFacts } from "../permissions/gather-call-facts.ts";
-import { parseRule } from "../permissions/parse-rule.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { AskPerson } from "./ask-person.ts";
@@ -84,9 +82,16 @@ export function createAdmit(dependencies: AdmitDependencies): AdmitWithHooks {
   }
 
   return async ({ call, tool, input }, { signal, hooks }) => {
-    const { type, because, request } = await judge(tool, input, hooks);
+    const { type, because, allowedBy, run, request } = await judge(tool, input, hooks);
     const paths = decidedPaths(request, plan.policy);
-    if (type === "allow") return { type: "allowed", input, ...paths };
+    if (type === "allow")
+      return {
+        type: "allowed",
+        input,
+        ...(allowedBy === undefined ? {} : { allowedBy }),
+        ...(run === undefined ? {} : { run }),
+        ...paths,
+      };
     if (type === "deny") return denied(tool, because);
     const context = { signal, agentId: plan.agent.id, callId: call.id, because };
     const fromHooks = await beforeAsk?.({ call, tool, input }, { signal });
@@ -108,10 +113,11 @@ export function createAdmit(dependencies: AdmitDependencies): AdmitWithHooks {
       onAsk?.({ call, tool, input });
       const said = await askPerson.ask({ callId: call.id, request, because }, { signal });
       return said.type === "allowed"
-        ? { type: "allowed", input, asked: true, ...paths }
+        ? { type: "allowed", input, allowedBy: "person", asked: true, ...paths }
         : { ...denied(tool, said.because), asked: true, stops: said.stops };
     }
-    if (answer.updatedInput === undefined) return { type: "allowed", input, ...paths };
+    const by = { allowedBy: fromHooks === undefined ? "program" : "hook" } as const;
+    if (answer.updatedInput === undefined) return { type: "allowed", input, ...by, ...paths };
     const changed = tool.input?.safeParse(answer.updatedInput) ?? {
       success: true,
       data: answer.updatedInput,
@@ -120,7 +126,7 @@ export function createAdmit(dependencies: AdmitDependencies): AdmitWithHooks {
     const again = changed.success ? await judge(tool, changed.data, hooks) : undefined;
     if (again?.type === "deny") return denied(tool, again.because);
     const changedPaths = again === undefined ? {} : decidedPaths(again.request, plan.policy);
-    return { type: "allowed", input: answer.updatedInput, ...changedPaths };
+    return { type: "allowed", input: answer.updatedInput, ...by, ...changedPaths };
   };
 }
 
@@ -141,29 +147,4 @@ function withRights(policy: PermissionPolicy, rights: TurnRights | undefined): P
 function denied({ name }: Tool, because: string): Extract<Admission, { readonly type: "denied" }> {
   const advice = "Do without it, or say in your answer what you would have needed.";
   return { type: "denied", because: `${name} was not allowed: ${because.replace(/\.$/, "")}. ${advice}` };
-}
-
-/**
- * Whether a search may show what it finds in a file, by real path: not where a rule denies reading it or wants to be
- * asked first. Undefined where no rule speaks of reading, so that searches need not ask for each file.
- */
-export function createMayRead({
-  tools,
-  policy,
-  directory,
-}: RunPlan): ((path: string) => boolean) | undefined {
-  const excluded = tools.flatMap(({ name, deny = [] }) =>
-    deny.flatMap((text) => ruleOf(`${name}(${text})`, directory)),
-  );
-  const deny = [...policy.deny, ...excluded];
-  if (deny.length === 0 && policy.ask.length === 0) return undefined;
-  // Only what rules forbid is left out: the search itself was allowed, and its tools need not include Read.
-  const { toolScopes: _scopes, ...rest } = policy;
-  const open = { ...rest, mode: "bypassPermissions", deny } as const;
-  return (path) => decide({ tool: "Read", effect: "read", paths: [path], input: {} }, open).type === "allow";
-}
-
-function ruleOf(text: string, anchor: string): readonly PolicyRule[] {
-  const reading = parseRule(text);
-  return reading.type === "rule" ? [{ rule: reading.rule, anchor }] : [];
 }

@@ -155,7 +155,13 @@ export function createAgentSkills(parts: AgentSkillsParts): AgentSkills {
     const changed = bash.input?.safeParse(admitted.input);
     // Only the shell's own schema has this shape; a hook may have changed the command.
     const fields = changed?.success === true ? (changed.data as { readonly command: string }) : input;
-    return { type: "allowed", command: fields.command };
+    const { allowedBy, run } = admitted;
+    return {
+      type: "allowed",
+      command: fields.command,
+      ...(allowedBy === undefined ? {} : { allowedBy }),
+      ...(run === undefined ? {} : { judged: run }),
+    };
   }
 
   return {

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { Fault } from "../foundation/fault.ts";
 import type { Model, ServerTool } from "../model/model.ts";
+import type { Sandboxes } from "../tools/builtin/bash-sandbox.ts";
 import { createBuiltinTools } from "../tools/builtin/builtin-tool-set.ts";
 import { createShellDirectories } from "../tools/builtin/shell-directories.ts";
 import { createTodoStore, type TodoStore } from "../tools/builtin/todo-write.ts";
 import { webSearchServerTool } from "../tools/builtin/web-search.ts";
 import { type AvailableTool, availableTool } from "../tools/match-tools.ts";
-import type { Sandbox } from "../tools/sandbox.ts";
 import { createShells } from "../tools/shells.ts";
 import type { TaskSource } from "../tools/task-source.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -34,7 +34,7 @@ export function assembleTools(
   world: Pick<SessionWorld, "extraTools" | "host" | "now">,
   model: Pick<Model, "facts">,
   {
-    sandbox,
+    sandboxes = {},
     taskSources = [],
     hasSkills = false,
     servers,
@@ -43,7 +43,7 @@ export function assembleTools(
     readonly servers?: Pick<SessionServers, "tools" | "resourceTools" | "planned"> | undefined;
     /** The tool that answers in a person's place; agents do not have it. */
     readonly promptTool?: string | undefined;
-    readonly sandbox?: Sandbox | undefined;
+    readonly sandboxes?: Sandboxes;
     readonly taskSources?: readonly TaskSource[];
     /** Whether there are skills that a model may call; each agent has a Skill tool of its own. */
     readonly hasSkills?: boolean;
@@ -60,7 +60,7 @@ export function assembleTools(
     now: world.now,
     todos,
     taskSources,
-    ...(sandbox === undefined ? {} : { bash: { sandbox } }),
+    bash: sandboxes,
   })
     .filter(({ name }) => !replaced.has(name))
     // Nobody can be asked where the program around it has no way to ask.

@@ -1,20 +1,34 @@
 import { type LoadedMemory, loadMemory } from "../context/load-memory.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
+import { parseRule } from "../permissions/parse-rule.ts";
+import type { PolicyRule } from "../permissions/permission-policy.ts";
 import { readEnvironment } from "../settings/environment.ts";
+import { mayLoadIn } from "./may-load.ts";
+import type { RuleFlags } from "./session-rules.ts";
 import type { SessionWorld } from "./session-world.ts";
 
-/** The memory of an agent of this session, as settings and trust allow it. */
+/** The memory of an agent of this session, as settings, rules and trust allow it. */
 export async function gatherMemory(
-  world: Pick<SessionWorld, "discovered" | "environment" | "trusted">,
+  world: Pick<SessionWorld, "discovered" | "environment" | "trusted" | "disallowedTools" | "platform">,
+  options: RuleFlags,
   definition: AgentDefinition | undefined,
 ): Promise<LoadedMemory> {
   if (definition === undefined) return { problems: [] };
   const { paths, settings } = world.discovered;
   const isOff = readEnvironment(world.environment).options.autoMemoryDisabled === true;
+  const mayLoad = mayLoadIn(world, options, ownRules(definition, paths.cwd));
   return loadMemory({
     definition,
+    ...(mayLoad === undefined ? {} : { mayLoad }),
     paths,
     trusted: world.trusted,
     disabled: isOff || settings.settings.plain.autoMemoryEnabled === false,
+  });
+}
+
+function ownRules({ disallowedTools = [] }: AgentDefinition, anchor: string): readonly PolicyRule[] {
+  return disallowedTools.flatMap((text) => {
+    const reading = parseRule(text, { list: "deny" });
+    return reading.type === "rule" ? [{ rule: reading.rule, anchor }] : [];
   });
 }

@@ -9,9 +9,8 @@ import { buildSystemPrompt } from "../context/system-prompt.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { Problem } from "../foundation/problem.ts";
 import { gatherMemory } from "./gather-memory.ts";
-import { mayReadInstructions } from "./may-read-instructions.ts";
+import { mayLoadIn } from "./may-load.ts";
 import type { SessionOptions } from "./runtime-options.ts";
-import { denyRules } from "./session-rules.ts";
 import type { SessionSkills } from "./session-skills.ts";
 import type { SessionWorld } from "./session-world.ts";
 
@@ -49,11 +48,7 @@ export async function gatherSystemPrompt({
   const { paths } = world.discovered;
   const { environment, trusted } = world;
   const [instructions, facts, git, memory] = await Promise.all([
-    loadSessionInstructions(
-      world.discovered,
-      environment,
-      mayReadInstructions(denyRules(world, options), { ...paths, platform: world.platform }),
-    ),
+    loadSessionInstructions(world.discovered, environment, mayLoadIn(world, options)),
     gatherEnvironment({
       directory: paths.cwd,
       additionalDirectories: world.additionalDirectories,
@@ -63,7 +58,7 @@ export async function gatherSystemPrompt({
       model: modelId,
     }),
     gatherGitState({ directory: paths.cwd, home: paths.home, environment, trusted }),
-    gatherMemory(world, definition),
+    gatherMemory(world, options, definition),
   ]);
   const parts = buildSystemPrompt({
     base: options.systemPrompt ?? (await promptOf(definition, paths.cwd)) ?? mainPrompt,
@@ -82,7 +77,7 @@ export async function gatherSystemPrompt({
     buildSystemPrompt({
       base: (await promptOf(own, directory, task)) ?? "",
       instructions: instructionsText(own.omitClaudeMd === true ? managedOnly(instructions) : instructions),
-      memory: (await gatherMemory(world, own)).text,
+      memory: (await gatherMemory(world, options, own)).text,
       skills: skills.preload(own).text,
       environment: { ...place, directory },
       git,

@@ -22,6 +22,7 @@ import type { PlainSettings } from "../settings/plain-settings.ts";
 import { createTrustStore } from "../settings/trust.ts";
 import type { SkillReader } from "../skills/discover-skills.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
+import { createReadOnlySandbox } from "../tools/load-read-only-sandbox.ts";
 import { createSandboxRuntime } from "../tools/load-sandbox.ts";
 import type { GatheredMcp, GatherMcpOptions } from "./gather-mcp-servers.ts";
 import { runKeyHelper } from "./run-key-helper.ts";
@@ -50,6 +51,7 @@ export function createWorld(options: RuntimeOptions): World {
   const gates = createRequestGates();
   const registered = new Map((options.agents ?? []).map(toDefinition).map((agent) => [agent.name, agent]));
   const sandbox = createSandboxRuntime();
+  const readOnlySandbox = createReadOnlySandbox({ platform: place.platform });
   const searches = new Map<string, Promise<readonly LocalServer[]>>();
   const additionalDirectories = (options.additionalDirectories ?? []).map((folder) =>
     resolve(place.cwd, folder),
@@ -172,6 +174,7 @@ export function createWorld(options: RuntimeOptions): World {
         hooks: options.hooks ?? [],
         ...(options.notice === undefined ? {} : { notice: options.notice }),
         sandbox,
+        readOnlySandbox,
         keepsTranscripts:
           options.transcripts ?? readEnvironment(environment).options.promptHistorySkipped !== true,
         entrypoint: options.entrypoint ?? "sdk-ts",

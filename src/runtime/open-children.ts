@@ -32,7 +32,6 @@ import { openQueueMark, queueMarkFile } from "../tasks/write-queue-mark.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
 import type { Tool } from "../tools/tool.ts";
 import { isServed, modelLimits } from "./choose-model.ts";
-import { gatherMemory } from "./gather-memory.ts";
 import type { ChildPrompt } from "./gather-system-prompt.ts";
 import { openChildTranscript } from "./open-child-transcript.ts";
 import { preapprove } from "./preapprove.ts";
@@ -52,6 +51,7 @@ export interface ChildrenParts {
   readonly tools: readonly Tool[];
   readonly available: readonly AvailableTool[];
   readonly prompt: ChildPrompt;
+  readonly memory: NonNullable<ChildHost["memory"]>;
   readonly skills: Pick<SessionSkills, "preload">;
   readonly servers: Pick<SessionServers, "connectFor">;
   readonly prepare: ChildHost["prepare"];
@@ -110,7 +110,7 @@ export function openChildren(parts: ChildrenParts): Children {
       budget: parts.tree,
       clocks: parts.clocks,
       systemPrompt: parts.prompt,
-      memory: (definition) => gatherMemory(world, definition),
+      memory: parts.memory,
       skills: (definition) => parts.skills.preload(definition),
       servers: parts.servers.connectFor,
       open: (plan) => openRecord(plan, world, nextQueued),

@@ -4,6 +4,7 @@ import { sessionFiles } from "../journal/session-files.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { withServerInstructions } from "../planning/server-instructions.ts";
 import { readEnvironment } from "../settings/environment.ts";
+import { unsafeManagedCode } from "../settings/find-foreign-writers.ts";
 import { agentOutputFile } from "../tasks/agent-output-file.ts";
 import { createAgentTaskSource } from "../tasks/agent-task-source.ts";
 import { createTreeBudget } from "../tasks/budget.ts";
@@ -13,6 +14,7 @@ import { findEndedTask } from "../tasks/find-ended-task.ts";
 import { createRunGuard } from "../tasks/run-guard.ts";
 import { createTaskManager } from "../tasks/task-manager.ts";
 import { watchControl } from "../tasks/watch-control.ts";
+import type { Sandboxes } from "../tools/builtin/bash-sandbox.ts";
 import { createSandbox } from "../tools/run-in-sandbox.ts";
 import { readSandboxSettings } from "../tools/sandbox-settings.ts";
 import { createAgentSkills } from "./agent-skills.ts";
@@ -23,9 +25,11 @@ import { decidePlan } from "./decide-plan.ts";
 import { findMainAgent } from "./find-main-agent.ts";
 import { findWorkingDirectories } from "./find-working-directories.ts";
 import { createForkSkill } from "./fork-skill.ts";
+import { gatherMemory } from "./gather-memory.ts";
 import { gatherSystemPrompt } from "./gather-system-prompt.ts";
 import { limitFacts } from "./limit-facts.ts";
 import { mainWatch } from "./main-watch.ts";
+import { mayLoadIn } from "./may-load.ts";
 import { maySearch } from "./may-search.ts";
 import { prepareMemory } from "./memory-turns.ts";
 import { openAsking } from "./open-asking.ts";
@@ -69,6 +73,7 @@ export async function openSession<Output>(
     sessionId: chosen.sessionId,
     contextWindow: model.facts.contextWindow,
     deny: denyRules(world, options),
+    mayLoad: mayLoadIn(world, options),
   });
   const preloaded = skills.preload(definition);
   const system = await gatherSystemPrompt({ world, options, definition, modelId: model.facts.id, skills });
@@ -78,7 +83,7 @@ export async function openSession<Output>(
     servers,
     promptTool: options.permissionPromptTool,
     hasSkills: skills.areOffered,
-    sandbox: openSandbox(world, options),
+    sandboxes: openSandboxes(world, options),
     taskSources: [
       createAgentTaskSource(tasks, {
         outputFile: (id) => agentOutputFile(files, id),
@@ -97,6 +102,7 @@ export async function openSession<Output>(
     workingDirectories: await findWorkingDirectories(world),
     notes: [
       ...notes,
+      ...unsafeManaged(world),
       ...system.notes,
       ...system.memory.problems.map(({ message }) => message),
       ...preloaded.notes,
@@ -154,6 +160,7 @@ export async function openSession<Output>(
     tools: built.tools,
     available: built.available,
     prompt: system.child,
+    memory: (child) => gatherMemory(world, options, child),
     skills,
     servers,
     prepare: (child, context) =>
@@ -256,6 +263,12 @@ export async function openSession<Output>(
   return opened;
 }
 
+/** Whoever runs something must hear that what the organisation says does not count. */
+function unsafeManaged({ discovered }: SessionWorld): readonly string[] {
+  const found = discovered.problems.filter(({ code }) => code === unsafeManagedCode);
+  return found.map(({ message, advice }) => `${message} ${advice ?? ""}`.trim());
+}
+
 function childLimits({ environment, discovered }: SessionWorld): ChildLimits {
   const { maxConcurrentSubagents } = readEnvironment(environment).options;
   return readChildLimits(discovered.settings.settings.plain.limits, maxConcurrentSubagents);
@@ -266,14 +279,19 @@ function sourceOf(from: string, sessionId: string): "resume" | "fork" {
 }
 
 /** Where settings ask for it, commands run where the operating system keeps them inside the work. */
-function openSandbox(world: SessionWorld, options: SessionOptions) {
-  const { paths, settings } = world.discovered;
-  return createSandbox({
+function openSandboxes(world: SessionWorld, options: SessionOptions): Sandboxes {
+  const { paths, settings: read } = world.discovered;
+  const settings = readSandboxSettings(read.settings.plain.sandbox);
+  const sandbox = createSandbox({
     runtime: world.sandbox,
-    settings: readSandboxSettings(settings.settings.plain.sandbox),
+    settings,
     home: paths.home,
     deny: denyRules(world, options),
   });
+  return {
+    ...(sandbox === undefined ? {} : { sandbox }),
+    ...(settings.isolatesReadOnlyCommands ? { readOnlySandbox: world.readOnlySandbox } : {}),
+  };
 }
 
 function openOutput({ environment }: SessionWorld, { output }: SessionOptions) {

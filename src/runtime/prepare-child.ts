@@ -36,7 +36,9 @@ export interface ChildSurroundings {
   readonly toolContext: (
     plan: ChildPlan,
     directory: () => string,
-  ) => (call: Pick<ToolContext, "callId" | "signal" | "progress" | "decidedPaths">) => ToolContext;
+  ) => (
+    call: Pick<ToolContext, "callId" | "signal" | "progress" | "allowedBy" | "decidedPaths" | "judged">,
+  ) => ToolContext;
   /** Keeps the child's limits. */
   readonly guard: (line: RunLine) => RunGuard;
   /** The clock of the agent that waits for it. */

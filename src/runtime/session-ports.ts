@@ -23,7 +23,7 @@ export interface SessionParts extends AdmitDependencies {
   readonly serverTools?: readonly ServerTool[];
   readonly history: readonly Message[];
   readonly toolContext: (
-    call: Pick<ToolContext, "callId" | "signal" | "progress" | "decidedPaths">,
+    call: Pick<ToolContext, "callId" | "signal" | "progress" | "allowedBy" | "decidedPaths" | "judged">,
   ) => ToolContext;
   readonly now: () => number;
   /** What the loop must heed besides its turns. */

@@ -1,4 +1,5 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
+import type { MayLoad } from "../permissions/gather-read-rights.ts";
 import { matchesCall } from "../permissions/match-rule.ts";
 import type { PolicyRule } from "../permissions/permission-policy.ts";
 import { pluginDataDirectory } from "../plugins/plugin-data.ts";
@@ -47,12 +48,19 @@ export async function openSkills(
     sessionId,
     contextWindow,
     deny,
-  }: { readonly sessionId: string; readonly contextWindow: number; readonly deny: readonly PolicyRule[] },
+    mayLoad,
+  }: {
+    readonly sessionId: string;
+    readonly contextWindow: number;
+    readonly deny: readonly PolicyRule[];
+    /** Whether rules let the file of a skill be read. */
+    readonly mayLoad?: MayLoad | undefined;
+  },
 ): Promise<SessionSkills> {
   const { paths, settings } = world.discovered;
   const { skillListingBudgetFraction, skillListingMaxDescChars } = settings.settings.plain;
   const catalog = await world.skills();
-  const all = catalog.list();
+  const { skills: all, forbidden } = await readable(catalog.list(), mayLoad);
   const isDenied = (name: string): boolean => deniesSkill(deny, name);
   const nested = createNestedFolders(paths.projectRoot);
   const isOffered = ({ name, disableModelInvocation }: Skill): boolean =>
@@ -78,21 +86,38 @@ export async function openSkills(
   });
   return {
     all,
-    current: async () => (await world.skills(nested.found())).list(),
+    current: async () => (await readable((await world.skills(nested.found())).list(), mayLoad)).skills,
     list: listOf(offered.filter(({ name }) => always.has(name))),
     areOffered: offered.length > 0,
     conditional: () => conditional,
     listOf,
     async touch(touched) {
       if (!nested.touch(touched)) return;
-      const now = (await world.skills(nested.found())).list();
+      const now = (await readable((await world.skills(nested.found())).list(), mayLoad)).skills;
       conditional = now.filter((skill) => isOffered(skill) && !always.has(skill.name));
     },
     bringHooks: all.length > 0,
     factsOf,
     preload: (definition) =>
-      definition === undefined ? nothing : preload(definition, { catalog, isDenied, factsOf }),
+      definition === undefined
+        ? nothing
+        : preload(definition, {
+            catalog,
+            isDenied: (name) => forbidden.has(name) || isDenied(name),
+            factsOf,
+          }),
   };
+}
+
+/** Without those of the project whose file rules forbid to read; no such rule takes away what a person has installed. */
+async function readable(
+  skills: readonly Skill[],
+  mayLoad: MayLoad | undefined,
+): Promise<{ readonly skills: readonly Skill[]; readonly forbidden: ReadonlySet<string> }> {
+  const forbidden = new Set<string>();
+  for (const { name, source } of mayLoad === undefined ? [] : skills)
+    if (source.scope === "project" && (await mayLoad?.(source.file)) === false) forbidden.add(name);
+  return { skills: skills.filter(({ name }) => !forbidden.has(name)), forbidden };
 }
 
 function preload(

@@ -9,6 +9,7 @@ import type { ModelFactory } from "../model/model-factory.ts";
 import type { Approver } from "../permissions/approver.ts";
 import type { AskedServer } from "../settings/judge-mcp-entry.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
+import type { ReadOnlySandbox } from "../tools/load-read-only-sandbox.ts";
 import type { SandboxRuntime } from "../tools/load-sandbox.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { ToolHost } from "../tools/tool-host.ts";
@@ -46,6 +47,7 @@ export interface SessionWorld {
   readonly notice?: (text: string) => void;
   /** Started at the first command that needs it, and shared by all sessions. */
   readonly sandbox: SandboxRuntime;
+  readonly readOnlySandbox: ReadOnlySandbox;
   readonly keepsTranscripts: boolean;
   readonly entrypoint: string;
   readonly ids: IdSource;

@@ -2,7 +2,7 @@ import { sessionFiles } from "../journal/session-files.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { createSessionFiles } from "../tools/file-ledger.ts";
 import type { ToolContext } from "../tools/tool.ts";
-import { createMayRead } from "./admit.ts";
+import { createMayRead } from "./find-readable-files.ts";
 import { createMemoryTurns } from "./memory-turns.ts";
 import type { SessionWorld } from "./session-world.ts";
 
@@ -16,7 +16,9 @@ export function createToolContexts(world: SessionWorld, added: ReadonlyMap<strin
     const files = sessionLedger.forAgent();
     const mayRead = createMayRead(plan);
     const writeInTurn = createMemoryTurns(plan, paths);
-    return (call: Pick<ToolContext, "callId" | "signal" | "progress" | "decidedPaths">): ToolContext => ({
+    return (
+      call: Pick<ToolContext, "callId" | "signal" | "progress" | "allowedBy" | "decidedPaths" | "judged">,
+    ): ToolContext => ({
       ...call,
       directory: directory(),
       workingDirectories: plan.policy.workingDirectories,

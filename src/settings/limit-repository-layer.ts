@@ -17,24 +17,28 @@ export interface LimitOptions {
   readonly modeSoFar: PermissionMode;
 }
 
-/** What a file from the working folder may say. Before trust it may only restrict; some things it may never say. */
+/**
+ * What a file from the working folder may say. Before trust it may only restrict; some things it may never say. The same
+ * holds for a file of the organisation that others could have written, which is never trusted.
+ */
 export function limitRepositoryLayer(
-  { source, settings }: SettingsLayer,
+  { source, settings, isUnsafe = false }: SettingsLayer,
   options: LimitOptions,
 ): { readonly settings: Settings; readonly heldBack: readonly HeldBack[] } {
-  const sieve = createSieve(options.trusted, source);
+  const untrusted = isUnsafe ? "others-can-write" : "folder-not-trusted";
+  const sieve = createSieve(options.trusted ? "never-from-a-repository" : untrusted, source);
   const limited: Settings = {
     permissions: limitPermissions(settings.permissions, options, sieve),
     hooks: sieve.keep(
       settings.hooks,
       () => options.trusted,
-      (hook) => [`hooks.${hook.event}`, hook.handler.command],
+      (hook) => ({ key: `hooks.${hook.event}`, detail: hook.handler.command, value: hook.handler }),
     ),
     env: new Map(
       sieve.keep(
         [...settings.env],
         ([name]) => options.trusted && !isForbiddenToRepositories(name),
-        ([name]) => [`env.${name}`],
+        ([name, value]) => ({ key: `env.${name}`, value }),
       ),
     ),
     plain: limitPlain(settings.plain, sieve, {
@@ -45,7 +49,7 @@ export function limitRepositoryLayer(
       sieve.keep(
         [...settings.extra],
         ([key]) => options.trusted || key === "$schema",
-        ([key]) => [key],
+        ([key, value]) => ({ key, value }),
       ),
     ),
     brokenRestrictions: settings.brokenRestrictions,
@@ -53,7 +57,11 @@ export function limitRepositoryLayer(
   return { settings: limited, heldBack: sieve.heldBack };
 }
 
-type Name = readonly [key: string, detail?: string | undefined];
+interface Name {
+  readonly key: string;
+  readonly detail?: string | undefined;
+  readonly value: unknown;
+}
 
 interface Sieve {
   readonly heldBack: readonly HeldBack[];
@@ -61,16 +69,15 @@ interface Sieve {
   readonly keep: <T>(values: readonly T[], counts: (value: T) => boolean, name: (value: T) => Name) => T[];
 }
 
-function createSieve(trusted: boolean, source: HeldBack["source"]): Sieve {
+function createSieve(because: HeldBack["because"], source: HeldBack["source"]): Sieve {
   const heldBack: HeldBack[] = [];
-  const because = trusted ? "never-from-a-repository" : "folder-not-trusted";
   return {
     heldBack,
     keep: (values, counts, name) =>
       values.filter((value) => {
         if (counts(value)) return true;
-        const [key, detail] = name(value);
-        heldBack.push({ key, ...(detail === undefined ? {} : { detail }), because, source });
+        const { detail, ...named } = name(value);
+        heldBack.push({ ...named, ...(detail === undefined ? {} : { detail }), because, source });
         return false;
       }),
   };
@@ -86,24 +93,24 @@ function limitPermissions(
   const [mode] = sieve.keep(
     defaultMode === undefined ? [] : [defaultMode],
     (value) => mayBeMode(value, options),
-    (value) => ["permissions.defaultMode", value],
+    (value) => ({ key: "permissions.defaultMode", detail: value, value }),
   );
   const switches = sieve.keep(
     Object.entries(permissions.switches),
     ([key, value]) => restricts(key, value) || (trusted && !restrictingSwitches.has(key)),
-    ([key]) => [`permissions.${key}`],
+    ([key, value]) => ({ key: `permissions.${key}`, value }),
   );
   return {
     ...rest,
     allow: sieve.keep(
       permissions.allow,
       () => trusted,
-      (rule) => ["permissions.allow", rule.text],
+      ({ text }) => ({ key: "permissions.allow", detail: text, value: text }),
     ),
     additionalDirectories: sieve.keep(
       permissions.additionalDirectories,
       () => trusted,
-      (directory) => ["permissions.additionalDirectories", directory],
+      (directory) => ({ key: "permissions.additionalDirectories", detail: directory, value: directory }),
     ),
     // A part of the entries of a PermissionSwitches object is one again.
     switches: Object.fromEntries(switches) as PermissionSwitches,
@@ -134,14 +141,14 @@ function limitPlain(
     return trusted;
   };
   const { sandbox, ...rest } = Object.fromEntries(
-    sieve.keep(Object.entries(plain), counts, ([key]) => [key]),
+    sieve.keep(Object.entries(plain), counts, ([key, value]) => ({ key, value })),
   ) as PlainSettings;
   if (sandbox === undefined) return rest;
   const limited = limitSandbox(sandbox, trusted);
   sieve.keep(
     limited.held,
     () => false,
-    (name) => [`sandbox.${name}`],
+    ({ name, value }) => ({ key: `sandbox.${name}`, value }),
   );
   return { ...rest, sandbox: limited.sandbox };
 }

@@ -5,6 +5,7 @@ import { type DocumentPath, type Locate, type Problem, placeFindings } from "../
 import type { McpScope } from "../mcp/mcp-server.ts";
 import { readMcpServers } from "../mcp/server-config.ts";
 import { valueAt } from "./edit-json.ts";
+import { findForeignWriters, unsafeManagedProblem } from "./find-foreign-writers.ts";
 import { readBounded } from "./load-settings.ts";
 import type { McpEntry } from "./mcp-entry.ts";
 import type { Paths } from "./paths.ts";
@@ -33,7 +34,7 @@ export async function loadMcpEntries(options: LoadMcpOptions): Promise<LoadedMcp
   const { paths, layers, sources, mcpConfig = [] } = options;
   const wants = (scope: "user" | "project" | "local") => sources === undefined || sources.includes(scope);
   const managedFile = join(paths.managedDirectory, "managed-mcp.json");
-  const managed = await loadFile(managedFile, { scope: "managed" });
+  const managed = await loadManaged(managedFile);
   const flags = await Promise.all(mcpConfig.map((given) => loadGiven(given, paths.cwd)));
   const state = await loadState(paths, wants);
   const project = wants("project")
@@ -104,6 +105,14 @@ async function loadState(paths: Paths, wants: (scope: "user" | "local") => boole
     problems: readings.flatMap(({ problems }) => problems),
     isThere: true,
   };
+}
+
+/** Where others can write the organisation's file none of its servers is used; it still leaves no room for others. */
+async function loadManaged(file: string): Promise<Reading> {
+  const reading = await loadFile(file, { scope: "managed" });
+  const why = reading.isThere ? await findForeignWriters(file) : undefined;
+  if (why === undefined) return reading;
+  return { ...reading, entries: [], problems: [unsafeManagedProblem(file, why, "is not used")] };
 }
 
 async function loadFile(file: string, origin: Origin): Promise<Reading> {

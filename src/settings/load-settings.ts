@@ -4,6 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { parseJsonDocument } from "../foundation/json-document.ts";
 import { shown } from "../foundation/json-value.ts";
 import { type Problem, placeFindings } from "../foundation/problem.ts";
+import { findForeignWriters, unsafeManagedProblem } from "./find-foreign-writers.ts";
 import { type MergedSettings, mergeSettings } from "./merge-settings.ts";
 import type { Paths } from "./paths.ts";
 import { readSettings, type SettingsScope } from "./settings.ts";
@@ -118,7 +119,17 @@ async function readSource(entry: SourceEntry): Promise<SourceReading> {
   }
   if (content.type === "unreadable") return failed(unreadable(source.file, content.reason));
   if (content.text.replace("\uFEFF", "").trim() === "") return { problems: [emptyFile(source.file)] };
-  return readText(content.text, source);
+  return refuseForeign(readText(content.text, source));
+}
+
+/** What stands in a file of the organisation that others can write is not the organisation's word. */
+async function refuseForeign(reading: SourceReading): Promise<SourceReading> {
+  const { layer, problems } = reading;
+  const file = layer?.source.scope === "managed" ? layer.source.file : undefined;
+  const why = file === undefined ? undefined : await findForeignWriters(file);
+  if (layer === undefined || file === undefined || why === undefined) return reading;
+  const problem = unsafeManagedProblem(file, why, "counts only where it restricts");
+  return { ...reading, layer: { ...layer, isUnsafe: true }, problems: [problem, ...problems] };
 }
 
 function readText(text: string, source: SettingsSource): SourceReading {

@@ -97,11 +97,12 @@ function limitLayers(layers: readonly SettingsLayer[], trusted: boolean) {
   const heldBack: HeldBack[] = [];
   let modeSoFar: PermissionMode = "default";
   const limited = layers.map((layer) => {
-    if (!isFromRepository(layer.source.scope)) {
+    const isUnsafe = layer.isUnsafe === true;
+    if (!isUnsafe && !isFromRepository(layer.source.scope)) {
       modeSoFar = layer.settings.permissions.defaultMode ?? modeSoFar;
       return layer;
     }
-    const result = limitRepositoryLayer(layer, { trusted, modeSoFar });
+    const result = limitRepositoryLayer(layer, { trusted: trusted && !isUnsafe, modeSoFar });
     heldBack.push(...result.heldBack);
     modeSoFar = result.settings.permissions.defaultMode ?? modeSoFar;
     return { source: layer.source, settings: result.settings };
@@ -120,10 +121,11 @@ function obeyManagedOnly(layers: readonly SettingsLayer[]) {
     const { settings, source } = layer;
     const because = "managed-settings-forbid";
     if (hooksOnly)
-      for (const hook of settings.hooks) heldBack.push({ key: `hooks.${hook.event}`, because, source });
+      for (const hook of settings.hooks)
+        heldBack.push({ key: `hooks.${hook.event}`, value: hook.handler, because, source });
     if (!rulesOnly) return { source, settings: { ...settings, hooks: [] } };
     for (const rule of settings.permissions.allow)
-      heldBack.push({ key: "permissions.allow", detail: rule.text, because, source });
+      heldBack.push({ key: "permissions.allow", detail: rule.text, value: rule.text, because, source });
     const permissions = { ...settings.permissions, allow: [] };
     return { source, settings: { ...settings, permissions, hooks: hooksOnly ? [] : settings.hooks } };
   });

@@ -1,11 +1,16 @@
 import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
 
+export interface HeldSandboxKey {
+  readonly name: string;
+  readonly value: unknown;
+}
+
 /** The sandbox settings of a repository that may count, and the dotted keys of those that may not. */
 export function limitSandbox(
   sandbox: JsonRecord,
   trusted: boolean,
-): { readonly sandbox: JsonRecord; readonly held: readonly string[] } {
-  const held: string[] = [];
+): { readonly sandbox: JsonRecord; readonly held: readonly HeldSandboxKey[] } {
+  const held: HeldSandboxKey[] = [];
   const keep = (record: JsonRecord, prefix: string, depth: number): JsonRecord =>
     Object.fromEntries(
       Object.entries(record).flatMap(([key, value]): [string, unknown][] => {
@@ -13,7 +18,7 @@ export function limitSandbox(
         if (depth < 2 && isRecord(value) && !forbidden.has(name))
           return [[key, keep(value, `${name}.`, depth + 1)]];
         if (mayCount(name, value, trusted)) return [[key, value]];
-        held.push(name);
+        held.push({ name, value });
         return [];
       }),
     );
@@ -29,6 +34,7 @@ function mayCount(name: string, value: unknown, trusted: boolean): boolean {
 const switches: ReadonlySet<string> = new Set([
   "enabled",
   "failIfUnavailable",
+  "isolateReadOnlyCommands",
   "network.allowManagedDomainsOnly",
 ]);
 

@@ -12,6 +12,8 @@ export interface SettingsSource {
 
 export interface SettingsLayer {
   readonly source: SettingsSource;
+  /** Somebody without the right to could have written it, so that it may only restrict. */
+  readonly isUnsafe?: boolean;
   readonly settings: Settings;
 }
 
@@ -30,7 +32,13 @@ export interface HeldBack {
   readonly key: string;
   /** The rule, directory or command it is about, where the key alone does not say. */
   readonly detail?: string;
-  readonly because: "folder-not-trusted" | "never-from-a-repository" | "managed-settings-forbid";
+  /** What was written there; for a hook its handler. */
+  readonly value: unknown;
+  readonly because:
+    | "folder-not-trusted"
+    | "never-from-a-repository"
+    | "managed-settings-forbid"
+    | "others-can-write";
   readonly source: SettingsSource;
 }
 

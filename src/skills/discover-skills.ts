@@ -1,5 +1,8 @@
+import type { Problem } from "../foundation/problem.ts";
+import { findForeignWriters, unsafeManagedProblem } from "../settings/find-foreign-writers.ts";
 import type { PlainSettings } from "../settings/plain-settings.ts";
-import { createSkillFileLoader } from "./load-skill-files.ts";
+import { createSkillFileLoader, type LoadedSkills } from "./load-skill-files.ts";
+import type { Skill } from "./skill.ts";
 import { createSkillCatalog, type SkillCatalog } from "./skill-catalog.ts";
 import { type SkillPlacesInput, skillPlaces } from "./skill-places.ts";
 
@@ -21,8 +24,21 @@ export function createSkillReader(): SkillReader {
   const loader = createSkillFileLoader();
   return {
     async read(options) {
-      const { skills, problems, files } = await loader.load(skillPlaces(options));
+      const { skills, problems, files } = await withoutForeign(await loader.load(skillPlaces(options)));
       return createSkillCatalog({ skills, problems, files, overrides: options.settings?.skillOverrides });
     },
   };
+}
+
+/** Skills of the organisation whose files others can write are nobody's word. */
+async function withoutForeign(loaded: LoadedSkills): Promise<LoadedSkills> {
+  const problems: Problem[] = [];
+  const skills: Skill[] = [];
+  for (const skill of loaded.skills) {
+    const { scope, file } = skill.source;
+    const why = scope === "managed" ? await findForeignWriters(file) : undefined;
+    if (why === undefined) skills.push(skill);
+    else problems.push(unsafeManagedProblem(file, why, "is not used"));
+  }
+  return { ...loaded, skills, problems: [...loaded.problems, ...problems] };
 }

@@ -1,9 +1,15 @@
 import { oneLine, shorten } from "../definitions/describe-agents.ts";
+import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
 import type { FilledPiece } from "./skill-text.ts";
 
 export type CommandAdmission =
-  | { readonly type: "allowed"; readonly command: string }
+  | {
+      readonly type: "allowed";
+      readonly command: string;
+      readonly allowedBy?: AllowedBy;
+      readonly judged?: JudgedCommand;
+    }
   | { readonly type: "denied"; readonly because: string };
 
 export interface SkillCommandOptions {
@@ -54,7 +60,13 @@ async function runOne(command: string, count: number, options: SkillCommandOptio
   const admission = await shell.admit(command, callId);
   if (admission.type === "denied") return notRun(shown, admission.because);
   shell.context.signal.throwIfAborted();
-  return textOf(await shell.bash.call(inputOf(admission.command), commandContext(callId, shell)));
+  const { allowedBy, judged } = admission;
+  const context = {
+    ...commandContext(callId, shell),
+    ...(allowedBy === undefined ? {} : { allowedBy }),
+    ...(judged === undefined ? {} : { judged }),
+  };
+  return textOf(await shell.bash.call(inputOf(admission.command), context));
 }
 
 function inputOf(command: string): unknown {
@@ -63,8 +75,10 @@ function inputOf(command: string): unknown {
 
 /** Each under a name of its own: a `cd` moves neither the agent nor the next command, which was decided about where it starts. */
 function commandContext(callId: string, { context, variables }: SkillShell): ToolContext {
+  // What let the skill through says nothing about its commands.
+  const { allowedBy: _skill, judged: _judged, ...rest } = context;
   return {
-    ...context,
+    ...rest,
     callId,
     agent: { id: `${context.agent.id}/${callId}`, name: context.agent.name },
     environment: { ...context.environment, ...variables },

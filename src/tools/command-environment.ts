@@ -1,3 +1,6 @@
+import { isInside } from "../permissions/containment.ts";
+import { isPublicVariable } from "../permissions/shell/shell-variables.ts";
+
 export interface CommandEnvironmentOptions {
   /** Names that are passed on although the table removes them, because a setting says so. */
   readonly pass?: readonly string[];
@@ -19,6 +22,32 @@ export function commandEnvironment(
   );
   return Object.fromEntries([...kept, ...Object.entries(fixed), ...Object.entries(set)]);
 }
+
+/**
+ * The environment of a command that runs without a question because it only reads: nothing but what is known to steer
+ * no program, and a search path without folders that the command's own project could fill.
+ */
+export function readOnlyEnvironment(
+  environment: Readonly<Record<string, string | undefined>>,
+  {
+    workingDirectories,
+    set = {},
+  }: { readonly workingDirectories: readonly string[]; readonly set?: Readonly<Record<string, string>> },
+): Record<string, string> {
+  const kept = Object.entries(environment).flatMap(([name, value]): [string, string][] =>
+    value !== undefined && isPublicVariable(name) ? [[name, value]] : [],
+  );
+  const path = (environment["PATH"] ?? "")
+    .split(":")
+    .filter((folder) => folder.startsWith("/") && !isInside(folder, workingDirectories))
+    .join(":");
+  return {
+    ...Object.fromEntries([...kept, ...Object.entries(fixed), ...Object.entries(set)]),
+    PATH: path === "" ? systemPath : path,
+  };
+}
+
+const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 function isRemoved(name: string): boolean {
   return removedNames.has(name) || removedPatterns.some((pattern) => pattern.test(name));

@@ -1,7 +1,8 @@
 import { execFile } from "node:child_process";
-import { access, constants, mkdtemp, realpath, rm } from "node:fs/promises";
+import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { findSystemProgram } from "./find-system-program.ts";
 import type { SandboxLimits } from "./sandbox-limits.ts";
 import type { SandboxSettings } from "./sandbox-settings.ts";
 
@@ -99,29 +100,12 @@ async function startSandbox(load: () => Promise<unknown>, settings: SandboxSetti
   }
 }
 
-const systemFolders = ["/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"];
-
-/** The system's own programs before those of the PATH, where a folder of the project could stand. */
 async function findHelpers(): Promise<Pick<SandboxConfiguration, "bwrapPath" | "socatPath">> {
-  const [bwrap, socat] = await Promise.all(["bwrap", "socat"].map(findInSystem));
+  const [bwrap, socat] = await Promise.all(["bwrap", "socat"].map(findSystemProgram));
   return {
     ...(bwrap === undefined ? {} : { bwrapPath: bwrap }),
     ...(socat === undefined ? {} : { socatPath: socat }),
   };
-}
-
-async function findInSystem(name: string): Promise<string | undefined> {
-  for (const folder of systemFolders) {
-    const file = join(folder, name);
-    if (
-      await access(file, constants.X_OK).then(
-        () => true,
-        () => false,
-      )
-    )
-      return file;
-  }
-  return undefined;
 }
 
 function unavailable(why: string, advice: string): SandboxStart {
@@ -141,7 +125,7 @@ function managerOf(loaded: unknown): SandboxManager | undefined {
 
 /** What a machine permits is known only by trying: programs may be there and namespaces still be forbidden. */
 async function tryCommand(manager: SandboxManager, directory: string): Promise<void> {
-  const shell = (await findInSystem("bash")) ?? "bash";
+  const shell = (await findSystemProgram("bash")) ?? "bash";
   const { argv } = await manager.wrapWithSandboxArgv("true", shell, {});
   const [file = "", ...words] = argv;
   try {

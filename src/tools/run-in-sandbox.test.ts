@@ -127,10 +127,10 @@ describe.skipIf(reason !== undefined)(
       await rm(root, { recursive: true, force: true });
     });
 
-    const run = async (command: string, directory = work) => {
+    const run = async (command: string, directory = work, readOnly = false) => {
       const wrap = await sandbox?.wrap(
         { file: "/bin/bash", arguments: ["--norc", "-c", 'eval "$1"', "bash", command] },
-        { signal, command, workingDirectories: [directory] },
+        { signal, command, workingDirectories: [directory], readOnly },
       );
       if (wrap?.type !== "wrapped") throw new Error(JSON.stringify(wrap));
       const result = await runProcess({
@@ -157,6 +157,16 @@ describe.skipIf(reason !== undefined)(
       expect(result.stdout).toBe("temporary\ndone\n");
       expect(await readFile(join(work, "in.txt"), "utf8")).toBe("in\n");
       expect(existsSync(join(root, "out.txt"))).toBe(false);
+    });
+
+    it("lets a command that may run because it only reads write nothing but temporary files [PRM-9]", async () => {
+      const { stdout } = await run(
+        "echo x > read-only.txt; t=$(mktemp) && echo $GIT_OPTIONAL_LOCKS",
+        work,
+        true,
+      );
+      expect(stdout).toBe("0\n");
+      expect(existsSync(join(work, "read-only.txt"))).toBe(false);
     });
 
     it("keeps what a deny rule names unreadable for any program", async () => {

@@ -16,13 +16,16 @@ export function createSandbox(options: SessionSandboxOptions): Sandbox | undefin
   const { runtime, settings } = options;
   if (!settings.enabled) return undefined;
   return {
-    async wrap(invocation, { signal, command, workingDirectories }): Promise<SandboxWrap> {
+    async wrap(invocation, { signal, command, workingDirectories, readOnly = false }): Promise<SandboxWrap> {
       if (isExcluded(command, settings.excludedCommands)) return { type: "unprotected" };
       const start = await runtime.start(settings);
       if (start.type === "unavailable") return withoutSandbox(start, settings);
       const { manager, temporaryDirectory } = start;
-      const filesystem = sandboxLimits({ ...options, workingDirectories, temporaryDirectory });
-      const text = `TMPDIR=${quoteInvocation({ file: temporaryDirectory, arguments: [] })} exec ${quoteInvocation(invocation)}`;
+      const limits = sandboxLimits({ ...options, workingDirectories, temporaryDirectory });
+      const filesystem = readOnly ? { ...limits, allowWrite: [temporaryDirectory] } : limits;
+      const temporary = `TMPDIR=${quoteInvocation({ file: temporaryDirectory, arguments: [] })}`;
+      const variables = readOnly ? `${temporary} GIT_OPTIONAL_LOCKS=0` : temporary;
+      const text = `${variables} exec ${quoteInvocation(invocation)}`;
       try {
         const { argv } = await manager.wrapWithSandboxArgv(text, invocation.file, { filesystem }, signal);
         const [file = "", ...words] = argv;

@@ -4,6 +4,8 @@ import type { SandboxRights } from "../permissions/permission-policy.ts";
 /** The `sandbox` settings that this product knows, with their defaults. */
 export interface SandboxSettings {
   readonly enabled: boolean;
+  /** Whether commands that may run because they only read are kept from writing and from the network, where that can be had. */
+  readonly isolatesReadOnlyCommands: boolean;
   /** Whether a command may run without protection where there can be none. Only an explicit word allows it. */
   readonly mayRunUnprotected: boolean;
   readonly excludedCommands: readonly string[];
@@ -31,6 +33,7 @@ export function readSandboxSettings(value: JsonRecord | undefined): SandboxSetti
   const unavailable = own(settings, "failIfUnavailable");
   return {
     enabled: own(settings, "enabled") === true,
+    isolatesReadOnlyCommands: own(settings, "isolateReadOnlyCommands") !== false,
     mayRunUnprotected:
       unavailable === false || (own(settings, "allowUnsandboxedCommands") === true && unavailable !== true),
     excludedCommands: textsOf(settings, "excludedCommands"),

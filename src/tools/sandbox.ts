@@ -2,6 +2,8 @@
 export interface Invocation {
   readonly file: string;
   readonly arguments: readonly string[];
+  /** What the program reads from descriptor 4. */
+  readonly sideInput?: Uint8Array;
 }
 
 export interface SandboxOptions {
@@ -10,6 +12,8 @@ export interface SandboxOptions {
   readonly command: string;
   /** Folders that may be written to; the first is the project. */
   readonly workingDirectories: readonly string[];
+  /** The command may run because it only reads, so that it may write nothing but temporary files. */
+  readonly readOnly?: boolean;
 }
 
 export type SandboxWrap =

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { Repeats } from "../conversation/call-intent.ts";
 import type { DocumentBlock, ImageBlock, TextBlock } from "../conversation/message.ts";
+import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
 import type { McpIdentity } from "../permissions/mcp-identity.ts";
 import type { ToolEffect } from "./builtin-tools.ts";
 import type { FileLedger } from "./file-ledger.ts";
@@ -26,10 +27,14 @@ export interface ToolContext {
   readonly outputDirectory: string;
   /** Tells watchers what is going on; never waits. */
   readonly progress: (text: string) => void;
+  /** What let this call through; absent where nothing decided about it. */
+  readonly allowedBy?: AllowedBy;
+  /** The command as it was judged; it runs in place of the one in the input. */
+  readonly judged?: JudgedCommand;
   /** What the paths of this call led to when it was allowed; a file that is reached otherwise was not allowed. */
   readonly decidedPaths?: readonly string[];
-  /** Whether what a search finds may be shown, by real path; absent means everything may. */
-  readonly mayRead?: (path: string) => boolean;
+  /** Whether what a search of this tool finds in a file may be shown, by real path; absent means everything may. */
+  readonly mayRead?: (path: string, tool: string) => boolean;
   /** Around each change of a file, by real path: other processes that change the same one wait for it. */
   readonly writeInTurn?: WriteInTurn;
 }

@@ -1,49 +1,78 @@
 import { spawn } from "node:child_process";
-import { link, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { markers } from "./shell-program.ts";
 
-/** A command that bash really started: the marker and its number. */
-export type Started = string;
+/** The arguments of one command that bash really started, its base name first. */
+export type Started = readonly string[];
 
 export interface Laboratory {
-  /** Runs a program in an empty directory of its own, with nothing but the markers and a few tools to find. */
-  readonly run: (program: string) => Promise<readonly Started[]>;
+  readonly home: string;
+  /** The folder programs start in; it holds the same files each time. */
+  readonly work: string;
+  /** Runs programs one after the other, each in a fresh folder, and returns what each one started. */
+  readonly run: (programs: readonly string[]) => Promise<readonly (readonly Started[])[]>;
   readonly close: () => Promise<void>;
 }
 
 const tools = ["bash", "sh", "env", "timeout", "nice", "xargs", "find", "cat"];
-const limitMs = 5_000;
-
+/** Files that patterns can match; one of them looks like an option. */
+const files = ["a.txt", "b.txt", "it's", "x y", "-n", ".hid", "sub/c.txt", "sub/d.md"];
 export async function openLaboratory(): Promise<Laboratory> {
   const root = await mkdtemp(join(tmpdir(), "shell-fuzz-"));
   const toolbox = join(root, "tools");
+  const bin = join(root, "bin");
+  const work = join(root, "work");
   await mkdir(toolbox);
+  await mkdir(bin);
   for (const tool of tools) await symlink(await locate(tool), join(toolbox, tool));
-  for (const [name, code] of [
-    ["good", 0],
-    ["bad", 1],
-  ] as const) {
-    const script = `#!/bin/sh\nprintf '%s %s\\000' "\${0##*/}" "$1" >> "\${0%/*}/../log"\nexit ${code}\n`;
-    await writeFile(join(root, name), script, { mode: 0o755 });
+  for (const marker of markers) {
+    const file = join(bin, marker);
+    await writeFile(file, recorder(join(root, "log"), marker === "mf" ? 1 : 0));
+    await chmod(file, 0o755);
   }
-  let count = 0;
+  await mkdir(join(root, "template", "sub"), { recursive: true });
+  for (const file of files) await writeFile(join(root, "template", file), "text\n");
+  await runBash(restore, [], root);
   return {
-    run: async (program) => {
-      count += 1;
-      const place = join(root, String(count));
-      await mkdir(join(place, "bin"), { recursive: true });
-      await mkdir(join(place, "work"));
-      for (const marker of markers)
-        await link(join(root, marker === "mf" ? "bad" : "good"), join(place, "bin", marker));
-      await runBash(program, join(place, "work"), `${join(place, "bin")}:${toolbox}`);
-      const log = await readFile(join(place, "log"), "utf8").catch(() => "");
-      await rm(place, { recursive: true, force: true });
-      return [...new Set(log.split("\0").filter((record) => record !== ""))];
+    home: work,
+    work,
+    run: async (programs) => {
+      const log = join(root, "log");
+      await rm(log, { force: true });
+      await writeFile(join(root, "programs"), programs.map((program) => `${program}\0`).join(""));
+      await runBash(driver, [`${bin}:${toolbox}`], root);
+      const parts = (await readFile(log, "utf8")).split("\u001d\0");
+      return programs.map((_, at) => readRecords(parts[at] ?? ""));
     },
     close: () => rm(root, { recursive: true, force: true }),
   };
+}
+
+function readRecords(part: string): readonly Started[] {
+  return part
+    .split("\u001e\0")
+    .filter((record) => record !== "")
+    .map((record) => record.split("\0").slice(0, -1));
+}
+
+const restore = "rm -rf work && cp -r template work";
+
+/** Each program gets a bash of its own, five seconds, and nothing but the markers and a few tools to find. */
+const driver = `root=$PWD
+while IFS= read -r -d '' program; do
+  cd "$root" && ${restore} && cd work
+  # What runs in the background holds descriptor 9, and is waited for.
+  env -i PATH="$1" HOME="$PWD" LC_ALL=C.UTF-8 /usr/bin/timeout -s KILL 5 /bin/bash --norc --noprofile -c "$program" 9>&1 </dev/null >/dev/null 2>&1 | cat
+  [ "\${PIPESTATUS[0]}" = 137 ] && printf 'timeout\\0\\036\\0' >> "$root/log"
+  printf '\\035\\0' >> "$root/log"
+done < programs
+cd "$root" && ${restore}`;
+
+/** Writes its name and arguments, each closed by NUL, and a sign at the end: in one go, since commands run side by side. */
+function recorder(log: string, code: number): string {
+  return `#!/bin/sh\nprintf '%s\\0' "\${0##*/}" "$@" '\u001e' >> '${log}'\nexit ${code}\n`;
 }
 
 async function locate(tool: string): Promise<string> {
@@ -58,30 +87,13 @@ async function locate(tool: string): Promise<string> {
   throw new Error(`${tool} was not found; the shell fuzz needs the usual tools in /usr/bin or /bin`);
 }
 
-/** The whole group ends with the program or at the limit. */
-function runBash(program: string, cwd: string, path: string): Promise<void> {
+function runBash(script: string, parameters: readonly string[], cwd: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    const child = spawn("/bin/bash", ["--norc", "--noprofile", "-c", program], {
+    const child = spawn("/bin/bash", ["--norc", "--noprofile", "-c", script, "driver", ...parameters], {
       cwd,
-      env: { PATH: path, HOME: cwd, LC_ALL: "C.UTF-8" },
-      stdio: ["ignore", "pipe", "pipe"],
-      detached: true,
+      stdio: "ignore",
     });
-    child.stdout.resume();
-    child.stderr.resume();
-    const end = (): void => {
-      try {
-        if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
-      } catch {
-        // The group is gone already.
-      }
-    };
-    const timer = setTimeout(end, limitMs);
     child.once("error", reject);
-    child.once("close", () => {
-      clearTimeout(timer);
-      end();
-      resolve();
-    });
+    child.once("close", () => resolve());
   });
 }

@@ -7,7 +7,7 @@ export const markers = ["m1", "m2", "m3", "mf"] as const;
 export function generateProgram(seed: number): string {
   const maker = { choices: createChoices(seed), count: 0 };
   const program = list(maker, 3);
-  return maker.choices.chance(0.2) ? damage(maker.choices, program) : program;
+  return maker.choices.chance(0.1) ? damage(maker.choices, program) : program;
 }
 
 interface Maker {
@@ -63,16 +63,22 @@ const compounds: readonly Make[] = [
   (maker, depth) => `while ${closed(list(maker, depth), "do")} ${closed(list(maker, depth), "break; done")}`,
   (maker, depth) => `until ${closed(list(maker, depth), "do")} ${closed(list(maker, depth), "break; done")}`,
   (maker, depth) => `for x in a ${word(maker, depth)}; do ${closed(list(maker, depth), "done")}`,
-  (maker, depth) => `for ((i=0; i<2; i++)); do ${closed(list(maker, depth), "done")}`,
+  (maker, depth) =>
+    seldom(maker, () => `for ((i=0; i<2; i++)); do ${closed(list(maker, depth), "done")}`, ":"),
   (maker, depth) =>
     `case ${word(maker, depth)} in a|b) ${closed(list(maker, depth), ";;")}\n*) ${closed(list(maker, depth), ":")} ;& c) ${closed(list(maker, depth), "esac")}`,
   (maker, depth) => `[[ ${word(maker, depth)} == ${word(maker, depth)} ]] || ${list(maker, depth)}`,
   (maker, depth) => `! ${statement(maker, depth)}`,
   (maker, depth) => `time ${simple(maker, depth)}`,
-  (maker, depth) => `coproc ${simple(maker, depth)}`,
+  (maker, depth) => seldom(maker, () => `coproc ${simple(maker, depth)}`, ":"),
   (maker, depth) => `x=${word(maker, depth)}`,
+  (maker, depth) => `x=${word(maker, depth)}; ${simple(maker, depth)}`,
+  (maker, depth) => `y='a b *.txt'; ${simple(maker, depth)} $y "$y"`,
+  (maker, depth) => `for x in a 'b c' ${word(maker, depth)}; do ${marker(maker)} "$x" $x; done`,
+  (maker, depth) => `echo 'l1 l2' | while read -r x y; do ${closed(list(maker, depth), "done")}`,
+  (maker, depth) => `cd sub && ${list(maker, depth)}`,
   (maker, depth) => `x=(a ${word(maker, depth)})`,
-  (maker, depth) => `export y=${word(maker, depth)}`,
+  (maker, depth) => seldom(maker, () => `export y=${word(maker, depth)}`, "export NODE_ENV=test"),
   (maker, depth) => seldom(maker, () => `f() { ${closed(list(maker, depth), "}")}; f`, "true"),
   (maker, depth) => `((1 + ${maker.choices.below(9)})) && ${list(maker, depth)}`,
 ];
@@ -85,8 +91,8 @@ const simple: Make = (maker, depth) => {
     text += choices.pick([" ", "  ", "\t", " \\\n "]) + word(maker, depth);
   if (choices.chance(0.2))
     text += choices
-      .pick([" >out", " 2>&1", " >>out", " &>out", " <in", " 2>", " >&2"])
-      .replace(/2>$/, "2>err");
+      .pick([" >.out", " 2>&1", " >>.out", " &>.out", " <in", " 2>", " >&2"])
+      .replace(/2>$/, "2>.err");
   if (choices.chance(0.1)) text += ` <<<${word(maker, depth)}`;
   return depth > 0 && choices.chance(0.15) ? text + hereDocument(maker, depth) : text;
 };
@@ -165,12 +171,12 @@ const word: Make = (maker, depth) => {
     () => backticks(inner()),
     () => `"${backticks(bareMarker(maker))}"`,
     () => `<(${inner()})`,
-    () => `\${x:-$(${inner()})}`,
-    () => `"\${x:-"$(${inner()})"}"`,
-    () => `\${x#$(${inner()})}`,
-    () => `\${x%%$(${inner()})}`,
+    () => seldom(maker, () => `\${x:-$(${inner()})}`, `\${x:-y}`),
+    () => seldom(maker, () => `"\${x:-"$(${inner()})"}"`, `\${x:-y}`),
+    () => seldom(maker, () => `\${x#$(${inner()})}`, `\${x:-y}`),
+    () => seldom(maker, () => `\${x%%$(${inner()})}`, `\${x:-y}`),
     () => seldom(maker, () => `$((1 + $(${inner()})))`, "$((x + 1))"),
-    () => `a{$(${inner()}),b}`,
+    () => seldom(maker, () => `a{$(${inner()}),b}`, `\${x:-y}`),
     () => seldom(maker, () => `\${x:$(${inner()}; echo 0)}`, "a"),
   ])();
 };
@@ -185,7 +191,30 @@ const plainWords: readonly [string, ...string[]] = [
   "$x",
   '"$x"',
   "*.none",
+  "*.txt",
+  "sub/*",
+  "[ab].txt",
+  "?.txt",
+  "*",
+  ".h*",
   "{a,b}",
+  "x{a,b}y",
+  "{1..3}",
+  "HEAD@{1}",
+  "{}",
+  "$'\\x2d\\x6e'",
+  "$'\\u2713'",
+  "$'\\141\\tb'",
+  "--a=~",
+  "-x",
+  "$HOME",
+  '"$HOME"sub',
+  "$PWD",
+  "\\*",
+  "'*'",
+  '"\\\\n"',
+  "$".concat("{x%b}"),
+  "$".concat("{y##*b}"),
   "~",
   "\\`m1",
   "$'a\\'b'",
@@ -203,6 +232,68 @@ const plainWords: readonly [string, ...string[]] = [
   "é",
   "%s",
 ];
+
+/** Words that only look plain, or that bash and others read differently. */
+const oddWords: readonly [string, ...string[]] = [
+  "{x}y,z}",
+  "{a,{b,c}}",
+  "{a,b",
+  "a{,b}c",
+  "{01..03}",
+  "{a..c}",
+  "$'\\x{2d}n'",
+  "$'\\cA'",
+  "$'\\0'",
+  "~nobody",
+  "~+",
+  "a=~",
+  "a=b:~",
+  "$".concat("{x@Q}"),
+  "$".concat("{!x}"),
+  "[[:alpha:]].txt",
+  "[]a].txt",
+  "[^a].txt",
+  "[a-b].txt",
+  "@(a|b).txt",
+  "*/",
+  "**",
+  "./*.txt",
+  "a\\ b",
+  "\\~",
+  "'~'",
+  '$"x"',
+  "$[1+2]",
+  "%1",
+  "!x",
+  "^a^b",
+  "`m1 1`",
+  "$(m1 1)",
+  "a$(echo b)c",
+  '"a$(echo "b c")d"',
+  "$(echo a b)",
+  "<(echo)",
+  "x=1",
+  "-",
+  "''",
+  "'a''b'\"c\"d\\e",
+  "$*",
+  '"$@"',
+  "$0",
+  "$1",
+  "$_",
+  "$-",
+];
+
+/** One command with a few words of any kind. */
+export function generateWords(seed: number): string {
+  const choices = createChoices(seed);
+  const words = Array.from({ length: 1 + choices.below(3) }, () => {
+    const one = (): string => choices.pick(choices.chance(0.5) ? plainWords : oddWords);
+    return choices.chance(0.2) ? one() + one() : one();
+  });
+  const before = choices.pick(["", "", "", "x='a b'; ", "x=-n; ", "y='*.txt'; ", "cd sub; "]);
+  return `${before}m1 ${words.join(" ")}`;
+}
 
 /** What the analysis calls opaque would hide all the rest. */
 function seldom({ choices }: Maker, make: () => string, instead: string): string {

@@ -1,6 +1,7 @@
 /** One of the two streams a command writes to. */
 export interface CliOutput {
-  write(text: string): void;
+  /** With `over`, in the place of so many lines that were written last; only on a terminal. */
+  write(text: string, options?: { readonly over?: number }): void;
   readonly isTerminal: boolean;
   /** Cells per line; absent when nobody said, as in a pipe. */
   readonly columns?: number;

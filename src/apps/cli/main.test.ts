@@ -471,6 +471,7 @@ describe("retinue doctor", () => {
       "models",
       "git",
       "sandbox",
+      "read-only",
     ])
       expect(out).toMatch(new RegExp(`^(?:ok|note|warning) +${name} `, "m"));
     expect(out).toContain("ANTHROPIC_API_KEY");

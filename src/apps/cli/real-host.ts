@@ -5,6 +5,7 @@ import { isatty, type WriteStream } from "node:tty";
 import { Fault } from "../../foundation/fault.ts";
 import type { CliHost, CliInput, CliOutput } from "./cli-host.ts";
 import { allowsColour } from "./views/colour.ts";
+import { terminalText } from "./views/terminal-output.ts";
 
 /** For the last of the output to be read. */
 const leaveMs = 1_000;
@@ -19,7 +20,7 @@ export function createRealHost(): CliHost {
     onInterrupt,
     leaveSoon: () => void setTimeout(() => process.exit(), leaveMs).unref(),
     canAsk: isatty(0) && process.stdout.isTTY === true,
-    ...createQuestions(),
+    ...createQuestions(allowsColour(process.stdout.isTTY === true, environment)),
     environment,
     cwd: process.cwd(),
     home: environment["HOME"] || homedir(),
@@ -38,12 +39,16 @@ function outputOf(stream: WriteStream, environment: CliHost["environment"]): Cli
   });
   const isTerminal = stream.isTTY === true;
   const columns = isTerminal ? stream.columns : Number(environment["COLUMNS"]);
+  const isColourAllowed = allowsColour(isTerminal, environment);
   return {
-    write(text) {
-      if (!closing.signal.aborted) stream.write(text);
+    write(text, { over = 0 } = {}) {
+      if (closing.signal.aborted) return;
+      if (!isTerminal) return void stream.write(text);
+      const erase = over > 0 ? `\u001b[${over}A\u001b[0J` : "";
+      stream.write(`${erase}${terminalText(text, { colours: isColourAllowed })}`);
     },
     isTerminal,
-    isColourAllowed: allowsColour(isTerminal, environment),
+    isColourAllowed,
     closed: closing.signal,
     ...(columns > 0 ? { columns } : {}),
     ...(isTerminal && stream.rows > 0 ? { rows: stream.rows } : {}),
@@ -80,7 +85,7 @@ function createInput(): CliInput {
 }
 
 /** One reader for all questions, so that lines typed ahead are answers to the questions that follow. */
-function createQuestions(): Pick<CliHost, "ask" | "endQuestions"> {
+function createQuestions(colours: boolean): Pick<CliHost, "ask" | "endQuestions"> {
   const typedAhead: string[] = [];
   let lines: Interface | undefined;
   let isLeft = false;
@@ -102,7 +107,7 @@ function createQuestions(): Pick<CliHost, "ask" | "endQuestions"> {
   return {
     async ask(question) {
       lines ??= await open();
-      lines.setPrompt(question);
+      lines.setPrompt(terminalText(question, { colours }));
       if (!isLeft) lines.prompt();
       const answer = typedAhead.shift() ?? (isLeft ? undefined : await nextLine());
       if (answer === undefined) throw new Fault("interrupted", "You left before the last question.");

@@ -12,7 +12,7 @@ export function assign(walk: Walk, name: string, value: Value, { state }: Scene)
 }
 
 /** What a variable holds after it was set to a word. */
-export function valueOf({ literal, value, numeric }: Word): Value {
+export function heldBy({ literal, value, numeric }: Word): Value {
   if (literal) return { type: "text", text: value };
   return numeric === true ? { type: "number" } : { type: "unknown" };
 }

@@ -135,8 +135,9 @@ function applyOperation(value: string, operation: ParameterOperation): string | 
   switch (operation.type) {
     case "Default": {
       const isSet = operation.operator.startsWith(":") ? value !== "" : true;
+      const fallback = operation.operator.endsWith("-") ? operation.operand.text : undefined;
       if (operation.operator.endsWith("-") || operation.operator.endsWith("?"))
-        return isSet ? value : operation.operator.endsWith("-") ? operation.operand.text : undefined;
+        return isSet ? value : fallback;
       return isSet ? operation.operand.text : "";
     }
     case "Remove":
@@ -149,7 +150,7 @@ function applyOperation(value: string, operation: ParameterOperation): string | 
 /** `${x#…}` and `${x%…}` with the shortest or longest match; `*` and `?` are the only signs. */
 function removePattern(value: string, operator: "#" | "##" | "%" | "%%", pattern: string): string {
   const fits = new RegExp(
-    `^${pattern.replace(/[.+]/g, "\\$&").replaceAll("*", "[^]*").replaceAll("?", "[^]")}$`,
+    `^${pattern.replace(/[.+]/g, "\\$&").replaceAll("*", "[\\s\\S]*").replaceAll("?", "[\\s\\S]")}$`,
   );
   const lengths = Array.from({ length: value.length + 1 }, (_, at) => at);
   if (operator.length === 2) lengths.reverse();

@@ -18,6 +18,7 @@ export function expandWord(walk: Walk, word: SyntaxWord, scene: Scene, mode: Wor
   const parts = word.parts ?? [literalPart(word)];
   if (parts.some((part) => part.type === "Literal" && strangeBlank.test(part.text)))
     markOpaque(walk, "it has blanks that bash does not take for blanks");
+  if (continuesName(parts)) markOpaque(walk, "it is not clear where the name of a variable ends");
   const split = mode === "argument" ? splitValue(parts, scene) : undefined;
   const words =
     split?.map((text) => ({ ...plainWord(text), source: word.text })) ??
@@ -123,8 +124,18 @@ function expandParts(walk: Walk, parts: readonly WordPart[], expansion: Expansio
   return [finish(draft, expansion.source)];
 }
 
+/** `$a\` at the end of a line and `b` on the next are the variable `ab` for bash, and so is the first word of `$a{b,c}`. */
+function continuesName(parts: readonly WordPart[]): boolean {
+  return parts.some((part, at) => {
+    if (part.type === "DoubleQuoted") return continuesName(part.parts);
+    if (parts[at - 1]?.type !== "SimpleExpansion") return false;
+    return part.type === "BraceExpansion" || (part.type === "Literal" && part.text.startsWith("\\\n"));
+  });
+}
+
 function finish(draft: Draft, source: string): Word {
   flush(draft);
+
   const { text, value, path, literal, loose, pathKnown, glob, rendered, numeric, environment } = draft;
   return {
     text,
@@ -135,7 +146,7 @@ function finish(draft: Draft, source: string): Word {
     loose,
     path,
     pathKnown,
-    rendered: rendered === "" ? "''" : rendered,
+    rendered: literal ? quoteWord(value) : rendered,
     ...(numeric && { numeric: true as const }),
     ...(environment !== undefined && { environment }),
   };
@@ -157,7 +168,7 @@ function addPart(walk: Walk, draft: Draft, part: WordPart, expansion: Expansion 
       addLiteral(walk, draft, part.text, expansion);
       return;
     case "SingleQuoted":
-      addText(draft, part.value);
+      addQuoted(draft, part.value);
       return;
     case "AnsiCQuoted":
       addAnsiC(walk, draft, part.text);
@@ -207,6 +218,14 @@ function addText(draft: Draft, value: string): void {
   draft.stays = true;
 }
 
+/** Quoted text; even nothing in quotes keeps the word, whatever the rest turns out to be. */
+function addQuoted(draft: Draft, value: string): void {
+  addText(draft, value);
+  if (value !== "") return;
+  flush(draft);
+  draft.rendered += "''";
+}
+
 function addUnknown(draft: Draft, text: string, rendered: string, loose: boolean): void {
   flush(draft);
   draft.text += text;
@@ -227,8 +246,9 @@ function addLiteral(
 ): void {
   if (hasUnclearBraces(source, alone) && mode === "argument" && scene.dialect === "bash")
     markOpaque(walk, "a brace expansion is not understood");
-  const isAssigned = mode === "single" || /^[A-Za-z_]\w*\+?=/.test(source);
-  if (isAssigned && /[=:]~/.test(source)) markOpaque(walk, "it is not clear where a home directory is meant");
+  const joined = source.replaceAll("\\\n", "");
+  const isAssigned = mode === "single" || /^[A-Za-z_]\w*\+?=/.test(joined);
+  if (isAssigned && /[=:]~/.test(joined)) markOpaque(walk, "it is not clear where a home directory is meant");
   if (/[*?]/.test(source.replace(/\\[\s\S]/g, "")))
     markOpaque(walk, "it is not clear where a file pattern is meant");
   if (draft.stays || !source.startsWith("~")) {
@@ -241,7 +261,7 @@ function addLiteral(
     if (rest !== "") addText(draft, rest);
     return;
   }
-  if (!/^~[\w.+-]*(?:\/[\w./-]*)?$/.test(source))
+  if (!alone || !/^~[\w.+-]*(?:\/[\w./-]*)?$/.test(source))
     markOpaque(walk, "it is not clear whose home directory is meant");
   addUnknown(draft, source, source, false);
 }
@@ -267,7 +287,7 @@ function addAnsiC(walk: Walk, draft: Draft, source: string): void {
 
 function addDoubleQuoted(walk: Walk, draft: Draft, { parts }: DoubleQuotedPart, scene: Scene): void {
   draft.stays = true;
-  if (parts.length === 0) addText(draft, "");
+  if (parts.every((part) => part.type === "Literal" && part.text === "")) addQuoted(draft, "");
   for (const part of parts) {
     if (part.type === "Literal") addText(draft, unescapeDouble(part.text));
     else if (part.type === "CommandExpansion") addPiece(draft, expandCommand(walk, part, scene), true);
@@ -291,6 +311,7 @@ function addPiece(draft: Draft, piece: Piece, quoted: boolean): void {
   if (piece.here === true && !draft.stays) {
     draft.path = ".";
     draft.text = piece.source;
+    draft.pattern = "$";
     draft.rendered = quoted ? `"${piece.rendered}"` : piece.rendered;
     draft.literal = false;
     draft.stays = true;
@@ -359,7 +380,7 @@ function addProcess(
   flush(draft);
   const text = expandScript(walk, part, scene);
   draft.text += part.text;
-  draft.rendered += `${part.operator}(${text}\n)`;
+  draft.rendered += `${part.operator}( ${text}\n)`;
   draft.literal = false;
   draft.pathKnown = alone;
   draft.stays = true;
@@ -382,7 +403,7 @@ function expandScript(
 function expandCommand(walk: Walk, part: CommandExpansionPart, scene: Scene): Piece {
   const text = expandScript(walk, part, scene);
   const constant = constantOf(part);
-  const rendered = `$(${text}\n)`;
+  const rendered = `$( ${text}\n)`;
   return constant === undefined
     ? { type: "unknown", source: part.text, rendered }
     : { type: "text", text: constant, source: part.text, rendered };

@@ -38,7 +38,7 @@ const simpleEscapes: ReadonlyMap<string, string> = new Map([
   ["?", "?"],
 ]);
 
-const escape =
+const escapeSequence =
   /\\(?:x([0-9A-Fa-f]{1,2})(?!\{)|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|([\s\S]))/y;
 
 /** The value of `$'…'`; undefined where it has an escape sequence that is not certain. */
@@ -51,8 +51,8 @@ export function decodeAnsiC(source: string): string | undefined {
       at += 1;
       continue;
     }
-    escape.lastIndex = at;
-    const found = escape.exec(body);
+    escapeSequence.lastIndex = at;
+    const found = escapeSequence.exec(body);
     if (found === null) return undefined;
     const decoded = decodeEscape(found);
     if (decoded === undefined) return undefined;

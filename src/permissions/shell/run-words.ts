@@ -29,6 +29,7 @@ export function runWords(walk: Walk, words: readonly Word[], context: RunContext
     );
     return { flow: staying(lost(scene.state)), text: pushUnit(walk, words, scene) };
   }
+  if (name.source === "time") markOpaque(walk, "time is only understood at the start of a pipeline");
   const base = baseName(name.text);
   const dialect = shells.get(base);
   if (dialect !== undefined) return runShell(walk, words, context, dialect);
@@ -54,9 +55,15 @@ function runPlain(walk: Walk, words: readonly Word[], base: string, scene: Scene
       return { flow: { success: movedTo(rest, scene), failure: scene.state }, text };
     case "popd":
       return { flow: { success: lost(scene.state), failure: scene.state }, text };
-    case "eval":
-      return { flow: runText(walk, rest, words, { ...scene, outer: withText(scene, words) }).flow, text };
+    case "eval": {
+      readsVariables(walk, scene);
+      const { flow } = runText(walk, rest, words, { ...scene, outer: withText(scene, words) });
+      if ([flow.success, flow.failure].some(({ variables }) => variables !== scene.state.variables))
+        markOpaque(walk, "eval sets a variable");
+      return { flow, text };
+    }
     case "trap":
+      readsVariables(walk, scene);
       runTrap(walk, rest, words, scene);
       return stays;
     case "find":
@@ -92,6 +99,12 @@ function runPlain(walk: Walk, words: readonly Word[], base: string, scene: Scene
   }
 }
 
+/** Text that runs later knows variables by the names they were given, not by their private ones. */
+function readsVariables(walk: Walk, { state }: Scene): void {
+  if (state.variables.size > 0)
+    markOpaque(walk, "the text that it runs may use variables that were set before");
+}
+
 /** The variables that `read` sets get their private names. */
 function runRead(walk: Walk, rest: readonly Word[], scene: Scene): Step {
   let state: State = scene.state;
@@ -109,7 +122,7 @@ function runRead(walk: Walk, rest: readonly Word[], scene: Scene): Step {
 function exported(walk: Walk, rest: readonly Word[], scene: Scene): State {
   let state: State = scene.state;
   for (const { text, literal } of rest) {
-    const [, name, value] = /^([A-Za-z_]\w*)(?:=([^]*))?$/.exec(text) ?? [];
+    const [, name, value] = /^([A-Za-z_]\w*)(?:=([\s\S]*))?$/.exec(text) ?? [];
     if (name === undefined || !literal) {
       if (!text.startsWith("-")) markOpaque(walk, "export sets a variable that is not known");
       continue;

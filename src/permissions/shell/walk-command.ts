@@ -1,5 +1,5 @@
 import type { Assignment, Command } from "unbash";
-import { assign, valueOf } from "./assign.ts";
+import { assign, heldBy } from "./assign.ts";
 import { writtenText } from "./create-unit.ts";
 import { expandSingle, expandWord } from "./expand-word.ts";
 import { type RunContext, runWords } from "./run-words.ts";
@@ -45,6 +45,10 @@ function expandWords(walk: Walk, command: Command, scene: Scene): Word[] {
   if (command.name.parts?.some(({ type }) => type === "Glob") === true)
     markOpaque(walk, "which program runs is only known when it runs");
   const words = expandWord(walk, command.name, scene);
+  const written = [command.name, ...command.args];
+  // The parser ends a word at a process substitution, where bash goes on.
+  if (written.some(({ pos }, at) => pos === written[at - 1]?.end))
+    markOpaque(walk, "it is not clear where a word ends");
   for (const argument of command.args) {
     if (argument.type === "Word") words.push(...expandWord(walk, argument, scene));
     else words.push(assignedWord(walk, argument, scene, false));
@@ -63,7 +67,7 @@ function hasHiddenDescriptor({ name, args, redirects }: Command): boolean {
 
 interface AssignedWord extends Word {
   readonly name: string;
-  readonly holds: ReturnType<typeof valueOf>;
+  readonly holds: ReturnType<typeof heldBy>;
 }
 
 /** An assignment as a word: alone it sets a private variable, before a command and after `export` a real one. */
@@ -98,7 +102,7 @@ function assignedWord(walk: Walk, assignment: Assignment, scene: Scene, isAlone:
     ...plain,
     name,
     rendered: `${start}${word.literal ? quoteWord(word.value) : word.rendered}`,
-    holds: isCertain || (!word.literal && append !== true && index === undefined) ? valueOf(word) : unknown,
+    holds: isCertain || (!word.literal && append !== true && index === undefined) ? heldBy(word) : unknown,
     ...(word.environment !== undefined && { environment: word.environment }),
   };
 }

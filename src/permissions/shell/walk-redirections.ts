@@ -32,7 +32,8 @@ export function walkRedirections(
       }
       case "HereString": {
         onlyInBash(walk, scene);
-        if (redirection.target === undefined) markOpaque(walk, "a redirection has no target");
+        if (redirection.target === undefined || redirection.target.text.startsWith("<"))
+          markOpaque(walk, "a redirection has no target");
         const word =
           redirection.target === undefined ? undefined : expandSingle(walk, redirection.target, scene);
         if (word?.literal === true) input.push(word.value);
@@ -90,7 +91,7 @@ function walkDocument(
       if (piece.type === "unknown") rendered += piece.rendered;
       else rendered += escapeDouble(piece.type === "home" ? piece.path : piece.text);
     } else if (part.type === "CommandExpansion" && part.script !== undefined) {
-      rendered += `$(${walk.walkScript(walk, part.script, { ...scene, substituted: true }).text}\n)`;
+      rendered += `$( ${walk.walkScript(walk, part.script, { ...scene, substituted: true }).text}\n)`;
     } else {
       markOpaque(walk, "a here-document is not understood");
       visitNested(walk, part, scene);

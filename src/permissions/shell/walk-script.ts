@@ -97,7 +97,7 @@ function walkAny(walk: Walk, node: CommandNode, scene: Scene): Step {
       return { flow: step.flow, text: `${step.text}${text}` };
     }
     case "Subshell":
-      return { flow: staying(scene.state), text: `(${walkList(walk, node.body, scene).text}\n)` };
+      return { flow: staying(scene.state), text: `( ${walkList(walk, node.body, scene).text}\n)` };
     case "BraceGroup": {
       const step = walkList(walk, node.body, scene);
       return { flow: step.flow, text: `{ ${step.text}\n}` };

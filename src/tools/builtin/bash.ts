@@ -2,21 +2,20 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
 import { startProcess } from "../../foundation/drive-process.ts";
-import { commandEnvironment } from "../command-environment.ts";
+import { commandEnvironment, readOnlyEnvironment } from "../command-environment.ts";
 import { findShell, type Shell } from "../find-shell.ts";
-import type { Sandbox } from "../sandbox.ts";
 import { reportedDirectory, reportingShellArguments, shellArguments } from "../shell-command.ts";
 import type { Shells } from "../shells.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
 import { createCommandOutput } from "../write-command-output.ts";
 import { backgroundLimit, foregroundLimit, outputLimit } from "./bash-limits.ts";
 import { endingNotes, outcomeOf } from "./bash-outcome.ts";
-import { enterSandbox } from "./bash-sandbox.ts";
+import { enterSandbox, type Sandboxes } from "./bash-sandbox.ts";
 import { builtinTool, failed } from "./builtin-tool.ts";
 import { keepDirectory, type ShellDirectories, startDirectory } from "./shell-directories.ts";
 import { optionalFlag, optionalNumber, optionalText } from "./tolerant-input.ts";
 
-export interface BashToolOptions {
+export interface BashToolOptions extends Sandboxes {
   readonly shells: Shells;
   readonly directories: ShellDirectories;
   /** Milliseconds that only ever grow. */
@@ -28,8 +27,6 @@ export interface BashToolOptions {
   /** Variables that every command gets, such as the session's id. */
   readonly variables?: Readonly<Record<string, string>>;
   readonly graceMs?: number;
-  /** Where commands run; absent means as the person's own processes. */
-  readonly sandbox?: Sandbox;
 }
 
 const description = `Runs a command in a fresh bash and returns what it wrote, stdout and stderr in order, with the exit code if it is not 0.
@@ -52,6 +49,8 @@ type BashInput = z.infer<typeof input>;
 
 interface Command {
   readonly input: BashInput;
+  /** What runs: the command as it was judged, or as it was given where nobody judged it. */
+  readonly text: string;
   readonly shell: Shell;
   readonly directory: string;
   readonly environment: Readonly<Record<string, string>>;
@@ -73,25 +72,29 @@ export function createBashTool(options: BashToolOptions): Tool {
       const start = await startDirectory(options.directories, context);
       const command: Command = {
         input: given,
+        text: context.judged?.command ?? given.command,
         shell: found,
         directory: start.directory,
-        environment: commandEnvironment(context.environment, {
-          pass: options.passVariables ?? [],
-          set: {
-            SHELL: found.file,
-            CLAUDE_PROJECT_DIR: context.workingDirectories[0] ?? "",
-            ...options.variables,
-          },
-        }),
+        environment: environmentOf(found, options, context),
         context,
       };
       await mkdir(context.outputDirectory, { recursive: true, mode: 0o700 }).catch(() => undefined);
-      const notes = [start.note, found.note].filter((note) => note !== undefined);
+      const notes = [start.note, found.note, ...(context.judged?.notes ?? [])].filter(
+        (note) => note !== undefined,
+      );
       return given.run_in_background === true
         ? runBeside(command, options, notes)
         : runToEnd(command, options, notes);
     },
   });
+}
+
+function environmentOf(shell: Shell, options: BashToolOptions, context: ToolContext): Record<string, string> {
+  const [project = ""] = context.workingDirectories;
+  const set = { SHELL: shell.file, CLAUDE_PROJECT_DIR: project, ...options.variables };
+  return context.allowedBy === "read-only"
+    ? readOnlyEnvironment(context.environment, { workingDirectories: context.workingDirectories, set })
+    : commandEnvironment(context.environment, { pass: options.passVariables ?? [], set });
 }
 
 async function runToEnd(
@@ -101,8 +104,9 @@ async function runToEnd(
 ): Promise<ToolOutcome> {
   const { context, shell } = command;
   const written = command.input.command;
-  const plain = { file: shell.file, arguments: reportingShellArguments(shell, written) };
-  const entered = await enterSandbox(options.sandbox, plain, { command: written, context });
+  const plain = { file: shell.file, arguments: reportingShellArguments(shell, command.text) };
+  const { directory } = command;
+  const entered = await enterSandbox(options, plain, { command: written, directory, context });
   if (entered.type === "refused") return failed(entered.because);
   const limit = foregroundLimit(command.input.timeout, context.environment);
   const name = fileNameOf(context.callId);
@@ -112,7 +116,7 @@ async function runToEnd(
   const tell = createTeller(options.now, () => context.progress(lastLine(output.view().text)));
   const started = await startProcess({
     ...entered.invocation,
-    directory: command.directory,
+    directory,
     environment: command.environment,
     merged: { directory: context.outputDirectory, name: `.${name}.pipe` },
     reportsBack: true,
@@ -138,26 +142,26 @@ async function runToEnd(
 
 async function runBeside(
   command: Command,
-  { shells, sandbox }: BashToolOptions,
+  options: BashToolOptions,
   notes: readonly string[],
 ): Promise<ToolOutcome> {
-  const { context } = command;
+  const { context, directory } = command;
   if (context.environment["CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"] === "1") {
     return failed("Background commands are switched off here; run it without run_in_background.");
   }
   const written = command.input.command;
-  const plain = { file: command.shell.file, arguments: shellArguments(command.shell, written) };
-  const entered = await enterSandbox(sandbox, plain, { command: written, context });
+  const plain = { file: command.shell.file, arguments: shellArguments(command.shell, command.text) };
+  const entered = await enterSandbox(options, plain, { command: written, directory, context });
   if (entered.type === "refused") return failed(entered.because);
   const limit = backgroundLimit(command.input.timeout);
-  const started = await shells.start({
+  const started = await options.shells.start({
     command: written,
     ...(command.input.description === undefined ? {} : { description: command.input.description }),
     owner: context.agent.id,
     shell: command.shell,
     invocation: entered.invocation,
     onEnded: entered.leave,
-    directory: command.directory,
+    directory,
     environment: command.environment,
     outputDirectory: context.outputDirectory,
     outputLimit: outputLimit(context.environment),

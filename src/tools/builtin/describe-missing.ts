@@ -11,7 +11,9 @@ export async function describeMissing(path: string, context: ToolContext): Promi
   if (names === undefined) {
     return `${path} does not exist, nor does its folder; the nearest folder that does is ${await existingAncestor(folder)}. Relative paths start in ${context.directory}.`;
   }
-  const visible = names.filter((name) => context.mayRead?.(join(folder, name)) ?? true).slice(0, maxNames);
+  const visible = names
+    .filter((name) => context.mayRead?.(join(folder, name), "Read") ?? true)
+    .slice(0, maxNames);
   const near = nearestNames(basename(path), visible);
   const elsewhere = `Relative paths start in ${context.directory}; Glob finds files by name.`;
   if (near.length === 0) return `${path} does not exist. ${elsewhere}`;

@@ -60,7 +60,7 @@ describe("Glob finds files", () => {
     expect((await glob("*")).text).toBe("No file matches *.\n\n[Folders here: src/, test/.]");
     expect((await glob("src/*")).text).toBe("src/a.ts\n\n[Folders here: deep/.]");
     const context = space.context("main", { mayRead: (path) => !path.endsWith("/src") });
-    expect((await space.call(tool, { pattern: "*" }, context)).text).toContain("[Folders here: test/.]");
+    expect((await space.call(tool, { pattern: "*" }, context)).text).toContain("Folders here: test/.]");
   });
 
   test("whose names hold the signs of patterns", async () => {
@@ -99,12 +99,19 @@ describe("Glob finds files", () => {
     expect(await found("../outside/*.ts")).toEqual([`${space.root}/outside/o.ts`]);
   });
 
-  test("and leaves out what may not be read, with a count", async () => {
-    await make("a.ts", "secret/b.ts");
+  test("and tells nothing about what may not be read, not even that it is there [PRM-1]", async () => {
+    await make("a.ts", "secret/b.ts", ".gitignore");
     const context = space.context("main", { mayRead: (path) => !path.includes("secret") });
-    const { text } = await space.call(tool, { pattern: "**/*.ts" }, context);
-    expect(text).toBe("a.ts\n\n[1 more may not be read and are left out.]");
-    expect((await space.call(tool, { pattern: "secret/b.ts" }, context)).text).toContain("No file matches");
+    const find = async (pattern: string) => (await space.call(tool, { pattern }, context)).text;
+    const note = "\n\n[Files that rules forbid to read are not searched.]";
+    expect(await find("**/*.ts")).toBe(`a.ts${note}`);
+    for (const [there, not] of [
+      ["secret/b.ts", "secret/c.ts"],
+      ["**/b*", "**/c*"],
+      ["secret/[b].ts", "secret/[c].ts"],
+    ] as const)
+      expect((await find(there)).replace(there, not)).toBe(await find(not));
+    expect(await find("**/b*")).toBe(`No file matches **/b*.${note}`);
   });
 });
 

@@ -7,7 +7,15 @@ import { excludedFolders, globArguments, planGlob, versionControlFolders } from 
 import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
 import { pathForRules, shownPath } from "../workspace-path.ts";
 import { builtinTool, failed } from "./builtin-tool.ts";
-import { commonArguments, findSearchRoot, type SearchRoot, searchTimeLimitMs } from "./search-root.ts";
+import {
+  commonArguments,
+  exclusionNote,
+  findSearchRoot,
+  isAboutSearch,
+  mayShow,
+  type SearchRoot,
+  searchTimeLimitMs,
+} from "./search-root.ts";
 import { optionalText } from "./tolerant-input.ts";
 
 const input = z.object({
@@ -42,16 +50,18 @@ async function findFiles(given: GlobInput, context: ToolContext): Promise<ToolOu
   const { pattern } = planGlob(given.pattern);
   const root = await findSearchRoot(rootOf(given), context);
   if (root.type === "refused")
-    return root.missing && given.path === undefined ? nothing(given) : failed(root.because);
+    return root.missing && given.path === undefined
+      ? describe(given, noFiles, { context, started })
+      : failed(root.because);
   if (!root.isFolder) {
-    const found = pattern === undefined && mayShow(root.path, context) ? [root.path] : [];
+    const found = pattern === undefined && mayShow(root.path, "Glob", context) ? [root.path] : [];
     return describe(given, { ...noFiles, paths: found, total: found.length }, { context, started });
   }
   let files: FoundFiles = noFiles;
   for (const attempt of attemptsFor(pattern ?? "*")) {
     files = await listFiles(root, attempt, context);
     if (files.error !== undefined) return failed(files.error);
-    if (files.total > 0 || files.hidden > 0 || files.cut !== undefined) break;
+    if (files.total > 0 || files.cut !== undefined) break;
   }
   const folders = pattern === undefined || /^\/?\*$/.test(pattern) ? await foldersIn(root.path, context) : [];
   return describe(given, { ...files, folders }, { context, started });
@@ -66,9 +76,8 @@ function attemptsFor(pattern: string): (readonly string[])[] {
 
 interface FoundFiles {
   readonly paths: readonly string[];
+  /** How many there are that may be shown; the others count nowhere, or their names could be found out by asking. */
   readonly total: number;
-  /** How many there are that may not be read. */
-  readonly hidden: number;
   /** Shown when one folder is listed, which would look empty without them. */
   readonly folders?: readonly string[];
   /** Why the list may not be complete. */
@@ -76,7 +85,7 @@ interface FoundFiles {
   readonly error?: string;
 }
 
-const noFiles: FoundFiles = { paths: [], total: 0, hidden: 0 };
+const noFiles: FoundFiles = { paths: [], total: 0 };
 
 async function listFiles(
   root: Extract<SearchRoot, { type: "root" }>,
@@ -85,7 +94,6 @@ async function listFiles(
 ): Promise<FoundFiles> {
   const paths: string[] = [];
   let total = 0;
-  let hidden = 0;
   const readPaths = createPathReader();
   const ending = await runRipgrep({
     arguments: [
@@ -102,17 +110,15 @@ async function listFiles(
     timeLimitMs: searchTimeLimitMs,
     take(text) {
       for (const path of readPaths(text)) {
-        if (!mayShow(path, context)) hidden += 1;
-        else if (++total <= maxShown) paths.push(path);
+        if (mayShow(path, "Glob", context) && ++total <= maxShown) paths.push(path);
       }
-      return total + hidden >= maxCounted ? "enough" : "more";
+      return total >= maxCounted ? "enough" : "more";
     },
   });
-  const error = ending.errors.trim().replace(/^rg: /, "");
+  const [error = ""] = ending.errors.trim().replace(/^rg: /, "").split("\n").filter(isAboutSearch);
   return {
     paths,
     total,
-    hidden,
     ...(ending.type === "time"
       ? { cut: `The search took longer than ${searchTimeLimitMs / 1000} seconds.` }
       : {}),
@@ -126,7 +132,7 @@ async function listFiles(
 
 function describe(
   given: GlobInput,
-  { paths, total, hidden, cut, folders = [] }: FoundFiles,
+  { paths, total, cut, folders = [] }: FoundFiles,
   { context, started }: { readonly context: ToolContext; readonly started: number },
 ): ToolOutcome {
   const filenames = paths.map((path) => shownPath(path, context.directory));
@@ -134,7 +140,7 @@ function describe(
     ...(total > paths.length
       ? [`The ${paths.length} newest of ${total} files; narrow the pattern or the path.`]
       : []),
-    ...(hidden > 0 ? [`${hidden} more may not be read and are left out.`] : []),
+    ...exclusionNote(context),
     ...(folders.length > 0 ? [`Folders here: ${folders.join(", ")}.`] : []),
     ...(cut === undefined ? [] : [cut]),
   ];
@@ -144,28 +150,19 @@ function describe(
     numFiles: filenames.length,
     truncated: total > paths.length || cut !== undefined,
   };
-  const list = filenames.length === 0 ? nothing(given).content : filenames.join("\n");
+  const list = filenames.length === 0 ? `No file matches ${given.pattern}.` : filenames.join("\n");
   return { content: notes.length === 0 ? list : `${list}\n\n[${notes.join(" ")}]`, data };
 }
 
 async function foldersIn(root: string, context: ToolContext): Promise<string[]> {
   const entries = await readdir(root, { withFileTypes: true }).catch(() => []);
-  const names = entries.filter((entry) => entry.isDirectory() && mayShow(join(root, entry.name), context));
+  const names = entries.filter(
+    (entry) => entry.isDirectory() && mayShow(join(root, entry.name), "Glob", context),
+  );
   return names
     .map(({ name }) => `${name}/`)
     .sort()
     .slice(0, maxShown);
-}
-
-function nothing({ pattern }: GlobInput): ToolOutcome {
-  return {
-    content: `No file matches ${pattern}.`,
-    data: { filenames: [], durationMs: 0, numFiles: 0, truncated: false },
-  };
-}
-
-function mayShow(path: string, context: ToolContext): boolean {
-  return context.mayRead?.(path) ?? true;
 }
 
 const maxShown = 100;

@@ -12,9 +12,7 @@ export interface FileFindings {
 export interface GrepFindings {
   readonly files: readonly FileFindings[];
   readonly binaries: readonly string[];
-  /** Files with matches that may not be read. */
-  readonly hidden: number;
-  /** How many records came. */
+  /** How many records there were of files that may be shown. */
   readonly total: number;
 }
 
@@ -24,13 +22,15 @@ interface OpenFindings {
   count: number;
 }
 
-/** Gathers what a search finds, by file, until there is more than anybody reads. */
+/**
+ * Gathers what a search finds, by file, until there is more than anybody reads. Nothing about a file that may not be
+ * shown counts anywhere, or whoever searches could learn what is in it by asking often enough.
+ */
 export function createFindings(
   mode: GrepMode,
   mayShow: (path: string) => boolean,
 ): { take(text: string): "more" | "enough"; finish(): GrepFindings } {
   const files = new Map<string, OpenFindings>();
-  const hidden = new Set<string>();
   const binaries: string[] = [];
   const readPaths = createPathReader();
   const readRecords = createRecordReader();
@@ -38,11 +38,15 @@ export function createFindings(
   let characters = 0;
   let gap = false;
 
+  // Files come one after the other, with many records each.
+  let last: { readonly path: string; readonly isShown: boolean } | undefined;
+  const isShown = (path: string): boolean => {
+    if (last?.path !== path) last = { path, isShown: mayShow(path) };
+    return last.isShown;
+  };
   const fileAt = (path: string): OpenFindings | undefined => {
-    if (!mayShow(path)) {
-      hidden.add(path);
-      return undefined;
-    }
+    if (!isShown(path)) return undefined;
+    total += 1;
     const known = files.get(path) ?? { path, lines: [], count: 0 };
     files.set(path, known);
     return known;
@@ -57,12 +61,12 @@ export function createFindings(
     characters += found.text.length;
   };
   const takeRecord = (record: GrepRecord): void => {
-    total += 1;
     if (record.type === "gap") gap = true;
     else if (record.type === "line") takeLine(record.found);
     else if (record.type === "binary") {
-      if (mayShow(record.path)) binaries.push(record.path);
-      else hidden.add(record.path);
+      if (!isShown(record.path)) return;
+      total += 1;
+      binaries.push(record.path);
     } else {
       const file = fileAt(record.path);
       if (file !== undefined) file.count = record.count;
@@ -72,14 +76,11 @@ export function createFindings(
   return {
     take(text) {
       if (mode === "files_with_matches") {
-        for (const path of readPaths(text)) {
-          total += 1;
-          fileAt(path);
-        }
+        for (const path of readPaths(text)) fileAt(path);
       } else for (const record of readRecords(text)) takeRecord(record);
       return total >= maxRecords || characters >= maxCharacters ? "enough" : "more";
     },
-    finish: () => ({ files: [...files.values()], binaries, hidden: hidden.size, total }),
+    finish: () => ({ files: [...files.values()], binaries, total }),
   };
 }
 

@@ -42,9 +42,6 @@ export async function describeFindings(
     ...(found.binaries.length > 0
       ? [`Binary files that match: ${found.binaries.map(show).join(", ")}.`]
       : []),
-    ...(found.hidden > 0
-      ? [`${plural(found.hidden, "file")} with matches may not be read and are left out.`]
-      : []),
     ...notes,
   ];
   const list = page.total === 0 ? "No matches." : page.entries.join("\n");

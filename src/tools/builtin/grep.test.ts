@@ -146,14 +146,22 @@ describe("Grep searches only where it should", () => {
     expect((await grep("needle", { path: "way-out" })).text).toBe(`${space.root}/outside/o.txt`);
   });
 
-  test("and leaves out what may not be read, with a count", async () => {
+  test("and tells nothing about what may not be read, not even whether it matches [PRM-1]", async () => {
     await space.write("a.txt", "needle");
-    await space.write("secret.txt", "needle\nneedle");
-    const context = space.context("main", { mayRead: (path) => !path.endsWith("secret.txt") });
-    for (const output_mode of ["content", "count", "files_with_matches"]) {
-      const { text, outcome } = await space.call(tool, { pattern: "needle", output_mode }, context);
-      expect(text).toContain("1 file with matches may not be read");
+    await space.write("secret.txt", `needle\nkey=42\n${"many of these\n".repeat(30_000)}`);
+    await space.write("secret.bin", "needle\0key=42\n");
+    const context = space.context("main", { mayRead: (path) => !path.includes("secret") });
+    const search = async (pattern: string, output_mode: string) => {
+      const { text, outcome } = await space.call(tool, { pattern, output_mode, "-C": 1 }, context);
       expect(JSON.stringify(outcome)).not.toContain("secret");
+      return text;
+    };
+    for (const output_mode of ["content", "count", "files_with_matches"]) {
+      expect(await search("needle", output_mode)).toMatch(/^a\.txt/);
+      const nothing = await search("key=43", output_mode);
+      expect(nothing).toBe("No matches.\n\n[Files that rules forbid to read are not searched.]");
+      for (const pattern of ["key=42", "many", "key=4[0-9]"])
+        expect(await search(pattern, output_mode), pattern).toBe(nothing);
     }
   });
 

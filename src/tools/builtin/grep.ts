@@ -6,7 +6,15 @@ import { pathForRules } from "../workspace-path.ts";
 import { builtinTool, failed } from "./builtin-tool.ts";
 import { createFindings, type GrepMode } from "./grep-findings.ts";
 import { describeFindings } from "./grep-text.ts";
-import { commonArguments, findSearchRoot, type SearchRoot, searchTimeLimitMs } from "./search-root.ts";
+import {
+  commonArguments,
+  exclusionNote,
+  findSearchRoot,
+  isAboutSearch,
+  mayShow,
+  type SearchRoot,
+  searchTimeLimitMs,
+} from "./search-root.ts";
 import { optionalChoice, optionalFlag, optionalNumber, optionalText } from "./tolerant-input.ts";
 
 const input = z.object({
@@ -59,7 +67,7 @@ type Root = Extract<SearchRoot, { type: "root" }>;
 
 async function search(given: GrepInput, root: Root, context: ToolContext): Promise<ToolOutcome> {
   const mode = given.output_mode ?? "files_with_matches";
-  const findings = createFindings(mode, (path) => context.mayRead?.(path) ?? true);
+  const findings = createFindings(mode, (path) => mayShow(path, "Grep", context));
   const ending = await runRipgrep({
     arguments: [...grepArguments(given, mode, root), "--", root.path],
     directory: root.directory,
@@ -69,14 +77,15 @@ async function search(given: GrepInput, root: Root, context: ToolContext): Promi
   });
   if (ending.type === "unavailable") return failed(ending.errors);
   const found = findings.finish();
-  const complaint = ending.errors.trim();
-  if (ending.code === 2 && complaint !== "" && found.total === 0) return failed(explainComplaint(complaint));
+  const complaint = explainComplaint(ending.errors);
+  if (ending.code === 2 && complaint !== undefined && found.total === 0) return failed(complaint);
   const notes = [
     ...(ending.type === "time"
       ? [`The search was ended after ${searchTimeLimitMs / 1000} seconds; narrow it.`]
       : []),
     ...(ending.type === "enough" ? ["There is more than could be kept; narrow the search."] : []),
     ...(ending.code === 2 ? ["Some files could not be read."] : []),
+    ...exclusionNote(context),
   ];
   return describeFindings(given, found, { context, mode, notes });
 }
@@ -115,12 +124,15 @@ function modeArguments(given: GrepInput, mode: GrepMode): string[] {
   ];
 }
 
-/** The part of ripgrep's complaint that says what is wrong. */
-function explainComplaint(complaint: string): string {
+/** The part of ripgrep's complaint that says what is wrong with the search; none where it is about a file. */
+function explainComplaint(complaint: string): string | undefined {
   const reason = /^error: (.+)$/m.exec(complaint)?.[1];
   if (reason !== undefined) {
     return `The pattern is not a valid regular expression: ${reason}. Put a backslash before signs that are meant literally.`;
   }
-  const [first = ""] = complaint.split("\n");
-  return `The search was refused: ${first.replace(/^rg: /, "").slice(0, 300)}`;
+  const first = complaint
+    .split("\n")
+    .map((line) => line.replace(/^rg: /, "").trim())
+    .find(isAboutSearch);
+  return first === undefined ? undefined : `The search was refused: ${first.slice(0, 300)}`;
 }

@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { ToolContext } from "../tool.ts";
 import { describeMissing } from "./describe-missing.ts";
-import { locate } from "./locate.ts";
+import { locateDecided } from "./locate.ts";
 
 export type SearchRoot =
   | {
@@ -16,7 +16,7 @@ export type SearchRoot =
 
 /** Finds the file or folder to search in; what is neither would make a search wait for ever. */
 export async function findSearchRoot(given: string, context: ToolContext): Promise<SearchRoot> {
-  const located = await locate(given, context);
+  const located = await locateDecided(given, context);
   if (located.type === "refused") return { ...located, missing: false };
   const stats = await stat(located.realPath).catch(() => undefined);
   if (stats === undefined) {
@@ -41,6 +41,21 @@ export function commonArguments(root: string): string[] {
     // From the top of the file system only its own disk is searched, not /proc and its like.
     ...(root === "/" ? ["--one-file-system"] : []),
   ];
+}
+
+/** Whether rules let a search show what it finds in a file. */
+export function mayShow(path: string, tool: string, { mayRead }: ToolContext): boolean {
+  return mayRead?.(path, tool) ?? true;
+}
+
+/** The same words whatever there is, so that they tell nothing about what is left out. */
+export function exclusionNote({ mayRead }: ToolContext): readonly string[] {
+  return mayRead === undefined ? [] : ["Files that rules forbid to read are not searched."];
+}
+
+/** Whether a line of ripgrep's complaints is not about a file, whose name may be one that rules hide. */
+export function isAboutSearch(line: string): boolean {
+  return line !== "" && !/^(?:\.{0,2}\/|[A-Za-z]:\\)/.test(line);
 }
 
 export const searchTimeLimitMs = 20_000;

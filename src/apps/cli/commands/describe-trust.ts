@@ -1,5 +1,5 @@
 import type { AgentDefinition } from "../../../definitions/agent-definition.ts";
-import type { HookRule } from "../../../hooks/hook-config.ts";
+import type { HookHandler } from "../../../hooks/hook-rule.ts";
 import type { McpEntry } from "../../../settings/mcp-entry.ts";
 import { mergeSettings } from "../../../settings/merge-settings.ts";
 import type { HeldBack } from "../../../settings/settings-layer.ts";
@@ -7,7 +7,9 @@ import type { Skill } from "../../../skills/skill.ts";
 import type { GatheredSession } from "../gather-session.ts";
 import type { Paint } from "../views/colour.ts";
 import { harmless } from "../views/text-width.ts";
+import type { NestedConfiguration } from "./find-nested-configuration.ts";
 import { sourceName } from "./permissions-list.ts";
+import { hookText, inlineServerText, transportText, valueText } from "./trust-values.ts";
 import { waitingOfSkill } from "./waiting-skills.ts";
 
 /** One thing in a folder that counts only when the folder is trusted. */
@@ -23,14 +25,18 @@ interface WaitingPart {
 interface Brought {
   readonly servers: readonly McpEntry[];
   readonly skills: readonly Skill[];
+  /** Files in folders below that count once work begins there. */
+  readonly nested: NestedConfiguration;
 }
 
 /** Everything that waits for trust, or has it already, in the order of how much it can do. */
 export function waitingParts(session: GatheredSession, { servers, skills }: Brought): readonly WaitingPart[] {
   const { registry, settings } = session.discovered;
   const { heldBack } = mergeSettings(settings.layers, { trusted: false });
+  // Trust changes nothing about what a repository can never say.
+  const never = new Set(mergeSettings(settings.layers, { trusted: true }).heldBack.map(identityOf));
   const fromSettings = heldBack
-    .filter(({ because }) => because === "folder-not-trusted")
+    .filter((held) => held.because === "folder-not-trusted" && !never.has(identityOf(held)))
     .map((held): WaitingPart => settingPart(held, session));
   const fromAgents = registry
     .all()
@@ -47,6 +53,10 @@ export function waitingParts(session: GatheredSession, { servers, skills }: Brou
     );
   const all = [...fromSettings, ...fromServers, ...fromAgents, ...fromSkills];
   return kinds.flatMap(([kind]) => all.filter((part) => part.kind === kind));
+}
+
+function identityOf({ key, value, source }: HeldBack): string {
+  return JSON.stringify([key, value, source.scope, source.file]);
 }
 
 const kinds = [
@@ -68,12 +78,21 @@ export function describeTrust(session: GatheredSession, brought: Brought, paint:
     parts.length === 0
       ? ["", "Nothing in it waits for trust today; what is added later would count at once."]
       : [];
-  return `${[harmless(heading), ...sections, ...nothing, ""].join("\n")}\n`;
+  return `${[harmless(heading), ...sections, ...nothing, ...nestedLines(brought.nested, session, paint), ""].join("\n")}\n`;
+}
+
+/** What they hold is shown by `retinue trust --show` in their folder. */
+function nestedLines({ files, isCut }: NestedConfiguration, { nameOf }: GatheredSession, paint: Paint) {
+  if (files.length === 0) return [];
+  const more = isCut ? ["  …"] : [];
+  const title = "Would also count when work begins in their folder; `retinue trust --show FOLDER` tells";
+  return ["", paint.bold(title), ...files.map((file) => `  ${harmless(nameOf(file))}`), ...more];
 }
 
 export function trustAsJson(session: GatheredSession, brought: Brought) {
   const { trusted, folder, why } = session.trust;
-  return { version: 1, folder, trusted, why, parts: waitingParts(session, brought) };
+  const nested = brought.nested.files.map(session.nameOf);
+  return { version: 1, folder, trusted, why, parts: waitingParts(session, brought), nested };
 }
 
 function lineOf({ name, value, from }: WaitingPart, paint: Paint): string {
@@ -82,11 +101,13 @@ function lineOf({ name, value, from }: WaitingPart, paint: Paint): string {
 }
 
 function settingPart(held: HeldBack, session: GatheredSession): WaitingPart {
-  const { key, detail } = held;
+  const { key, value } = held;
+  // The value of such a key is a handler, as the layer has it.
+  const text = key.startsWith("hooks.") ? hookText(value as HookHandler) : valueText(value);
   return {
     kind: kindOfSetting(key),
     name: key,
-    ...(detail === undefined ? {} : { value: detail }),
+    value: text,
     from: sourceName(held.source, session),
   };
 }
@@ -97,8 +118,12 @@ const runningKeys: ReadonlySet<string> = new Set([
   "awsCredentialExport",
   "enableAllProjectMcpServers",
   "enabledMcpjsonServers",
+  "enabledPlugins",
+  "extraKnownMarketplaces",
   "fileSuggestion",
+  "mcpServers",
   "otelHeadersHelper",
+  "pluginConfigs",
   "statusLine",
   "subagentStatusLine",
 ]);
@@ -113,17 +138,21 @@ function agentParts(definition: AgentDefinition, { nameOf }: GatheredSession): r
   const { name, hooks = [], mcpServers = [], permissionMode, memory, source } = definition;
   const from = source.file === undefined ? source.scope : nameOf(source.file);
   return [
-    ...hooks.map((hook): WaitingPart => {
-      const value = hookWords(hook);
-      return {
+    ...hooks.map(
+      ({ event, handler }): WaitingPart => ({
         kind: "runs",
-        name: `agent ${name}, hooks.${hook.event}`,
-        ...(value === undefined ? {} : { value }),
+        name: `agent ${name}, hooks.${event}`,
+        value: hookText(handler),
         from,
-      };
-    }),
+      }),
+    ),
     ...mcpServers.map(
-      (server): WaitingPart => ({ kind: "runs", name: `agent ${name}, MCP server ${server.name}`, from }),
+      (server): WaitingPart => ({
+        kind: "runs",
+        name: `agent ${name}, MCP server ${server.name}`,
+        value: server.type === "inline" ? inlineServerText(server.config) : "as it is configured elsewhere",
+        from,
+      }),
     ),
     ...(permissionMode === "acceptEdits"
       ? [{ kind: "right" as const, name: `agent ${name}, permissionMode`, value: permissionMode, from }]
@@ -136,21 +165,11 @@ function agentParts(definition: AgentDefinition, { nameOf }: GatheredSession): r
 
 /** As written: what a variable holds is nobody's business before trust. */
 function serverPart({ config, file, scope }: McpEntry, { nameOf }: GatheredSession): WaitingPart {
-  const { transport } = config;
-  const value =
-    transport?.type === "stdio" ? [transport.command, ...transport.args].join(" ") : addressOf(transport);
+  const value = config.transport === undefined ? undefined : transportText(config.transport);
   return {
     kind: "runs",
     name: `MCP server ${config.name}`,
     ...(value === undefined ? {} : { value }),
     from: file === undefined ? scope : nameOf(file),
   };
-}
-
-function addressOf(transport: McpEntry["config"]["transport"]): string | undefined {
-  return transport?.type === "http" || transport?.type === "sse" ? transport.url : undefined;
-}
-
-function hookWords({ handler }: HookRule): string | undefined {
-  return handler.command ?? handler.url ?? handler.prompt ?? handler.tool;
 }

@@ -1,5 +1,5 @@
 import { loadSessionInstructions } from "../../../context/load-session-instructions.ts";
-import { mayReadHere } from "../../../runtime/may-read-instructions.ts";
+import { mayLoadHere } from "../../../runtime/may-load.ts";
 import type { CliHost } from "../cli-host.ts";
 import type { GatheredSession } from "../gather-session.ts";
 import { countBySeverity, plural } from "../views/problem-view.ts";
@@ -15,7 +15,7 @@ export async function checkInstructions(
   const { files, conditional, problems } = await loadSessionInstructions(
     discovered,
     variables,
-    mayReadHere(discovered, platform),
+    mayLoadHere(discovered, platform),
   );
   const count = files.length + conditional.length;
   const read = count === 0 ? "No instruction files." : `${plural(count, "instruction file")} read.`;

@@ -4,6 +4,7 @@ import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { resolveModelReference } from "../../../model/model-reference.ts";
 import { readEnvironment } from "../../../settings/environment.ts";
+import { createReadOnlySandbox } from "../../../tools/load-read-only-sandbox.ts";
 import { createSandboxRuntime } from "../../../tools/load-sandbox.ts";
 import { readSandboxSettings } from "../../../tools/sandbox-settings.ts";
 import type { CliHost } from "../cli-host.ts";
@@ -121,6 +122,28 @@ export async function checkSandbox(
   if (program === undefined) return { name, state: "note", text: `${off}; there is none for ${platform}.` };
   const isThere = isOnPath(program, environment);
   return { name, state: "note", text: `${off}; ${program} is ${isThere ? "there" : "not on the PATH"}.` };
+}
+
+/** Whether commands that may run because they only read are also kept from anything else; it is tried. */
+export async function checkReadOnlySandbox(
+  { platform }: CliHost,
+  { discovered }: GatheredSession,
+): Promise<Checkup> {
+  const name = "read-only";
+  const { isolatesReadOnlyCommands } = readSandboxSettings(discovered.settings.settings.plain.sandbox);
+  if (!isolatesReadOnlyCommands) {
+    const text =
+      "Commands that are allowed because they only read are not isolated (`sandbox.isolateReadOnlyCommands` is false).";
+    return { name, state: "note", text };
+  }
+  const start = await createReadOnlySandbox({ platform }).start();
+  if (start.type === "ready") {
+    const text =
+      "Commands that are allowed because they only read run with a read-only file system and without network.";
+    return { name, state: "ok", text };
+  }
+  const text = `Commands that are allowed because they only read are not isolated: ${start.why}.`;
+  return { name, state: "note", text, ...(start.advice === undefined ? {} : { advice: start.advice }) };
 }
 
 const sandboxPrograms: ReadonlyMap<string, string> = new Map([

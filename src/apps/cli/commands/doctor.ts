@@ -20,6 +20,7 @@ import {
   checkKeys,
   checkModels,
   checkNode,
+  checkReadOnlySandbox,
   checkSandbox,
 } from "./doctor-machine.ts";
 
@@ -49,6 +50,7 @@ export async function doctor(context: CommandContext, options: { readonly json?:
     ...(await checkLocalModels(session, host)),
     await checkGit(host),
     await checkSandbox(host, session),
+    await checkReadOnlySandbox(host, session),
   ];
   const count = (state: Checkup["state"]): number => checkups.filter((one) => one.state === state).length;
   const summary = { problems: count("problem"), warnings: count("warning") };

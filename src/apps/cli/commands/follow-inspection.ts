@@ -46,16 +46,16 @@ function isGoingOn({ session, agents, only }: Inspection): boolean {
 
 function createPainter(stdout: CliOutput): { next(text: string): void; last(text: string): void } {
   let shown = "";
-  const erase = (): string => (shown === "" ? "" : `\u001b[${shown.split("\n").length - 1}A\u001b[0J`);
+  const over = (): { readonly over: number } => ({ over: shown === "" ? 0 : shown.split("\n").length - 1 });
   return {
     next(text) {
       // What has left the screen cannot be painted over, so a picture must fit it.
       const rows = Math.max(4, (stdout.rows ?? usualRows) - 1);
       const picture = `${text.split("\n").slice(0, rows).join("\n").trimEnd()}\n`;
       if (!stdout.isTerminal || picture === shown) return;
-      stdout.write(`${erase()}${picture}`);
+      stdout.write(picture, over());
       shown = picture;
     },
-    last: (text) => stdout.write(`${erase()}${text}`),
+    last: (text) => stdout.write(text, over()),
   };
 }

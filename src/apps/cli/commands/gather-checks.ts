@@ -8,7 +8,7 @@ import { type AgentPlace, createAgentFileLoader } from "../../../definitions/loa
 import { createRegistry } from "../../../definitions/registry.ts";
 import { shown } from "../../../foundation/json-value.ts";
 import type { Problem } from "../../../foundation/problem.ts";
-import { mayReadHere } from "../../../runtime/may-read-instructions.ts";
+import { mayLoadHere } from "../../../runtime/may-load.ts";
 import { gatherMcpOf } from "../gather-mcp.ts";
 import { type GatheredSession, gatherSession } from "../gather-session.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
@@ -32,7 +32,7 @@ export async function checkEverything(context: CommandContext): Promise<Checked>
   const instructions = await loadSessionInstructions(
     session.discovered,
     variables,
-    mayReadHere(session.discovered, context.host.platform),
+    mayLoadHere(session.discovered, context.host.platform),
   );
   const found = [
     ...session.problems,

@@ -190,7 +190,9 @@ describe("[MCP-1, CLI-2] retinue mcp", () => {
 
 test("[PRM-11] trust and doctor tell which servers of the project wait", async () => {
   const { run } = createWorld(project);
-  expect((await run("trust", "--show")).out).toContain("MCP server db: npx db  (.mcp.json)");
+  expect((await run("trust", "--show")).out).toContain(
+    'MCP server db: npx db env={"KEY":"word"}  (.mcp.json)',
+  );
   expect((await run("doctor")).out).toMatch(/MCP servers\s+none is connected; held back: db/);
 });
 

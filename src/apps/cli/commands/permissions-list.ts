@@ -96,6 +96,7 @@ export const heldReasons: Readonly<Record<HeldBack["because"], string>> = {
   "folder-not-trusted": "the folder is not trusted",
   "never-from-a-repository": "a repository can never say this",
   "managed-settings-forbid": "the organisation's settings forbid it",
+  "others-can-write": "others can write the organisation's file",
 };
 
 function heldRow({ key, detail = "", because, source }: HeldBack, session: GatheredSession): string[] {

@@ -1,4 +1,4 @@
-import type { PermissionRequest } from "../../../permissions/decide.ts";
+import type { AllowedBy, PermissionRequest } from "../../../permissions/decide.ts";
 import type { Paint } from "../views/colour.ts";
 import { harmless, pad } from "../views/text-width.ts";
 import type { GatheredPolicy } from "./gather-policy.ts";
@@ -6,6 +6,7 @@ import type { GatheredPolicy } from "./gather-policy.ts";
 interface TestedPart {
   readonly decision: "allow" | "ask" | "deny";
   readonly because: string;
+  readonly allowedBy?: AllowedBy;
   readonly rule?: string;
   readonly from?: string;
 }
@@ -41,13 +42,15 @@ export function describeTest(tested: TestedCall, { explains, trust, paint }: Tes
   return `${lines.join("\n")}\n`;
 }
 
-export function testAsJson({ request, decision, because, rule, from, parts, policy, modeFrom }: TestedCall) {
+export function testAsJson(tested: TestedCall) {
+  const { request, decision, because, allowedBy, rule, from, parts, policy, modeFrom } = tested;
   return {
     version: 1,
     tool: request.tool,
     input: request.input,
     decision,
     because,
+    ...(allowedBy === undefined ? {} : { allowedBy }),
     ...(rule === undefined ? {} : { rule, from }),
     mode: { value: policy.mode, from: modeFrom },
     paths: request.paths,

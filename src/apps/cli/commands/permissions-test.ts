@@ -87,12 +87,12 @@ async function testCall(call: Call, gathered: GatheredPolicy, directory: string)
   };
 }
 
-function decisionParts({ type, because, rule }: Decision) {
+function decisionParts({ type, because, allowedBy, rule }: Decision) {
   const found =
     rule === undefined
       ? {}
       : { rule: describeRule({ rule: rule.rule, anchor: rule.anchor }), from: rule.from ?? "the call" };
-  return { decision: type, because, ...found };
+  return { decision: type, because, ...(allowedBy === undefined ? {} : { allowedBy }), ...found };
 }
 
 function effectOf(tool: string): string {

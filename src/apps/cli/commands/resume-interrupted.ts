@@ -7,6 +7,7 @@ import { checkSessionOptions } from "../check-session-options.ts";
 import type { CliHost } from "../cli-host.ts";
 import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
 import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
+import { answerText } from "../print/printer.ts";
 import type { CommandContext } from "../session-options.ts";
 import { harmless } from "../views/text-width.ts";
 import { transcriptsOf } from "./find-named-task.ts";
@@ -114,5 +115,7 @@ function show(
     return;
   }
   for (const { id, agentType, status, text } of outcomes)
-    host.stdout.write(`${id}  ${harmless(agentType)}  ${status}\n${text.trimEnd()}\n\n`);
+    host.stdout.write(
+      `${id}  ${harmless(agentType)}  ${status}\n${answerText(text.trimEnd(), host.stdout)}\n\n`,
+    );
 }

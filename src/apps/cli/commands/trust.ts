@@ -2,12 +2,14 @@ import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { Fault } from "../../../foundation/fault.ts";
 import { shown } from "../../../foundation/json-value.ts";
+import { projectFiles } from "../../../settings/load-mcp-entries.ts";
 import { createTrustStore, type TrustOutcome, type TrustStore } from "../../../settings/trust.ts";
 import { gatherMcpOf } from "../gather-mcp.ts";
 import type { GatheredSession } from "../gather-session.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 import { createPaint } from "../views/colour.ts";
 import { describeTrust, trustAsJson } from "./describe-trust.ts";
+import { findNestedConfiguration, type NestedConfiguration } from "./find-nested-configuration.ts";
 import { gatherSkills } from "./gather-skills.ts";
 
 export interface TrustOptions {
@@ -38,7 +40,11 @@ export async function trust(
     throw new Fault("state-file", `Trust cannot be read: ${problem.message}`, advice);
   }
   const { entries: servers } = (await gatherMcpOf(gathered, { host, session })).gathered;
-  const brought = { servers, skills: [...catalog.list(), ...catalog.shadowed] };
+  const brought = {
+    servers,
+    skills: [...catalog.list(), ...catalog.shadowed],
+    nested: await findNested(gathered),
+  };
   if (options.json === true) {
     host.stdout.write(`${JSON.stringify(trustAsJson(gathered, brought), undefined, 2)}\n`);
     return 0;
@@ -53,6 +59,14 @@ export async function trust(
   const stored = orFault(await store.trust(host.cwd));
   host.stdout.write(`${stored.folder} is trusted now. \`retinue trust --remove\` takes it back.\n`);
   return 0;
+}
+
+/** Those that this folder does not take its settings from anyway. */
+async function findNested({ discovered: { paths } }: GatheredSession): Promise<NestedConfiguration> {
+  const { project, local } = paths.settings;
+  const known = new Set([...project, ...local, ...projectFiles(paths)]);
+  const { files, isCut } = await findNestedConfiguration(paths.cwd);
+  return { files: files.filter((file) => !known.has(file)), isCut };
 }
 
 function refuseContradiction({ show, remove: takesBack, yes, json }: TrustOptions): void {

@@ -1,5 +1,6 @@
 import type { Skill } from "../../../skills/skill.ts";
 import { splitSkill } from "../../../skills/skill-pieces.ts";
+import { hookText, valueText } from "./trust-values.ts";
 
 /** What of a project's skill waits for trust: its commands, its hooks, and the calls it allows. */
 export function waitingOfSkill({ name, body, hooks = [], allowedTools = [] }: Skill): readonly {
@@ -12,16 +13,13 @@ export function waitingOfSkill({ name, body, hooks = [], allowedTools = [] }: Sk
     ...commands.map((command) => ({
       kind: "runs" as const,
       name: `skill ${name}, command`,
-      value: command.replace(/\s*\n\s*/g, "; "),
+      value: valueText(command),
     })),
-    ...hooks.map(({ event, handler }) => {
-      const value = handler.command ?? handler.url ?? handler.prompt ?? handler.tool;
-      return {
-        kind: "runs" as const,
-        name: `skill ${name}, hooks.${event}`,
-        ...(value === undefined ? {} : { value }),
-      };
-    }),
+    ...hooks.map(({ event, handler }) => ({
+      kind: "runs" as const,
+      name: `skill ${name}, hooks.${event}`,
+      value: hookText(handler),
+    })),
     ...(allowedTools.length === 0
       ? []
       : [{ kind: "right" as const, name: `skill ${name}, allowed-tools`, value: allowedTools.join(", ") }]),

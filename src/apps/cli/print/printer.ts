@@ -4,7 +4,8 @@ import { sessionFiles } from "../../../journal/session-files.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { agentOutputFile } from "../../../tasks/agent-output-file.ts";
 import type { TaskNews } from "../../../tasks/task-manager.ts";
-import type { CliHost } from "../cli-host.ts";
+import type { CliHost, CliOutput } from "../cli-host.ts";
+import { harmlessLines } from "../views/text-width.ts";
 import { createChildMessages } from "./child-messages.ts";
 import { createModelTally } from "./model-tally.ts";
 import { initMessage, type MessageContext, messagesOf, type OutputMessage } from "./output-messages.ts";
@@ -62,9 +63,14 @@ function createTextPrinter(host: CliHost, session: Session, told: ReadonlySet<st
     end(ending) {
       progress.end(ending);
       if (ending.output !== undefined) host.stdout.write(`${JSON.stringify(ending.output)}\n`);
-      else if (ending.text !== "") host.stdout.write(`${ending.text.trimEnd()}\n`);
+      else if (ending.text !== "") host.stdout.write(`${answerText(ending.text.trimEnd(), host.stdout)}\n`);
     },
   };
+}
+
+/** What a model says: as it is for programs, and for a terminal without what that would act on. */
+export function answerText(text: string, { isTerminal }: CliOutput): string {
+  return isTerminal ? harmlessLines(text) : text;
 }
 
 function outputFiles({ plan, discovered }: Session): (agentId: string) => string {

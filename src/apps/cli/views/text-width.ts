@@ -24,14 +24,24 @@ export function wrap(text: string, width: number): string[] {
 
 /** What a terminal would act on, or what would hide text, is replaced; tabs become blanks of one cell. */
 export function harmless(text: string): string {
+  return text.toWellFormed().replace(/\t/g, " ").replace(hiddenCharacters, "\ufffd");
+}
+
+/** The same for a text of several lines; tabs stay. */
+export function harmlessLines(text: string): string {
   return text
     .toWellFormed()
-    .replace(/\t/g, " ")
-    .replace(
-      /[\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu,
-      "\ufffd",
-    );
+    .replace(/\r\n/g, "\n")
+    .replace(hiddenCharacters, (found) => (found === "\n" || found === "\t" ? found : "\ufffd"));
 }
+
+/**
+ * Control characters, other ends of lines, and characters that cannot be seen or that turn round the order of others.
+ * What belongs to visible characters stays: selectors of how one looks, and joiners between characters of scripts that
+ * need them and of emoji, but not beside plain letters, where they only hide.
+ */
+export const hiddenCharacters =
+  /\p{Cc}|[\u2028\u2029\ufff9-\ufffb\u{e0000}-\u{e0fff}]|(?!\u034f|[\u180b-\u180d\u180f\ufe00-\ufe0f]|\u200c|\u200d)\p{Default_Ignorable_Code_Point}|(?<=^|[\0-\x7f])(?:\u200c|\u200d)|(?:\u200c|\u200d)(?=$|[\0-\x7f])/gu;
 
 function wrapLine(line: string, width: number): string[] {
   const lines: string[] = [];

@@ -1,0 +1,111 @@
+import { spawn, spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { startFakeProvider } from "../../src/testing/fake-provider.ts";
+import { projectRoot } from "../project-files.ts";
+import { createPlace, type Place, runCommand } from "./run-command.ts";
+
+const hasTerminal = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
+const hostile =
+  "ok \u001b]52;c;cm0gLXJm\u0007\u001b[2J\u001b[8mhidden\u009b31m \u202eevil\u2066 a\u200bb\u{e0041} \rover";
+
+/** Runs the built command on a terminal and gives what that terminal was sent. */
+async function onTerminal(
+  { cwd, home }: Place,
+  words: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+) {
+  const command = [process.execPath, join(projectRoot, "bin/retinue.js"), ...words]
+    .map((word) => `'${word}'`)
+    .join(" ");
+  const child = spawn("script", ["-qec", command, "/dev/null"], {
+    cwd,
+    env: { HOME: home, PATH: process.env["PATH"], TERM: "xterm", RETINUE_LOCAL_MODELS: "0", ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  let screen = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    screen += text;
+  });
+  await new Promise((resolve) => child.on("close", resolve));
+  return screen;
+}
+
+/** What a terminal would act on, besides line breaks, tabs and colours, or show otherwise than it is. */
+function dangers(screen: string): readonly string[] {
+  const text = screen.replaceAll("\r\n", "\n").replace(/\u001b\[(?:1|2|22|3[12346]|39)m/g, "");
+  return [
+    ...text.matchAll(/[^\n\t\P{Cc}]|[\u200b\u202a-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu),
+  ].map(([found]) => JSON.stringify(found));
+}
+
+describe.skipIf(!hasTerminal)(`on a terminal${hasTerminal ? "" : " (skipped: there is no script)"}`, () => {
+  test.each([
+    "text",
+    "json",
+    "stream-json",
+  ])("nothing that a model says or calls reaches it as a control sequence, as %s [CLI-6]", async (format) => {
+    const place = createPlace();
+    const provider = await startFakeProvider({
+      script: [
+        {
+          text: hostile,
+          calls: [
+            { name: `Tool${hostile}`, input: {} },
+            { name: "Read", input: { file_path: `${place.cwd}/${hostile}` } },
+            { name: "Bash", input: { command: `echo '${hostile}'`, description: hostile } },
+          ],
+        },
+        hostile,
+      ],
+    });
+    onTestFinished(() => provider[Symbol.asyncDispose]());
+    const words = ["-p", "go", "--verbose", "--output-format", format];
+    const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
+    const screen = await onTerminal(place, words, environment);
+    expect(screen).toContain("hidden");
+    expect(dangers(screen)).toEqual([]);
+  });
+
+  test("a program that reads the answer gets it as it was said [CLI-1]", async () => {
+    const provider = await startFakeProvider({ script: [hostile] });
+    onTestFinished(() => provider[Symbol.asyncDispose]());
+    const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
+    const { out } = await runCommand(createPlace(), ["-p", "go"], { environment });
+    expect(out).toBe(`${hostile}\n`);
+  });
+
+  test("nor anything of a project's files, whatever command shows them [CLI-6]", async () => {
+    const place = createPlace();
+    const text = JSON.stringify(hostile);
+    place.write(
+      ".claude/agents/a.md",
+      `---\nname: a\ndescription: ${text}\ncolor: ${text}\n${text}: 1\n---\n${hostile}\n`,
+    );
+    place.write(`.claude/agents/${hostile.replaceAll("/", "")}.md`, "---\ndescription: x\n---\n");
+    place.write(".claude/skills/s/SKILL.md", `---\ndescription: ${text}\n---\n${hostile}\n`);
+    place.write(
+      ".mcp.json",
+      JSON.stringify({ mcpServers: { [hostile]: { command: hostile, args: [hostile] } } }),
+    );
+    const hooks = { Stop: [{ matcher: hostile, hooks: [{ type: "command", command: hostile }] }] };
+    place.write(
+      ".claude/settings.json",
+      JSON.stringify({ hooks, env: { [hostile]: hostile }, permissions: { allow: [`Bash(${hostile})`] } }),
+    );
+    for (const words of [
+      ["agents"],
+      ["agents", "show", "a"],
+      ["agents", "check"],
+      ["skills"],
+      ["mcp", "list"],
+      ["trust", "--show"],
+      ["permissions", "list"],
+      ["doctor"],
+      ["plan", "a", "--model", "offline"],
+      ["agents", "show", hostile],
+    ])
+      expect({ words, found: dangers(await onTerminal(place, words)) }).toEqual({ words, found: [] });
+  });
+});
