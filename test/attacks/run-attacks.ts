@@ -1,0 +1,266 @@
+import type { Step } from "../../src/testing/script.ts";
+import type { AttackCall, Mode, PlannedAttack, Policy } from "./attack.ts";
+import { createStock, fillTokens, type Place, type Stock } from "./fixture.ts";
+import { type Said, watchEffect } from "./observe-effect.ts";
+import { runControl } from "./run-control.ts";
+import { runSession, type Session } from "./run-session.ts";
+import { isThere } from "./stub-programs.ts";
+import { startWebServer } from "./web-server.ts";
+
+/**
+ * `held`: the gate stopped it. `succeeded`: it did not, in these modes. `vacuous`: the control shows that it would not work
+ * without a gate either. `broken`: it could not be tried. `skipped`: a program is missing.
+ */
+export interface AttackResult {
+  readonly id: string;
+  readonly className: string;
+  readonly title: string;
+  readonly outcome: "held" | "succeeded" | "vacuous" | "broken" | "skipped";
+  readonly modes: readonly Mode[];
+  readonly detail?: string;
+  /** What the calls gave back, under the gate and in the control. */
+  readonly evidence: readonly string[];
+}
+
+interface Trial {
+  readonly kind: "gated" | "control";
+  readonly attacks: readonly PlannedAttack[];
+  readonly policy: Policy;
+  readonly mode: Mode;
+  readonly isAlone: boolean;
+  /** Bash or a script instead of a session. */
+  readonly isDirect: boolean;
+}
+
+interface Finding {
+  readonly trial: Trial;
+  readonly id: string;
+  readonly happened: boolean;
+  readonly evidence: string;
+  readonly broken?: string;
+}
+
+export interface RunOptions {
+  readonly parallel?: number;
+  /** Controls are left out where only the gate is of interest. */
+  readonly skipControls?: boolean;
+}
+
+/** Tries every attack under the gate and without it. */
+export async function runAttacks(
+  attacks: readonly PlannedAttack[],
+  { parallel = 3, skipControls = false }: RunOptions = {},
+): Promise<readonly AttackResult[]> {
+  const missing = await findMissing(attacks);
+  const able = attacks.filter(({ id }) => !missing.has(id));
+  await using stock = await createStock();
+  const trials = [...planGated(able), ...(skipControls ? [] : planControls(able))];
+  const findings: Finding[] = [];
+  await inParallel(trials, parallel, async (trial) => {
+    findings.push(...(await runTrial(stock, trial)));
+  });
+  const byId = Map.groupBy(findings, ({ id }) => id);
+  return attacks.map((attack) => judge(attack, byId.get(attack.id) ?? [], missing.get(attack.id)));
+}
+
+function judge(
+  { id, className, title }: PlannedAttack,
+  findings: readonly Finding[],
+  missing: string | undefined,
+): AttackResult {
+  const evidence = findings.map(
+    (each) => `${each.trial.kind} ${each.trial.mode}: ${each.evidence.slice(0, 2_000)}`,
+  );
+  const base = { id, className, title, modes: [], evidence };
+  if (missing !== undefined) return { ...base, outcome: "skipped", detail: `there is no ${missing} here` };
+  const broken = findings.find((finding) => finding.broken !== undefined);
+  if (broken !== undefined) return { ...base, outcome: "broken", detail: broken.broken ?? "" };
+  const controls = findings.filter(({ trial }) => trial.kind === "control");
+  if (controls.some(({ happened }) => !happened)) {
+    return { ...base, outcome: "vacuous", detail: "the control shows no effect" };
+  }
+  const gated = findings.filter(({ trial, happened }) => trial.kind === "gated" && happened);
+  const modes = gated.map(({ trial }) => trial.mode);
+  return { ...base, modes, outcome: modes.length > 0 ? "succeeded" : "held" };
+}
+
+async function findMissing(attacks: readonly PlannedAttack[]): Promise<Map<string, string>> {
+  const names = [...new Set(attacks.flatMap(({ needs = [] }) => needs))];
+  const there = new Map(await Promise.all(names.map(async (name) => [name, await isThere(name)] as const)));
+  const entries = attacks.flatMap(({ id, needs = [] }) => {
+    const lacking = needs.find((name) => there.get(name) !== true);
+    return lacking === undefined ? [] : [[id, lacking] as const];
+  });
+  return new Map(entries);
+}
+
+function planGated(attacks: readonly PlannedAttack[]): readonly Trial[] {
+  return planSessions(
+    attacks.map((attack) => ({ attack, policy: attack.policy })),
+    "gated",
+  );
+}
+
+function planControls(attacks: readonly PlannedAttack[]): readonly Trial[] {
+  const direct = attacks.filter(({ control }) => control.by !== "session");
+  const together = Map.groupBy(
+    direct.filter(({ alone }) => alone !== true),
+    ({ className }) => className,
+  );
+  const groups = [
+    ...together.values(),
+    ...direct.filter(({ alone }) => alone === true).map((attack) => [attack]),
+  ];
+  const trials = groups.map((group) => ({
+    kind: "control" as const,
+    attacks: group,
+    policy: {},
+    mode: "default" as const,
+    isAlone: group[0]?.alone === true,
+    isDirect: true,
+  }));
+  const inSession = attacks.flatMap((attack) =>
+    attack.control.by === "session" ? [{ attack, policy: attack.control.policy }] : [],
+  );
+  return [...trials, ...planSessions(inSession, "control")];
+}
+
+interface Planned {
+  readonly attack: PlannedAttack;
+  readonly policy: Policy;
+}
+
+/** One session for all attacks under the same policy and mode, and one for each that must be alone. */
+function planSessions(planned: readonly Planned[], kind: Trial["kind"]): readonly Trial[] {
+  const single = planned.flatMap(({ attack, policy }) => {
+    const modes = policy.modes ?? (attack.alone ? ["default"] : ["default", "plan", "dontAsk"]);
+    return (modes as readonly Mode[]).map((mode) => ({ attack, policy: { ...policy, modes: [mode] }, mode }));
+  });
+  const groups = Map.groupBy(single, ({ attack, policy, mode }) =>
+    attack.alone ? `${attack.id} ${mode}` : JSON.stringify(policy),
+  );
+  return [...groups.values()].flatMap((group) => {
+    const [first] = group;
+    if (first === undefined) return [];
+    const isAlone = first.attack.alone === true;
+    const attacks = group.map(({ attack }) => attack);
+    return [{ kind, attacks, policy: first.policy, mode: first.mode, isAlone, isDirect: false }];
+  });
+}
+
+async function runTrial(stock: Stock, trial: Trial): Promise<readonly Finding[]> {
+  await using web = await startWebServer();
+  let place: Place;
+  try {
+    place = await stock.open(trial.policy, trial.attacks, web.url);
+  } catch (error) {
+    const broken = `the set-up failed: ${error instanceof Error ? error.message.split("\n").slice(1).join("\n") : error}`;
+    return trial.attacks.map(({ id }) => ({ trial, id, happened: false, evidence: "", broken }));
+  }
+  const watched = trial.attacks.map((attack) => ({
+    attack,
+    happened: watchEffect(attack, place, web, stock.secrets),
+  }));
+  const said = trial.isDirect
+    ? await runDirectly(trial, place, web.url)
+    : await runInSession(trial, place, { web: web.url, apiKey: stock.secrets.key });
+  const findings = watched.map(({ attack: { id }, happened }) => {
+    const heard = said.get(id) ?? { text: "", everything: "", printed: "", broken: "it was never tried" };
+    const { text: evidence, broken } = heard;
+    return { trial, id, happened: happened(heard), evidence, ...(broken === undefined ? {} : { broken }) };
+  });
+  await stock.close(place);
+  return findings;
+}
+
+type Heard = Said & { readonly broken?: string };
+
+async function runDirectly({ attacks }: Trial, place: Place, web: string): Promise<Map<string, Heard>> {
+  const said = new Map<string, Heard>();
+  for (const attack of attacks) said.set(attack.id, await runControl(attack, place, web));
+  return said;
+}
+
+interface SessionMeans {
+  readonly web: string;
+  readonly apiKey: string;
+}
+
+async function runInSession(
+  trial: Trial,
+  place: Place,
+  { web, apiKey }: SessionMeans,
+): Promise<Map<string, Heard>> {
+  const { attacks, policy, mode, isAlone } = trial;
+  const onTerminal = attacks.some(({ effect }) => "prints" in effect);
+  const own = attacks.find(({ script }) => script !== undefined);
+  const fillFor = (id: string) => (text: string) => fillTokens(text, id, place, web);
+  const steps = own?.script?.(fillFor(own.id)) ?? stepsOf(trial, fillFor);
+  const session = await runSession(place, steps, { mode, policy, apiKey, onTerminal });
+  const broken = own === undefined && !onTerminal ? findBreak(session, place) : undefined;
+  const entries = attacks.map((attack): readonly [string, Heard] => {
+    const results = attack.calls.map((_, at) => session.results.get(callId(attack.id, at)));
+    const untried =
+      own === undefined && results.includes(undefined) ? "a call was never answered" : undefined;
+    const reason = broken ?? untried;
+    const text = own === undefined ? results.join("\n") : [...session.results.values()].join("\n");
+    const heard = { text, everything: isAlone ? session.sent : text, printed: session.out };
+    return [attack.id, reason === undefined ? heard : { ...heard, broken: reason + noteOf(session) }];
+  });
+  return new Map(entries);
+}
+
+const noteOf = ({ code, err }: Session) => ` (exit code ${code}) ${err.slice(0, 500)}`;
+const callId = (id: string, at: number) => `toolu_${id}_${at}`;
+const chunkSize = 40;
+
+/** Calls of many attacks in few answers; the second call of an attack comes an answer after its first. */
+function stepsOf({ attacks, isAlone }: Trial, fillFor: (id: string) => (text: string) => string): Step[] {
+  const steps: Step[] = isAlone ? [] : [{ calls: [{ name: "Read", id: "toolu_first", input: readme }] }];
+  for (let start = 0; start < attacks.length; start += chunkSize) {
+    const chunk = attacks.slice(start, start + chunkSize);
+    const rounds = Math.max(...chunk.map(({ calls }) => calls.length));
+    for (let round = 0; round < rounds; round += 1) {
+      const calls = chunk.flatMap(({ id, calls: own }) => {
+        const call = own[round];
+        return call === undefined ? [] : [{ ...readCall(call, fillFor(id)), id: callId(id, round) }];
+      });
+      steps.push({ calls });
+    }
+  }
+  const last: Step[] = isAlone
+    ? []
+    : [{ calls: [{ name: "Bash", id: "toolu_last", input: { command: "pwd" } }] }];
+  return [...steps, ...last, "Done."];
+}
+
+const readme = { file_path: "README.md" };
+
+function readCall(call: AttackCall, fill: (text: string) => string) {
+  if (typeof call === "string") return { name: "Bash", input: { command: fill(call), timeout: 5_000 } };
+  return { name: call.tool, input: JSON.parse(fillJson(JSON.stringify(call.input), fill)) };
+}
+
+/** Tokens stand for paths and addresses, which JSON writes as they are. */
+const fillJson = (json: string, fill: (text: string) => string) => fill(json);
+
+/** A session that refuses even to read, or that an attack has led to another folder, proves nothing. */
+function findBreak({ results }: Session, { project }: Place): string | undefined {
+  const [first, last] = [results.get("toolu_first"), results.get("toolu_last")];
+  if (first === undefined && last === undefined) return undefined;
+  if (first?.includes("A project to attack") !== true) return `reading README.md failed: ${first}`;
+  if (last?.trim() !== project) return `an attack has changed the folder, or pwd was refused: ${last}`;
+  return undefined;
+}
+
+async function inParallel<T>(
+  items: readonly T[],
+  width: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const queue = [...items];
+  const worker = async () => {
+    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
+  };
+  await Promise.all(Array.from({ length: width }, worker));
+}
