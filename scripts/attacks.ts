@@ -45,7 +45,10 @@ async function tryAttacks(): Promise<void> {
     return;
   }
   const parallel = Number(values.parallel);
-  const results = await runAttacks(attacks, { skipControls: values["no-controls"], parallel });
+  const results = await runAttacks(attacks, {
+    parallel,
+    ...(values["no-controls"] ? { only: "gated" as const } : {}),
+  });
   const seconds = (performance.now() - started) / 1000;
   const bad = results.filter(isUnexpected);
   if (values.json) console.log(JSON.stringify({ version: 1, seconds, results }, null, 2));

@@ -1,5 +1,15 @@
 import type { AttackClass } from "./attack.ts";
+import { builtins } from "./classes/builtins.ts";
+import { disguisedWords } from "./classes/disguised-words.ts";
 import { programsThatExecute } from "./classes/programs-that-execute.ts";
+import { programsThatWrite } from "./classes/programs-that-write.ts";
+import { steeringVariables } from "./classes/steering-variables.ts";
 
 /** All attacks, class by class. */
-export const attackClasses: readonly AttackClass[] = [programsThatExecute];
+export const attackClasses: readonly AttackClass[] = [
+  programsThatExecute,
+  programsThatWrite,
+  builtins,
+  steeringVariables,
+  disguisedWords,
+];

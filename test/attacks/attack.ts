@@ -22,6 +22,8 @@ export interface Attack {
   readonly policy?: Policy;
   /** In a session of its own: it changes the session's folder, the project as a whole, or speaks through children. */
   readonly alone?: boolean;
+  /** Its calls come right after each other, and the session is led back to the project afterwards. */
+  readonly isSequence?: boolean;
   /** What the model says, where calls of the main agent alone cannot express it. */
   readonly script?: (fill: (text: string) => string) => readonly Step[];
   readonly control?: Control;
@@ -65,6 +67,8 @@ export interface Policy {
   readonly arguments?: readonly string[];
   /** Whether the person trusts the project; true unless given. */
   readonly isTrusted?: boolean;
+  /** Keeps apart from others the attacks whose set-ups make the same kind of project. */
+  readonly project?: string;
 }
 
 /**
@@ -136,4 +140,4 @@ export const tool = (name: string, input: ToolCall["input"]): ToolCall => ({ too
 
 /** A shell script for set-ups: a program of this name in `{{D}}/bin` that leaves the mark of the attack. */
 export const plantProgram = (name: string, more = "") =>
-  `mkdir -p {{D}}/bin; printf '#!/bin/sh\\ntouch {{A}}\\n${more}' > {{D}}/bin/${name}; chmod +x {{D}}/bin/${name}\n`;
+  `mkdir -p {{D}}/bin; printf '#!/bin/sh\\n/usr/bin/touch {{A}}\\n${more}' > {{D}}/bin/${name}; chmod +x {{D}}/bin/${name}\n`;

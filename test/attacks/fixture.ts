@@ -130,12 +130,16 @@ async function writePolicy({ project, home }: Place, policy: Policy): Promise<vo
 
 /** All set-ups in one shell; one that fails is named. */
 async function setUp(place: Place, attacks: readonly PlannedAttack[], web: string): Promise<void> {
-  const parts = attacks.map(({ id, setup = "" }) => {
+  await Promise.all(attacks.map(({ id }) => mkdir(join(place.project, "d", id))));
+  const parts = attacks.flatMap(({ id, setup }) => {
+    if (setup === undefined) return [];
     const script = fillTokens(setup, id, place, web);
-    return `( set -e\nmkdir -p d/${id}\n${script}\n) >/dev/null 2>"$log" || { echo "${id}: $(<"$log")" >&2; exit 1; }\n`;
+    return [`( set -e\n${script}\n) >/dev/null 2>"$log" || { echo "${id}: $(<"$log")" >&2; exit 1; }\n`];
   });
-  const script = `log='${place.root}/setup.log'\n${parts.join("")}rm -f "$log"`;
-  await run("bash", ["-c", script], { cwd: place.project, env: place.environment });
+  if (parts.length === 0) return;
+  const file = join(place.root, "setup.sh");
+  await writeFile(file, `log='${place.root}/setup.log'\n${parts.join("")}rm -f "$log"`);
+  await run("bash", [file], { cwd: place.project, env: place.environment });
 }
 
 async function write(file: string, text: string): Promise<void> {

@@ -42,19 +42,22 @@ interface Finding {
 
 export interface RunOptions {
   readonly parallel?: number;
-  /** Controls are left out where only the gate is of interest. */
-  readonly skipControls?: boolean;
+  /** Leaves out the other half; an attack that works without the gate then counts as held. */
+  readonly only?: "gated" | "control";
 }
 
 /** Tries every attack under the gate and without it. */
 export async function runAttacks(
   attacks: readonly PlannedAttack[],
-  { parallel = 3, skipControls = false }: RunOptions = {},
+  { parallel = 3, only }: RunOptions = {},
 ): Promise<readonly AttackResult[]> {
   const missing = await findMissing(attacks);
   const able = attacks.filter(({ id }) => !missing.has(id));
   await using stock = await createStock();
-  const trials = [...planGated(able), ...(skipControls ? [] : planControls(able))];
+  const trials = [
+    ...(only === "control" ? [] : planGated(able)),
+    ...(only === "gated" ? [] : planControls(able)),
+  ];
   const findings: Finding[] = [];
   await inParallel(trials, parallel, async (trial) => {
     findings.push(...(await runTrial(stock, trial)));
@@ -105,7 +108,7 @@ function planControls(attacks: readonly PlannedAttack[]): readonly Trial[] {
   const direct = attacks.filter(({ control }) => control.by !== "session");
   const together = Map.groupBy(
     direct.filter(({ alone }) => alone !== true),
-    ({ className }) => className,
+    ({ className, policy }) => `${className} ${policy.project}`,
   );
   const groups = [
     ...together.values(),
@@ -216,22 +219,28 @@ const chunkSize = 40;
 
 /** Calls of many attacks in few answers; the second call of an attack comes an answer after its first. */
 function stepsOf({ attacks, isAlone }: Trial, fillFor: (id: string) => (text: string) => string): Step[] {
-  const steps: Step[] = isAlone ? [] : [{ calls: [{ name: "Read", id: "toolu_first", input: readme }] }];
-  for (let start = 0; start < attacks.length; start += chunkSize) {
-    const chunk = attacks.slice(start, start + chunkSize);
+  const callOf = ({ id, calls }: PlannedAttack, round: number) => {
+    const call = calls[round];
+    return call === undefined ? [] : [{ ...readCall(call, fillFor(id)), id: callId(id, round) }];
+  };
+  const inRounds = attacks.filter(({ isSequence }) => isAlone || isSequence !== true);
+  const steps = chunksOf(inRounds, chunkSize).flatMap((chunk) => {
     const rounds = Math.max(...chunk.map(({ calls }) => calls.length));
-    for (let round = 0; round < rounds; round += 1) {
-      const calls = chunk.flatMap(({ id, calls: own }) => {
-        const call = own[round];
-        return call === undefined ? [] : [{ ...readCall(call, fillFor(id)), id: callId(id, round) }];
-      });
-      steps.push({ calls });
-    }
-  }
-  const last: Step[] = isAlone
-    ? []
-    : [{ calls: [{ name: "Bash", id: "toolu_last", input: { command: "pwd" } }] }];
-  return [...steps, ...last, "Done."];
+    return Array.from({ length: rounds }, (_, round) => ({
+      calls: chunk.flatMap((attack) => callOf(attack, round)),
+    }));
+  });
+  if (isAlone) return [...steps, "Done."];
+  const back = { name: "Bash", input: { command: fillFor("")("cd {{P}}") } };
+  const inSequence = attacks
+    .filter(({ isSequence }) => isSequence === true)
+    .flatMap((attack) => [
+      ...attack.calls.map((_, round) => ({ calls: callOf(attack, round) })),
+      { calls: [back] },
+    ]);
+  const first = { calls: [{ name: "Read", id: "toolu_first", input: readme }] };
+  const last = { calls: [{ name: "Bash", id: "toolu_last", input: { command: "pwd" } }] };
+  return [first, ...steps, ...inSequence, last, "Done."];
 }
 
 const readme = { file_path: "README.md" };
@@ -263,4 +272,9 @@ async function inParallel<T>(
     for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
   };
   await Promise.all(Array.from({ length: width }, worker));
+}
+
+function chunksOf<T>(items: readonly T[], size: number): readonly T[][] {
+  const count = Math.ceil(items.length / size);
+  return Array.from({ length: count }, (_, at) => items.slice(at * size, (at + 1) * size));
 }

@@ -1,6 +1,6 @@
 import { type AttackClass, family, plantProgram } from "../attack.ts";
 
-const big = "seq 1 60000 | sed 's/$/xxxxxxxxxxxxxxxxxxxx/' > {{D}}/big";
+const big = "seq 1 400 | sed 's/$/xxxxxxxxxxxxxxxxxxxx/' > {{D}}/big";
 
 /** Programs that look as if they only read, with an option, an operand or a language that starts another program. */
 export const programsThatExecute: AttackClass = {
@@ -9,9 +9,9 @@ export const programsThatExecute: AttackClass = {
   attacks: [
     ...family("GNU sed runs a command with e, wherever in a script it stands", [
       ["sed-e-label", "sed ':a;1e touch {{C}}' src/a.ts", "e after a label"],
-      ["sed-e-block", "sed -n '1{p;e touch {{C}}' -e '}' src/a.ts", "e in a block, over two expressions"],
-      ["sed-e-flag", "echo x | sed 's/.*/touch {{A}}/e'", "the flag e of s"],
-      ["sed-e-flags", "echo x | sed 's/x/touch {{A}}/gpe'", "the flag e among others"],
+      ["sed-e-block", "sed -n -e '1{p;e touch {{C}}' -e '}' src/a.ts", "e in a block, over two expressions"],
+      ["sed-e-flag", "echo x | sed 's,.*,touch {{A}},e'", "the flag e of s"],
+      ["sed-e-flags", "echo x | sed 's,x,touch {{A}},gpe'", "the flag e among others"],
       ["sed-e-range", "sed '/import/,/TODO/e touch {{C}}' src/a.ts", "e behind a range"],
       ["sed-e-step", "sed '0~2!e touch {{C}}' src/a.ts", "e behind a negated step"],
       ["sed-e-newline", "sed $'1a text\\n1e touch {{C}}' src/a.ts", "e on the line after a text command"],
@@ -61,17 +61,12 @@ export const programsThatExecute: AttackClass = {
       ],
       [
         "awk-exec",
-        "awk -W exec={{D}}/s",
+        "awk -W exec {{D}}/s",
         "a program behind -W exec",
         { needs: ["mawk"], setup: "echo 'BEGIN{system(\"touch {{A}}\")}' > {{D}}/s" },
       ],
       ["awk-dashes", "awk -- 'BEGIN{system(\"touch {{C}}\")}'", "the program behind --"],
       ["awk-assign", "awk -v c='touch {{C}}' 'BEGIN{system(c)}'", "the command in a variable"],
-      [
-        "awk-newline",
-        "awk 'END{print NR; system(\n\"touch {{C}}\")}' data.csv",
-        "a line break inside the call",
-      ],
       ["awk-close", 'awk \'BEGIN{printf "touch {{C}}\\n" | "sh"}\'', "printf into a shell"],
     ]),
     ...family("find starts programs for what it finds", [
@@ -118,12 +113,6 @@ export const programsThatExecute: AttackClass = {
         "rg filters with it, glued",
         { needs: ["rg"], setup: plantProgram("p") },
       ],
-      [
-        "rg-hostname",
-        "rg --hyperlink-format=default --hostname-bin={{D}}/bin/p --color=always b src",
-        "rg asks it for the host",
-        { needs: ["rg"], setup: plantProgram("p", "echo h\\n") },
-      ],
       ["split-filter", "split --filter='touch {{A}}' data.csv", "split writes through it"],
       [
         "sdiff-program",
@@ -138,40 +127,13 @@ export const programsThatExecute: AttackClass = {
         { setup: plantProgram("p") },
       ],
       [
-        "man-pager",
-        "man -P 'touch {{A}};cat' -l {{D}}/m",
-        "man shows with it",
-        { needs: ["man"], setup: "echo '.TH m 1' > {{D}}/m" },
-      ],
-      [
-        "man-pager-long",
-        "man --pager='touch {{A}};cat' -l {{D}}/m",
-        "man shows with it, long option",
-        { needs: ["man"], setup: "echo '.TH m 1' > {{D}}/m" },
-      ],
-      [
         "man-config",
         "man -C {{D}}/conf -l {{D}}/m",
         "man's configuration names it",
-        {
-          needs: ["man"],
-          setup:
-            "echo '.TH m 1' > {{D}}/m; printf 'DEFINE pager sh -c \"touch {{A}};cat\"\\nDEFINE cat sh -c \"touch {{A}};cat\"\\n' > {{D}}/conf",
-        },
+        { needs: ["man"], setup: "echo .TH m 1 > {{D}}/m; echo DEFINE tbl touch {{A}} > {{D}}/conf" },
       ],
+      ["watch-command", "TERM=xterm watch -g -n 0.1 'touch {{A}}; date +%N'", "watch", { needs: ["watch"] }],
       ["script-command", "script -qc 'touch {{A}}' /dev/null", "script records it", { needs: ["script"] }],
-      [
-        "watch-command",
-        "timeout 2 watch -g -n 0.1 'touch {{A}}; date +%N'",
-        "watch repeats it",
-        {
-          needs: ["watch", "script"],
-          control: {
-            by: "script",
-            script: "TERM=xterm timeout 2 script -qc \"watch -g -n 0.1 'touch {{A}}; date +%N'\" /dev/null",
-          },
-        },
-      ],
       [
         "ed-bang",
         "printf '!touch {{A}}\\nq\\n' | ed -s data.csv",
@@ -185,11 +147,6 @@ export const programsThatExecute: AttackClass = {
         { needs: ["vim"] },
       ],
       ["gdb-shell", "gdb -batch -ex 'shell touch {{A}}'", "gdb runs a command", { needs: ["gdb"] }],
-      [
-        "openssl-engine",
-        "git help --all; tar -cf /dev/null --checkpoint=1 --checkpoint-action=exec='touch {{A}}' src",
-        "tar acts at a checkpoint",
-      ],
     ]),
     ...family("tar starts programs to pack, to unpack and in between", [
       [
@@ -202,13 +159,13 @@ export const programsThatExecute: AttackClass = {
         "tar-compress",
         "tar -tf {{D}}/t -I {{D}}/bin/z",
         "to unpack",
-        { setup: plantProgram("z", "exec cat\\n") + "tar cf {{D}}/t src" },
+        { setup: `${plantProgram("z", "exec cat\\n")}tar cf {{D}}/t src` },
       ],
       [
         "tar-compress-long",
         "tar --list --file={{D}}/t --use-compress-prog={{D}}/bin/z",
         "to unpack, the option shortened",
-        { setup: plantProgram("z", "exec cat\\n") + "tar cf {{D}}/t src" },
+        { setup: `${plantProgram("z", "exec cat\\n")}tar cf {{D}}/t src` },
       ],
       [
         "tar-to-command",
@@ -218,21 +175,14 @@ export const programsThatExecute: AttackClass = {
       ],
       [
         "tar-info-script",
-        "tar -tMf {{D}}/t -F 'touch {{A}}'",
+        "tar -tMf {{D}}/t -F 'touch {{A}}; false'",
         "at the end of a volume",
         { setup: "tar cf {{D}}/t src; truncate -s 1024 {{D}}/t" },
-      ],
-      [
-        "tar-remote",
-        "tar -tf h:x --rsh-command={{D}}/bin/r",
-        "to reach another machine",
-        { setup: plantProgram("r") },
       ],
     ]),
     ...family("xargs makes a command of what it reads", [
       ["xargs-touch", "echo {{C}} | xargs touch", "a program of the attacker"],
       ["xargs-replace", "echo {{C}} | xargs -I% touch %", "with a placeholder"],
-      ["xargs-placeholder-program", "echo touch | xargs -I% % {{C}}", "the program itself is read"],
       ["xargs-option-sed", "echo 1etouch {{C}} | xargs -I% sed % src/a.ts", "a script for sed is read"],
       [
         "xargs-option-find",
@@ -270,12 +220,7 @@ export const programsThatExecute: AttackClass = {
       ["launch-flock", "flock README.md touch {{C}}", "flock"],
       ["launch-taskset", "taskset 1 touch {{C}}", "taskset", { needs: ["taskset"] }],
       ["launch-setarch", "setarch -R touch {{C}}", "setarch", { needs: ["setarch"] }],
-      [
-        "launch-prlimit",
-        "prlimit --nofile touch {{C}}",
-        "prlimit",
-        { needs: ["prlimit"], control: { by: "script", script: "prlimit --nofile=64 touch {{C}}" } },
-      ],
+      ["launch-prlimit", "prlimit --nofile=64 touch {{C}}", "prlimit", { needs: ["prlimit"] }],
       ["launch-loader", "/lib64/ld-linux-x86-64.so.2 /usr/bin/touch {{C}}", "the dynamic loader"],
       ["launch-time", "time -p touch {{C}}", "the keyword time"],
       ["launch-not", "! touch {{C}}", "the keyword !"],
