@@ -1,8 +1,12 @@
 import type { AttackClass } from "./attack.ts";
 import { builtins } from "./classes/builtins.ts";
+import { deniedContentInGit } from "./classes/denied-content-in-git.ts";
+import { copiedSecrets, deniedEdits } from "./classes/denied-edits.ts";
+import { deniedReads } from "./classes/denied-reads.ts";
 import { disguisedWords } from "./classes/disguised-words.ts";
 import { programsThatExecute } from "./classes/programs-that-execute.ts";
 import { programsThatWrite } from "./classes/programs-that-write.ts";
+import { shellSyntax } from "./classes/shell-syntax.ts";
 import { steeringVariables } from "./classes/steering-variables.ts";
 
 /** All attacks, class by class. */
@@ -12,4 +16,9 @@ export const attackClasses: readonly AttackClass[] = [
   builtins,
   steeringVariables,
   disguisedWords,
+  shellSyntax,
+  deniedReads,
+  deniedContentInGit,
+  deniedEdits,
+  copiedSecrets,
 ];

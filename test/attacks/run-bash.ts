@@ -1,5 +1,5 @@
-import { spawn } from "node:child_process";
 import type { Place } from "./fixture.ts";
+import { runProgram } from "./run-program.ts";
 
 export interface Ran {
   /** Both streams. */
@@ -8,21 +8,8 @@ export interface Ran {
 }
 
 /** Gives a script to bash as the Bash tool does: without start files and with nothing on stdin. */
-export function runBash(script: string, { environment, project }: Place, cwd = project): Promise<Ran> {
-  const child = spawn("bash", ["--norc", "--noprofile", "-c", script], {
-    cwd,
-    env: environment,
-    stdio: ["ignore", "pipe", "pipe"],
-    timeout: 10_000,
-  });
-  let text = "";
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding("utf8").on("data", (more: string) => {
-      text += more;
-    });
-  }
-  return new Promise((resolve, reject) => {
-    child.on("error", reject);
-    child.on("close", (code) => resolve({ text, code }));
-  });
+export async function runBash(script: string, { environment, project }: Place, cwd = project): Promise<Ran> {
+  const words = ["--norc", "--noprofile", "-c", script];
+  const { out, err, code } = await runProgram("bash", words, { cwd, env: environment, timeoutMs: 10_000 });
+  return { text: out + err, code };
 }

@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isRecord, type JsonRecord } from "../../src/foundation/json-value.ts";
@@ -7,6 +6,7 @@ import type { Step } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";
 import type { Mode, Policy } from "./attack.ts";
 import type { Place } from "./fixture.ts";
+import { type Finished, runProgram } from "./run-program.ts";
 
 const program = join(projectRoot, "bin/retinue.js");
 
@@ -73,30 +73,13 @@ async function startOnTerminal(
   return start("script", ["-qec", `bash ${file}`, "/dev/null"], place, { ...environment, TERM: "xterm" });
 }
 
-interface Finished {
-  readonly out: string;
-  readonly err: string;
-  readonly code: number | null;
-}
-
 function start(
   file: string,
   words: readonly string[],
   { project }: Place,
   env: Readonly<Record<string, string>>,
 ): Promise<Finished> {
-  const child = spawn(file, words, { cwd: project, env, stdio: ["ignore", "pipe", "pipe"], timeout: 60_000 });
-  const written = { out: "", err: "" };
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    written.out += text;
-  });
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    written.err += text;
-  });
-  return new Promise((resolve, reject) => {
-    child.on("error", reject);
-    child.on("close", (code) => resolve({ code, ...written }));
-  });
+  return runProgram(file, words, { cwd: project, env, timeoutMs: 120_000 });
 }
 
 function resultsOf(requests: readonly ProviderRequest[]): Map<string, string> {
