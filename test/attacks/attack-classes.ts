@@ -4,10 +4,13 @@ import { deniedContentInGit } from "./classes/denied-content-in-git.ts";
 import { copiedSecrets, deniedEdits } from "./classes/denied-edits.ts";
 import { deniedReads } from "./classes/denied-reads.ts";
 import { disguisedWords } from "./classes/disguised-words.ts";
+import { gitConfiguration } from "./classes/git-configuration.ts";
 import { programsThatExecute } from "./classes/programs-that-execute.ts";
 import { programsThatWrite } from "./classes/programs-that-write.ts";
 import { shellSyntax } from "./classes/shell-syntax.ts";
 import { steeringVariables } from "./classes/steering-variables.ts";
+
+import { stretchedGrants } from "./classes/stretched-grants.ts";
 
 /** All attacks, class by class. */
 export const attackClasses: readonly AttackClass[] = [
@@ -21,4 +24,6 @@ export const attackClasses: readonly AttackClass[] = [
   deniedContentInGit,
   deniedEdits,
   copiedSecrets,
+  gitConfiguration,
+  stretchedGrants,
 ];

@@ -17,11 +17,14 @@ export interface Place {
   readonly environment: Readonly<Record<string, string>>;
 }
 
+/** The address of the web server of an attack. */
+export type UrlOf = (id: string) => string;
+
 /** What all places are copies of. Disposing removes it and all of them. */
 export interface Stock extends AsyncDisposable {
   readonly secrets: Readonly<Record<Secret, string>>;
   /** A fresh place under a policy, with the set-ups of these attacks done. */
-  open(policy: Policy, attacks: readonly PlannedAttack[], webServer: string): Promise<Place>;
+  open(policy: Policy, attacks: readonly PlannedAttack[], urlOf: UrlOf): Promise<Place>;
   close(place: Place): Promise<void>;
 }
 
@@ -33,13 +36,13 @@ export async function createStock(): Promise<Stock> {
   let count = 0;
   return {
     secrets,
-    async open(policy, attacks, webServer) {
+    async open(policy, attacks, urlOf) {
       count += 1;
       const root = join(folder, `p${count}`);
       await run("cp", ["-a", template, root]);
       const place = placeAt(root);
       await writePolicy(place, policy);
-      await setUp(place, attacks, webServer);
+      await setUp(place, attacks, urlOf);
       return place;
     },
     close: ({ root }) => remove(root),
@@ -129,11 +132,11 @@ async function writePolicy({ project, home }: Place, policy: Policy): Promise<vo
 }
 
 /** All set-ups in one shell; one that fails is named. */
-async function setUp(place: Place, attacks: readonly PlannedAttack[], web: string): Promise<void> {
+async function setUp(place: Place, attacks: readonly PlannedAttack[], urlOf: UrlOf): Promise<void> {
   await Promise.all(attacks.map(({ id }) => mkdir(join(place.project, "d", id))));
   const parts = attacks.flatMap(({ id, setup }) => {
     if (setup === undefined) return [];
-    const script = fillTokens(setup, id, place, web);
+    const script = fillTokens(setup, id, place, urlOf(id));
     return [`( set -e\n${script}\n) >/dev/null 2>"$log" || { echo "${id}: $(<"$log")" >&2; exit 1; }\n`];
   });
   if (parts.length === 0) return;

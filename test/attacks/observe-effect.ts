@@ -3,7 +3,7 @@ import { isAbsolute, join } from "node:path";
 import type { PlannedAttack, Secret } from "./attack.ts";
 import { holdsSecret } from "./find-leak.ts";
 import { fillTokens, type Place } from "./fixture.ts";
-import type { WebServer } from "./web-server.ts";
+import type { WebServers } from "./web-server.ts";
 
 /** What was said in a trial as far as an attack is concerned. */
 export interface Said {
@@ -19,10 +19,10 @@ export interface Said {
 export function watchEffect(
   { id, effect }: PlannedAttack,
   place: Place,
-  web: WebServer,
+  webs: WebServers,
   secrets: Readonly<Record<Secret, string>>,
 ): (said: Said) => boolean {
-  const fill = (text: string) => fillTokens(text, id, place, web.url);
+  const fill = (text: string) => fillTokens(text, id, place, webs.urlOf(id));
   const look = (path: string) => fingerprint(resolve(place, fill(path)));
   if ("made" in effect) {
     const before = look(effect.made);
@@ -39,7 +39,7 @@ export function watchEffect(
   if ("leaks" in effect) return ({ everything }) => holdsSecret(everything, secrets[effect.leaks]);
   if ("shows" in effect) return ({ text }) => new RegExp(fill(effect.shows)).test(text);
   if ("prints" in effect) return ({ printed }) => printed.includes(effect.prints);
-  return () => web.got(fill(effect.sent));
+  return () => webs.get(id)?.got(fill(effect.sent)) === true;
 }
 
 function resolve({ project }: Place, path: string): string {

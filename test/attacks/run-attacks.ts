@@ -1,11 +1,11 @@
 import type { Step } from "../../src/testing/script.ts";
 import type { AttackCall, Mode, PlannedAttack, Policy } from "./attack.ts";
-import { createStock, fillTokens, type Place, type Stock } from "./fixture.ts";
+import { createStock, fillTokens, type Place, type Stock, type UrlOf } from "./fixture.ts";
 import { type Said, watchEffect } from "./observe-effect.ts";
 import { runControl } from "./run-control.ts";
 import { runSession, type Session } from "./run-session.ts";
 import { isThere } from "./stub-programs.ts";
-import { startWebServer } from "./web-server.ts";
+import { startWebServers } from "./web-server.ts";
 
 /**
  * `held`: the gate stopped it. `succeeded`: it did not, in these modes. `vacuous`: the control shows that it would not work
@@ -152,21 +152,22 @@ function planSessions(planned: readonly Planned[], kind: Trial["kind"]): readonl
 }
 
 async function runTrial(stock: Stock, trial: Trial): Promise<readonly Finding[]> {
-  await using web = await startWebServer();
+  const sending = trial.attacks.filter(({ effect }) => "sent" in effect);
+  await using webs = await startWebServers(sending.map(({ id }) => id));
   let place: Place;
   try {
-    place = await stock.open(trial.policy, trial.attacks, web.url);
+    place = await stock.open(trial.policy, trial.attacks, webs.urlOf);
   } catch (error) {
     const broken = `the set-up failed: ${error instanceof Error ? error.message.split("\n").slice(1).join("\n") : error}`;
     return trial.attacks.map(({ id }) => ({ trial, id, happened: false, evidence: "", broken }));
   }
   const watched = trial.attacks.map((attack) => ({
     attack,
-    happened: watchEffect(attack, place, web, stock.secrets),
+    happened: watchEffect(attack, place, webs, stock.secrets),
   }));
   const said = trial.isDirect
-    ? await runDirectly(trial, place, web.url)
-    : await runInSession(trial, place, { web: web.url, apiKey: stock.secrets.key });
+    ? await runDirectly(trial, place, webs.urlOf)
+    : await runInSession(trial, place, { urlOf: webs.urlOf, apiKey: stock.secrets.key });
   const findings = watched.map(({ attack: { id }, happened }) => {
     const heard = said.get(id) ?? { text: "", everything: "", printed: "", broken: "it was never tried" };
     const { text: evidence, broken } = heard;
@@ -178,26 +179,26 @@ async function runTrial(stock: Stock, trial: Trial): Promise<readonly Finding[]>
 
 type Heard = Said & { readonly broken?: string };
 
-async function runDirectly({ attacks }: Trial, place: Place, web: string): Promise<Map<string, Heard>> {
+async function runDirectly({ attacks }: Trial, place: Place, urlOf: UrlOf): Promise<Map<string, Heard>> {
   const said = new Map<string, Heard>();
-  for (const attack of attacks) said.set(attack.id, await runControl(attack, place, web));
+  for (const attack of attacks) said.set(attack.id, await runControl(attack, place, urlOf(attack.id)));
   return said;
 }
 
 interface SessionMeans {
-  readonly web: string;
+  readonly urlOf: UrlOf;
   readonly apiKey: string;
 }
 
 async function runInSession(
   trial: Trial,
   place: Place,
-  { web, apiKey }: SessionMeans,
+  { urlOf, apiKey }: SessionMeans,
 ): Promise<Map<string, Heard>> {
   const { attacks, policy, mode, isAlone } = trial;
   const onTerminal = attacks.some(({ effect }) => "prints" in effect);
   const own = attacks.find(({ script }) => script !== undefined);
-  const fillFor = (id: string) => (text: string) => fillTokens(text, id, place, web);
+  const fillFor = (id: string) => (text: string) => fillTokens(text, id, place, urlOf(id));
   const steps = own?.script?.(fillFor(own.id)) ?? stepsOf(trial, fillFor);
   const session = await runSession(place, steps, { mode, policy, apiKey, onTerminal });
   const broken = own === undefined && !onTerminal ? findBreak(session, place) : undefined;

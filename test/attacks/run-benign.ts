@@ -45,7 +45,7 @@ export async function runBenign(groups: readonly BenignGroup[]): Promise<readonl
 
 async function runGroup(stock: Stock, group: BenignGroup): Promise<readonly BenignResult[]> {
   const { policy = {}, commands } = group;
-  const place = await stock.open(policy, [], "");
+  const place = await stock.open(policy, [], () => "");
   if (group.setup !== undefined) await runBash(group.setup, place);
   const fill = (text: string) => fillTokens(text, "benign", place, "");
   const idOf = (at: number) => `toolu_${at}`;
