@@ -4,9 +4,12 @@ import { deniedContentInGit } from "./classes/denied-content-in-git.ts";
 import { copiedSecrets, deniedEdits } from "./classes/denied-edits.ts";
 import { deniedReads } from "./classes/denied-reads.ts";
 import { disguisedWords } from "./classes/disguised-words.ts";
+import { dodgedDenials } from "./classes/dodged-denials.ts";
+import { fileTools } from "./classes/file-tools.ts";
 import { gitConfiguration } from "./classes/git-configuration.ts";
 import { programsThatExecute } from "./classes/programs-that-execute.ts";
 import { programsThatWrite } from "./classes/programs-that-write.ts";
+import { protectedFiles } from "./classes/protected-files.ts";
 import { shellSyntax } from "./classes/shell-syntax.ts";
 import { steeringVariables } from "./classes/steering-variables.ts";
 
@@ -26,4 +29,7 @@ export const attackClasses: readonly AttackClass[] = [
   copiedSecrets,
   gitConfiguration,
   stretchedGrants,
+  dodgedDenials,
+  protectedFiles,
+  fileTools,
 ];

@@ -77,12 +77,7 @@ const curl: readonly AttackRow[] = [
   ],
   ["curl-split", "x='/ {{U}}'; curl https://example.com$x", "a variable that is split", sent],
   ["curl-trace", "curl https://example.com/ --trace {{C}}", "a record", { needs: ["curl"] }],
-  [
-    "curl-libcurl",
-    "curl https://example.com/ --libcurl {{C}}",
-    "a program as record",
-    { needs: ["curl"] },
-  ],
+  ["curl-libcurl", "curl https://example.com/ --libcurl {{C}}", "a program as record", { needs: ["curl"] }],
   ["curl-stderr", "curl https://example.com/ --stderr {{C}}", "a file for errors", { needs: ["curl"] }],
   ["curl-jar", "curl https://example.com/ -c {{C}}", "a file for cookies", { needs: ["curl"] }],
   [
