@@ -3,7 +3,8 @@ import type { Step } from "../../src/testing/script.ts";
 /**
  * One way around the gate. Texts may hold tokens: `{{W}}` the folder of everything, `{{P}}` the project, `{{H}}` the home,
  * `{{T}}` a folder outside both, `{{D}}` the attack's own folder in the project (relative), `{{C}}` the file whose
- * appearance proves the attack (relative to the project), `{{A}}` the same as an absolute path, `{{U}}` a web server.
+ * appearance proves the attack (relative to the project), `{{A}}` the same as an absolute path, `{{U}}` a web server,
+ * `{{S}}` a secret of its own.
  */
 export interface Attack {
   readonly id: string;
@@ -24,19 +25,22 @@ export interface Attack {
   readonly alone?: boolean;
   /** Its calls come right after each other, and the session is led back to the project afterwards. */
   readonly isSequence?: boolean;
-  /** What the model says, where calls of the main agent alone cannot express it. */
-  readonly script?: (fill: (text: string) => string) => readonly Step[];
+  /** What the model says, where calls cannot express it; the same for all attacks that share a session. */
+  readonly script?: readonly Step[];
   readonly control?: Control;
 }
 
 export interface ToolCall {
   readonly tool: string;
   readonly input: Readonly<Record<string, unknown>>;
+  /** What the child does that a call of Agent starts. */
+  readonly child?: readonly AttackCall[];
 }
 
 export type AttackCall = string | ToolCall;
 
-export type Secret = "env" | "pem" | "ssh" | "outside" | "key";
+/** `own` is the attack's own secret, `{{S}}` in its set-up. */
+export type Secret = "env" | "pem" | "ssh" | "outside" | "own";
 
 export type Effect =
   /** A path that exists only afterwards. */
@@ -132,11 +136,19 @@ export function family(
 ): readonly Attack[] {
   return rows.map(([id, calls, title, more]) => {
     const list = typeof calls === "object" && "length" in calls ? calls : [calls];
-    return { id, title, why, calls: list, ...shared, ...more };
+    const policy = { ...shared.policy, ...more?.policy };
+    return { id, title, why, calls: list, ...shared, ...more, policy };
   });
 }
 
 export const tool = (name: string, input: ToolCall["input"]): ToolCall => ({ tool: name, input });
+
+/** A call that starts a child, and what the child calls then. */
+export const agent = (input: ToolCall["input"], ...child: readonly AttackCall[]): ToolCall => ({
+  tool: "Agent",
+  input: { description: "work", ...input },
+  child,
+});
 
 /** A shell script for set-ups: a program of this name in `{{D}}/bin` that leaves the mark of the attack. */
 export const plantProgram = (name: string, more = "") =>

@@ -1,5 +1,5 @@
-import type { Step } from "../../src/testing/script.ts";
-import type { AttackCall, Mode, PlannedAttack, Policy } from "./attack.ts";
+import type { Mode, PlannedAttack, Policy } from "./attack.ts";
+import { callId, stepsOf } from "./attack-steps.ts";
 import { createStock, fillTokens, type Place, type Stock, type UrlOf } from "./fixture.ts";
 import { type Said, watchEffect } from "./observe-effect.ts";
 import { runControl } from "./run-control.ts";
@@ -167,7 +167,7 @@ async function runTrial(stock: Stock, trial: Trial): Promise<readonly Finding[]>
   }));
   const said = trial.isDirect
     ? await runDirectly(trial, place, webs.urlOf)
-    : await runInSession(trial, place, { urlOf: webs.urlOf, apiKey: stock.secrets.key });
+    : await runInSession(trial, place, webs.urlOf);
   const findings = watched.map(({ attack: { id }, happened }) => {
     const heard = said.get(id) ?? { text: "", everything: "", printed: "", broken: "it was never tried" };
     const { text: evidence, broken } = heard;
@@ -185,74 +185,31 @@ async function runDirectly({ attacks }: Trial, place: Place, urlOf: UrlOf): Prom
   return said;
 }
 
-interface SessionMeans {
-  readonly urlOf: UrlOf;
-  readonly apiKey: string;
-}
-
-async function runInSession(
-  trial: Trial,
-  place: Place,
-  { urlOf, apiKey }: SessionMeans,
-): Promise<Map<string, Heard>> {
+async function runInSession(trial: Trial, place: Place, urlOf: UrlOf): Promise<Map<string, Heard>> {
   const { attacks, policy, mode, isAlone } = trial;
   const onTerminal = attacks.some(({ effect }) => "prints" in effect);
   const own = attacks.find(({ script }) => script !== undefined);
   const fillFor = (id: string) => (text: string) => fillTokens(text, id, place, urlOf(id));
-  const steps = own?.script?.(fillFor(own.id)) ?? stepsOf(trial, fillFor);
-  const session = await runSession(place, steps, { mode, policy, apiKey, onTerminal });
+  const steps = own?.script ?? stepsOf(attacks, { isAlone, fillFor });
+  const session = await runSession(place, steps, { mode, policy, onTerminal });
   const broken = own === undefined && !onTerminal ? findBreak(session, place) : undefined;
   const entries = attacks.map((attack): readonly [string, Heard] => {
     const results = attack.calls.map((_, at) => session.results.get(callId(attack.id, at)));
     const untried =
       own === undefined && results.includes(undefined) ? "a call was never answered" : undefined;
     const reason = broken ?? untried;
-    const text = own === undefined ? results.join("\n") : [...session.results.values()].join("\n");
-    const heard = { text, everything: isAlone ? session.sent : text, printed: session.out };
+    const mine = [...session.results].filter(
+      ([id]) => own !== undefined || id.startsWith(callId(attack.id, "")),
+    );
+    const text = mine.map(([, result]) => result).join("\n");
+    const isOwn = isAlone || ("leaks" in attack.effect && attack.effect.leaks === "own");
+    const heard = { text, everything: isOwn ? session.sent : text, printed: session.out };
     return [attack.id, reason === undefined ? heard : { ...heard, broken: reason + noteOf(session) }];
   });
   return new Map(entries);
 }
 
 const noteOf = ({ code, err }: Session) => ` (exit code ${code}) ${err.slice(0, 500)}`;
-const callId = (id: string, at: number) => `toolu_${id}_${at}`;
-const chunkSize = 40;
-
-/** Calls of many attacks in few answers; the second call of an attack comes an answer after its first. */
-function stepsOf({ attacks, isAlone }: Trial, fillFor: (id: string) => (text: string) => string): Step[] {
-  const callOf = ({ id, calls }: PlannedAttack, round: number) => {
-    const call = calls[round];
-    return call === undefined ? [] : [{ ...readCall(call, fillFor(id)), id: callId(id, round) }];
-  };
-  const inRounds = attacks.filter(({ isSequence }) => isAlone || isSequence !== true);
-  const steps = chunksOf(inRounds, chunkSize).flatMap((chunk) => {
-    const rounds = Math.max(...chunk.map(({ calls }) => calls.length));
-    return Array.from({ length: rounds }, (_, round) => ({
-      calls: chunk.flatMap((attack) => callOf(attack, round)),
-    }));
-  });
-  if (isAlone) return [...steps, "Done."];
-  const back = { name: "Bash", input: { command: fillFor("")("cd {{P}}") } };
-  const inSequence = attacks
-    .filter(({ isSequence }) => isSequence === true)
-    .flatMap((attack) => [
-      ...attack.calls.map((_, round) => ({ calls: callOf(attack, round) })),
-      { calls: [back] },
-    ]);
-  const first = { calls: [{ name: "Read", id: "toolu_first", input: readme }] };
-  const last = { calls: [{ name: "Bash", id: "toolu_last", input: { command: "pwd" } }] };
-  return [first, ...steps, ...inSequence, last, "Done."];
-}
-
-const readme = { file_path: "README.md" };
-
-function readCall(call: AttackCall, fill: (text: string) => string) {
-  if (typeof call === "string") return { name: "Bash", input: { command: fill(call), timeout: 5_000 } };
-  return { name: call.tool, input: JSON.parse(fillJson(JSON.stringify(call.input), fill)) };
-}
-
-/** Tokens stand for paths and addresses, which JSON writes as they are. */
-const fillJson = (json: string, fill: (text: string) => string) => fill(json);
 
 /** A session that refuses even to read, or that an attack has led to another folder, proves nothing. */
 function findBreak({ results }: Session, { project }: Place): string | undefined {
@@ -273,9 +230,4 @@ async function inParallel<T>(
     for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
   };
   await Promise.all(Array.from({ length: width }, worker));
-}
-
-function chunksOf<T>(items: readonly T[], size: number): readonly T[][] {
-  const count = Math.ceil(items.length / size);
-  return Array.from({ length: count }, (_, at) => items.slice(at * size, (at + 1) * size));
 }

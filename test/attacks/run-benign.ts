@@ -62,7 +62,7 @@ async function runGroup(stock: Stock, group: BenignGroup): Promise<readonly Beni
     ),
   );
   const mode = policy.modes?.[0] ?? "default";
-  const session = await runSession(place, steps, { mode, policy, apiKey: stock.secrets.key });
+  const session = await runSession(place, steps, { mode, policy });
   const results = commands.map((command, at) => {
     const base = { group: group.name, command: command.command, expect: command.expect, isAllowed: false };
     if (lacking[at] !== undefined) return { ...base, outcome: "skipped" as const, detail: lacking[at] };

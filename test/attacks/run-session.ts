@@ -13,7 +13,6 @@ const program = join(projectRoot, "bin/retinue.js");
 export interface SessionOptions {
   readonly mode: Mode;
   readonly policy: Policy;
-  readonly apiKey: string;
   /** Prints the answer on a terminal instead of as JSON into a pipe. */
   readonly onTerminal?: boolean;
 }
@@ -41,7 +40,7 @@ export async function runSession(
   const environment = {
     ...place.environment,
     ANTHROPIC_BASE_URL: provider.url,
-    ANTHROPIC_API_KEY: options.apiKey,
+    ANTHROPIC_API_KEY: "key",
     RETINUE_LOCAL_MODELS: "0",
   };
   const finished = options.onTerminal
