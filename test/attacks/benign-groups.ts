@@ -1,0 +1,3 @@
+import type { BenignGroup } from "./run-benign.ts";
+
+export const benignGroups: readonly BenignGroup[] = [];
