@@ -208,6 +208,10 @@ const call = {
     tool: text,
     definitionHash: text,
     approvedHash: text,
+    // What a server says about its tool decides nothing.
+    title: text,
+    description: text,
+    inputSchema: anything,
     readOnlyHint: flag,
     annotations: fields({
       title: text,
