@@ -1,24 +1,45 @@
 import { readFileSync } from "node:fs";
-import { describe, expect, test } from "vitest";
-import { evaluateCase } from "./security/adapter.ts";
+import { afterAll, describe, expect, test } from "vitest";
+import { evaluateCase, judgedSurfaces } from "./security/adapter.ts";
+import { knownSurfaces } from "./security/case-schema.ts";
 import { withFixture } from "./security/fixture.ts";
+import { endSandbox } from "./security/judge-sandbox.ts";
 import { ownCases } from "./security/own-cases.ts";
-import { countResults, readCases } from "./security/run-cases.ts";
+import { countResults, readCases, runCases } from "./security/run-cases.ts";
+import type { SecurityCase } from "./security/security-case.ts";
+
+const plain: SecurityCase = {
+  id: "plain",
+  category: "own",
+  title: "a harmless call",
+  why: "It only reads.",
+  kind: "benign",
+  profile: "core",
+  surface: "tool_call",
+  rules: { allow: [], ask: [], deny: [] },
+  mode: "default",
+  tool: "Read",
+  input: { file_path: "{{P}}/src/a.ts" },
+  expect: "allow",
+  accept: ["allow"],
+};
 
 const cases = readCases(readFileSync("test/fixtures/security/cases.json", "utf8"));
 
-/** What no code decides yet; a surface that gets built must be taken from here. */
-const skippedSurfaces = ["sandbox_fs", "sandbox_net"];
+/** Surfaces that need a machine on which the sandbox works. */
+const sandboxSurfaces = ["sandbox_fs", "sandbox_net"];
+
+afterAll(() => endSandbox());
 
 describe("[PRM-1, PRM-8, PRM-9, PRM-10, PRM-11] known ways around permissions are closed, and harmless calls go through", () => {
-  const built = cases.filter(({ surface }) => !skippedSurfaces.includes(surface));
-  const categories = [...new Set(built.map(({ category }) => category))];
+  const categories = [...new Set(cases.map(({ category }) => category))];
 
   test.each(categories)("%s", { timeout: 60_000 }, async (category) => {
     const failures: string[] = [];
-    for (const testCase of built.filter((each) => each.category === category)) {
+    for (const testCase of cases.filter((each) => each.category === category)) {
       const verdict = await withFixture(testCase, (roots) => evaluateCase(testCase, roots));
-      if (typeof verdict === "object" || !testCase.accept.includes(verdict))
+      const isSkipped = typeof verdict === "object";
+      if (isSkipped ? !sandboxSurfaces.includes(testCase.surface) : !testCase.accept.includes(verdict))
         failures.push(
           `${testCase.id} ${testCase.title}: ${JSON.stringify(verdict)}, not ${testCase.accept.join(" or ")}`,
         );
@@ -30,21 +51,55 @@ describe("[PRM-1, PRM-8, PRM-9, PRM-10, PRM-11] known ways around permissions ar
     expect(await withFixture(testCase, (roots) => evaluateCase(testCase, roots))).toBe(testCase.expect);
   });
 
-  test("a case without the fields that its surface needs is skipped, not guessed", async () => {
-    for (const surface of new Set(ownCases.map((testCase) => testCase.surface))) {
-      const [testCase] = ownCases.filter((each) => each.surface === surface);
-      if (testCase === undefined) continue;
-      const bare = { ...testCase, tool: null, input: null, context: {} };
-      const verdict = await withFixture(bare, (roots) => evaluateCase(bare, roots));
-      expect(verdict, surface).toEqual({ skipped: expect.stringMatching(/^the case/) });
+  test("every surface that the schema knows has a judge, and the other way round", () => {
+    expect([...judgedSurfaces].sort()).toEqual([...knownSurfaces].sort());
+  });
+
+  test("a case without the fields that its surface needs fails, and is not guessed", async () => {
+    for (const surface of [
+      "include",
+      "hook_exec",
+      "startup_exec",
+      "worktree",
+      "toctou",
+      "render",
+      "cli_args",
+    ]) {
+      const bare = { ...plain, surface, tool: null, input: null, context: {} };
+      await expect(
+        withFixture(bare, (roots) => evaluateCase(bare, roots)),
+        surface,
+      ).rejects.toThrow(/^the case/);
     }
   });
 
-  test("each surface that is skipped says why", async () => {
-    for (const testCase of cases.filter(({ surface }) => skippedSurfaces.includes(surface))) {
-      const roots = { W: "/w", P: "/w/app", H: "/w/home", T: "/w/scratch" };
-      expect(await evaluateCase(testCase, roots)).toEqual({ skipped: expect.stringMatching(/\w/) });
-    }
+  test.each<[string, unknown]>([
+    ["colour is a field that this adapter does not know", { colour: "red" }],
+    ['surface is "telepathy", which this adapter does not know', { surface: "telepathy" }],
+    ['mode is "yolo", a value that this adapter does not know', { mode: "yolo" }],
+    ['platform is "beos"', { platform: "beos" }],
+    ["rules.maybe is a field", { rules: { allow: [], ask: [], deny: [], maybe: [] } }],
+    ['scopes[0].scope is "galaxy"', { scopes: [{ scope: "galaxy", permissions: {} }] }],
+    ["scopes[0].when is a field", { scopes: [{ scope: "user", permissions: {}, when: "later" }] }],
+    ["scopes[0].permissions.alow is a setting", { scopes: [{ scope: "user", permissions: { alow: [] } }] }],
+    ['fs[0].op is "teleport"', { fs: [{ op: "teleport", path: "x" }] }],
+    ["fs[0].owner is a field", { fs: [{ op: "file", path: "x", content: "", owner: 5 }] }],
+    ["context.moon is a field", { context: { moon: "full" } }],
+    ["context.mcp.colour is a field", { context: { mcp: { server: "a", tool: "b", colour: 1 } } }],
+    ["context.preToolUseHook.mood is a field", { context: { preToolUseHook: { mood: "good" } } }],
+    ["context.preToolUseHook[1].mood is a field", { context: { preToolUseHook: [{}, { mood: "good" }] } }],
+    ["context.sandbox.deep is a field", { context: { sandbox: { deep: true } } }],
+    ["context.managed.futureKey is a setting", { context: { managed: { futureKey: true } } }],
+    [
+      "context.agent.tentacles is a field",
+      { surface: "subagent_tool_call", context: { agent: { tentacles: 8 } } },
+    ],
+    ['context.scope is "moon"', { surface: "hook_exec", context: { scope: "moon", command: "x" } }],
+  ])("%s", async (words, change) => {
+    const odd = { ...plain, ...(change as object) };
+    const { results } = await runCases([odd]);
+    expect(results).toMatchObject([{ got: "error", passed: false }]);
+    expect(results[0]?.error).toContain(`the case is not honoured: ${words}`);
   });
 
   test("the report tells a false allow from an answer that is only too strict", () => {

@@ -14,9 +14,6 @@ import { findEndedTask } from "../tasks/find-ended-task.ts";
 import { createRunGuard } from "../tasks/run-guard.ts";
 import { createTaskManager } from "../tasks/task-manager.ts";
 import { watchControl } from "../tasks/watch-control.ts";
-import type { Sandboxes } from "../tools/builtin/bash-sandbox.ts";
-import { createSandbox } from "../tools/run-in-sandbox.ts";
-import { readSandboxSettings } from "../tools/sandbox-settings.ts";
 import { createAgentSkills } from "./agent-skills.ts";
 import { assembleTools } from "./assemble-tools.ts";
 import { chooseModel, modelFinder } from "./choose-model.ts";
@@ -34,6 +31,7 @@ import { maySearch } from "./may-search.ts";
 import { prepareMemory } from "./memory-turns.ts";
 import { openAsking } from "./open-asking.ts";
 import { openChildren } from "./open-children.ts";
+import { openSandboxes } from "./open-sandboxes.ts";
 import { chooseSession, openTranscript } from "./open-transcript.ts";
 import { prepareChild } from "./prepare-child.ts";
 import { refuseMissingPromptTool } from "./prompt-tool.ts";
@@ -276,22 +274,6 @@ function childLimits({ environment, discovered }: SessionWorld): ChildLimits {
 
 function sourceOf(from: string, sessionId: string): "resume" | "fork" {
   return from === sessionId ? "resume" : "fork";
-}
-
-/** Where settings ask for it, commands run where the operating system keeps them inside the work. */
-function openSandboxes(world: SessionWorld, options: SessionOptions): Sandboxes {
-  const { paths, settings: read } = world.discovered;
-  const settings = readSandboxSettings(read.settings.plain.sandbox);
-  const sandbox = createSandbox({
-    runtime: world.sandbox,
-    settings,
-    home: paths.home,
-    deny: denyRules(world, options),
-  });
-  return {
-    ...(sandbox === undefined ? {} : { sandbox }),
-    ...(settings.isolatesReadOnlyCommands ? { readOnlySandbox: world.readOnlySandbox } : {}),
-  };
 }
 
 function openOutput({ environment }: SessionWorld, { output }: SessionOptions) {

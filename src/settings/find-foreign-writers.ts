@@ -33,7 +33,7 @@ export const unsafeManagedCode = "managed-unsafe";
 export function unsafeManagedProblem(file: string, why: string, effect: string): Problem {
   return {
     severity: "error",
-    code: unsafeManagedCode,
+    code: "managed-unsafe",
     message: `${file} ${effect}: ${why}.`,
     advice:
       "Files of an organisation and the folders they are in must belong to root and be writable by nobody else: chown root, chmod go-w.",

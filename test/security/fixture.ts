@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { appendFile, link, mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { appendFile, link, mkdir, mkdtemp, realpath, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -13,12 +13,17 @@ export async function withFixture<T>(testCase: SecurityCase, use: (roots: Roots)
   const roots = { W, P: join(W, "app"), H: join(W, "home"), T: join(W, "scratch") };
   try {
     await layOut(roots);
-    if (/git|commit/i.test(JSON.stringify([testCase.fs, testCase.input]))) await makeRepository(roots);
+    if (needsRepository(testCase)) await makeRepository(roots);
     for (const operation of testCase.fs ?? []) await operate(fillTokens(operation, roots), roots);
     return await use(roots);
   } finally {
     await rm(W, { recursive: true, force: true });
   }
+}
+
+function needsRepository({ fs, input, context = {}, surface }: SecurityCase): boolean {
+  const works = surface === "worktree" || JSON.stringify(context).includes("worktree");
+  return works || /git|commit/i.test(JSON.stringify([fs, input]));
 }
 
 async function layOut({ W, P, H, T }: Roots): Promise<void> {
@@ -44,6 +49,14 @@ async function layOut({ W, P, H, T }: Roots): Promise<void> {
   await Promise.all(files.map(([file, text]) => writeFile(file, text)));
 }
 
+/** A repository with a first commit, where there is none. */
+export async function initRepository(roots: Roots, folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  if (await stat(join(folder, ".git")).catch(() => undefined)) return;
+  await git(roots, folder, "init", "-q");
+  await git(roots, folder, "commit", "-q", "--allow-empty", "-m", "first");
+}
+
 async function makeRepository(roots: Roots): Promise<void> {
   await git(roots, roots.P, "init", "-q");
   await git(roots, roots.P, "add", "package.json", "src");
@@ -52,7 +65,7 @@ async function makeRepository(roots: Roots): Promise<void> {
   await mkdir(join(roots.P, ".git/hooks"));
 }
 
-async function git({ H }: Roots, cwd: string, ...words: readonly string[]): Promise<void> {
+export async function git({ H }: Roots, cwd: string, ...words: readonly string[]): Promise<void> {
   const identity = {
     GIT_AUTHOR_NAME: "a",
     GIT_AUTHOR_EMAIL: "a@b",

@@ -1,120 +1,145 @@
-import { findMemory } from "../../src/context/find-memory.ts";
-import { agentScopes } from "../../src/definitions/agent-definition.ts";
-import { builtinAgents } from "../../src/definitions/builtin/builtin-agents.ts";
-import { defineAgent } from "../../src/definitions/define-agent.ts";
-import { createRegistry } from "../../src/definitions/registry.ts";
-import { childPolicy } from "../../src/permissions/child-policy.ts";
+import type { Admission, CallRequest } from "../../src/loop/loop-ports.ts";
+import { findSameSpelling } from "../../src/mcp/server-name.ts";
 import { type DecideOptions, decide, type PermissionPolicy } from "../../src/permissions/decide.ts";
 import { gatherCallFacts } from "../../src/permissions/gather-call-facts.ts";
-import type { McpIdentity } from "../../src/permissions/mcp-identity.ts";
-import { parsePermissionMode } from "../../src/permissions/permission-mode.ts";
-import { createPaths } from "../../src/settings/paths.ts";
-import { builtinTools } from "../../src/tools/builtin-tools.ts";
-import type { AvailableTool } from "../../src/tools/match-tools.ts";
-import { grantTools, type SpawnRule } from "../../src/tools/tool-grants.ts";
-import { fieldsOf, mainPolicy, mergeCaseSettings, texts } from "./case-policy.ts";
-import type { Answer, Fields, Roots, SecurityCase } from "./security-case.ts";
+import type { RunPlan } from "../../src/planning/run-plan.ts";
+import { createCallHooks } from "../../src/runtime/call-hooks.ts";
+import { createHookGrants } from "../../src/runtime/hook-grants.ts";
+import { createSandboxRuntime } from "../../src/tools/load-sandbox.ts";
+import { createSandbox } from "../../src/tools/run-in-sandbox.ts";
+import { readSandboxSettings } from "../../src/tools/sandbox-settings.ts";
+import type { Tool } from "../../src/tools/tool.ts";
+import { openCaseHooks } from "./case-hooks.ts";
+import { availableTools, mcpOf, planCase, registryOf } from "./case-plan.ts";
+import { fieldsOf, mergeCaseSettings, sandboxSettings, texts } from "./case-settings.ts";
+import { type Answer, type Fields, isFields, type Roots, type SecurityCase } from "./security-case.ts";
 
-/** Decides about a call of the main agent or of a child, as the runtime would. */
+export interface JudgedCall {
+  /** In the place of the case's own input. */
+  readonly input?: unknown;
+  /** The addresses that the host of the call is found at. */
+  readonly addresses?: readonly string[];
+  /** Rules that hold beside those of the session. */
+  readonly rights?: Pick<PermissionPolicy, "allow" | "deny">;
+}
+
+/** Decides about a call of the main agent or of a child, as the runtime would: hooks, rules, hooks that answer. */
 export async function judgeCall(
   testCase: SecurityCase,
   roots: Roots,
-  change: { readonly input?: unknown; readonly addresses?: readonly string[] } = {},
+  judged: JudgedCall = {},
 ): Promise<Answer> {
-  const context = testCase.context ?? {};
-  const settings = mergeCaseSettings(testCase, roots);
-  if (settings.brokenRestrictions.length > 0) return "deny";
-  const main = giveTools(mainPolicy(testCase, settings, roots), testCase, roots);
-  const policy =
-    testCase.surface === "subagent_tool_call" ? await childOf(main.policy, testCase, roots) : main.policy;
-  const hook = fieldsOf(context["preToolUseHook"]);
-  const tool = testCase.tool ?? "";
-  const input = hook["updatedInput"] ?? change.input ?? testCase.input;
-  const agentType = agentTypeOf(input, context);
-  if (tool === "Agent" && refusesAgent(input, agentType, { spawn: main.spawn, context })) return "deny";
+  const { context = {}, tool = "" } = testCase;
+  const settings = await mergeCaseSettings(testCase, roots);
+  if (settings.brokenRestrictions.length > 0 || hasAmbiguousServers(context)) return "deny";
+  const planned = await planCase(testCase, settings, roots);
+  if (planned.type === "refused") return "deny";
+  const plan = context["background"] === true ? inBackground(planned.plan) : planned.plan;
+  const input = judged.input ?? testCase.input;
+  if (tool === "Agent" && refusesAgent(input, plan, context)) return "deny";
+  await using runner = await openCaseHooks(testCase, roots);
+  const hooks = createCallHooks({
+    runner,
+    situation: async (signal) => ({ signal, cwd: plan.directory, permissionMode: plan.policy.mode }),
+    report: () => undefined,
+    wantStop: () => undefined,
+    grants: createHookGrants(plan.directory),
+  });
+  let asked = false;
+  const admit = hooks.wrapAdmit(async (request, { hooks: word }): Promise<Admission> => {
+    const decided = await decideCall(request, { testCase, plan, judged, hooks: word });
+    if (decided !== "ask") return decided === "allow" ? allowed(request.input) : denied;
+    const answer = await hooks.beforeAsk(request, { signal });
+    if (answer?.behavior === "deny") return denied;
+    if (answer?.behavior === "allow") {
+      if (answer.updatedInput === undefined) return allowed(request.input);
+      const again = { ...request, input: answer.updatedInput };
+      return (await decideCall(again, { testCase, plan, judged, hooks: word })) === "deny"
+        ? denied
+        : allowed(again.input);
+    }
+    asked = true;
+    return denied;
+  });
+  const admission = await admit(requestOf(testCase, input), { signal });
+  if (admission.type === "allowed") return (await isRunnable(context, admission.input)) ? "allow" : "deny";
+  return asked ? "ask" : "deny";
+}
+
+function inBackground(plan: RunPlan): RunPlan {
+  return { ...plan, policy: { ...plan.policy, background: true } };
+}
+
+const signal = new AbortController().signal;
+const denied: Admission = { type: "denied", because: "" };
+const allowed = (input: unknown): Admission => ({ type: "allowed", input });
+
+function requestOf(testCase: SecurityCase, input: unknown): CallRequest {
+  const name = testCase.tool ?? "";
+  const { effect = "execute", origin = "builtin" } =
+    availableTools(testCase).find((available) => available.name === name) ?? {};
+  const tool: Tool = { name, description: "", effect, origin, call: async () => ({ content: "" }) };
+  return { call: { type: "tool_use", id: "call", name, input }, tool, input };
+}
+
+async function decideCall(
+  { tool, input }: CallRequest,
+  {
+    testCase,
+    plan,
+    judged,
+    hooks,
+  }: {
+    readonly testCase: SecurityCase;
+    readonly plan: RunPlan;
+    readonly judged: JudgedCall;
+    readonly hooks: DecideOptions["hooks"];
+  },
+): Promise<Answer> {
+  const { context = {}, interactive = true } = testCase;
+  const { allow = [], deny = [] } = judged.rights ?? {};
+  const policy = {
+    ...plan.policy,
+    allow: [...plan.policy.allow, ...allow],
+    deny: [...plan.policy.deny, ...deny],
+  };
   const mcp = mcpOf(context["mcp"]);
+  const agentType = agentTypeOf(input, context);
+  const { addresses } = judged;
   const request = await gatherCallFacts(
     {
-      tool,
-      effect: toolsOf(testCase).find(({ name }) => name === tool)?.effect ?? "execute",
+      tool: tool.name,
+      effect: tool.effect,
       input,
       ...(mcp === undefined ? {} : { mcp }),
       ...(agentType === undefined ? {} : { agentType }),
-      ...(change.addresses === undefined ? {} : { addresses: change.addresses }),
+      ...(addresses === undefined ? {} : { addresses }),
     },
-    { policy, directory: testCase.cwd ?? roots.P },
+    { policy, directory: plan.directory },
   );
-  return decide(request, policy, { attended: testCase.interactive !== false, ...hookWord(hook) }).type;
+  return decide(request, policy, { attended: interactive, ...(hooks === undefined ? {} : { hooks }) }).type;
 }
 
-function toolsOf({ tool, context }: SecurityCase): readonly AvailableTool[] {
-  const builtin = builtinTools.map(({ name, effect }) => ({ name, effect, origin: "builtin" as const }));
-  const { server } = mcpOf(context?.["mcp"]) ?? {};
-  return server === undefined || tool === null
-    ? builtin
-    : [...builtin, { name: tool, effect: "execute", origin: "mcp", server }];
+/** Servers whose tools would have the same names are not connected, so there is no tool to call. */
+function hasAmbiguousServers(context: Fields): boolean {
+  const configured = texts(context["configured"]);
+  return configured.some((name, at) => findSameSpelling(name, configured.slice(0, at)) !== undefined);
 }
 
-function giveTools(
-  policy: PermissionPolicy,
-  testCase: SecurityCase,
-  roots: Roots,
-): { readonly policy: PermissionPolicy; readonly spawn: SpawnRule } {
-  const agent = testCase.context?.["mainAgent"];
-  const definition = agent === undefined ? {} : { tools: texts(fieldsOf(agent)["tools"]) };
-  const grant = grantTools({ definition, available: toolsOf(testCase), role: "main" });
-  const tools = grant.type === "granted" ? grant.tools : [];
-  return {
-    policy: { ...policy, toolScopes: [{ anchor: roots.P, tools }] },
-    spawn: grant.type === "granted" ? grant.spawn : "none",
-  };
-}
-
-async function childOf(
-  parent: PermissionPolicy,
-  testCase: SecurityCase,
-  roots: Roots,
-): Promise<PermissionPolicy> {
-  const context = testCase.context ?? {};
-  const agent = fieldsOf(context["agent"]);
-  const memory = await findCaseMemory(agent, testCase, roots);
-  const grant = grantTools({
-    definition: {
-      ...(agent["tools"] === undefined ? {} : { tools: texts(agent["tools"]) }),
-      ...(agent["disallowedTools"] === undefined ? {} : { disallowedTools: texts(agent["disallowedTools"]) }),
-      ...(memory === undefined ? {} : { memory: memory.scope }),
-    },
-    available: toolsOf(testCase),
-    role: "subagent",
-  });
-  const mode = parsePermissionMode(String(agent["permissionMode"] ?? ""));
-  const spawn = fieldsOf(context["spawnInput"]);
-  const asked = parsePermissionMode(String(spawn["mode"] ?? ""));
-  return childPolicy(parent, {
-    definition: { mode, scope: String(agent["scope"] ?? "project") },
-    ...(asked === undefined ? {} : { call: { mode: asked, by: "model" } }),
-    background: spawn["run_in_background"] === true || context["background"] === true,
-    tools: {
-      anchor: roots.P,
-      tools: grant.type === "granted" ? grant.tools : [],
-      ...(memory === undefined ? {} : { memoryDirectory: memory.directory }),
-    },
-  });
-}
-
-async function findCaseMemory(agent: Fields, { trusted = true }: SecurityCase, { P, H }: Roots) {
-  const memory = (["user", "project", "local"] as const).find((scope) => scope === agent["memory"]);
-  const scope = agentScopes.find((each) => each === agent["scope"]) ?? "project";
-  const { place } = await findMemory({
-    definition: {
-      name: String(agent["name"]),
-      source: { scope },
-      ...(memory === undefined ? {} : { memory }),
-    },
-    paths: createPaths({ home: H, cwd: P, environment: {}, platform: "linux" }),
-    trusted,
-  });
-  return place;
+/** A command that settings want in a sandbox runs only where there is one, or where they say that it need not be. */
+async function isRunnable({ sandbox }: Fields, input: unknown): Promise<boolean> {
+  const { available, supported, installed, works, unavailable } = fieldsOf(sandbox);
+  const isMissing = [available, supported, installed, works].includes(false) || unavailable === true;
+  if (!isFields(sandbox) || !isMissing) return true;
+  const { command } = fieldsOf(input);
+  if (typeof command !== "string") return true;
+  await using runtime = createSandboxRuntime({ load: () => Promise.reject(new Error("not here")) });
+  const settings = readSandboxSettings(sandboxSettings(sandbox));
+  const wrap = await createSandbox({ runtime, settings, home: "/", deny: [] })?.wrap(
+    { file: "/bin/bash", arguments: [] },
+    { signal, command, workingDirectories: ["/"] },
+  );
+  return wrap?.type !== "refused";
 }
 
 function agentTypeOf(input: unknown, context: Fields): string | undefined {
@@ -125,34 +150,9 @@ function agentTypeOf(input: unknown, context: Fields): string | undefined {
   return typeof type === "string" ? type : undefined;
 }
 
-function refusesAgent(
-  input: unknown,
-  resumed: string | undefined,
-  { spawn, context }: { readonly spawn: SpawnRule; readonly context: Fields },
-): boolean {
-  const type = resumed ?? fieldsOf(input)["subagent_type"] ?? "general-purpose";
+function refusesAgent(input: unknown, { spawn }: RunPlan, context: Fields): boolean {
+  const type = agentTypeOf(input, context) ?? fieldsOf(input)["subagent_type"] ?? "general-purpose";
   if (typeof type !== "string" || spawn === "none") return true;
   if (typeof spawn === "object" && !spawn.only.includes(type)) return true;
-  const named = texts(context["agents"]).map((name) =>
-    defineAgent({ name, description: "It works.", prompt: "Work." }),
-  );
-  return createRegistry({ definitions: [...builtinAgents(), ...named] }).find(type).type !== "found";
-}
-
-function mcpOf(value: unknown): McpIdentity | undefined {
-  const { server, tool, definitionHash, approvedHash } = fieldsOf(value);
-  if (typeof server !== "string" || typeof tool !== "string") return undefined;
-  return {
-    server,
-    tool,
-    ...(approvedHash !== undefined && approvedHash !== definitionHash ? { isChanged: true } : {}),
-  };
-}
-
-function hookWord(hook: Fields): Pick<DecideOptions, "hooks"> {
-  const word =
-    hook["exitCode"] === 2 || hook["decision"] === "block" || hook["continue"] === false
-      ? "deny"
-      : hook["permissionDecision"];
-  return word === "allow" || word === "ask" || word === "deny" ? { hooks: word } : {};
+  return registryOf(context).find(type).type !== "found";
 }

@@ -2,15 +2,16 @@ import type { CliHost, CliOutput } from "../../src/apps/cli/cli-host.ts";
 import { main } from "../../src/apps/cli/main.ts";
 import { Fault } from "../../src/foundation/fault.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
-import { texts } from "./case-policy.ts";
+import { isTrusted, texts, trustStore } from "./case-settings.ts";
 import { writeCaseSettings } from "./run-case-session.ts";
-import type { Roots, SecurityCase, Verdict } from "./security-case.ts";
+import { NotHonoured, type Roots, type SecurityCase, type Verdict } from "./security-case.ts";
 
 /** Allowed are words that the command line takes and carries out. */
 export async function judgeCommandLine(testCase: SecurityCase, roots: Roots): Promise<Verdict> {
   const { context = {}, cwd = roots.P } = testCase;
   const words = wordsOf(context);
-  if (words.length === 0) return { skipped: "the case holds no words of a command line" };
+  if (words.length === 0) throw new NotHonoured("the case holds no words of a command line");
+  if (await isTrusted(testCase, roots)) await trustStore(roots).trust(cwd);
   await writeCaseSettings(testCase, roots);
   await using provider = await startFakeProvider({ respond: () => "Done." });
   const code = await main(words, createHost(roots, { cwd, url: provider.url }));
@@ -18,7 +19,10 @@ export async function judgeCommandLine(testCase: SecurityCase, roots: Roots): Pr
 }
 
 function wordsOf(context: Readonly<Record<string, unknown>>): readonly string[] {
-  const lists = ["args", "argv", "arguments", "command"].map((name) => texts(context[name]));
+  const lists = ["args", "argv", "arguments", "command"].map((name) => {
+    const written = context[name];
+    return typeof written === "string" ? written.split(/\s+/) : texts(written);
+  });
   const words = lists.find((list) => list.length > 0) ?? [];
   return /^(?:claude|retinue)$/.test(words[0] ?? "") ? words.slice(1) : words;
 }

@@ -1,15 +1,17 @@
 import { mergeSettings } from "../../src/settings/merge-settings.ts";
 import { readSettings, settingsScopes } from "../../src/settings/settings.ts";
 import { commandEnvironment } from "../../src/tools/command-environment.ts";
-import { fieldsOf } from "./case-policy.ts";
-import type { Fields, Roots, SecurityCase, Verdict } from "./security-case.ts";
+import { fieldsOf, isTrusted } from "./case-settings.ts";
+import { type Fields, NotHonoured, type Roots, type SecurityCase, type Verdict } from "./security-case.ts";
 
 /** Denied is a variable that a command does not get, or gets with another value. */
-export function judgeExecEnvironment({ context = {}, trusted = true }: SecurityCase, { P }: Roots): Verdict {
+export async function judgeExecEnvironment(testCase: SecurityCase, roots: Roots): Promise<Verdict> {
+  const { context = {} } = testCase;
   const given = variablesOf(context);
-  if (given.length === 0) return { skipped: "the case names no variable" };
+  if (given.length === 0) throw new NotHonoured("the case names no variable");
   const scope = settingsScopes.find((each) => each === context["scope"]);
-  const variables = scope === undefined ? given : fromSettings(given, { scope, trusted, anchor: P });
+  const facts = { trusted: await isTrusted(testCase, roots), anchor: roots.P };
+  const variables = scope === undefined ? given : fromSettings(given, { scope, ...facts });
   const kept = commandEnvironment(Object.fromEntries(variables));
   return given.every(([name, value]) => Object.hasOwn(kept, name) && kept[name] === value) ? "allow" : "deny";
 }
@@ -29,8 +31,10 @@ function fromSettings(
 }
 
 function variablesOf(context: Fields): Variables {
-  const { env, name, variable, key, value = "x" } = context;
-  const all = Object.entries(fieldsOf(env)).map(([each, text]) => [each, String(text)] as const);
+  const { env, name, variable = context["var"], key, value = "x" } = context;
+  const all = Object.entries({ ...fieldsOf(env), ...fieldsOf(context["variables"]) }).map(
+    ([each, text]) => [each, String(text)] as const,
+  );
   const single = name ?? variable ?? (typeof env === "string" ? env : key);
   if (typeof single !== "string") return all;
   return [...all, [single.replace(/^env\./, ""), String(value)]];

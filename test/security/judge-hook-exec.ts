@@ -1,10 +1,17 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { HookFunction } from "../../src/hooks/run-one-hook.ts";
 import type { ScriptedCall } from "../../src/testing/script.ts";
-import { fieldsOf } from "./case-policy.ts";
+import { fieldsOf } from "./case-settings.ts";
 import { runCaseSession, writeCaseSettings } from "./run-case-session.ts";
-import { type Fields, isFields, type Roots, type SecurityCase, type Verdict } from "./security-case.ts";
+import {
+  type Fields,
+  isFields,
+  NotHonoured,
+  type Roots,
+  type SecurityCase,
+  type Verdict,
+} from "./security-case.ts";
 
 /** Allowed is a command that a session started by its hooks; with a template, one that had the input in its text. */
 export async function judgeHookExec(testCase: SecurityCase, roots: Roots): Promise<Verdict> {
@@ -12,21 +19,22 @@ export async function judgeHookExec(testCase: SecurityCase, roots: Roots): Promi
   const event = eventOf(context);
   const groups = groupsOf(context);
   const commands = groups.flatMap(commandsOf);
-  if (commands.length === 0) return { skipped: "the case names no command of a hook" };
-  if (!firedEvents.has(event)) return { skipped: `no ${event} happens in a short session` };
-  const agent = await writeHooks(testCase, roots, { event, groups });
+  if (commands.length === 0) throw new NotHonoured("the case names no command of a hook that a shell runs");
+  if (!firedEvents.has(event)) throw new NotHonoured(`no ${event} happens in a short session`);
+  const { agent, plugin } = await writeHooks(testCase, roots, { event, groups });
   const watch = await watchShells(roots);
   const call = callOf(testCase, groups, roots);
   const session = await runCaseSession(testCase, roots, {
     calls: [call],
     environment: watch.environment,
     hooks: event.startsWith("PostToolUse") ? [] : [refuseAll],
+    ...(plugin === undefined ? {} : { pluginDirectories: [plugin] }),
     session: agent === undefined ? {} : { agent },
   });
   const { texts, variables } = await watch.read();
   const hasRun = session.requests.length > 0 && texts.some((text) => commands.includes(text));
   if (context["template"] === undefined) return hasRun ? "allow" : "deny";
-  if (!hasRun && texts.length === 0) return { skipped: "the hook of the case did not fire" };
+  if (!hasRun && texts.length === 0) throw new NotHonoured("the hook of the case did not fire");
   return leaksInput(call.input, [...texts.filter((text) => !commands.includes(text)), variables])
     ? "allow"
     : "deny";
@@ -48,11 +56,12 @@ function eventOf({ event, key }: Fields): string {
   return typeof key === "string" && key.startsWith("hooks.") ? key.slice("hooks.".length) : "PreToolUse";
 }
 
-function groupsOf({ value, command, template, matcher, args }: Fields): readonly Fields[] {
+function groupsOf({ value, command, template, matcher, args, timeout }: Fields): readonly Fields[] {
   if (Array.isArray(value)) return value.filter(isFields);
   const text = command ?? template ?? value;
   if (typeof text !== "string") return [];
-  const handler = { type: "command", command: text, ...(args === undefined ? {} : { args }) };
+  const more = { ...(args === undefined ? {} : { args }), ...(timeout === undefined ? {} : { timeout }) };
+  const handler = { type: "command", command: text, ...more };
   return [{ ...(matcher === undefined ? {} : { matcher }), hooks: [handler] }];
 }
 
@@ -63,31 +72,49 @@ function commandsOf({ hooks }: Fields): readonly string[] {
   );
 }
 
-/** Hooks of settings, or of an agent that then leads the session; gives its name. */
+interface WrittenHooks {
+  /** The agent whose definition brings them; it leads the session. */
+  readonly agent?: string;
+  /** The folder of the plugin that brings them. */
+  readonly plugin?: string;
+}
+
+/** Hooks of settings, of a plugin, or of an agent of any of them. */
 async function writeHooks(
   testCase: SecurityCase,
   roots: Roots,
   { event, groups }: { readonly event: string; readonly groups: readonly Fields[] },
-): Promise<string | undefined> {
+): Promise<WrittenHooks> {
   const { context = {} } = testCase;
   const scope = String(context["scope"] ?? "project");
   const hooks = { [event]: groups };
-  await writeCaseSettings(testCase, roots, {
-    ...(isFields(context["managed"]) ? { managed: context["managed"] } : {}),
-    ...(isFields(context["userSettings"]) ? { user: context["userSettings"] } : {}),
-  });
-  if (!scope.includes("agent")) {
-    await writeCaseSettings({ ...testCase, scopes: [] }, roots, { [scope]: { hooks } });
-    return undefined;
+  const plugin = join(roots.W, "plugin");
+  const [owner = "", isAgent] = scope.split("-");
+  if (isAgent === undefined && owner !== "plugin") {
+    await writeCaseSettings(testCase, roots, { [owner]: { hooks } });
+    return {};
   }
-  const folder = join(
-    scope.startsWith("user") ? join(roots.H, ".claude") : join(roots.P, ".claude"),
-    "agents",
-  );
-  await mkdir(folder, { recursive: true });
+  await writeCaseSettings(testCase, roots);
+  if (owner === "plugin")
+    await write(join(plugin, ".claude-plugin/plugin.json"), JSON.stringify({ name: "p" }));
+  if (isAgent === undefined) {
+    await write(join(plugin, "hooks/hooks.json"), JSON.stringify({ hooks }));
+    return { plugin };
+  }
+  const folders: Readonly<Record<string, string>> = {
+    project: join(roots.P, ".claude/agents"),
+    user: join(roots.H, ".claude/agents"),
+    managed: join(roots.W, "managed/.claude/agents"),
+    plugin: join(plugin, "agents"),
+  };
   const front = `name: hooked\ndescription: It works.\nhooks: ${JSON.stringify(hooks)}`;
-  await writeFile(join(folder, "hooked.md"), `---\n${front}\n---\nWork.\n`);
-  return "hooked";
+  await write(join(folders[owner] ?? "", "hooked.md"), `---\n${front}\n---\nWork.\n`);
+  return owner === "plugin" ? { agent: "p:hooked", plugin } : { agent: "hooked" };
+}
+
+async function write(file: string, text: string): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o755 });
+  await writeFile(file, text, { mode: 0o644 });
 }
 
 /** Every bash tells its text and its variables before it would obey, and then ends. */

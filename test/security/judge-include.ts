@@ -1,16 +1,16 @@
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
 import { runCaseSession, writeCaseSettings } from "./run-case-session.ts";
-import type { Roots, SecurityCase, Verdict } from "./security-case.ts";
+import { NotHonoured, type Roots, type SecurityCase, type Verdict } from "./security-case.ts";
 
 const text = "A text that is nowhere else.";
 
 /** Allowed is what reaches the model's prompt when a session starts. */
 export async function judgeInclude(testCase: SecurityCase, roots: Roots): Promise<Verdict> {
   const { context = {}, cwd = roots.P } = testCase;
-  const { include, file: written = "AGENTS.md" } = context;
+  const { import: imported, include = imported, file: written = "AGENTS.md" } = context;
   if (typeof include !== "string" || typeof written !== "string")
-    return { skipped: "the case names no include" };
+    throw new NotHonoured("the case names no include");
   const file = placeOf(written, roots, cwd);
   const path = include.replace(/^@/, "");
   const target = placeOf(path, roots, dirname(file));

@@ -1,20 +1,37 @@
 import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { loadMemory } from "../../src/context/load-memory.ts";
-import { agentScopes } from "../../src/definitions/agent-definition.ts";
 import { parseAgentDefinition } from "../../src/definitions/parse-definition.ts";
+import { createRegistry } from "../../src/definitions/registry.ts";
 import { matchSubject } from "../../src/hooks/match-subject.ts";
 import { isAgentId } from "../../src/journal/session-files.ts";
-import { childMode } from "../../src/permissions/child-policy.ts";
+import { createMayLoad } from "../../src/permissions/gather-read-rights.ts";
 import { parseRule } from "../../src/permissions/parse-rule.ts";
-import { parsePermissionMode } from "../../src/permissions/permission-mode.ts";
 import { mergeSettings } from "../../src/settings/merge-settings.ts";
 import { createPaths } from "../../src/settings/paths.ts";
-import { readSettings, type SettingsScope, settingsScopes } from "../../src/settings/settings.ts";
-import { createTrustStore } from "../../src/settings/trust.ts";
-import { fieldsOf, texts } from "./case-policy.ts";
+import { readSettings, type SettingsScope } from "../../src/settings/settings.ts";
+import { agentScopeOf, caseAgent } from "./case-agent.ts";
+import {
+  caseFiles,
+  fieldsOf,
+  isTrusted,
+  layerOf,
+  mergeCaseSettings,
+  texts,
+  trustStore,
+  writeTrustedRoots,
+} from "./case-settings.ts";
+import { git, initRepository } from "./fixture.ts";
 import { judgeMcpName, judgeMcpServer } from "./judge-mcp.ts";
-import type { Answer, Fields, Roots, SecurityCase } from "./security-case.ts";
+import { judgeMode } from "./judge-mode.ts";
+import {
+  type Answer,
+  type Fields,
+  firstText,
+  NotHonoured,
+  type Roots,
+  type SecurityCase,
+} from "./security-case.ts";
 
 type Judge = (testCase: SecurityCase, roots: Roots) => Answer | Promise<Answer>;
 
@@ -25,32 +42,59 @@ export const loadingJudges: ReadonlyMap<string, Judge> = new Map<string, Judge>(
   ["trust_check", judgeTrust],
   ["rule_parse", ({ context = {} }) => judgeRule(context)],
   ["transcript_path", judgeId],
-  ["mode_enter", ({ context = {}, mode }) => judgeMode(context, mode)],
+  ["mode_enter", judgeMode],
   ["hook_match", ({ context = {}, tool }) => judgeHook(context, tool)],
   ["memory_load", judgeMemory],
   ["mcp_register", judgeMcpName],
   ["mcp_connect", judgeMcpServer],
 ]);
 
+/** Fields of a definition that its scope may not have; a definition without them is not the one that was written. */
+const fieldsOfPower = ["hooks", "mcpServers", "permissionMode", "initialPrompt"] as const;
+
+/** Allowed is a file that defines an agent with all that it says, under a name that nobody of its rank has. */
 function judgeAgent(context: Fields): Answer {
-  const lines = Object.entries(fieldsOf(context["frontmatter"])).map(
-    ([key, value]) => `${key}: ${JSON.stringify(value)}`,
-  );
-  const scope = context["scope"] === "user" ? "user" : "project";
-  const { definition } = parseAgentDefinition(`---\n${lines.join("\n")}\n---\nDo it.\n`, {
-    file: "x.md",
-    scope,
+  const { scope, frontmatter, body, plugin, raw } = context;
+  if (typeof raw === "string") {
+    const { definition } = parseAgentDefinition(raw, {
+      file: "/agents/x.md",
+      scope: agentScopeOf(scope) ?? "project",
+    });
+    return definition === undefined ? "deny" : "allow";
+  }
+  const front = fieldsOf(frontmatter);
+  const extra = {
+    ...(body === undefined ? {} : { prompt: body }),
+    ...(plugin === undefined ? {} : { plugin }),
+  };
+  const usual = { name: "", scope: "project" as const };
+  const definition = caseAgent({ ...front, ...extra, ...(scope === undefined ? {} : { scope }) }, usual);
+  if (definition === undefined) return "deny";
+  if (fieldsOfPower.some((key) => front[key] !== undefined && definition[key] === undefined)) return "deny";
+  const existing = Array.isArray(context["existing"]) ? context["existing"] : [];
+  const others = existing.flatMap((entry: unknown) => {
+    const named =
+      typeof entry === "string" ? { name: entry, scope: definition.source.scope } : fieldsOf(entry);
+    return caseAgent(named, { name: "x", scope: agentScopeOf(scope) ?? "project" }) ?? [];
   });
-  const isTaken = definition !== undefined && texts(context["existing"]).includes(definition.name);
-  return definition === undefined || isTaken ? "deny" : "allow";
+  const found = createRegistry({ definitions: [...others, definition] }).find(
+    definition.source.id ?? definition.name,
+  );
+  return found.type === "found" && found.agent.definition === definition ? "allow" : "deny";
 }
 
-function judgeSetting({ context = {}, trusted = true }: SecurityCase, { P }: Roots): Answer {
-  const scope =
-    settingsScopes.find((each) => each === context["scope"]) ?? ("project" satisfies SettingsScope);
-  const key = String(context["key"]);
-  const { settings } = readSettings(nested(key.split("."), context["value"]), { scope });
-  const merged = mergeSettings([{ source: { scope, anchor: P }, settings }], { trusted });
+async function judgeSetting(testCase: SecurityCase, roots: Roots): Promise<Answer> {
+  const { context = {} } = testCase;
+  const { key, scope = "project" } = context;
+  if (typeof key !== "string") throw new NotHonoured("the case names no key of settings");
+  // No settings come with a plugin here.
+  if (scope === "plugin") return "deny";
+  // The schema of cases says that it is one of these.
+  const own = scope as SettingsScope;
+  const { settings } = readSettings(nested(key.split("."), context["value"]), { scope: own });
+  const layer = { source: { scope: own, anchor: roots.P }, settings };
+  const others = caseFiles(testCase).map((file) => layerOf(file, roots));
+  const merged = mergeSettings([...others, layer], { trusted: await isTrusted(testCase, roots) });
   const isHeld = merged.heldBack.some((held) => held.key === key || held.key.startsWith(`${key}.`));
   return isHeld || merged.brokenRestrictions.length > 0 ? "deny" : "allow";
 }
@@ -59,22 +103,44 @@ function nested([key = "", ...rest]: readonly string[], value: unknown): Fields 
   return { [key]: rest.length === 0 ? value : nested(rest, value) };
 }
 
-async function judgeTrust({ context = {} }: SecurityCase, { H }: Roots): Promise<Answer> {
-  const stateFile = join(H, ".claude.json");
-  const projects = Object.fromEntries(
-    texts(context["trustedRoots"]).map((root) => [root, { hasTrustDialogAccepted: true }]),
-  );
-  await writeFile(stateFile, JSON.stringify({ projects }));
-  const repository = String(context["repo"] ?? context["cwd"]);
+async function judgeTrust({ context = {} }: SecurityCase, roots: Roots): Promise<Answer> {
+  const repository = String(context["repo"] ?? context["cwd"] ?? roots.P);
+  const isReal = context["worktree"] === true || context["realWorktree"] === true;
+  const [trusted = roots.P] = texts(context["trustedRoots"]);
+  const owner = context["worktreeOf"] ?? context["mainRepo"] ?? (isReal ? trusted : undefined);
+  if (typeof owner === "string") await addWorktree(owner, repository, roots);
+  // The file of a real one, of which the repository knows nothing.
+  if (context["forged"] === true)
+    await forgeWorktree(typeof owner === "string" ? owner : trusted, repository, roots);
+  if (typeof context["gitFile"] === "string") {
+    await mkdir(repository, { recursive: true });
+    await rm(join(repository, ".git"), { recursive: true, force: true });
+    await writeFile(join(repository, ".git"), context["gitFile"]);
+  }
+  await writeTrustedRoots(texts(context["trustedRoots"]), roots);
   const target = context["nowSymlinkTo"];
   if (typeof target === "string") {
     await rm(repository, { recursive: true, force: true });
     await symlink(target, repository);
   }
-  const store = createTrustStore({ stateFile, home: H });
+  const store = trustStore(roots);
   if (context["persist"] === true)
     return (await store.trust(repository)).type === "stored" ? "allow" : "deny";
   return (await store.isTrusted(repository)).trusted ? "allow" : "deny";
+}
+
+/** A working tree that git itself has made, of a repository that is there or is made for it. */
+async function addWorktree(owner: string, path: string, roots: Roots): Promise<void> {
+  await initRepository(roots, owner);
+  await rm(path, { recursive: true, force: true });
+  await git(roots, owner, "worktree", "add", "-q", "--detach", path);
+}
+
+async function forgeWorktree(owner: string, path: string, roots: Roots): Promise<void> {
+  await initRepository(roots, owner);
+  await rm(path, { recursive: true, force: true });
+  await mkdir(path, { recursive: true });
+  await writeFile(join(path, ".git"), `gitdir: ${join(owner, ".git/worktrees/forged")}\n`);
 }
 
 function judgeRule({ list, rule }: Fields): Answer {
@@ -92,37 +158,36 @@ function judgeId({ input, context = {} }: SecurityCase): Answer {
   if (typeof id !== "string" || !isAgentId(id)) return "deny";
   const owners = new Map([[id, context["idBelongsTo"]]]);
   const isOwn = context["ownSession"] !== undefined && owners.get(id) === context["ownSession"];
-  return isOwn || Object.hasOwn(fieldsOf(context["transcripts"]), id) ? "allow" : "deny";
-}
-
-/** Nothing but the person's own word for it, where the organisation permits it, leads to `bypassPermissions`. */
-function judgeMode(context: Fields, current: string): Answer {
-  const mode = parsePermissionMode(String(context["requested"]));
-  if (mode === undefined) return "deny";
-  const isForbidden = fieldsOf(context["managed"])["disableBypassPermissionsMode"] === "disable";
-  if (mode === "bypassPermissions" && (isForbidden || context["hostAllowsBypass"] !== true)) return "deny";
-  if (context["by"] !== "model") return "allow";
-  const parent = parsePermissionMode(current) ?? "default";
-  return childMode(parent, { call: { mode, by: "model" } }) === mode ? "allow" : "deny";
+  const known = [context["known"], context["knownIds"], context["existing"]].flatMap(texts);
+  const isKnown = known.includes(id) || Object.hasOwn(fieldsOf(context["transcripts"]), id);
+  return isOwn || isKnown ? "allow" : "deny";
 }
 
 /** Allowed is what puts the beginning of the file, and no more of it, into the prompt. */
-async function judgeMemory({ context = {}, trusted = true }: SecurityCase, { P, H }: Roots): Promise<Answer> {
-  const agent = fieldsOf(context["agent"]);
-  const scope = (["user", "project", "local"] as const).find((each) => each === agent["memory"]);
-  if (scope === undefined) return "deny";
+async function judgeMemory(testCase: SecurityCase, roots: Roots): Promise<Answer> {
+  const { context = {}, platform = "linux" } = testCase;
+  const { P, H } = roots;
+  const definition = caseAgent(fieldsOf(context["agent"]), { name: "worker", scope: "project" });
+  if (definition?.memory === undefined) return "deny";
   const paths = createPaths({ home: H, cwd: P, environment: {}, platform: "linux" });
-  const name = String(agent["name"]);
-  if (typeof context["sizeBytes"] === "number")
-    await writeLongFile(join(paths.agentMemory[scope], name, "MEMORY.md"), context["sizeBytes"]);
+  const trusted = await isTrusted(testCase, roots);
+  const { permissions } = await mergeCaseSettings(testCase, roots);
+  const rules = {
+    deny: permissions.deny.map(({ rule, source }) => ({ rule, anchor: source.anchor })),
+    ask: permissions.ask.map(({ rule, source }) => ({ rule, anchor: source.anchor })),
+  };
+  const mayLoad = createMayLoad(rules, { cwd: P, home: H, platform });
+  const file = join(paths.agentMemory[definition.memory], definition.name, "MEMORY.md");
+  if (typeof context["sizeBytes"] === "number") await writeLongFile(file, context["sizeBytes"]);
+  if (typeof context["content"] === "string") {
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, context["content"]);
+  }
   const loaded = await loadMemory({
-    definition: {
-      name,
-      memory: scope,
-      source: { scope: agentScopes.find((each) => each === agent["scope"]) ?? "project" },
-    },
+    definition,
     paths,
     trusted,
+    ...(mayLoad === undefined ? {} : { mayLoad }),
   });
   const { text = "" } = loaded;
   if (loaded.place === undefined || loaded.problems.length > 0) return "deny";
@@ -138,9 +203,10 @@ async function writeLongFile(file: string, bytes: number): Promise<void> {
 }
 
 function judgeHook(context: Fields, tool: string | null): Answer {
-  const subject = String(context["subject"] ?? context["toolName"] ?? context["tool"] ?? tool ?? "");
-  const matcher = context["matcher"];
-  return matchSubject(typeof matcher === "string" ? matcher : undefined, subject) === "no-match"
+  const name = firstText(context, ["subject", "toolName", "tool", "name"]) ?? tool;
+  const matcher = context["matcher"] ?? context["pattern"];
+  if (typeof name !== "string") throw new NotHonoured("the case names nothing to match");
+  return matchSubject(typeof matcher === "string" ? matcher : undefined, name) === "no-match"
     ? "deny"
     : "allow";
 }

@@ -1,4 +1,5 @@
 import { mcpDefinitionHash } from "../../src/mcp/definition-hash.ts";
+import type { McpScope } from "../../src/mcp/mcp-server.ts";
 import { readServer } from "../../src/mcp/server-config.ts";
 import { findSameSpelling, refuseServerName } from "../../src/mcp/server-name.ts";
 import { refuseAddress } from "../../src/mcp/server-transport.ts";
@@ -7,56 +8,66 @@ import { readApprovalSettings } from "../../src/settings/mcp-approval.ts";
 import type { McpEntry } from "../../src/settings/mcp-entry.ts";
 import { readMcpPolicy } from "../../src/settings/mcp-policy.ts";
 import { mergeSettings } from "../../src/settings/merge-settings.ts";
-import { readSettings } from "../../src/settings/settings.ts";
-import type { SettingsLayer } from "../../src/settings/settings-layer.ts";
-import { fieldsOf, texts } from "./case-policy.ts";
-import type { Answer, Fields, Roots, SecurityCase } from "./security-case.ts";
+import { caseFiles, fieldsOf, isTrusted, layerOf, texts } from "./case-settings.ts";
+import { type Answer, type Fields, NotHonoured, type Roots, type SecurityCase } from "./security-case.ts";
 
 /** Whether a server may go by its name beside those there are. */
 export function judgeMcpName({ context = {} }: SecurityCase): Answer {
-  const name = String(context["name"]);
+  const { name } = context;
+  if (typeof name !== "string") throw new NotHonoured("the case names no server");
   const isTaken = findSameSpelling(name, texts(context["existing"])) !== undefined;
   return refuseServerName(name) !== undefined || isTaken ? "deny" : "allow";
 }
 
 /** Whether a server would be started, asked about, or left alone. */
-export function judgeMcpServer(
-  { context = {}, trusted = true, interactive = true }: SecurityCase,
-  { P }: Roots,
-): Answer {
-  const { authorization_endpoint: endpoint } = fieldsOf(context["oauth"]);
-  if (typeof endpoint === "string" && refuseAddress(endpoint) !== undefined) return "deny";
-  const { approved } = context;
-  const layer = repositoryLayer(context, P);
-  const { policy } = readMcpPolicy(mergeSettings([layer], { trusted }));
-  const { servers, asked } = chooseMcpServers([entryOf(context)], {
+export async function judgeMcpServer(testCase: SecurityCase, roots: Roots): Promise<Answer> {
+  const { context = {}, interactive = true } = testCase;
+  const endpoints = Object.values(fieldsOf(context["oauth"])).filter((value) => typeof value === "string");
+  if (endpoints.some((endpoint) => refuseAddress(endpoint) !== undefined)) return "deny";
+  const { approved, rejected } = context;
+  const entry = entryOf(context);
+  const layers = caseFiles(testCase).map((file) => layerOf(file, roots));
+  const trusted = await isTrusted(testCase, roots);
+  const { policy } = readMcpPolicy(mergeSettings(layers, { trusted }));
+  const hash = mcpDefinitionHash(entry.config.written);
+  const { servers, asked } = chooseMcpServers([entry], {
     trusted,
     attended: interactive,
     approvals: {
-      ...readApprovalSettings([layer]),
-      recorded: new Map(approved === undefined ? [] : [["server", mcpDefinitionHash(approved)]]),
+      ...readApprovalSettings(layers),
+      recorded: new Map(approved === undefined ? [] : [[entry.config.name, mcpDefinitionHash(approved)]]),
     },
     policy,
-    strict: false,
+    strict: context["strict"] === true,
     exclusive: false,
     lookup: () => undefined,
+    ...(rejected === true ? { answers: new Map([[hash, false]]) } : {}),
   });
   if (servers.length > 0) return "allow";
   return asked.length > 0 ? "ask" : "deny";
 }
 
-function entryOf({ scope, server }: Fields): McpEntry {
+/** Where a server of a case stands, and what that needs. */
+const places: Readonly<Record<string, Pick<McpEntry, "scope" | "fromRepository" | "needsTrust">>> = {
+  managed: { scope: "managed", fromRepository: false },
+  user: { scope: "user", fromRepository: false },
+  local: { scope: "local", fromRepository: false },
+  project: { scope: "project", fromRepository: true },
+  plugin: { scope: "plugin", fromRepository: false },
+  flag: { scope: "flag", fromRepository: false },
+  agent: { scope: "agent", fromRepository: false },
+  "user-agent": { scope: "agent", fromRepository: false },
+  "project-agent": { scope: "agent", fromRepository: false, needsTrust: true },
+} satisfies Readonly<Record<string, { readonly scope: McpScope } & Partial<McpEntry>>>;
+
+function entryOf({ scope = "user", server, name }: Fields): McpEntry {
+  const place = places[String(scope)];
+  if (place === undefined) throw new NotHonoured(`no MCP server stands in the scope ${String(scope)}`);
+  const written = typeof name === "string" ? name : "server";
+  const own = place.scope === "plugin" && !written.startsWith("plugin:") ? `plugin:p:${written}` : written;
   return {
-    config: readServer("server", server ?? { command: "server" }, [], []),
-    scope: scope === "project" || scope === "local" || scope === "user" ? scope : "agent",
-    fromRepository: scope === "project",
-    needsTrust: scope === "project-agent",
+    ...place,
+    config: readServer(own, server ?? { command: "server" }, [], []),
     locate: () => undefined,
   };
-}
-
-/** What the case says its repository's own settings hold. */
-function repositoryLayer({ projectSettings }: Fields, anchor: string): SettingsLayer {
-  const { settings } = readSettings(fieldsOf(projectSettings), { scope: "project" });
-  return { source: { scope: "project", anchor }, settings };
 }

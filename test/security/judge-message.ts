@@ -5,14 +5,21 @@ import { endNotice } from "../../src/tasks/notice.ts";
 import { resultText } from "../../src/tasks/result-text.ts";
 import { foldTask, startedTask } from "../../src/tasks/task-state.ts";
 import { runCaseSession, writeCaseSettings } from "./run-case-session.ts";
-import { firstText, type Roots, type SecurityCase, type Verdict } from "./security-case.ts";
+import {
+  firstText,
+  NotHonoured,
+  type Roots,
+  type SecurityCase,
+  textFields,
+  type Verdict,
+} from "./security-case.ts";
 
 const [agentId, description] = ["a1b2c3", "a task"];
 
 /** Denied is what a parent does not read as its child said it, as an answer. */
 export function judgeAgentOutput({ context = {} }: SecurityCase): Verdict {
   const text = firstText(context, textFields);
-  if (text === undefined) return { skipped: "the case holds no text of a child" };
+  if (text === undefined) throw new NotHonoured("the case holds no text of a child");
   const told = resultText({ agentId, description, ending: endingWith(text) });
   return told.includes(text.trim()) ? "allow" : "deny";
 }
@@ -26,7 +33,7 @@ export async function judgeAgentMessage(testCase: SecurityCase, roots: Roots): P
     return calls.some(({ isError }) => !isError) ? "allow" : "deny";
   }
   const text = firstText(context, textFields);
-  if (text === undefined) return { skipped: "the case holds no text of a message" };
+  if (text === undefined) throw new NotHonoured("the case holds no text of a message");
   const ending = endingWith(text);
   const started = startedTask({
     id: agentId,
@@ -43,8 +50,6 @@ export async function judgeAgentMessage(testCase: SecurityCase, roots: Roots): P
   });
   return textOf(notice).includes(text.trim()) ? "allow" : "deny";
 }
-
-const textFields = ["text", "message", "output", "result", "content", "value"];
 
 function endingWith(text: string): RunEnding {
   return {

@@ -3,9 +3,9 @@ import { dirname, join } from "node:path";
 import { sessionFiles } from "../../src/journal/session-files.ts";
 import { agentOutputFile } from "../../src/tasks/agent-output-file.ts";
 import { openAgentOutput } from "../../src/tasks/write-agent-output.ts";
-import { fieldsOf } from "./case-policy.ts";
+import { fieldsOf } from "./case-settings.ts";
 import { runCaseSession, writeCaseSettings } from "./run-case-session.ts";
-import { firstText, type Roots, type SecurityCase, type Verdict } from "./security-case.ts";
+import { firstText, NotHonoured, type Roots, type SecurityCase, type Verdict } from "./security-case.ts";
 
 const sessionId = "3f0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";
 
@@ -17,7 +17,7 @@ export async function judgeOutputFile(testCase: SecurityCase, roots: Roots): Pro
   const target = firstText(context, ["target", "symlinkTo", "linkTo", "symlink"]);
   const path = firstText(context, ["path", "file", "outputFile"]);
   if (id === undefined && path === undefined && target === undefined)
-    return { skipped: "the case names no output file" };
+    throw new NotHonoured("the case names no output file");
   const file = path ?? outputOf(id ?? "a1b2c3", roots);
   if (file === undefined) return "deny";
   if (target !== undefined) {

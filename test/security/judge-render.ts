@@ -1,10 +1,24 @@
-import { harmless } from "../../src/apps/cli/views/text-width.ts";
-import { firstText, type SecurityCase, type Verdict } from "./security-case.ts";
+import { terminalText } from "../../src/apps/cli/views/terminal-output.ts";
+import { harmlessLines } from "../../src/apps/cli/views/text-width.ts";
+import { firstText, NotHonoured, type SecurityCase, textFields, type Verdict } from "./security-case.ts";
 
-/** Denied is what does not reach the terminal as it was; line breaks are the view's own. */
+/** Fields that hold what a person is shown besides what somebody says. */
+export const shownFields: readonly string[] = [
+  "title",
+  "description",
+  "name",
+  "command",
+  "fileName",
+  "filename",
+  "agentName",
+  "toolName",
+  "prompt",
+  "label",
+];
+
+/** Denied is what does not reach a terminal as it was: neither from a view nor through the last filter before it. */
 export function judgeRender({ context = {} }: SecurityCase): Verdict {
-  const text = firstText(context, ["text", "output", "content", "value", "title", "description", "name"]);
-  if (text === undefined) return { skipped: "the case holds no text to show" };
-  const isShown = text.split("\n").every((line) => harmless(line) === line.replaceAll("\t", " "));
-  return isShown ? "allow" : "deny";
+  const text = firstText(context, [...textFields, ...shownFields]);
+  if (text === undefined) throw new NotHonoured("the case holds no text to show");
+  return harmlessLines(text) === text && terminalText(text, { colours: true }) === text ? "allow" : "deny";
 }

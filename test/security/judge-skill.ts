@@ -1,17 +1,30 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { defineAgent } from "../../src/definitions/define-agent.ts";
-import { type DecideOptions, decide } from "../../src/permissions/decide.ts";
-import { gatherCallFacts } from "../../src/permissions/gather-call-facts.ts";
-import { createPaths } from "../../src/settings/paths.ts";
-import { discoverSkills } from "../../src/skills/discover-skills.ts";
+import { createRuntime } from "../../src/runtime/create-runtime.ts";
 import { lookUpSkill } from "../../src/skills/look-up-skill.ts";
 import { findNamedSkills } from "../../src/skills/named-skills.ts";
-import type { Skill } from "../../src/skills/skill.ts";
+import { readSkillFile } from "../../src/skills/parse-skill.ts";
+import type { Skill, SkillScope } from "../../src/skills/skill.ts";
 import { skillGrants } from "../../src/skills/skill-grants.ts";
 import { builtinTools } from "../../src/tools/builtin-tools.ts";
-import { mainPolicy, mergeCaseSettings, texts } from "./case-policy.ts";
-import type { Answer, Roots, SecurityCase } from "./security-case.ts";
+import { isTrusted } from "./case-settings.ts";
+import { judgeCall } from "./judge-call.ts";
+import { writeCaseSettings } from "./run-case-session.ts";
+import { type Answer, type Fields, NotHonoured, type Roots, type SecurityCase } from "./security-case.ts";
+
+/** Who asks for a skill, and which of the two ways that is. */
+export const skillCallers: ReadonlyMap<string, "preload" | "call"> = new Map([
+  ["agent frontmatter", "preload"],
+  ["frontmatter", "preload"],
+  ["agent", "preload"],
+  ["definition", "preload"],
+  ["model", "call"],
+  ["tool", "call"],
+  ["skill tool", "call"],
+  ["Skill tool", "call"],
+  ["Skill", "call"],
+]);
 
 type Judge = (testCase: SecurityCase, roots: Roots) => Promise<Answer>;
 
@@ -21,57 +34,94 @@ export const skillJudges: ReadonlyMap<string, Judge> = new Map<string, Judge>([
   ["skill_grant", judgeGrant],
 ]);
 
-/** Allowed is what both a call and a definition that names the skill would get. */
-async function judgeLoad({ context = {} }: SecurityCase, { P, H }: Roots): Promise<Answer> {
-  const name = String(context["name"]);
-  if (context["registered"] === true) {
-    const folder = join(P, ".claude/skills", name);
-    await mkdir(folder, { recursive: true });
-    await writeFile(join(folder, "SKILL.md"), "---\ndescription: It helps.\n---\nDo it.\n");
-  }
-  const paths = createPaths({ home: H, cwd: P, environment: {}, platform: "linux" });
-  const catalog = await discoverSkills({ paths });
-  const called = lookUpSkill(catalog.list(), name, "model").type === "found";
-  const agent = defineAgent({ name: "a", description: "It works.", prompt: "Work.", skills: [name] });
+/** Allowed is what a call, or a definition that names the skill, would get; where the case says which, that one. */
+async function judgeLoad(testCase: SecurityCase, roots: Roots): Promise<Answer> {
+  const { context = {} } = testCase;
+  const { name, from, registered } = context;
+  if (typeof name !== "string") throw new NotHonoured("the case names no skill");
+  const scope = String(context["scope"] ?? "project");
+  const plugin = scope === "plugin" ? await writePlugin(context, roots) : undefined;
+  if (registered === true) await writeSkill(name, { scope, plugin, roots });
+  await writeCaseSettings(testCase, roots);
+  await using runtime = createRuntime({
+    cwd: testCase.cwd ?? roots.P,
+    home: roots.H,
+    managedDirectory: join(roots.W, "managed"),
+    environment: { PATH: process.env["PATH"], HOME: roots.H },
+    trusted: await isTrusted(testCase, roots),
+    ...(plugin === undefined ? {} : { pluginDirectories: [plugin.root] }),
+  });
+  const catalog = await runtime.skills();
+  const asked = plugin === undefined || name.includes(":") ? name : `${plugin.name}:${name}`;
+  const called = lookUpSkill(catalog.list(), asked, "model").type === "found";
+  const agent = defineAgent({ name: "a", description: "It works.", prompt: "Work.", skills: [asked] });
   const isPreloaded = findNamedSkills(agent, catalog).skills.length > 0;
-  return called || isPreloaded ? "allow" : "deny";
+  if (typeof from !== "string") return called || isPreloaded ? "allow" : "deny";
+  const isUsed = skillCallers.get(from) === "preload" ? isPreloaded : called;
+  return isUsed ? "allow" : "deny";
+}
+
+interface CasePlugin {
+  readonly name: string;
+  readonly root: string;
+}
+
+async function writePlugin({ plugin, name }: Fields, { W }: Roots): Promise<CasePlugin> {
+  const [before, ...rest] = String(name).split(":");
+  const own = rest.length > 0 ? (before ?? "p") : "p";
+  const found = { name: typeof plugin === "string" ? plugin : own, root: join(W, "plugin") };
+  await mkdir(join(found.root, ".claude-plugin"), { recursive: true });
+  await writeFile(join(found.root, ".claude-plugin/plugin.json"), JSON.stringify({ name: found.name }));
+  return found;
+}
+
+async function writeSkill(
+  name: string,
+  {
+    scope,
+    plugin,
+    roots,
+  }: { readonly scope: string; readonly plugin: CasePlugin | undefined; readonly roots: Roots },
+): Promise<void> {
+  const places: Readonly<Record<string, string>> = {
+    managed: join(roots.W, "managed/.claude/skills"),
+    user: join(roots.H, ".claude/skills"),
+    project: join(roots.P, ".claude/skills"),
+    plugin: join(plugin?.root ?? "", "skills"),
+  };
+  const folder = join(places[scope] ?? "", name.split(":").at(-1) ?? name);
+  await mkdir(folder, { recursive: true, mode: 0o755 });
+  await writeFile(join(folder, "SKILL.md"), "---\ndescription: It helps.\n---\nDo it.\n", { mode: 0o644 });
 }
 
 /** The rules of a skill beside those of the session. A question to a person is one whoever has granted it. */
 async function judgeGrant(testCase: SecurityCase, roots: Roots): Promise<Answer> {
-  const { context = {}, trusted = true, interactive } = testCase;
-  const policy = mainPolicy(testCase, mergeCaseSettings(testCase, roots), roots);
-  const grants = skillGrants(skillOf(context), { trusted, directory: roots.P });
-  const tool = testCase.tool ?? "";
-  const effect = builtinTools.find(({ name }) => name === tool)?.effect ?? "execute";
-  const cwd = testCase.cwd ?? roots.P;
-  const whole = {
-    ...policy,
-    allow: [...policy.allow, ...grants.allow],
-    deny: [...policy.deny, ...grants.deny],
-  };
-  const request = await gatherCallFacts(
-    { tool, effect, input: testCase.input },
-    { policy: whole, directory: cwd },
-  );
-  const options: DecideOptions = { attended: interactive !== false };
-  const { type } = decide(request, whole, options);
+  const { context = {}, tool } = testCase;
+  const skill = skillOf(context);
+  if (skill === undefined) return "deny";
+  const trusted = await isTrusted(testCase, roots);
+  const grants = skillGrants(skill, { trusted, directory: roots.P });
+  const answer = await judgeCall(testCase, roots, { rights: grants });
+  const effect = builtinTools.find(({ name }) => name === tool)?.effect;
   const isGranted = grants.allow.some(({ rule }) => rule.canonicalTool === tool);
-  return type === "allow" && effect === "interact" && !isGranted ? "ask" : type;
+  return answer === "allow" && effect === "interact" && !isGranted ? "ask" : answer;
 }
 
-function skillOf(context: Readonly<Record<string, unknown>>): Skill {
-  const scope = (["managed", "user", "project", "plugin"] as const).find((each) => each === context["scope"]);
-  return {
-    name: "s",
+function skillOf(context: Fields): Skill | undefined {
+  const { allowedTools, disallowedTools } = context;
+  // The schema of cases says that it is one of these.
+  const scope = (context["scope"] ?? "project") as SkillScope;
+  const name = String(context["name"] ?? context["skill"] ?? "s");
+  const front = {
     description: "It helps.",
-    disableModelInvocation: false,
-    userInvocable: true,
-    allowedTools: texts(context["allowedTools"]),
-    ...(context["disallowedTools"] === undefined
-      ? {}
-      : { disallowedTools: texts(context["disallowedTools"]) }),
-    body: "Do it.",
-    source: { scope: scope ?? "project", kind: "skill", file: "/s/SKILL.md", directory: "/s" },
+    ...(allowedTools === undefined ? {} : { "allowed-tools": allowedTools }),
+    ...(disallowedTools === undefined ? {} : { "disallowed-tools": disallowedTools }),
   };
+  const lines = Object.entries(front).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
+  return readSkillFile(`---\n${lines.join("\n")}\n---\nDo it.\n`, {
+    file: `/s/${name}/SKILL.md`,
+    scope,
+    kind: "skill",
+    ...(scope === "plugin" ? { plugin: { name: "p", root: "/s" } } : {}),
+  }).skill;
 }

@@ -1,15 +1,16 @@
 import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
-import { basename, join } from "node:path";
-import { texts } from "./case-policy.ts";
+import { basename, dirname, join } from "node:path";
+import { texts } from "./case-settings.ts";
 import { runCaseSession, writeCaseSettings } from "./run-case-session.ts";
-import type { Roots, SecurityCase, Verdict } from "./security-case.ts";
+import { NotHonoured, type Roots, type SecurityCase, type Verdict } from "./security-case.ts";
 
 /** Allowed is a program that a start of a session runs. A stand-in for it is first on the path and tells its words. */
 export async function judgeStartup(testCase: SecurityCase, roots: Roots): Promise<Verdict> {
   const { context = {} } = testCase;
   const { command } = context;
   const [program, ...words] = typeof command === "string" ? command.split(/\s+/) : texts(command);
-  if (program === undefined || program === "") return { skipped: "the case names no program" };
+  if (program === undefined || program === "") throw new NotHonoured("the case names no program");
+  await writeRepositoryFile(context["repoFile"], roots);
   const folder = join(roots.W, "programs");
   const said = join(roots.W, "programs.said");
   await mkdir(folder);
@@ -27,4 +28,12 @@ export async function judgeStartup(testCase: SecurityCase, roots: Roots): Promis
     () => false,
   );
   return hasRun || hasEffect ? "allow" : "deny";
+}
+
+/** `.yarnrc.yml with plugins`: a file of the repository, and words about what is in it. */
+async function writeRepositoryFile(written: unknown, { P }: Roots): Promise<void> {
+  const [name, ...about] = typeof written === "string" ? written.split(" ") : [];
+  if (name === undefined) return;
+  await mkdir(dirname(join(P, name)), { recursive: true });
+  await writeFile(join(P, name), `# ${about.join(" ")}\n`);
 }

@@ -6,6 +6,7 @@ import {
   type Fields,
   type FileOperation,
   isFields,
+  NotHonoured,
   type Roots,
   type SecurityCase,
   type Verdict,
@@ -16,7 +17,7 @@ export async function judgeSwap(testCase: SecurityCase, roots: Roots): Promise<V
   const { context = {}, tool, input } = testCase;
   const operations = operationsOf(context);
   if (tool === null || operations.length === 0)
-    return { skipped: "the case does not say what is swapped after the decision" };
+    throw new NotHonoured("the case does not say what is swapped after the decision");
   // All calls of an answer are decided before the first one runs.
   const swap = defineTool({
     name: "Swap",
@@ -35,10 +36,7 @@ export async function judgeSwap(testCase: SecurityCase, roots: Roots): Promise<V
       { name: tool, input },
     ],
     extraTools: [swap],
-    session: {
-      allowedTools: ["Swap"],
-      ...(testCase.mode === "acceptEdits" ? { permissionMode: "acceptEdits" } : {}),
-    },
+    session: { allowedTools: ["Swap"] },
   });
   const [, acted] = calls;
   return acted === undefined || acted.isError ? "deny" : "allow";

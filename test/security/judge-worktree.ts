@@ -1,44 +1,72 @@
+import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { mergeSettings } from "../../src/settings/merge-settings.ts";
-import { readSettings, settingsScopes } from "../../src/settings/settings.ts";
+import { readSettings, type SettingsScope } from "../../src/settings/settings.ts";
+import { makeWorktree } from "../../src/tasks/run-worktree.ts";
 import { contains, planWorktree } from "../../src/tasks/worktree-plan.ts";
 import { readWorktreeSettings } from "../../src/tasks/worktree-settings.ts";
+import { caseFiles, isTrusted, layerOf } from "./case-settings.ts";
 import {
   type Fields,
   firstText,
   isFields,
+  NotHonoured,
   type Roots,
   type SecurityCase,
   type Verdict,
 } from "./security-case.ts";
 
-/** Allowed is a worktree that gets the name and the place that were asked for. */
-export function judgeWorktree({ context = {}, trusted = true }: SecurityCase, roots: Roots): Verdict {
-  const { P, H } = roots;
-  const name = firstText(context, ["name", "worktree", "agentName", "branch"]);
+/** Allowed is a worktree that git makes with the name and at the place that were asked for. */
+export async function judgeWorktree(testCase: SecurityCase, roots: Roots): Promise<Verdict> {
+  const { context = {}, cwd = roots.P } = testCase;
+  const name = firstText(context, [
+    "name",
+    "worktree",
+    "worktreeName",
+    "slug",
+    "agentName",
+    "branch",
+    "branchName",
+  ]);
   const agentId = firstText(context, ["agentId", "id"]);
   const wished = settingsOf(context);
   const path = firstText(context, ["path", "worktreePath"]);
   if (name === undefined && agentId === undefined && wished === undefined && path === undefined)
-    return { skipped: "the case names no worktree" };
-  const scope = settingsScopes.find((each) => each === context["scope"]) ?? "user";
+    throw new NotHonoured("the case names no worktree");
+  // The schema of cases says that it is one of these.
+  const scope = (context["scope"] ?? "user") as SettingsScope;
   const { settings } = readSettings({ worktree: wished ?? {} }, { scope });
-  const merged = mergeSettings([{ source: { scope, anchor: P }, settings }], { trusted });
-  if (merged.heldBack.length > 0) return "deny";
+  const others = caseFiles(testCase).map((file) => layerOf(file, roots));
+  const trusted = await isTrusted(testCase, roots);
+  const merged = mergeSettings([...others, { source: { scope, anchor: roots.P }, settings }], { trusted });
+  if (merged.heldBack.some(({ key }) => key.startsWith("worktree"))) return "deny";
   const reading = readWorktreeSettings(merged.plain.worktree);
   if (reading.type === "refused") return "deny";
-  const plan = planWorktree({
+  const request = {
+    directory: cwd,
     agentId: agentId ?? "a1b2c3",
     agentName: name ?? "agent",
     settings: reading.settings,
-    repository: P,
-    gitDirectory: join(P, ".git"),
-    home: H,
+  };
+  const plan = planWorktree({
+    ...request,
+    repository: roots.P,
+    gitDirectory: join(roots.P, ".git"),
+    home: roots.H,
   });
-  if (plan.type === "refused" || !contains(plan.folder, plan.path)) return "deny";
+  if (plan.type === "refused") return "deny";
   // No call and no definition chooses a path; a worktree stands where its name says.
-  if (path !== undefined && !contains(plan.folder, join(P, path))) return "deny";
-  return name === undefined || plan.name.startsWith(`${plain(name)}-`) ? "allow" : "deny";
+  if (path !== undefined && !contains(plan.folder, join(roots.P, path))) return "deny";
+  if (name !== undefined && !plan.name.startsWith(`${plain(name)}-`)) return "deny";
+  const made = await makeWorktree({
+    ...request,
+    environment: { PATH: process.env["PATH"], HOME: roots.H },
+    signal: AbortSignal.timeout(60_000),
+  });
+  if (made.type === "refused") return "deny";
+  const real = await realpath(made.worktree.path);
+  await made.worktree.finish();
+  return real === plan.path || contains(plan.folder, real) ? "allow" : "deny";
 }
 
 /** Case and blanks are a matter of spelling; any other change means that the name was not taken. */

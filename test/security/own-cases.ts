@@ -105,7 +105,206 @@ export const ownCases: readonly SecurityCase[] = [
     tool: "Read",
     input: { file_path: "{{P}}/src/a.ts" },
   }),
+  own("tool_call", "deny", "a rule of the organisation", {
+    ...bash("npm publish"),
+    rules: { allow: ["Bash(npm *)"], ask: [], deny: [] },
+    context: { managed: { permissions: { deny: ["Bash(npm publish)"] } } },
+  }),
+  own("tool_call", "ask", "a person's rule where only the organisation's count", {
+    ...bash("npm publish"),
+    rules: { allow: ["Bash(npm *)"], ask: [], deny: [] },
+    context: { managed: { allowManagedPermissionRulesOnly: true } },
+  }),
+  own("tool_call", "deny", "permissions that are bypassed although the organisation forbids it", {
+    ...bash("npm publish"),
+    mode: "bypassPermissions",
+    context: { managed: { disableBypassPermissionsMode: "disable" } },
+  }),
+  own("tool_call", "allow", "a rule of a project that the person's record trusts", {
+    ...bash("npm publish"),
+    scopes: [{ scope: "project", permissions: { allow: ["Bash(npm publish)"] } }],
+    trusted: false,
+    context: { trustedRoots: ["{{P}}"] },
+  }),
+  own("tool_call", "ask", "a rule of a project while the record trusts another", {
+    ...bash("npm publish"),
+    scopes: [{ scope: "project", permissions: { allow: ["Bash(npm publish)"] } }],
+    context: { trustedRoots: ["{{W}}/app-evil"] },
+  }),
+  own("tool_call", "deny", "a hook that takes too long", {
+    ...bash("npm publish"),
+    rules: { allow: ["Bash(npm *)"], ask: [], deny: [] },
+    context: { preToolUseHook: { timedOut: true, permissionDecision: "allow" } },
+  }),
+  own("tool_call", "allow", "a hook that takes its time", {
+    ...bash("npm publish"),
+    context: { preToolUseHook: { durationMs: 10, timeoutMs: 5000, permissionDecision: "allow" } },
+  }),
+  own("tool_call", "deny", "several hooks, of which one refuses", {
+    ...bash("npm publish"),
+    context: {
+      preToolUseHook: [
+        { permissionDecision: "allow" },
+        { permissionDecision: "deny" },
+        { permissionDecision: "ask" },
+      ],
+    },
+  }),
+  own("tool_call", "ask", "several hooks, of which one wants to be asked", {
+    ...bash("npm publish"),
+    context: { preToolUseHooks: [{ permissionDecision: "allow" }, { permissionDecision: "ask" }] },
+  }),
+  own("tool_call", "deny", "a hook that blocks by its exit code", {
+    ...bash("npm publish"),
+    rules: { allow: ["Bash(npm *)"], ask: [], deny: [] },
+    context: { preToolUseHook: { exitCode: 2, stderr: "no" } },
+  }),
+  own("tool_call", "ask", "a hook of a project that is not trusted", {
+    ...bash("npm publish"),
+    trusted: false,
+    context: { preToolUseHook: { scope: "project", permissionDecision: "allow" } },
+  }),
+  own("tool_call", "allow", "a hook that answers in a person's place", {
+    ...bash("npm publish"),
+    context: { permissionRequestHook: { behavior: "allow" } },
+  }),
+  own("tool_call", "deny", "a hook that answers with another command, which a rule denies", {
+    ...bash("npm publish"),
+    rules: { allow: [], ask: [], deny: ["Bash(curl *)"] },
+    context: { permissionRequestHook: { behavior: "allow", updatedInput: { command: "curl x.test" } } },
+  }),
+  own("tool_call", "deny", "a command that needs a sandbox where there is none", {
+    ...bash("npm publish"),
+    context: { sandbox: { enabled: true, autoAllow: true, available: false } },
+  }),
+  own("tool_call", "ask", "a command that may run without a sandbox, so that it is not allowed by it", {
+    ...bash("npm publish"),
+    context: { sandbox: { enabled: true, autoAllow: true, unavailable: true, failIfUnavailable: false } },
+  }),
+  own("tool_call", "allow", "a command inside the sandbox", {
+    ...bash("npm publish"),
+    context: { sandbox: { enabled: true, autoAllow: true } },
+  }),
+  own("subagent_tool_call", "deny", "an agent that runs in the background by its definition", {
+    ...bash("npm publish"),
+    context: { parentMode: "default", agent: { name: "x", scope: "user", background: true } },
+  }),
+  own("subagent_tool_call", "ask", "the same in the foreground", {
+    ...bash("npm publish"),
+    context: { parentMode: "default", agent: { name: "x", scope: "user" } },
+  }),
+  own("subagent_tool_call", "allow", "a project's agent that accepts edits in a trusted folder", {
+    ...writing("{{P}}/src/x.ts"),
+    context: { parentMode: "default", agent: { name: "x", scope: "project", permissionMode: "acceptEdits" } },
+  }),
+  own("subagent_tool_call", "ask", "the same before trust", {
+    ...writing("{{P}}/src/x.ts"),
+    trusted: false,
+    context: { parentMode: "default", agent: { name: "x", scope: "project", permissionMode: "acceptEdits" } },
+  }),
+  own("subagent_tool_call", "ask", "an agent in a working tree of its own that writes to the project", {
+    ...writing("{{P}}/src/x.ts"),
+    mode: "acceptEdits",
+    context: { parentMode: "acceptEdits", agent: { name: "x", scope: "user", isolation: "worktree" } },
+  }),
+  own("agent_load", "deny", "a plugin's agent whose hooks do not count", {
+    context: { scope: "plugin", frontmatter: { name: "x", description: "d", hooks: { Stop: [] } } },
+  }),
+  own("agent_load", "allow", "a person's agent with hooks", {
+    context: { scope: "user", frontmatter: { name: "x", description: "d", permissionMode: "plan" } },
+  }),
+  own("agent_load", "deny", "a name that is taken", {
+    context: { scope: "project", frontmatter: { name: "x", description: "d" }, existing: ["x"] },
+  }),
+  own("hook_exec", "allow", "a hook of a plugin", {
+    context: { scope: "plugin", event: "SessionStart", command: "./notify.sh" },
+  }),
+  own("hook_exec", "deny", "a hook of a plugin's agent", {
+    context: { scope: "plugin-agent", event: "Stop", command: "./evil.sh" },
+  }),
+  own("hook_exec", "deny", "a project's hook while the record trusts another folder", {
+    context: { scope: "project", event: "Stop", command: "./evil.sh", trustedRoots: ["{{W}}/app-evil"] },
+  }),
+  own("mcp_connect", "allow", "a server of a plugin", {
+    context: { scope: "plugin", server: { command: "x" } },
+  }),
+  own("mcp_connect", "deny", "a server that the organisation denies", {
+    context: {
+      scope: "user",
+      server: { command: "x" },
+      managed: { deniedMcpServers: [{ serverName: "server" }] },
+    },
+  }),
+  own("skill_load", "allow", "a skill of a plugin", {
+    context: { name: "s", scope: "plugin", registered: true, from: "Skill tool" },
+  }),
+  own("skill_load", "allow", "a skill of the person", {
+    context: { name: "s", scope: "user", registered: true, from: "agent frontmatter" },
+  }),
+  own("skill_grant", "ask", "what a skill of an untrusted folder allows", {
+    ...bash("npm publish"),
+    trusted: false,
+    context: { scope: "project", allowedTools: "Bash(npm *)" },
+  }),
+  own("skill_grant", "allow", "what a skill of a plugin allows", {
+    ...bash("npm publish"),
+    context: { scope: "plugin", allowedTools: ["Bash(npm publish)"] },
+  }),
+  own("trust_check", "allow", "a working tree that git made of a trusted repository", {
+    context: { repo: "{{W}}/tree", worktreeOf: "{{P}}", trustedRoots: ["{{P}}"] },
+  }),
+  own("trust_check", "deny", "a folder that only says it is one", {
+    context: { repo: "{{W}}/tree", forged: true, trustedRoots: ["{{P}}"] },
+  }),
+  own("trust_check", "deny", "a repository inside a trusted one", {
+    context: { repo: "{{P}}/vendor/x", trustedRoots: ["{{P}}"] },
+    fs: [{ op: "evilrepo", path: "{{P}}/vendor/x" }],
+  }),
+  own("worktree", "deny", "a place that is a link out of the project", {
+    context: { name: "review" },
+    fs: [
+      { op: "dir", path: "{{P}}/.claude" },
+      { op: "symlink", path: "{{P}}/.claude/worktrees", target: "{{T}}" },
+    ],
+  }),
+  own("http_api", "allow", "a client of this machine that names the port", {
+    context: { bind: "127.0.0.1", authorization: "valid", host: "127.0.0.1:41299" },
+  }),
+  own("http_api", "deny", "another port than the server's", {
+    context: { bind: "127.0.0.1", authorization: "valid", host: "127.0.0.1:41299", port: 41298 },
+  }),
+  own("http_api", "deny", "an address that others can reach", {
+    context: { bind: "0.0.0.0", authorization: "valid" },
+  }),
+  own("mode_enter", "deny", "a mode that a project's settings ask for", {
+    context: { requested: "bypassPermissions", by: "project settings", hostAllowsBypass: true },
+  }),
+  own("mode_enter", "allow", "a narrower mode of the same", {
+    context: { requested: "plan", by: "project settings" },
+  }),
+  own("mode_enter", "deny", "a mode that a hook sets", { context: { requested: "acceptEdits", by: "hook" } }),
+  own("mode_enter", "allow", "the person's own word", {
+    context: { requested: "bypassPermissions", by: "user", hostAllowsBypass: true },
+  }),
+  own("memory_load", "deny", "notes that a rule forbids to read", {
+    context: { agent: { name: "rev", memory: "project" }, content: "- x" },
+    rules: { allow: [], ask: [], deny: ["Read(.claude/agent-memory/**)"] },
+  }),
+  own("resolve", "ask", "a name that is found elsewhere the second time", {
+    tool: "WebFetch",
+    input: { url: "https://rebind.example.com/", prompt: "x" },
+    rules: { allow: ["WebFetch(domain:*.example.com)"], ask: [], deny: [] },
+    context: { resolvesTo: ["93.184.216.34"], thenResolvesTo: ["127.0.0.1"] },
+  }),
 ];
+
+function bash(command: string) {
+  return { tool: "Bash", input: { command } };
+}
+
+function writing(path: string) {
+  return { tool: "Write", input: { file_path: path, content: "x" } };
+}
 
 function own(
   surface: string,

@@ -1,12 +1,13 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { ModelRequest } from "../../src/model/model.ts";
+import { parsePermissionMode } from "../../src/permissions/permission-mode.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
 import type { RuntimeOptions, SessionOptions } from "../../src/runtime/runtime-options.ts";
-import { createTrustStore } from "../../src/settings/trust.ts";
 import type { ScriptedCall } from "../../src/testing/script.ts";
 import { createScriptedModel } from "../../src/testing/scripted-model.ts";
-import { type Fields, isFields, type Roots, type SecurityCase } from "./security-case.ts";
+import { caseFiles, texts, trustStore, writeTrustedRoots } from "./case-settings.ts";
+import { type Fields, isFields, NotHonoured, type Roots, type SecurityCase } from "./security-case.ts";
 
 /** What a session did that was started as a case says. */
 export interface CaseSession {
@@ -29,8 +30,11 @@ export async function runCaseSession(
   { calls = [], session = {}, ...options }: CaseSessionOptions = {},
 ): Promise<CaseSession> {
   const { P, H, W } = roots;
-  const { trusted = true, cwd = P, additionalDirectories = [] } = testCase;
-  if (trusted) await createTrustStore({ stateFile: join(H, ".claude.json"), home: H }).trust(cwd);
+  const { cwd = P, additionalDirectories = [], mode, context = {} } = testCase;
+  const isListed = context["trustedRoots"] !== undefined;
+  if (isListed) await writeTrustedRoots(texts(context["trustedRoots"]), roots);
+  else if (testCase.trusted ?? true) await trustStore(roots).trust(cwd);
+  const permissionMode = parsePermissionMode(mode);
   const model = createScriptedModel([...(calls.length === 0 ? [] : [{ calls }]), "Done.", "Done.", "Done."]);
   const ended: CaseSession["calls"][number][] = [];
   await using runtime = createRuntime({
@@ -39,11 +43,14 @@ export async function runCaseSession(
     managedDirectory: join(W, "managed"),
     additionalDirectories,
     model,
+    // The schema of cases says that it is one of these.
+    ...(testCase.platform === undefined ? {} : { platform: testCase.platform as NodeJS.Platform }),
     ...options,
     environment: { PATH: process.env["PATH"], HOME: H, RETINUE_LOCAL_MODELS: "0", ...options.environment },
   });
   try {
-    const handle = runtime.run("Work.", session);
+    const chosen = permissionMode === undefined || permissionMode === "default" ? {} : { permissionMode };
+    const handle = runtime.run("Work.", { ...chosen, ...session });
     for await (const event of handle) {
       if (event.type !== "call-finished") continue;
       ended.push({ name: event.call.name, isError: event.isError, denied: event.denied !== undefined });
@@ -55,29 +62,31 @@ export async function runCaseSession(
   }
 }
 
-/** Writes the rules of a case, and more settings by scope, to the files that a start reads. */
+/** Writes every settings file of a case, and more settings by scope, where a start reads them. */
 export async function writeCaseSettings(
-  { rules, scopes = [] }: SecurityCase,
+  testCase: SecurityCase,
   roots: Roots,
   more: Readonly<Record<string, Fields>> = {},
 ): Promise<void> {
-  const parts: readonly (readonly [string, Fields])[] = [
-    ["user", { permissions: rules }],
-    ...scopes.map(({ scope, permissions }) => [scope, { permissions }] as const),
-    ...Object.entries(more),
-  ];
   const files = new Map([
     ["user", join(roots.H, ".claude/settings.json")],
     ["project", join(roots.P, ".claude/settings.json")],
     ["local", join(roots.P, ".claude/settings.local.json")],
     ["managed", join(roots.W, "managed/managed-settings.json")],
   ]);
+  const parts = [
+    ...caseFiles(testCase).map(({ scope, settings, root }) => {
+      if (root !== undefined) throw new NotHonoured(`scopes.root cannot be honoured on ${testCase.surface}`);
+      return [scope, settings] as const;
+    }),
+    ...Object.entries(more),
+  ];
   for (const [scope, settings] of parts) {
     const file = files.get(scope);
-    if (file === undefined) continue;
+    if (file === undefined) throw new NotHonoured(`there is no settings file of the scope ${scope}`);
     const earlier = await readFile(file, "utf8").then(JSON.parse, () => ({}));
-    await mkdir(dirname(file), { recursive: true });
-    await writeFile(file, JSON.stringify(merge(isFields(earlier) ? earlier : {}, settings)));
+    await mkdir(dirname(file), { recursive: true, mode: 0o755 });
+    await writeFile(file, JSON.stringify(merge(isFields(earlier) ? earlier : {}, settings)), { mode: 0o644 });
   }
 }
 

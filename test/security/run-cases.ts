@@ -1,6 +1,7 @@
-import { evaluateCase } from "./adapter.ts";
+import { evaluateCase, refuseUnknown } from "./adapter.ts";
 import { withFixture } from "./fixture.ts";
-import type { Answer, SecurityCase } from "./security-case.ts";
+import { endSandbox } from "./judge-sandbox.ts";
+import { type Answer, NotHonoured, type SecurityCase } from "./security-case.ts";
 
 export interface CaseResult {
   readonly testCase: SecurityCase;
@@ -33,15 +34,38 @@ export async function runCases(cases: readonly SecurityCase[]): Promise<SuiteRep
   const skipped: { testCase: SecurityCase; because: string }[] = [];
   for (const testCase of cases) {
     try {
-      const verdict = await withFixture(testCase, (roots) => evaluateCase(testCase, roots));
+      // Before the folders are laid out, whose operations may be unknown too.
+      refuseUnknown(testCase);
+      const verdict = await withFixture(testCase, (roots) => within(evaluateCase(testCase, roots)));
       if (typeof verdict === "object") skipped.push({ testCase, because: verdict.skipped });
       else results.push({ testCase, got: verdict, passed: testCase.accept.includes(verdict) });
     } catch (error) {
-      const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
-      results.push({ testCase, got: "error", passed: false, error: message });
+      results.push({ testCase, got: "error", passed: false, error: describeFailure(error) });
     }
   }
+  await endSandbox();
   return { results, skipped };
+}
+
+/** A case that does not come to an end is not decided. */
+const limitMs = 60_000;
+
+async function within<T>(judging: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<never>((_, reject) => {
+    const late = new NotHonoured(`it was not decided within ${limitMs / 1000} seconds`);
+    timer = setTimeout(() => reject(late), limitMs);
+  });
+  try {
+    return await Promise.race([judging, limit]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function describeFailure(error: unknown): string {
+  if (error instanceof NotHonoured) return `the case is not honoured: ${error.message}`;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
 export function countResults(results: readonly CaseResult[]): SuiteCounts {
@@ -66,6 +90,6 @@ export function readCases(text: string): readonly SecurityCase[] {
     !Array.isArray(document.cases)
   )
     throw new Error('The file must hold an object with a list "cases".');
-  // The shape of each case is that of the suite; one that differs fails as a case.
+  // A case of another shape fails as a case.
   return (document.cases as SecurityCase[]).filter(({ scored }) => scored !== false);
 }

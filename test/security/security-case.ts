@@ -1,6 +1,10 @@
 export type Answer = "allow" | "ask" | "deny";
 
+/** Skipped is only what this machine cannot do; a case that is not honoured throws. */
 export type Verdict = Answer | { readonly skipped: string };
+
+/** A case that this adapter cannot put to the product as it is written. */
+export class NotHonoured extends Error {}
 
 /** One case of the suite; tokens such as `{{P}}` are still in its texts. */
 export interface SecurityCase {
@@ -60,6 +64,23 @@ export interface Roots {
   readonly H: string;
   readonly T: string;
 }
+
+/** Fields that hold what somebody says. */
+export const textFields: readonly string[] = [
+  "text",
+  "message",
+  "output",
+  "result",
+  "content",
+  "value",
+  "body",
+  "report",
+  "summary",
+  "final",
+  "finalText",
+  "string",
+  "raw",
+];
 
 export function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
