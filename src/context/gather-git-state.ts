@@ -1,4 +1,5 @@
 import { isAbsolute, join, resolve } from "node:path";
+import { findSteeringSetting } from "../permissions/find-steering-setting.ts";
 import { findRepositoryRoot } from "../settings/find-repository-root.ts";
 import { readUserName } from "./git-config.ts";
 import {
@@ -32,6 +33,10 @@ export async function gatherGitState(question: GitQuestion): Promise<GitState | 
   const branch = headBranch === undefined ? {} : { branch: headBranch };
   if (!trusted) {
     return { ...branch, note: "Git itself was not asked: this folder has not been accepted as trusted." };
+  }
+  const steering = await findSteeringSetting(root);
+  if (steering !== undefined) {
+    return { ...branch, note: `Git itself was not asked: its setting ${steering} here may start programs.` };
   }
   const call = { directory, environment, timeoutMs, ...(signal === undefined ? {} : { signal }) };
   const [status, log, mainBranch, userName] = await Promise.all([

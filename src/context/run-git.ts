@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { hardenedGit } from "../permissions/shell/hardened-git.ts";
 
 export interface GitCall {
   readonly directory: string;
@@ -16,18 +17,7 @@ export type GitOutput =
 const mostOutput = 1024 * 1024;
 
 /** Nothing that a repository configures may run for a mere look at it, and no lock is taken. */
-const carefulArguments = [
-  "--no-pager",
-  "--no-optional-locks",
-  "-c",
-  "core.fsmonitor=false",
-  "-c",
-  "core.hooksPath=/dev/null",
-  "-c",
-  "log.showSignature=false",
-  "-c",
-  "color.ui=false",
-];
+const carefulArguments = [...hardenedGit, "-c", "color.ui=false"];
 
 /** Runs git for reading, with a limit in time and output. Never rejects. */
 export function runGit(call: GitCall, parameters: readonly string[]): Promise<GitOutput> {

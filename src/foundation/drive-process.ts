@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Duplex, Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import { closeWriteEnd, connectPipe, type Pipe } from "./connect-pipe.ts";
 import { endProcessGroup } from "./end-process-group.ts";
 import { findGroupMembers, groupAnswers } from "./find-group-members.ts";
@@ -202,12 +203,25 @@ async function endLeftovers(
   { graceMs, drainMs }: { readonly graceMs: number; readonly drainMs: number },
 ): Promise<{ readonly members: number; readonly isHeld: boolean }> {
   const closedInTime = await within(streams.closed, drainMs);
-  const members = closedInTime && !groupAnswers(leader) ? 0 : findGroupMembers(leader).length;
+  const members = closedInTime && !groupAnswers(leader) ? 0 : await countRemaining(leader, closedInTime);
   if (members > 0) await endProcessGroup(leader, { graceMs });
   const closed = closedInTime || (await within(streams.closed, drainMs));
   for (const readable of streams.readables) readable.destroy();
   return { members, isHeld: !closed };
 }
+
+/** What has closed its output and is about to exit, such as the helper of a sandbox, was not left behind. */
+async function countRemaining(leader: number, isClosed: boolean): Promise<number> {
+  let members = findGroupMembers(leader).length;
+  for (let round = 0; isClosed && members > 0 && round < exitRounds; round += 1) {
+    await sleep(exitPauseMs);
+    members = findGroupMembers(leader).length;
+  }
+  return members;
+}
+
+const exitRounds = 10;
+const exitPauseMs = 10;
 
 async function within(promise: Promise<unknown>, limitMs: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;

@@ -22,18 +22,24 @@ export interface UnitFacts {
   readonly paths: readonly PathFact[];
   /** More texts for rules that restrict: the command under the real name of its program. */
   readonly otherTexts: readonly string[];
+  /** The program is named by a path where nothing is yet. */
+  readonly programUnknown?: true;
   /** Why no rule for a command covers it where it runs: an unknown folder, or one outside the working directories. */
   readonly elsewhere?: string;
   /** The folder it runs in, where that is not the session's own. */
   readonly movedTo?: string;
   /** Why the repository that git would find is not the session's own. */
   readonly repository?: string;
+  /** Why git is asked about although it only reads: a setting of the repository. */
+  readonly configuration?: string;
 }
 
 export interface ShellFacts {
   readonly analysis: ShellAnalysis;
   readonly units: readonly UnitFacts[];
   readonly redirects: readonly PathFact[];
+  /** Folders whose names file patterns show. */
+  readonly listed?: readonly PathFact[];
   /** Rules forbid reading some path that version control may hold. */
   readonly rulesOnTracked?: true;
 }
@@ -79,7 +85,7 @@ export function factsOf(request: PermissionRequest): CallFacts {
 function notLookedUp(command: string): ShellFacts {
   const opaque = "the command was not looked into";
   return {
-    analysis: { units: [], redirects: [], opaque, exactText: command.trim() },
+    analysis: { units: [], redirects: [], listed: [], opaque, exactText: command.trim() },
     units: [],
     redirects: [],
   };

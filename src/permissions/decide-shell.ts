@@ -35,6 +35,8 @@ export function grantShell(
     ({ rule }) => rule.specifier.type === "command" && saysWholeCall(rule.specifier, shell.analysis),
   );
   const context: Context = { policy, homes: factsOf(request).otherHomes, commands, exact };
+  const hidden = openListing(shell, context);
+  if (hidden !== undefined) return hidden;
   const grants = shell.analysis.units.map((unit, at) => grantUnit(unit, shell.units[at] ?? nowhere, context));
   const open =
     grants.find((grant) => grant.type === "open") ?? openRedirect(shell.redirects, grants, context);
@@ -46,6 +48,20 @@ export function grantShell(
     granted[0] ??
     onlyRedirects
   );
+}
+
+/** A file pattern shows names, whatever command it stands in; what it matched is not told. */
+function openListing({ listed = [], analysis }: ShellFacts, context: Context): ShellGrant | undefined {
+  const byRules = analysis.units.every((unit) =>
+    context.commands.some(
+      ({ rule: { specifier } }) => specifier.type === "command" && grantsUnit(specifier, unit),
+    ),
+  );
+  if (context.exact !== undefined || byRules) return undefined;
+  const refused = listed.find((path) => !mayTouch(path, context, "reading"));
+  return refused === undefined
+    ? undefined
+    : { type: "open", because: `a file pattern would list ${refused.forms[0]}, which no rule allows` };
 }
 
 const onlyRedirects: ShellGrant = {
@@ -76,7 +92,7 @@ function grantUnit(unit: ShellUnit, facts: UnitFacts, context: Context): ShellGr
       ? undefined
       : open(`${shown} would ${verbs[refused.use]} ${refused.forms[0]}, which no rule allows`);
   };
-  const misplaced = context.exact === undefined ? misplacedBecause(unit, facts, context, rule) : undefined;
+  const misplaced = misplacedBecause(unit, facts, context, rule);
   if (misplaced !== undefined) return open(misplaced);
   if (rule !== undefined) {
     // A link to somewhere else would lead what comes after it out of the working directories.
@@ -106,12 +122,16 @@ function grantUnit(unit: ShellUnit, facts: UnitFacts, context: Context): ShellGr
 /** Why a command is asked about because of where it would run. */
 function misplacedBecause(
   unit: ShellUnit,
-  { elsewhere, movedTo, repository }: UnitFacts,
-  { policy, commands }: Context,
+  { elsewhere, movedTo, repository, configuration }: UnitFacts,
+  { policy, commands, exact }: Context,
   rule: PolicyRule | undefined,
 ): string | undefined {
+  // A rule for the whole call names the folders it goes to; only where it starts is not in its text.
+  const startsHere = unit.directories.every((directory) => directory === "");
+  if (exact !== undefined && !startsHere) return undefined;
   if (elsewhere !== undefined) return elsewhere;
   if (repository !== undefined) return repository;
+  if (configuration !== undefined && rule === undefined && unit.readOnly) return configuration;
   const isGit = basename(unit.words[0]?.text ?? "") === "git";
   if (isGit && rule === undefined && unit.readOnly && policy.trusted !== true)
     return "git obeys the configuration of this folder, and the folder is not trusted";

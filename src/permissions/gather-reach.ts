@@ -26,7 +26,10 @@ export async function gatherReach(
   const visible = below === "visible";
   const reached = to === undefined ? await findForbidden(fact, folder, { world, visible }) : [];
   const changes = fact.use !== "read" || to !== undefined;
-  return changes ? [...reached, ...(await findProtected(folder, world, to))] : reached;
+  if (!changes) return reached;
+  const copied =
+    to === undefined ? [] : await findForbidden({ ...fact, use: "write" }, folder, { world, visible, to });
+  return [...reached, ...copied, ...(await findProtected(folder, world, to))];
 }
 
 async function isFolder(path: string): Promise<boolean> {
@@ -39,10 +42,11 @@ async function isFolder(path: string): Promise<boolean> {
 async function findForbidden(
   { use }: PathFact,
   folder: string,
-  { world, visible }: { readonly world: PathWorld; readonly visible: boolean },
+  { world, visible, to }: { readonly world: PathWorld; readonly visible: boolean; readonly to?: string },
 ): Promise<readonly PathFact[]> {
+  const place = (path: string): string => placeOf(path, folder, to);
   const rules = [...world.policy.deny, ...world.policy.ask].filter((rule) =>
-    canMatchBelow(rule, folder, world),
+    canMatchBelow(rule, to ?? folder, world),
   );
   if (rules.length === 0) return [];
   const { found, isIncomplete } = await findBelow(folder, {
@@ -50,13 +54,24 @@ async function findForbidden(
     maxEntries,
     matches: (path) =>
       rules.some((rule) =>
-        matchesPath(rule, { forms: [path], use }, { use: "restrict", policy: world.policy }),
+        matchesPath(rule, { forms: [place(path)], use }, { use: "restrict", policy: world.policy }),
       ),
   });
-  if (found !== undefined) return [{ forms: [found], use }];
+  if (found !== undefined) return [{ forms: [place(found)], use }];
   return isIncomplete === true
-    ? [{ forms: [folder], use, unknown: "there are too many files below it to compare them with rules" }]
+    ? [
+        {
+          forms: [to ?? folder],
+          use,
+          unknown: "there are too many files below it to compare them with rules",
+        },
+      ]
     : [];
+}
+
+/** Where a copy brings what lies below a folder. */
+function placeOf(path: string, folder: string, to: string | undefined): string {
+  return to === undefined ? path : posix.join(to, posix.relative(folder, path));
 }
 
 async function findProtected(
@@ -64,8 +79,7 @@ async function findProtected(
   world: PathWorld,
   to: string | undefined,
 ): Promise<readonly PathFact[]> {
-  const place = (path: string): string =>
-    to === undefined ? path : posix.join(to, posix.relative(folder, path));
+  const place = (path: string): string => placeOf(path, folder, to);
   const { found, isIncomplete } = await findBelow(folder, {
     maxEntries,
     skip: packages,

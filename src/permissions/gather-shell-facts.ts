@@ -3,6 +3,7 @@ import { basename, posix } from "node:path";
 import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
 import { isInside } from "./containment.ts";
 import { findRealLocation } from "./find-real-location.ts";
+import { findSteeringSetting } from "./find-steering-setting.ts";
 import { absolutePath, gatherPathFact, type PathWorld } from "./gather-path-facts.ts";
 import { gatherReach } from "./gather-reach.ts";
 import { gitExclusions } from "./git-exclusions.ts";
@@ -20,14 +21,16 @@ export async function gatherShellFacts(command: string, world: PathWorld): Promi
     ...(exclusions !== undefined && { exclusions }),
   };
   const analysis = await loadAnalysis(command, place);
-  const [units, redirects] = await Promise.all([
+  const [units, redirects, listed] = await Promise.all([
     Promise.all(analysis.units.map((unit) => gatherUnit(unit, { world, root, repositories }))),
     Promise.all(analysis.redirects.map((operand) => gatherOperand(operand, [], world))),
+    Promise.all(analysis.listed.map((operand) => gatherOperand(operand, [], world))),
   ]);
   return {
     analysis,
     units,
     redirects: redirects.flat(),
+    ...(listed.length > 0 && { listed: listed.flat() }),
     ...(exclusions !== undefined && { rulesOnTracked: true }),
   };
 }
@@ -58,13 +61,13 @@ async function gatherUnit(unit: ShellUnit, context: UnitContext): Promise<UnitFa
   const { world } = context;
   const sources = unit.operands.filter(({ use }) => use === "read");
   const operands = await Promise.all(unit.operands.map((operand) => gatherOperand(operand, sources, world)));
-  const [named, otherTexts, place] = await Promise.all([
+  const [named, program, place] = await Promise.all([
     gatherNamedFiles(unit, world),
-    gatherProgramNames(unit, world),
+    gatherProgram(unit, world),
     gatherPlace(unit, context),
   ]);
   const paths = [...operands.flat(), ...named];
-  return { paths: [...paths, ...emptied(unit, paths, world)], otherTexts, ...place };
+  return { paths: [...paths, ...emptied(unit, paths, world)], ...program, ...place };
 }
 
 /** What a program that is not known to read files is given may still be a file that rules forbid. */
@@ -161,12 +164,24 @@ async function guess(
 }
 
 /** A program called by a path may be a link to one that rules speak of. */
-async function gatherProgramNames(unit: ShellUnit, world: PathWorld): Promise<readonly string[]> {
+async function gatherProgram(
+  unit: ShellUnit,
+  world: PathWorld,
+): Promise<Pick<UnitFacts, "otherTexts" | "programUnknown">> {
   const [program, ...rest] = unit.words;
-  if (program === undefined || !program.text.includes("/")) return [];
-  const real = await findRealLocation(absolutePath({ path: program.text, use: "read" }, world));
-  if (real === undefined || basename(real) === basename(program.text)) return [];
-  return [[basename(real), ...rest.map(({ text }) => text)].join(" ")];
+  if (program === undefined || !program.text.includes("/")) return { otherTexts: [] };
+  const path = absolutePath({ path: program.text, use: "read" }, world);
+  const [real, isThere] = await Promise.all([
+    findRealLocation(path),
+    lstat(path).then(
+      () => true,
+      () => false,
+    ),
+  ]);
+  const isUnknown = isThere && real !== undefined ? {} : { programUnknown: true as const };
+  if (real === undefined || basename(real) === basename(program.text))
+    return { otherTexts: [], ...isUnknown };
+  return { otherTexts: [[basename(real), ...rest.map(({ text }) => text)].join(" ")], ...isUnknown };
 }
 
 const movers: ReadonlySet<string> = new Set(["cd", "pushd", "popd", "chdir"]);
@@ -175,7 +190,7 @@ const movers: ReadonlySet<string> = new Set(["cd", "pushd", "popd", "chdir"]);
 async function gatherPlace(
   { words, directories }: ShellUnit,
   { world, root, repositories }: UnitContext,
-): Promise<Pick<UnitFacts, "elsewhere" | "movedTo" | "repository">> {
+): Promise<Pick<UnitFacts, "elsewhere" | "movedTo" | "repository" | "configuration">> {
   const name = basename(words[0]?.text ?? "");
   if (movers.has(name)) return {};
   if (directories.includes("unknown"))
@@ -184,7 +199,7 @@ async function gatherPlace(
       movedTo: "a folder that is not known",
       ...(name === "git" && { repository: "git would run in a folder that is not known" }),
     };
-  let place: Pick<UnitFacts, "elsewhere" | "movedTo" | "repository"> = {};
+  let place: Pick<UnitFacts, "elsewhere" | "movedTo" | "repository" | "configuration"> = {};
   for (const directory of directories) {
     const isStart = directory === "";
     const fact = isStart ? undefined : await gatherPathFact({ path: directory, use: "read" }, world);
@@ -196,6 +211,13 @@ async function gatherPlace(
     if (name === "git" && (await repositories.find(real)) !== (await repositories.find(root)))
       place = { ...place, repository: "git would run in another repository, by its settings" };
   }
+  const own = name === "git" ? await repositories.find(root) : undefined;
+  const steering = own === undefined ? undefined : await findSteeringSetting(own);
+  if (steering !== undefined)
+    place = {
+      ...place,
+      configuration: `the setting ${steering} of this repository may start programs or read files`,
+    };
   return place;
 }
 

@@ -74,10 +74,38 @@ function hiddenFromRules(facts: CallFacts, policy: PermissionPolicy): string | u
   const why = analysis.opaque ?? unclear?.reason ?? "a shell runs what it is sent";
   if (hidesCommand && rules.some(isScoped))
     return `the command is not fully understood (${why}), and rules forbid some`;
+  const guessedWords = analysis.units.find((unit, at) =>
+    hidesWords(unit, facts.shell?.units[at]?.programUnknown === true, rules),
+  );
+  if (guessedWords !== undefined)
+    return `what ${guessedWords.written} does is only known when it runs, and rules forbid some commands`;
   const guessed = touchedPaths(facts).find(({ unknown }) => unknown !== undefined);
   if (guessed !== undefined && rules.some(isAboutPaths))
     return `it is not known which file the command uses (${guessed.unknown}), and rules forbid some`;
   return undefined;
+}
+
+/** Whether a command that a rule speaks of could be another one than its words show. */
+function hidesWords(
+  { words, written }: ShellUnit,
+  programUnknown: boolean,
+  rules: readonly PolicyRule[],
+): boolean {
+  const commands = rules.flatMap(({ rule: { specifier } }) =>
+    specifier.type === "command" ? [specifier.text] : [],
+  );
+  if (commands.length === 0) return false;
+  if (programUnknown) return true;
+  const name = baseName(words[0]?.text ?? "");
+  const isRestricted = commands.some((text) => text === name || text.startsWith(`${name} `));
+  const isAlias = name === "git" && words.some(({ text }) => /^(?:--config-env=)?alias\./i.test(text));
+  return (
+    isRestricted && (isAlias || written.endsWith("…") || words.some(({ literal }, at) => !literal && at < 3))
+  );
+}
+
+function baseName(text: string): string {
+  return text.slice(text.lastIndexOf("/") + 1);
 }
 
 /** A shell without a script or text of its own takes its commands from what is sent to it. */

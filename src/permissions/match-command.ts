@@ -11,12 +11,11 @@ export function saysWholeCall({ text }: CommandSpecifier, analysis: ShellAnalysi
 
 /** Whether a rule that grants covers a command: a wildcard never covers what only an exact rule may allow. */
 export function grantsUnit(specifier: CommandSpecifier, unit: ShellUnit): boolean {
-  const { grantText, written, exactOnly, wildcardHead } = unit;
+  const { grantText, written, exactOnly } = unit;
   if (grantText === undefined) return false;
   if (specifier.text === grantText || specifier.text === written) return true;
   if (specifier.match === "exact") return false;
-  if (exactOnly !== undefined && !(wildcardHead !== undefined && beginsWith(specifier, wildcardHead)))
-    return false;
+  if (exactOnly !== undefined && !reachesFarEnough(specifier, unit)) return false;
   return matchesText(specifier, grantText) && pinsUrl(specifier, unit);
 }
 
@@ -36,9 +35,26 @@ function hostOf(url: string): string | undefined {
   return found?.[1]?.toLowerCase();
 }
 
-function beginsWith({ match, text }: CommandSpecifier, head: string): boolean {
-  const before = match === "prefix" ? text : (text.split("*")[0] ?? "");
-  return `${before.trimEnd()} `.startsWith(`${head} `);
+/**
+ * Whether the words before the first star of a rule say enough. A rule for a whole interpreter (`python3 *`) grants any
+ * code; one that goes on must pin the script, or options that leave the code as it is.
+ */
+function reachesFarEnough(
+  { match, text }: CommandSpecifier,
+  { wildcardHead, pinnedHead }: ShellUnit,
+): boolean {
+  if (wildcardHead === undefined) return false;
+  const before = `${(match === "prefix" ? text : (text.split("*")[0] ?? "")).trimEnd()} `;
+  if (!before.startsWith(`${wildcardHead} `)) return false;
+  if (!isInterpreted(wildcardHead) || before === `${wildcardHead} `) return true;
+  return (
+    pinnedHead !== undefined && (`${pinnedHead} `.startsWith(before) || before.startsWith(`${pinnedHead} `))
+  );
+}
+
+/** A head of one word is an interpreter; longer ones name what is run. */
+function isInterpreted(head: string): boolean {
+  return !head.includes(" ");
 }
 
 /** Whether a rule that restricts speaks of a command, under any of its names and with its options in any order. */

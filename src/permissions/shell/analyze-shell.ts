@@ -28,6 +28,7 @@ export function analyzeWith(grammar: Grammar, command: string, surroundings: Sur
       walkScript,
       units: [],
       redirects: [],
+      listed: [],
       globs: [],
       notes: new Set(),
       opaque: undefined,
@@ -36,14 +37,20 @@ export function analyzeWith(grammar: Grammar, command: string, surroundings: Sur
     const scene = { state: initialState, dialect: "bash", outer: [], depth: 0 } as const;
     const { text } = walkScript(walk, grammar.parse(command), scene);
     const opaque = textReason(command) ?? walk.opaque;
-    const { units, redirects, globs } = walk;
+    const { units, redirects, listed, globs } = walk;
     const notes = [...walk.notes];
     const understood =
       opaque === undefined ? { judged: text, ...(notes.length > 0 && { notes }) } : { opaque };
-    return { analysis: { units, redirects, exactText, ...understood }, globs };
+    return { analysis: { units, redirects, listed, exactText, ...understood }, globs };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    const analysis = { units: [], redirects: [], exactText, opaque: `it could not be analyzed: ${reason}` };
+    const analysis = {
+      units: [],
+      redirects: [],
+      listed: [],
+      exactText,
+      opaque: `it could not be analyzed: ${reason}`,
+    };
     return { analysis, globs: [] };
   }
 }

@@ -56,6 +56,7 @@ export function createUnit(input: UnitInput): CreatedUnit {
     ...(reason === undefined ? { grantText: grantText(words) } : { reason }),
     ...(exactOnly !== undefined && { exactOnly }),
     ...(wildcardHead !== undefined && { wildcardHead }),
+    ...(judged?.pinnedHead !== undefined && { pinnedHead: judged.pinnedHead }),
     ...(judged?.urls !== undefined && { urls: judged.urls }),
     ...(judged?.showsTracked === true && limited === undefined && { showsTracked: true as const }),
     ...(started.length > 0 && { started }),
@@ -136,8 +137,8 @@ function restrictTexts(words: readonly Word[], outer: readonly string[]): readon
 }
 
 /**
- * The words that may be a command which this one starts, from any of them on. A program that no table knows may start
- * whatever it is given; a text among its words may be shell text.
+ * The words that may be a command which this one starts, from any of them on. A program that no table knows, or that is
+ * called in a way that is not understood, may start whatever it is given; a text among its words may be shell text.
  */
 function startedWords(words: readonly Word[], judged: Judgement | undefined): readonly (readonly string[])[] {
   const name = baseName(words[0]?.text ?? "");
@@ -145,12 +146,15 @@ function startedWords(words: readonly Word[], judged: Judgement | undefined): re
   const verbs = managers.get(name);
   const verb = verbs === undefined ? -1 : rest.findIndex((text) => verbs.includes(text));
   const from = verb === -1 ? rest : rest.slice(verb + 1);
-  const isLauncher = judged === undefined || launchers.has(name) || runners.has(name) || verb !== -1;
+  const isLauncher =
+    judged === undefined ||
+    judged.exactOnly !== undefined ||
+    launchers.has(name) ||
+    runners.has(name) ||
+    verb !== -1;
   if (!isLauncher || from.length === 0) return [];
-  const texts = from
-    .filter((text) => /\s/.test(text))
-    .map((text) => text.split(/[\s;&|()`$'"{}<>]+/).filter((word) => word !== ""));
-  return [from, ...texts];
+  const texts = from.map((text) => text.split(/[\s;&|()`$'"{}<>=!,:]+/).filter((word) => word !== ""));
+  return [from, ...texts.filter((parts) => parts.length > 1)];
 }
 
 function addGit(words: readonly Word[], add: (list: readonly Word[]) => void): void {

@@ -363,12 +363,27 @@ function expandGlob(walk: Walk, draft: Draft, { scene, source }: Expansion): Wor
     );
     return [finish(draft, source)];
   }
+  noteListed(walk, request, directories);
   const matches = walk.surroundings.matches(request);
   if (matches === undefined) walk.globs.push(request);
   if (matches === "too-many") markOpaque(walk, "a file pattern matches too many files");
   if (matches === undefined || matches === "too-many") return [finish(draft, source)];
   if (matches.length > 0) return matches.map((match) => ({ ...plainWord(match), source }));
   return [{ ...plainWord(unescapePlain(draft.pattern)), source }];
+}
+
+/** The names in the folder where a pattern begins become known. */
+function noteListed(walk: Walk, { pattern }: GlobRequest, directories: readonly string[]): void {
+  const segments = pattern.split("/");
+  const first = segments.findIndex((segment) => /[*?[]/.test(segment.replace(/\\[\s\S]/g, "")));
+  const folder = segments
+    .slice(0, first)
+    .join("/")
+    .replace(/\\([\s\S])/g, "$1");
+  const path = folder === "" && pattern.startsWith("/") ? "/" : folder;
+  if (path === "" && directories.every((directory) => directory === "")) return;
+  for (const directory of path.startsWith("/") ? [""] : directories)
+    walk.listed.push({ path: path === "" ? "." : path, literal: true, directory, use: "read" });
 }
 
 function addProcess(

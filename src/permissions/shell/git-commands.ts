@@ -274,7 +274,7 @@ const commands: ReadonlyMap<string, GitCommand> = new Map<string, GitCommand>([
     "stash",
     command(`${diffOptions}${logOptions}k keep-index no-keep-index include-untracked all message: index`, {
       readOnly: first("list", "show"),
-      shows: (scanned) => first("show")(scanned) && printsPatch(scanned),
+      shows: printsPatch,
     }),
   ],
   [

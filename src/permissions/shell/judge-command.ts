@@ -74,7 +74,27 @@ function judgeInterpreter(words: readonly Word[]): Judgement | undefined {
     readOnly: false,
     exactOnly: `${name} runs any program it is given`,
     wildcardHead: name,
+    ...pinnedHead(words),
     paths: [],
     anywhere: false,
+  };
+}
+
+/** Options that change nothing about which code an interpreter runs. */
+const calmOptions =
+  /^(?:-[uBEsIqyv]|--check|--test|--yes|--no-install|--quiet|--silent|--no-warnings|--watch)$/;
+
+/** The words up to the script, module or package that is run: a rule that reaches so far leaves only its arguments open. */
+function pinnedHead(words: readonly Word[]): { readonly pinnedHead?: string } {
+  let at = 1;
+  while (words[at]?.literal === true && calmOptions.test(words[at]?.text ?? "")) at += 1;
+  if (words[at]?.text === "-m") at += 1;
+  const last = words[at];
+  if (last === undefined || !last.literal || last.text.startsWith("-")) return {};
+  return {
+    pinnedHead: words
+      .slice(0, at + 1)
+      .map(({ text }) => text)
+      .join(" "),
   };
 }

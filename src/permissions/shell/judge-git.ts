@@ -1,4 +1,5 @@
 import { type GitCommand, gitCommand } from "./git-commands.ts";
+import { hardenedGit } from "./hardened-git.ts";
 import {
   environmentReason,
   type Judgement,
@@ -16,31 +17,6 @@ const globals = optionTable(
     "P no-pager no-replace-objects no-optional-locks no-lazy-fetch no-advice literal-pathspecs glob-pathspecs " +
     "noglob-pathspecs icase-pathspecs version v help!",
 );
-
-/** Settings that keep git from starting programs that a configuration names, and from reaching other machines. */
-const hardening = [
-  "--no-pager",
-  "--no-optional-locks",
-  ...[
-    "safe.bareRepository=explicit",
-    "core.fsmonitor=false",
-    "core.hooksPath=/dev/null",
-    "core.pager=cat",
-    "core.editor=false",
-    "core.askPass=",
-    "core.sshCommand=false",
-    "core.alternateRefsCommand=false",
-    "credential.helper=",
-    "protocol.allow=never",
-    "gpg.program=false",
-    "gpg.ssh.program=false",
-    "gpg.x509.program=false",
-    "log.showSignature=false",
-    "diff.ignoreSubmodules=dirty",
-    "submodule.recurse=false",
-    "status.submoduleSummary=false",
-  ].flatMap((setting) => ["-c", setting]),
-];
 
 /** The words of a git command with those before the subcommand taken out. */
 export function withoutGitGlobals(words: readonly Word[]): readonly Word[] {
@@ -139,7 +115,7 @@ function harden(
   );
   return [
     "git",
-    ...hardening.map(quoteWord),
+    ...hardenedGit.map(quoteWord),
     ...kept,
     subcommand.rendered,
     ...command.hardening,

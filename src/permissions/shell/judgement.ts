@@ -9,6 +9,8 @@ export interface Judgement {
   /** Why a wildcard does not cover it: a word that is not understood, or one that starts a program or writes. */
   readonly exactOnly?: string;
   readonly wildcardHead?: string;
+  /** Where present, a wildcard that reaches beyond `wildcardHead` must agree with these words. */
+  readonly pinnedHead?: string;
   readonly paths: readonly UsedPath[];
   /** It does the same in every directory. */
   readonly anywhere?: boolean;

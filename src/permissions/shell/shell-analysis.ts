@@ -37,6 +37,8 @@ export interface ShellUnit {
   readonly exactOnly?: string;
   /** Softens `exactOnly`: a wildcard whose text before its first star begins with these words may allow it too. */
   readonly wildcardHead?: string;
+  /** Where present, a wildcard that reaches beyond `wildcardHead` must agree with these words. */
+  readonly pinnedHead?: string;
   /** It only reads: every word of it was understood by the built-in tables, and it needs no rule. */
   readonly readOnly: boolean;
   /** What it does depends on files of the directory it runs in, so that a grant holds for one directory only. */
@@ -64,6 +66,8 @@ export interface ShellAnalysis {
   readonly units: readonly ShellUnit[];
   /** Redirections, as operands. */
   readonly redirects: readonly PathOperand[];
+  /** Folders whose names file patterns show, as operands. */
+  readonly listed: readonly PathOperand[];
   /** Not fully understood: never allowed by itself; asked even in bypass mode when scoped deny rules exist. */
   readonly opaque?: string;
   /** The call's text as one exact rule would have to say it. */

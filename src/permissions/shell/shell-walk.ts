@@ -31,6 +31,7 @@ export interface Walk {
   readonly walkScript: (walk: Walk, script: ParsedScript, scene: Scene) => Step;
   readonly units: ShellUnit[];
   readonly redirects: PathOperand[];
+  readonly listed: PathOperand[];
   readonly globs: GlobRequest[];
   readonly notes: Set<string>;
   opaque: string | undefined;

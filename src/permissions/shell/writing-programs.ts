@@ -54,9 +54,9 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
     "cp",
     {
       options:
-        "t:> target-directory:> S: suffix: sparse: reflink? backup? a b d f i H l L n P p R r s T u v x Z archive " +
+        "t:> target-directory:> sparse: reflink? a d f i H l L n P p R r s T u v x Z archive " +
         "attributes-only copy-contents force interactive link dereference no-clobber no-dereference preserve? no-preserve: " +
-        "parents recursive remove-destination strip-trailing-slashes symbolic-link no-target-directory update? verbose one-file-system help version",
+        "recursive remove-destination strip-trailing-slashes symbolic-link no-target-directory update? verbose one-file-system help version",
       operands: "copy",
       below: "r R a recursive archive",
     },
@@ -65,7 +65,7 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
     "mv",
     {
       options:
-        "t:> target-directory:> S: suffix: backup? b f i n T u v force interactive no-clobber strip-trailing-slashes " +
+        "t:> target-directory:> f i n T u v force interactive no-clobber strip-trailing-slashes " +
         "no-target-directory update? verbose help version",
       operands: "move",
       below: true,
@@ -75,7 +75,7 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
     "ln",
     {
       options:
-        "t:> target-directory:> S: suffix: backup? b d F f i L n P r s T v directory force interactive logical no-dereference physical " +
+        "t:> target-directory:> d F f i L n P r s T v directory force interactive logical no-dereference physical " +
         "relative symbolic no-target-directory verbose help version",
       operands: "copy",
     },
@@ -84,8 +84,8 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
     "install",
     {
       options:
-        "m: o: g: S: t:> mode: owner: group: suffix: strip-program:! s! strip! target-directory:> b C c d D p T v compare directory " +
-        "preserve-timestamps no-target-directory verbose backup? help version",
+        "m: o: g: t:> mode: owner: group: strip-program:! s! strip! target-directory:> C c d D p T v compare directory " +
+        "preserve-timestamps no-target-directory verbose help version",
       operands: "copy",
     },
   ],
