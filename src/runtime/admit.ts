@@ -152,9 +152,13 @@ export function createMayRead({
   policy,
   directory,
 }: RunPlan): ((path: string) => boolean) | undefined {
-  const excluded = tools.flatMap(({ name, deny = [] }) =>
+  const own = tools.flatMap(({ name, deny = [] }) =>
     deny.flatMap((text) => ruleOf(`${name}(${text})`, directory)),
   );
+  const above = (policy.toolScopes ?? []).flatMap(({ anchor, deny = [] }) =>
+    deny.flatMap((text) => ruleOf(text, anchor)),
+  );
+  const excluded = [...own, ...above];
   const deny = [...policy.deny, ...excluded];
   if (deny.length === 0 && policy.ask.length === 0) return undefined;
   // Only what rules forbid is left out: the search itself was allowed, and its tools need not include Read.

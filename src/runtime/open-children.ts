@@ -11,6 +11,7 @@ import type { Approver } from "../permissions/approver.ts";
 import type { LimitFacts } from "../planning/plan-limits.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
+import { startableAgents } from "../planning/startable-agents.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import { replaceWholeFile } from "../storage/create-whole-file.ts";
 import { agentOutputFile } from "../tasks/agent-output-file.ts";
@@ -53,7 +54,7 @@ export interface ChildrenParts {
   readonly available: readonly AvailableTool[];
   readonly prompt: ChildPrompt;
   readonly skills: Pick<SessionSkills, "preload">;
-  readonly servers: Pick<SessionServers, "connectFor">;
+  readonly servers: Pick<SessionServers, "connectFor" | "servers">;
   readonly prepare: ChildHost["prepare"];
   readonly release: (agentId: string) => Promise<void>;
   readonly limits: ChildLimits;
@@ -100,6 +101,7 @@ export function openChildren(parts: ChildrenParts): Children {
         ...(options.subagentModel === undefined ? {} : { subagentModel: options.subagentModel }),
         subagentModelForced: options.subagentModelForced === true,
         available: parts.available,
+        servers: parts.servers.servers,
         trusted: world.trusted,
         backgroundAllowed: options.backgroundTasksDisabled !== true,
         parentModel: parent.chosenModel,
@@ -133,7 +135,10 @@ export function openChildren(parts: ChildrenParts): Children {
     recover,
     notify: mail.put,
     tool: createAgentTool({
-      agents: world.discovered.registry.list().map(({ definition }) => definition),
+      agents: startableAgents(
+        world.discovered.registry.list().map(({ definition }) => definition),
+        { parent: parent.plan, available: parts.available },
+      ),
       background: options.backgroundTasksDisabled !== true,
       // Those that would wait in the queue wait there, where they can be seen.
       atOnce: parts.limits.overflow === "queue" ? Number.MAX_SAFE_INTEGER : parts.limits.maxRunning,

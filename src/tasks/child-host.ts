@@ -73,6 +73,7 @@ export interface ChildHost {
     | "subagentModel"
     | "subagentModelForced"
     | "available"
+    | "servers"
     | "trusted"
     | "backgroundAllowed"
     | "parentModel"

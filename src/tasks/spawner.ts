@@ -58,7 +58,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     if (request.resume !== undefined && recalled === undefined)
       return refused(`There is no agent ${request.resume} that could be resumed.`);
     const found = (await host.registry()).find(recalled?.agentType ?? request.agentType ?? "general-purpose");
-    if (found.type === "unknown") return refused(unknownType(request, found));
+    if (found.type === "unknown") return refused(unknownType(request, found, parent().plan.spawn));
     if (found.type === "denied")
       return refused(`The agent ${found.agent.id} is denied by the rule ${found.rule}.`);
     const { definition } = found.agent;

@@ -37,6 +37,16 @@ export function describeMatch(entry: string, { meaning, tools }: ToolMatch, path
   }
 }
 
+/** A tool that exists and that something above the definition takes away. */
+export function withheldTool(entry: string, reason: string, path: DocumentPath): Finding {
+  return {
+    severity: "warning",
+    code: "withheld-tool",
+    path,
+    message: `\`${shorten(entry)}\` is not available to this agent: ${reason}.`,
+  };
+}
+
 export function listNames(entries: readonly string[]): string {
   const shown = entries.slice(0, 12).map((entry) => `\`${shorten(entry)}\``);
   return entries.length > 12 ? `${shown.join(", ")} and ${entries.length - 12} more` : shown.join(", ");
