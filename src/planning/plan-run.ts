@@ -3,7 +3,7 @@ import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AliasTable } from "../model/model-aliases.ts";
 import { type ModelLimits, refuseModel } from "../model/model-limits.ts";
 import type { ChosenModel } from "../model/select-model.ts";
-import { childPolicy } from "../permissions/child-policy.ts";
+import { type ChildWishes, childPolicy } from "../permissions/child-policy.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { PermissionPolicy } from "../permissions/permission-policy.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
@@ -17,6 +17,7 @@ import { planTools } from "./plan-tools.ts";
 import type { RunPlan } from "./run-plan.ts";
 import type { SkillOfSpawn, SpawnRequest } from "./spawn-request.ts";
 import { maySpawn } from "./startable-agents.ts";
+import { refuseSearch, type SearchFacts } from "./web-search.ts";
 
 /** A child's run, decided completely before it starts. Plain data: it survives JSON. */
 export interface ChildPlan extends RunPlan {
@@ -80,6 +81,8 @@ export interface SpawnFacts {
   readonly limits?: LimitFacts;
   /** Whether what a model costs is known; absent means it is. */
   readonly isPriced?: (model: ChosenModel) => boolean;
+  /** Whether a model's provider searches the web itself; absent means it does. */
+  readonly canSearch?: (model: ChosenModel) => boolean;
   /** Whether a provider is configured for a model; absent means it is. */
   readonly isServed?: (model: ChosenModel) => boolean;
 }
@@ -99,28 +102,37 @@ export function planRun(request: SpawnRequest, facts: SpawnFacts): ChildPlanned 
   const wantsBackground = wantsToRunUnwatched(request, definition);
   const background = wantsBackground && facts.backgroundAllowed;
   const memory = memoryFacts(definition, facts.memory);
+  const selection = selectChildModel(request, facts);
+  const wishes: ChildWishes = {
+    ...callMode(request, facts.earlier),
+    definition: { mode: definition.permissionMode, scope: definition.source.scope },
+    projectMayWiden: facts.trusted,
+    background,
+  };
+  const search: SearchFacts = {
+    policy: withSkill(childPolicy(parent.policy, wishes), request.skill),
+    model: selection.model.id,
+    canSearch: facts.canSearch?.(selection.model) !== false,
+  };
   const tools = planTools({
     ...facts,
     definition: memory.definition,
     skillDeny: request.skill?.deny ?? [],
+    refuse: (tool) => refuseSearch(tool, search),
     background,
   });
   const grant = keptGrant(tools.grant, request, facts.earlier);
   if (grant.type === "refused") return { type: "refused", because: grant.because };
-  const selection = selectChildModel(request, facts);
   const denied = refuseModel(selection.model, facts.modelLimits ?? {}, facts.aliases);
   if (denied !== undefined) return { type: "refused", because: denied };
   const policy = childPolicy(parent.policy, {
-    ...callMode(request, facts.earlier),
-    definition: { mode: definition.permissionMode, scope: definition.source.scope },
-    projectMayWiden: facts.trusted,
+    ...wishes,
     tools: {
       anchor: parent.directory,
       tools: grant.tools,
       ...memory.scope,
       ...grant.exclusions,
     },
-    background,
   });
   const limits = planChildLimits({ ...request, background }, definition, { facts: facts.limits, parent });
   return {

@@ -17,6 +17,7 @@ import {
 } from "./plan-limits.ts";
 import type { Decided, Planned } from "./run-plan.ts";
 import { limitTools } from "./session-tools.ts";
+import { refuseSearch } from "./web-search.ts";
 
 /** What the caller of a session asked for. */
 export interface SessionRequest {
@@ -38,6 +39,8 @@ export interface SessionFacts {
   /** The agent that runs as the main thread, if one was named. */
   readonly definition?: AgentDefinition;
   readonly model: Decided<string>;
+  /** Whether the model's provider searches the web itself; absent means it does. */
+  readonly canSearch?: boolean;
   readonly available: readonly AvailableTool[];
   /** The MCP servers there are; `own` ones stand in the definition. */
   readonly servers?: readonly { readonly name: string; readonly own: boolean }[];
@@ -85,11 +88,12 @@ export function planSession(request: SessionRequest, facts: SessionFacts): Plann
   if (choice.type === "refused") return { ...choice, code: "unusable-tools" };
   const main = { id: request.agentId, name: definition?.name ?? "main" };
   const sessionTools = request.tools === undefined ? undefined : builtinNames(choice.tools);
-  const { offered, withheld } = limitTools(facts.available, {
-    ...optional("sessionTools", sessionTools),
-    policy,
-    agent: main,
-  });
+  const search = { policy, model: facts.model.value, canSearch: facts.canSearch !== false };
+  const { offered, withheld } = limitTools(
+    facts.available,
+    { ...optional("sessionTools", sessionTools), policy, agent: main },
+    { refuse: (tool) => refuseSearch(tool, search) },
+  );
   const memory = memoryFacts(definition ?? {}, facts.memory);
   const narrowed = narrowByServers(memory.definition, offered);
   const { available } = narrowed;

@@ -1,22 +1,19 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import type { PolicyRule } from "../permissions/permission-policy.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
 import { grantTools, type ToolGrant } from "../tools/tool-grants.ts";
 import { narrowByServers } from "./agent-servers.ts";
 import { isReplaced, type OwnServers } from "./own-servers.ts";
 import type { RunPlan } from "./run-plan.ts";
-import { limitTools, type SessionTools } from "./session-tools.ts";
+import { limitTools, type SessionTools, type ToolLimits } from "./session-tools.ts";
 
 /** What decides which tools a child gets. */
-export interface ToolFacts {
+export interface ToolFacts extends ToolLimits {
   /** Without its `memory` where there is none. */
   readonly definition: Pick<AgentDefinition, "tools" | "disallowedTools" | "mcpServers" | "memory">;
   readonly parent: RunPlan;
   /** Every tool of the session. */
   readonly available: readonly AvailableTool[];
   readonly own?: OwnServers;
-  /** Deny rules of the skill that is its task. */
-  readonly skillDeny?: readonly PolicyRule[];
   readonly background: boolean;
 }
 
@@ -35,7 +32,7 @@ export interface PlannedTools {
 export function planTools(facts: ToolFacts): PlannedTools {
   const { definition, parent, own, background } = facts;
   const shared = facts.available.filter(({ server }) => !isReplaced(server, own));
-  const session = limitTools([...shared, ...(own?.tools ?? [])], parent, facts.skillDeny);
+  const session = limitTools([...shared, ...(own?.tools ?? [])], parent, facts);
   const reachable = reachableTools(session, facts).filter(({ origin }) => !(background && origin === "mcp"));
   const narrowed = narrowByServers(definition, reachable);
   const isInheriting = definition.tools === undefined;

@@ -11,23 +11,31 @@ export interface SessionTools {
   readonly withheld: readonly WithheldTool[];
 }
 
+/** Limits of one run besides those of the session. */
+export interface ToolLimits {
+  /** Deny rules of the skill that is its task. */
+  readonly skillDeny?: readonly PolicyRule[];
+  /** Why the run cannot have a tool that the session has. */
+  readonly refuse?: (tool: AvailableTool) => string | undefined;
+}
+
 /** What limits everybody in a session: `--tools`, deny rules for whole tools, and `disallowedTools` of the agents above. */
 export function limitTools(
   available: readonly AvailableTool[],
   parent: Pick<RunPlan, "sessionTools" | "policy" | "agent">,
-  moreDeny: readonly PolicyRule[] = [],
+  { skillDeny = [], refuse }: ToolLimits = {},
 ): SessionTools {
   const { policy, agent } = parent;
   const chosen = parent.sessionTools === undefined ? undefined : new Set(parent.sessionTools);
   const entries = (policy.toolScopes ?? []).flatMap(({ removes = [] }) => removes);
   const removed = removedTools(entries, available);
-  const deny = [...policy.deny, ...moreDeny];
+  const deny = [...policy.deny, ...skillDeny];
   const reasonFor = (tool: AvailableTool): string | undefined => {
     if (chosen !== undefined && tool.origin === "builtin" && !chosen.has(tool.name))
       return "the session is limited to other tools (`--tools`)";
     const rule = deny.find((candidate) => removesTool(tool, { deny: [candidate] }));
     if (rule !== undefined) return `the rule ${describeRule(rule)} denies it`;
-    return removed.has(tool.name) ? `\`disallowedTools\` of ${agent.name} excludes it` : undefined;
+    return removed.has(tool.name) ? `\`disallowedTools\` of ${agent.name} excludes it` : refuse?.(tool);
   };
   const judged = available.map((tool) => ({ tool, reason: reasonFor(tool) }));
   return {

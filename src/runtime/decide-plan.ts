@@ -12,6 +12,7 @@ export type FactsFound = Pick<
   SessionFacts,
   | "definition"
   | "model"
+  | "canSearch"
   | "available"
   | "servers"
   | "system"

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Message, UserMessage } from "../conversation/message.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { sessionFiles } from "../journal/session-files.ts";
-import type { Model } from "../model/model.ts";
+import type { Model, ModelFacts } from "../model/model.ts";
 import { aliasTable } from "../model/model-aliases.ts";
 import { lookUpModel } from "../model/model-catalog.ts";
 import { findOverride, readModelOverrides } from "../model/model-overrides.ts";
@@ -11,7 +11,6 @@ import type { Approver } from "../permissions/approver.ts";
 import type { LimitFacts } from "../planning/plan-limits.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
-import { startableAgents } from "../planning/startable-agents.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import { replaceWholeFile } from "../storage/create-whole-file.ts";
 import { agentOutputFile } from "../tasks/agent-output-file.ts";
@@ -35,6 +34,7 @@ import type { Tool } from "../tools/tool.ts";
 import { isServed, modelLimits } from "./choose-model.ts";
 import { gatherMemory } from "./gather-memory.ts";
 import type { ChildPrompt } from "./gather-system-prompt.ts";
+import { listedAgents } from "./listed-agents.ts";
 import { openChildTranscript } from "./open-child-transcript.ts";
 import { preapprove } from "./preapprove.ts";
 import { runChildRecovery } from "./run-child-recovery.ts";
@@ -89,26 +89,14 @@ export function openChildren(parts: ChildrenParts): Children {
   };
   const recover: Children["recover"] = (agentId, signal) =>
     runChildRecovery(agentId, { world, look: parts.look, plan: parent.plan, model: parent.model, signal });
+  const facts = planningFacts(parts);
   const spawner = createSpawner({
     tasks,
     parent: () => ({ plan: parent.plan, messages: parts.messages() }),
     host: {
       registry: async () => (await parts.look()).discovered.registry,
       model: (chosen) => modelOf(chosen, parts),
-      facts: {
-        aliases: aliasTable({ environment: world.environment }),
-        modelLimits: modelLimits(world),
-        ...(options.subagentModel === undefined ? {} : { subagentModel: options.subagentModel }),
-        subagentModelForced: options.subagentModelForced === true,
-        available: parts.available,
-        servers: parts.servers.servers,
-        trusted: world.trusted,
-        backgroundAllowed: options.backgroundTasksDisabled !== true,
-        parentModel: parent.chosenModel,
-        limits: parts.limitFacts,
-        isPriced: (chosen) => isPriced(chosen, parts),
-        isServed: (chosen) => isServed(world, chosen),
-      },
+      facts,
       budget: parts.tree,
       clocks: parts.clocks,
       systemPrompt: parts.prompt,
@@ -135,9 +123,10 @@ export function openChildren(parts: ChildrenParts): Children {
     recover,
     notify: mail.put,
     tool: createAgentTool({
-      agents: startableAgents(
+      agents: listedAgents(
         world.discovered.registry.list().map(({ definition }) => definition),
-        { parent: parent.plan, available: parts.available },
+        parent.plan,
+        facts,
       ),
       background: options.backgroundTasksDisabled !== true,
       // Those that would wait in the queue wait there, where they can be seen.
@@ -156,14 +145,37 @@ export function openChildren(parts: ChildrenParts): Children {
 /** How long a run waits at its end for children in the background. */
 const usualWaitMs = 600_000;
 
+function planningFacts(parts: ChildrenParts): ChildHost["facts"] {
+  const { world, parent } = parts;
+  const options = readEnvironment(world.environment).options;
+  return {
+    aliases: aliasTable({ environment: world.environment }),
+    modelLimits: modelLimits(world),
+    ...(options.subagentModel === undefined ? {} : { subagentModel: options.subagentModel }),
+    subagentModelForced: options.subagentModelForced === true,
+    available: parts.available,
+    servers: parts.servers.servers,
+    trusted: world.trusted,
+    backgroundAllowed: options.backgroundTasksDisabled !== true,
+    parentModel: parent.chosenModel,
+    limits: parts.limitFacts,
+    isPriced: (chosen) => knownFacts(chosen, parts).price !== undefined,
+    canSearch: (chosen) => knownFacts(chosen, parts).supportsServerTools,
+    isServed: (chosen) => isServed(world, chosen),
+  };
+}
+
 /** Without asking any provider: as far as the catalog and settings know it. */
-function isPriced(chosen: ChosenModel, { world, parent }: ChildrenParts): boolean {
+function knownFacts(
+  chosen: ChosenModel,
+  { world, parent }: ChildrenParts,
+): Pick<ModelFacts, "price" | "supportsServerTools"> {
   const isParents = chosen.id === parent.chosenModel.id && chosen.provider === parent.chosenModel.provider;
-  if (isParents || world.model !== undefined) return parent.model.facts.price !== undefined;
+  if (isParents || world.model !== undefined) return parent.model.facts;
   const overrides = readModelOverrides(world.discovered.settings.settings.plain);
   if (chosen.provider !== undefined && chosen.provider !== "anthropic")
-    return findOverride(overrides, chosen).price !== undefined;
-  return lookUpModel(chosen.id, overrides.facts).facts.price !== undefined;
+    return { ...findOverride(overrides, chosen), supportsServerTools: false };
+  return lookUpModel(chosen.id, overrides.facts).facts;
 }
 
 /** A program's own model serves its children too, unless they name another. */

@@ -26,7 +26,6 @@ import { createForkSkill } from "./fork-skill.ts";
 import { gatherSystemPrompt } from "./gather-system-prompt.ts";
 import { limitFacts } from "./limit-facts.ts";
 import { mainWatch } from "./main-watch.ts";
-import { maySearch } from "./may-search.ts";
 import { prepareMemory } from "./memory-turns.ts";
 import { openAsking } from "./open-asking.ts";
 import { openChildren } from "./open-children.ts";
@@ -74,7 +73,7 @@ export async function openSession<Output>(
   const system = await gatherSystemPrompt({ world, options, definition, modelId: model.facts.id, skills });
   const servers = await connecting;
   if (options.planOnly !== true) refuseMissingPromptTool(options.permissionPromptTool, servers.tools);
-  const built = assembleTools(world, model, {
+  const built = assembleTools(world, {
     servers,
     promptTool: options.permissionPromptTool,
     hasSkills: skills.areOffered,
@@ -89,6 +88,7 @@ export async function openSession<Output>(
   const decidedPlan = decidePlan(world, options, chosen.sessionId, {
     ...(definition === undefined ? {} : { definition }),
     model: decided,
+    canSearch: model.facts.supportsServerTools,
     available: built.available,
     servers: servers.servers,
     system: system.parts,
@@ -160,6 +160,7 @@ export async function openSession<Output>(
       prepareChild(child, context, {
         world,
         tools: built.tools,
+        serverTools: built.serverTools,
         sessionServers: servers,
         skills,
         findModel: modelFinder(world, chosenModel),
@@ -214,7 +215,7 @@ export async function openSession<Output>(
       ...built.tools.filter(({ name }) => granted.has(name)),
       ...resourceToolsOf(plan, servers),
     ],
-    ...(built.webSearch === undefined || !maySearch(plan) ? {} : { serverTools: [built.webSearch] }),
+    serverTools: built.serverTools(plan, model.facts),
     history: transcript.history,
     toolContext: contextHeld(toolContext(plan, directory), whileAsking),
     ...(world.canUseTool === undefined ? {} : { canUseTool: canUseToolHeld(world.canUseTool, whileAsking) }),

@@ -69,7 +69,9 @@ export function createPorts(parts: SessionParts): LoopPorts {
   return {
     model: parts.skills?.model(parts.model) ?? parts.model,
     tools: output === undefined ? parts.tools : [...parts.tools, output.tool],
-    ...(parts.serverTools === undefined ? {} : { serverTools: parts.serverTools }),
+    ...(parts.serverTools === undefined || parts.serverTools.length === 0
+      ? {}
+      : { serverTools: parts.serverTools }),
     ...(parts.isOffered === undefined ? {} : { isOffered: parts.isOffered }),
     admit,
     isStopped: stop.take,

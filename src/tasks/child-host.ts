@@ -79,6 +79,7 @@ export interface ChildHost {
     | "parentModel"
     | "limits"
     | "isPriced"
+    | "canSearch"
     | "isServed"
   >;
   readonly systemPrompt: (definition: AgentDefinition, task: string) => Promise<readonly string[]>;
