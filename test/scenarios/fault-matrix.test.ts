@@ -264,10 +264,13 @@ test("[MDL-6] a stated Retry-After holds for all siblings, whatever answers to e
   const handles = Array.from({ length: siblings }, (_, index) =>
     session.spawn("general-purpose", promptOf(String(index))),
   );
+  const watching = (async () => {
+    for await (const { type } of handles[0] ?? []) if (type === "model-retried") break;
+    refused.resolve();
+  })();
   await crowd.gathered(siblings);
   crowd.letGo();
-  for await (const { type } of handles[0] ?? []) if (type === "model-retried") break;
-  refused.resolve();
+  await watching;
   const ended = await Promise.all(handles.map(({ result }) => result));
   expect(ended.map(({ status }) => status)).toEqual(handles.map(() => "completed"));
   expect(early).toHaveLength(siblings);
