@@ -5,6 +5,8 @@ import type { PermissionMode } from "./permission-mode.ts";
 export interface PolicyRule {
   readonly rule: PermissionRule;
   readonly anchor: string;
+  /** Other paths of the same directory, as through links. */
+  readonly otherAnchors?: readonly string[];
   /** The file it stands in, for explanations. */
   readonly from?: string;
 }

@@ -1,4 +1,5 @@
 import { Fault } from "../foundation/fault.ts";
+import type { PolicyRule } from "../permissions/decide.ts";
 import { planSession, type SessionFacts } from "../planning/plan-session.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { sandboxRights } from "../tools/sandbox-settings.ts";
@@ -27,19 +28,20 @@ export function decidePlan(
   world: SessionWorld,
   options: SessionOptions,
   sessionId: string,
-  found: FactsFound,
+  found: FactsFound & { readonly outputRules: readonly PolicyRule[] },
 ): RunPlan {
   const { paths, settings } = world.discovered;
   const { permissions, sources } = settings.settings;
   const disallowedTools = [...world.disallowedTools, ...(options.disallowedTools ?? [])];
   const mode = permissions.defaultMode;
   const sandbox = sandboxRights(settings.settings.plain.sandbox);
+  const rules = sessionRules(settings, { ...options, disallowedTools }, paths.cwd);
   const planned = planSession(
     { ...options, sessionId, agentId: "main" },
     {
       ...found,
       limits: limitFacts(world, options),
-      rules: sessionRules(settings, { ...options, disallowedTools }, paths.cwd),
+      rules: { ...rules, allow: [...rules.allow, ...found.outputRules] },
       ...(mode === undefined
         ? {}
         : { settingsMode: { mode, from: sources.get("permissions.defaultMode")?.file ?? "settings" } }),

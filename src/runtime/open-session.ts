@@ -37,7 +37,7 @@ import { runRecovery } from "./run-recovery.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 import { createSession, type Session } from "./session.ts";
 import { openSessionHooks } from "./session-hooks.ts";
-import { denyRules } from "./session-rules.ts";
+import { denyRules, findOutputRules } from "./session-rules.ts";
 import { resourceToolsOf, type SessionServers } from "./session-servers.ts";
 import { openSkills } from "./session-skills.ts";
 import type { SessionWorld } from "./session-world.ts";
@@ -95,6 +95,7 @@ export async function openSession<Output>(
     ...(system.memory.place === undefined ? {} : { memory: system.memory.place }),
     skills: preloaded.names,
     workingDirectories: await findWorkingDirectories(world),
+    outputRules: await findOutputRules(files),
     notes: [
       ...notes,
       ...system.notes,

@@ -1,9 +1,12 @@
+import { join } from "node:path";
 import { Fault } from "../foundation/fault.ts";
 import type { Problem } from "../foundation/problem.ts";
+import type { SessionFiles } from "../journal/session-files.ts";
 import type { PolicyRule } from "../permissions/decide.ts";
 import { parseRule, type RuleList } from "../permissions/parse-rule.ts";
 import type { LoadedSettings } from "../settings/load-settings.ts";
 import type { SourcedRule } from "../settings/settings-layer.ts";
+import { findRealPath } from "../tools/find-real-path.ts";
 import { splitEntries } from "../tools/list-field.ts";
 import type { SessionWorld } from "./session-world.ts";
 
@@ -24,6 +27,28 @@ export function sessionRules(
     ask: ask.map(fromSettings),
     deny: [...deny.map(fromSettings), ...fromFlags("deny", flags.disallowedTools, directory)],
   };
+}
+
+/** Lets agents read what results point them to: the outputs of this session's tools and agents, and nothing beside them. */
+export async function findOutputRules({
+  directory,
+  toolResults,
+}: Pick<SessionFiles, "directory" | "toolResults">): Promise<readonly PolicyRule[]> {
+  return Promise.all(
+    [toolResults, join(directory, "tasks")].map(async (folder): Promise<PolicyRule> => {
+      const real = await findRealPath(folder);
+      return {
+        rule: {
+          tool: "Read",
+          canonicalTool: "Read",
+          specifier: { type: "path", anchor: "settings", pattern: "**" },
+        },
+        anchor: folder,
+        ...(real === folder ? {} : { otherAnchors: [real] }),
+        from: folder,
+      };
+    }),
+  );
 }
 
 /** What is forbidden whatever the plan says. */
