@@ -54,7 +54,7 @@ function withRealTools(
 ): AgentDefinition {
   if (definition.tools === undefined) {
     const has = new Set(parent.tools.map(({ name }) => name));
-    const own = offered.filter(({ effect }) => effect !== "spawn");
+    const own = offered.filter(({ effect, needsChildren }) => effect !== "spawn" && needsChildren !== true);
     const inherits = own.filter(({ name }) => has.has(name));
     // What only some models have does not make the rest a selection.
     const isWhole = own.every(({ name }) => has.has(name) || name === webSearchName);

@@ -75,6 +75,9 @@ export function assembleTools(
     tools: [...own, ...fromServers],
     available: [
       { name: "Agent", effect: "spawn", origin: "builtin" },
+      ...(replaced.has("SendMessage")
+        ? []
+        : [{ name: "SendMessage", effect: "coordinate", origin: "builtin", needsChildren: true } as const]),
       ...(hasSkills && !replaced.has("Skill")
         ? [{ name: "Skill", effect: "read", origin: "builtin" } as const]
         : []),

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Message, UserMessage } from "../conversation/message.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { sessionFiles } from "../journal/session-files.ts";
+import type { LoopPorts } from "../loop/loop-ports.ts";
 import type { Model, ModelFacts } from "../model/model.ts";
 import { aliasTable } from "../model/model-aliases.ts";
 import { lookUpModel } from "../model/model-catalog.ts";
@@ -20,9 +21,13 @@ import type { ChildClocks, ChildHost, ChildRecord, Isolated } from "../tasks/chi
 import type { ChildLimits } from "../tasks/child-limits.ts";
 import { createChildMail } from "../tasks/child-mail.ts";
 import { metaOf } from "../tasks/child-meta.ts";
+import { findTasks } from "../tasks/find-tasks.ts";
 import { inWorktree } from "../tasks/in-worktree.ts";
 import { loadEarlierRun } from "../tasks/load-earlier-run.ts";
+import { lostMessageNotice } from "../tasks/notice.ts";
 import { makeWorktree } from "../tasks/run-worktree.ts";
+import { createMessenger } from "../tasks/send-message.ts";
+import { createSendMessageTool } from "../tasks/send-message-tool.ts";
 import { createSpawner, type Spawner } from "../tasks/spawner.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import { hasEnded } from "../tasks/task-state.ts";
@@ -31,6 +36,7 @@ import { openAgentOutput } from "../tasks/write-agent-output.ts";
 import { openQueueMark, queueMarkFile } from "../tasks/write-queue-mark.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
 import type { Tool } from "../tools/tool.ts";
+import { admitStarts } from "./admit-starts.ts";
 import { isServed, modelLimits } from "./choose-model.ts";
 import { gatherMemory } from "./gather-memory.ts";
 import type { ChildPrompt } from "./gather-system-prompt.ts";
@@ -68,7 +74,11 @@ export interface ChildrenParts {
 /** The children of a session: the tool that starts them, what they tell their parent, and the wait for the last one. */
 export interface Children {
   readonly tool: Tool;
+  /** Writes to children, by id or name. */
+  readonly messageTool: Tool;
   readonly spawner: Spawner;
+  /** From now on a child that is resumed by a message is decided about like a call of the Agent tool. */
+  readonly attach: (admit: LoopPorts["admit"]) => void;
   /** Settles how a child ended whose process died. */
   readonly recover: (agentId: string, signal?: AbortSignal) => Promise<void>;
   /** Tells the parent something between its turns. */
@@ -118,21 +128,35 @@ export function openChildren(parts: ChildrenParts): Children {
       notify: mail.put,
     },
   });
+  const tool = createAgentTool({
+    agents: listedAgents(
+      world.discovered.registry.list().map(({ definition }) => definition),
+      parent.plan,
+      facts,
+    ),
+    background: options.backgroundTasksDisabled !== true,
+    // Those that would wait in the queue wait there, where they can be seen.
+    atOnce: parts.limits.overflow === "queue" ? Number.MAX_SAFE_INTEGER : parts.limits.maxRunning,
+    spawn: spawner.spawn,
+  });
+  const starts = admitStarts(tool, spawner.spawn);
+  const { transcripts } = world.discovered.paths;
+  const messenger = createMessenger({
+    tasks,
+    find: () =>
+      world.keepsTranscripts
+        ? findTasks(transcripts, { sessionId: parent.plan.sessionId })
+        : Promise.resolve([]),
+    resume: starts.start,
+    onLost: ({ id }, reason) => mail.put(lostMessageNotice(id, reason)),
+  });
   return {
     spawner,
     recover,
+    attach: starts.attach,
     notify: mail.put,
-    tool: createAgentTool({
-      agents: listedAgents(
-        world.discovered.registry.list().map(({ definition }) => definition),
-        parent.plan,
-        facts,
-      ),
-      background: options.backgroundTasksDisabled !== true,
-      // Those that would wait in the queue wait there, where they can be seen.
-      atOnce: parts.limits.overflow === "queue" ? Number.MAX_SAFE_INTEGER : parts.limits.maxRunning,
-      spawn: spawner.spawn,
-    }),
+    tool,
+    messageTool: createSendMessageTool(messenger),
     takeMessages: mail.takeAll,
     async beforeEnd(signal) {
       const isBusy = (): boolean => tasks.list().some((task) => task.background && !hasEnded(task));

@@ -199,7 +199,8 @@ export async function openSession<Output>(
     fork: createForkSkill({ plan, children: () => children }),
     findModel: async (name) => guard.pay(await modelFinder(world, chosenModel)(name)),
   });
-  const hasOwnSkills = granted.has("Skill") && !built.tools.some(({ name }) => name === "Skill");
+  const isBuilt = (tool: string): boolean => built.tools.some(({ name }) => name === tool);
+  const hasOwnSkills = granted.has("Skill") && !isBuilt("Skill");
   opened = createSession<Output>({
     plan,
     children,
@@ -212,6 +213,7 @@ export async function openSession<Output>(
     watch: mainWatch(plan, { world, stopwatch: guard.stopwatch, treeTime }),
     tools: [
       ...(granted.has("Agent") ? [children.tool] : []),
+      ...(granted.has("SendMessage") && !isBuilt("SendMessage") ? [children.messageTool] : []),
       ...(hasOwnSkills ? [ownSkills.tool] : []),
       ...built.tools.filter(({ name }) => granted.has(name)),
       ...resourceToolsOf(plan, servers),

@@ -66,6 +66,7 @@ export function createPorts(parts: SessionParts): LoopPorts {
   const { own, whole } = admissions(parts);
   const admit = stop.watch(whole);
   parts.skills?.attach({ admit, ask: stop.watch(own) });
+  parts.children?.attach(admit);
   return {
     model: parts.skills?.model(parts.model) ?? parts.model,
     tools: output === undefined ? parts.tools : [...parts.tools, output.tool],

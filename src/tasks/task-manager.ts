@@ -56,6 +56,8 @@ export interface TaskManager extends AsyncDisposable {
   stop(id: string, by: Stopper): Promise<TaskState | undefined>;
   /** Between its turns the child reads it. False when it has ended or is not known. */
   send(id: string, message: UserMessage): boolean;
+  /** Messages that a child had taken and not read when it ended; given once. */
+  takeUnread(id: string): readonly UserMessage[];
   get(id: string): TaskState | undefined;
   list(): readonly TaskState[];
   /** What all runs that have ended since the last asking took together; of an agent that was resumed there are several. */
@@ -271,6 +273,10 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
       if (entry === undefined || hasEnded(entry.state)) return false;
       entry.mail.push(message);
       return true;
+    },
+    takeUnread(id) {
+      const entry = entries.get(id);
+      return entry === undefined || !hasEnded(entry.state) ? [] : entry.mail.splice(0);
     },
     watch: () => feed.subscribe(),
     async [Symbol.asyncDispose]() {

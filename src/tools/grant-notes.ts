@@ -6,6 +6,7 @@ type NoteCode =
   | "malformed-denial"
   | "tool-is-disallowed"
   | "subagent-cannot-spawn"
+  | "needs-agent-tool"
   | "memory-tool-disallowed";
 
 /** A finding about one entry, in words that name it. */
@@ -120,6 +121,11 @@ const notes: Record<NoteCode, (entry: string) => Pick<Finding, "severity" | "mes
   "subagent-cannot-spawn": (entry) => ({
     severity: "note",
     message: `\`${entry}\` has no effect in a subagent: a subagent never starts agents.`,
+  }),
+  "needs-agent-tool": (entry) => ({
+    severity: "note",
+    message: `\`${entry}\` has no effect in an agent that cannot start others.`,
+    advice: "Add `Agent` to the list.",
   }),
   "memory-tool-disallowed": (entry) => ({
     severity: "note",

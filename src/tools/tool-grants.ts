@@ -72,7 +72,10 @@ export function grantTools({
   const denied = readDenials(definition.disallowedTools ?? [], available, notes);
   const reachable = new Set(available.filter((tool) => !denied.whole.has(tool.name) && mayHave(tool, role)));
   const wanted = readWishes(definition.tools, { available, withheld, inherited, reachable, role, notes });
-  const granted = [...reachable].flatMap((tool) => grantOne(tool, wanted.get(tool.name), denied) ?? []);
+  const named = [...reachable].flatMap((tool) => grantOne(tool, wanted.get(tool.name), denied) ?? []);
+  const spawn = spawnRule(named, reachable);
+  const granted =
+    spawn === "none" ? withoutChildTools(named, { available, entries: definition.tools, notes }) : named;
   const entries = definition.tools ?? [];
   if (granted.length === 0 && entries.length > 0 && !entries.includes("*")) {
     return refuse(entries, role, notes);
@@ -84,7 +87,7 @@ export function grantTools({
   return {
     type: "granted",
     tools,
-    spawn: spawnRule(granted, reachable),
+    spawn,
     exclusions: denied.exclusions,
     notes,
   };
@@ -92,7 +95,30 @@ export function grantTools({
 
 /** TLS-7 is structural: whatever spawns is out of a subagent's reach. */
 function mayHave(tool: AvailableTool, role: GrantRequest["role"]): boolean {
-  return role === "main" || tool.effect !== "spawn";
+  return role === "main" || (tool.effect !== "spawn" && tool.needsChildren !== true);
+}
+
+/** Tools that work on child agents mean nothing to those who can start none. */
+function withoutChildTools(
+  granted: readonly GrantedTool[],
+  {
+    available,
+    entries = [],
+    notes,
+  }: {
+    readonly available: readonly AvailableTool[];
+    readonly entries: readonly string[] | undefined;
+    readonly notes: Finding[];
+  },
+): readonly GrantedTool[] {
+  const names = new Set(
+    available.flatMap(({ name, needsChildren }) => (needsChildren === true ? [name] : [])),
+  );
+  for (const [index, text] of entries.entries()) {
+    if (names.has(parseToolEntry(text).name) && granted.some(({ name }) => names.has(name)))
+      notes.push(finding("needs-agent-tool", text, ["tools", index]));
+  }
+  return granted.filter(({ name }) => !names.has(name));
 }
 
 interface WishContext {
