@@ -18,7 +18,6 @@ import { agentOutputFile } from "../tasks/agent-output-file.ts";
 import { createAgentTool } from "../tasks/agent-tool.ts";
 import type { TreeBudget } from "../tasks/budget.ts";
 import type { ChildClocks, ChildHost, ChildRecord, Isolated } from "../tasks/child-host.ts";
-import type { ChildLimits } from "../tasks/child-limits.ts";
 import { createChildMail } from "../tasks/child-mail.ts";
 import { metaOf } from "../tasks/child-meta.ts";
 import { findTasks } from "../tasks/find-tasks.ts";
@@ -63,7 +62,6 @@ export interface ChildrenParts {
   readonly servers: Pick<SessionServers, "connectFor" | "servers">;
   readonly prepare: ChildHost["prepare"];
   readonly release: (agentId: string) => Promise<void>;
-  readonly limits: ChildLimits;
   readonly limitFacts: LimitFacts;
   readonly tree: TreeBudget;
   readonly clocks: ChildClocks;
@@ -135,8 +133,8 @@ export function openChildren(parts: ChildrenParts): Children {
       facts,
     ),
     background: options.backgroundTasksDisabled !== true,
-    // Those that would wait in the queue wait there, where they can be seen.
-    atOnce: parts.limits.overflow === "queue" ? Number.MAX_SAFE_INTEGER : parts.limits.maxRunning,
+    // Those that have to wait do so in the queue, where they can be seen.
+    atOnce: Number.MAX_SAFE_INTEGER,
     spawn: spawner.spawn,
   });
   const starts = admitStarts(tool, spawner.spawn);

@@ -179,7 +179,6 @@ export async function openSession<Output>(
       }),
     release: built.release,
     readsNotices: options.childrenOnly !== true,
-    limits,
     limitFacts: limited,
     tree,
     clocks: {
