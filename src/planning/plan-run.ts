@@ -153,7 +153,7 @@ export function planRun(request: SpawnRequest, facts: SpawnFacts): ChildPlanned 
       tools: grant.tools,
       spawn: "none",
       policy: withSkill(policy, request.skill),
-      modeFrom: policy.mode === parent.policy.mode ? "the parent" : "the call or the definition",
+      modeFrom: modeOrigin(policy.mode, parent.policy.mode, wishes),
       system: facts.system,
       maxTurns: decideTurns(request, definition),
       ...limits,
@@ -203,6 +203,11 @@ function refuseSpawn(request: SpawnRequest, { definition, parent }: SpawnFacts):
   const isolation = isolationOf(request, definition);
   if (isolation === undefined || isolation === "worktree") return undefined;
   return `There is no isolation ${JSON.stringify(isolation)}, and running without it would not be what was asked for; "worktree" is the one there is.`;
+}
+
+function modeOrigin(mode: PermissionMode, parent: PermissionMode, { call }: ChildWishes): string {
+  if (mode === parent) return "the parent";
+  return call?.mode === mode ? "the call" : "the definition";
 }
 
 /** A ceiling of money cannot be kept for a model nobody knows the price of. */

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { Fault } from "../foundation/fault.ts";
-import type { Problem } from "../foundation/problem.ts";
+import { type Problem, placeText } from "../foundation/problem.ts";
 import type { SessionFiles } from "../journal/session-files.ts";
 import type { PolicyRule } from "../permissions/decide.ts";
 import { parseRule, type RuleList } from "../permissions/parse-rule.ts";
@@ -94,12 +94,11 @@ export function refuseBrokenRestrictions({
   }
   throw new Fault(
     "broken-settings",
-    `Settings cannot be read completely${placeOf(problem)}, so it is not known what is forbidden: ${what}`,
-    { advice: "Run `retinue doctor` and mend the file; nothing was started." },
+    `${placeOf(problem)}Settings cannot be read completely, so it is not known what is forbidden: ${what}`,
+    { advice: "Run `retinue doctor` and fix the file; nothing was started." },
   );
 }
 
 function placeOf(problem: Problem | undefined): string {
-  if (problem?.file === undefined) return "";
-  return ` (${problem.file}${problem.line === undefined ? "" : `:${problem.line}`})`;
+  return problem?.file === undefined ? "" : `${placeText(problem)}: `;
 }
