@@ -5,7 +5,7 @@ import type { RunPlan } from "../planning/run-plan.ts";
 import { sandboxRights } from "../tools/sandbox-settings.ts";
 import { limitFacts } from "./limit-facts.ts";
 import type { SessionOptions } from "./runtime-options.ts";
-import { sessionRules } from "./session-rules.ts";
+import { ruleNotes, sessionRules } from "./session-rules.ts";
 import type { SessionWorld } from "./session-world.ts";
 
 /** What opening a session found out for its plan. */
@@ -40,6 +40,7 @@ export function decidePlan(
     { ...options, sessionId, agentId: "main" },
     {
       ...found,
+      notes: [...(found.notes ?? []), ...ruleNotes(rules)],
       limits: limitFacts(world, options),
       rules: { ...rules, allow: [...rules.allow, ...found.outputRules] },
       ...(mode === undefined

@@ -4,6 +4,7 @@ import { type Problem, placeText } from "../foundation/problem.ts";
 import type { SessionFiles } from "../journal/session-files.ts";
 import type { PolicyRule } from "../permissions/decide.ts";
 import { parseRule, type RuleList } from "../permissions/parse-rule.ts";
+import { warnOfRule } from "../permissions/rule-warning.ts";
 import type { LoadedSettings } from "../settings/load-settings.ts";
 import type { SourcedRule } from "../settings/settings-layer.ts";
 import { findRealPath } from "../tools/find-real-path.ts";
@@ -27,6 +28,17 @@ export function sessionRules(
     ask: ask.map(fromSettings),
     deny: [...deny.map(fromSettings), ...fromFlags("deny", flags.disallowedTools, directory)],
   };
+}
+
+/** What a person should know of the rules of the call; those of settings are shown where files are checked. */
+export function ruleNotes({
+  allow,
+  deny,
+}: Pick<ReturnType<typeof sessionRules>, "allow" | "deny">): readonly string[] {
+  return [...allow, ...deny].flatMap(({ rule, from }) => {
+    const warning = from === undefined ? warnOfRule(rule) : undefined;
+    return warning === undefined ? [] : [`${warning.message} ${warning.advice}`];
+  });
 }
 
 /** Lets agents read what results point them to: the outputs of this session's tools and agents, and nothing beside them. */

@@ -4,6 +4,8 @@ export type ToolEffect = "read" | "edit" | "execute" | "network" | "interact" | 
 export interface ToolSummary {
   readonly name: string;
   readonly effect: ToolEffect;
+  /** It works on child agents, so only those who can start some have it. */
+  readonly needsChildren?: true;
   /** One line for people who list tools; what the model reads stands with the tool itself. */
   readonly description: string;
 }
@@ -29,7 +31,7 @@ export const builtinTools: readonly ToolSummary[] = [
   { name: "NotebookEdit", effect: "edit", description: "Changes a cell of a notebook." },
   { name: "Read", effect: "read", description: "Reads a file." },
   { name: "ReadMcpResourceTool", effect: "network", description: "Reads a resource of an MCP server." },
-  { name: "SendMessage", effect: "coordinate", description: "Writes to another agent." },
+  { name: "SendMessage", effect: "coordinate", needsChildren: true, description: "Writes to a child agent." },
   { name: "Skill", effect: "read", description: "Loads a skill's instructions." },
   { name: "TaskCreate", effect: "coordinate", description: "Puts an item on the shared task list." },
   { name: "TaskGet", effect: "coordinate", description: "Shows one item of the task list." },

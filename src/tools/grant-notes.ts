@@ -1,4 +1,6 @@
 import type { DocumentPath, Finding } from "../foundation/problem.ts";
+import { parseRule } from "../permissions/parse-rule.ts";
+import { warnOfRule } from "../permissions/rule-warning.ts";
 import type { ToolMatch } from "./match-tools.ts";
 
 type NoteCode =
@@ -36,6 +38,21 @@ export function describeMatch(entry: string, { meaning, tools }: ToolMatch, path
     case "unknown":
       return [unknown(shown, meaning.nearest, path)];
   }
+}
+
+/** A specifier that narrows a tool to calls that nobody can make. */
+export function describeSpecifiers(
+  tool: string,
+  specifiers: readonly string[],
+  path: DocumentPath,
+): readonly Finding[] {
+  return specifiers.flatMap((text): Finding[] => {
+    const reading = parseRule(`${tool}(${text})`);
+    const warning = reading.type === "rule" ? warnOfRule(reading.rule) : undefined;
+    return warning === undefined
+      ? []
+      : [{ severity: "warning", code: "rule-matches-nothing", ...warning, path }];
+  });
 }
 
 /** A tool that exists and that something above the definition takes away. */

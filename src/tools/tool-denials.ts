@@ -1,5 +1,5 @@
 import type { Finding } from "../foundation/problem.ts";
-import { describeMatch, finding } from "./grant-notes.ts";
+import { describeMatch, describeSpecifiers, finding } from "./grant-notes.ts";
 import { splitEntries } from "./list-field.ts";
 import { type AvailableTool, matchTools } from "./match-tools.ts";
 import { parseToolEntry, type ToolEntry } from "./tool-entry.ts";
@@ -37,8 +37,13 @@ export function readDenials(
     if (entry.type !== "scoped") removes.push(text);
     else if (match.tools.length === 0) unmatched.push(text.trim());
     for (const tool of match.tools) {
-      if (entry.type !== "scoped") whole.add(tool.name);
-      else scoped.set(tool.name, [...(scoped.get(tool.name) ?? []), ...denials(tool, entry.specifier)]);
+      if (entry.type !== "scoped") {
+        whole.add(tool.name);
+        continue;
+      }
+      const texts = denials(tool, entry.specifier);
+      notes.push(...describeSpecifiers(tool.name, texts, path));
+      scoped.set(tool.name, [...(scoped.get(tool.name) ?? []), ...texts]);
     }
   }
   const rules = [...scoped].flatMap(([name, texts]) => texts.map((text) => `${name}(${text})`));

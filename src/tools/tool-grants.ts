@@ -1,5 +1,5 @@
 import type { Finding } from "../foundation/problem.ts";
-import { describeMatch, finding, listNames, withheldTool } from "./grant-notes.ts";
+import { describeMatch, describeSpecifiers, finding, listNames, withheldTool } from "./grant-notes.ts";
 import { type AvailableTool, matchTools } from "./match-tools.ts";
 import { type Denials, type Exclusions, readDenials, specifiers } from "./tool-denials.ts";
 import { parseToolEntry } from "./tool-entry.ts";
@@ -152,6 +152,7 @@ function readWishes(entries: readonly string[] | undefined, context: WishContext
     );
     for (const tool of match.tools.filter((candidate) => context.reachable.has(candidate))) {
       const limits = entry.type === "scoped" ? specifiers(tool, entry.specifier) : "whole";
+      if (limits !== "whole") context.notes.push(...describeSpecifiers(tool.name, limits, path));
       const sum = addLimits(wanted.get(tool.name), limits);
       if (sum.length > 0) wanted.set(tool.name, sum);
     }

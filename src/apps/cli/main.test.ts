@@ -292,6 +292,16 @@ describe("retinue agents check", () => {
     expect(out).toMatch(/^--agents:1:\d+: error: /m);
   });
 
+  it("warns of a deny rule that matches nothing, with its place [PRM-8, CLI-6]", async () => {
+    const world = createWorld();
+    const settings = '{"permissions": {"deny": ["Bash(git:* push)"]}}';
+    world.write("project/.claude/settings.json", settings);
+    const { code, out } = await world.run(["agents", "check"]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^\.claude\/settings\.json:1:27: warning: "Bash\(git:\* push\)" matches no command/);
+    expect(out).toContain("Bash(git * push)");
+  });
+
   it("shows broken JSON of --agents as a problem with its place [DEF-9]", async () => {
     const { code, out } = await createWorld().run(["agents", "check", "--agents", '{"a" {}}']);
     expect(code).toBe(1);
