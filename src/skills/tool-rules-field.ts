@@ -1,8 +1,8 @@
 import type { FieldReport } from "../definitions/field-readers.ts";
 import type { FrontmatterField } from "../definitions/read-frontmatter.ts";
 import { readToolList } from "../definitions/tool-list-fields.ts";
-import { specifierKind } from "../permissions/rule-tools.ts";
 import { canonicalToolName } from "../foundation/tool-aliases.ts";
+import { specifierKind } from "../permissions/rule-tools.ts";
 import { splitWords } from "../tools/list-field.ts";
 import { resolveToolName } from "../tools/tool-names.ts";
 
