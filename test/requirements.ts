@@ -46,7 +46,10 @@ export const requirements: readonly Requirement[] = [
   built("BLT-6", "`claude-code-guide` answers questions and is absent under SDK entry points."),
   built("BLT-7", "A higher scope replaces a built-in by name."),
 
-  built("TLS-1", "Without `tools` a child has its parent's tools, with it only those."),
+  built(
+    "TLS-1",
+    "Without `tools` a child has its parent's tools, with it those of the list that the session has.",
+  ),
   built("TLS-2", "`disallowedTools` is applied first and wins."),
   built("TLS-3", "A specifier narrows a grant or a denial to matching calls."),
   built("TLS-4", "MCP patterns and old tool names resolve, with a note."),
@@ -157,6 +160,7 @@ export const requirements: readonly Requirement[] = [
   built("LIM-3", "Time, tokens and money are limited per agent and tree, reserved beforehand."),
   built("LIM-4", "Every task counts its tokens, tools, time and cost."),
   built("LIM-5", "A silent agent is reported, then stopped."),
+  built("LIM-6", "Repetition is pointed out, ends a run only at a high limit, and polling is work."),
 
   built("MCP-1", "Servers come from every usual place over every transport."),
   built("MCP-2", "An agent's own server lives as long as the agent, and a dead one is restarted."),

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { AgentDefinition, MemoryScope } from "../definitions/agent-definition.ts";
 
 /** Where an agent keeps what it learns. */
@@ -15,8 +16,18 @@ export const memoryFile = "MEMORY.md";
  * so a plugin cannot take the place of somebody's `code-reviewer` by calling itself `code`.
  */
 export function memoryDirectoryName({ name, source }: Pick<AgentDefinition, "name" | "source">): string {
-  return (source.id ?? name).split(":").map(encodePart).join("__");
+  const plain = (source.id ?? name).split(":").map(encodePart).join("__");
+  const encoded = reservedNames.test(plain) ? `${percentEncoded(plain.slice(0, 1))}${plain.slice(1)}` : plain;
+  if (encoded.length <= longestName) return encoded;
+  const digest = createHash("sha256").update(encoded).digest("hex").slice(0, 16);
+  return `${encoded.slice(0, longestName - digest.length - 1).replace(/%.?$/, "")}-${digest}`;
 }
+
+/** Devices of Windows, whichever folder they seem to be in. */
+const reservedNames = /^(?:con|prn|aux|nul|com\d|lpt\d)$/i;
+
+/** File systems take 255 bytes at most. */
+const longestName = 200;
 
 /** Single `_` between other characters stay, so that two of them only ever stand between plugin and name. */
 function encodePart(part: string): string {

@@ -14,6 +14,8 @@ export interface AgentLimits {
   readonly toolSeconds?: number;
   /** Without any sign of life: told after this time, stopped after twice of it. */
   readonly silenceSeconds?: number;
+  /** Equal rounds of calls that fail or bring nothing new, after which the run ends. */
+  readonly repeatedCalls?: number;
 }
 
 export const agentLimitKeys = [
@@ -23,6 +25,7 @@ export const agentLimitKeys = [
   "toolCalls",
   "toolSeconds",
   "silenceSeconds",
+  "repeatedCalls",
 ] as const satisfies readonly (keyof AgentLimits)[];
 
 export type AgentLimitKey = (typeof agentLimitKeys)[number];
@@ -46,7 +49,10 @@ export function readAgentLimits(
   return { type: "limits", limits: { ...value } as AgentLimits };
 }
 
-const wholeKeys: ReadonlySet<string> = new Set<AgentLimitKey>(["tokens", "toolCalls"]);
+const wholeKeys: ReadonlySet<string> = new Set<AgentLimitKey>(["tokens", "toolCalls", "repeatedCalls"]);
+
+/** The model is told of a repetition before it ends anything. */
+const smallest: ReadonlyMap<string, number> = new Map([["repeatedCalls", 4]]);
 
 function flawOf(key: string, written: unknown, known: readonly AgentLimitKey[]): string | undefined {
   if (!known.some((name) => name === key)) {
@@ -55,7 +61,8 @@ function flawOf(key: string, written: unknown, known: readonly AgentLimitKey[]):
   }
   const isWhole = wholeKeys.has(key);
   const isNumber = typeof written === "number" && Number.isFinite(written) && written > 0;
-  if (isNumber && (!isWhole || (Number.isSafeInteger(written) && written >= 1))) return undefined;
-  const expected = isWhole ? "a whole number from 1" : "a number above 0";
+  const least = smallest.get(key) ?? 1;
+  if (isNumber && (!isWhole || (Number.isSafeInteger(written) && written >= least))) return undefined;
+  const expected = isWhole ? `a whole number from ${least}` : "a number above 0";
   return `needs ${expected}, but is ${shown(written)}`;
 }

@@ -33,7 +33,6 @@ export const restrictingKeys: ReadonlySet<DefinitionKey> = new Set([
   "permissionMode",
   "hooks",
   "isolation",
-  "limits",
 ]);
 
 /** Fields of prose, in which a line that looks like `user: …` belongs to the text. */

@@ -164,11 +164,31 @@ function readMemory(field: FrontmatterField, to: FieldReport): MemoryScope | und
   return scope ?? to.unreadable(`${JSON.stringify(field.value)?.slice(0, 40)} is not a scope`);
 }
 
+/**
+ * Other programs may have a `limits` of their own, which is ignored. Where one entry is a limit as it is meant here, the
+ * field is meant for us, and another entry that cannot be kept is an error.
+ */
 function readLimits(field: FrontmatterField, to: FieldReport): AgentLimits | undefined {
   if (field.value === null) return undefined;
   const reading = readAgentLimits(field.value);
   if (reading.type === "limits") return reading.limits;
-  return to.unreadable(`${reading.at === undefined ? "it" : `\`${reading.at}\``} ${reading.because}`);
+  const because = `${reading.at === undefined ? "it" : `\`${reading.at}\``} ${reading.because}`;
+  if (!holdsLimit(field.value)) return to.unreadable(because);
+  to.findings.push({
+    severity: "error",
+    code: "unreadable-restriction",
+    message: `\`${field.key}\` cannot be read (${because}); the agent is not loaded, because it could take more than was meant.`,
+    advice: fieldReaders.limits.expected,
+    path: [field.key],
+  });
+  return undefined;
+}
+
+function holdsLimit(value: unknown): boolean {
+  if (!isRecord(value)) return false;
+  return Object.entries(value).some(
+    ([key, written]) => readAgentLimits({ [key]: written }).type === "limits",
+  );
 }
 
 const booleanWords = new Map<unknown, boolean>([

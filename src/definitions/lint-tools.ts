@@ -23,7 +23,7 @@ export function assumedTools(
     .map((entry) => parseToolEntry(entry).name)
     .filter((name) => name.startsWith("mcp__") && name.length > "mcp__".length);
   return [
-    ...builtinTools.map(({ name, effect }): AvailableTool => ({ name, effect, origin: "builtin" })),
+    ...builtinTools.map(({ description: _text, ...tool }): AvailableTool => ({ ...tool, origin: "builtin" })),
     ...[...new Set(named)].map((name): AvailableTool => ({ name, effect: "network", origin: "mcp" })),
   ];
 }

@@ -204,21 +204,11 @@ describe("[DEF-4] names", () => {
     expect(parse("name: 007\ndescription: d").definition?.name).toBe("007");
   });
 
-  test("where the name becomes a directory, only the advised form is taken", () => {
-    for (const name of [
-      "UI/UX Designer",
-      "Reviewer",
-      "a b",
-      "__proto__",
-      "ünsafe",
-      "a_b",
-      ".a",
-      "a.",
-      "CON",
-    ]) {
+  test("a name that is not of the advised form loads with memory too, and an unsafe one does not [MEM-1, DEF-4]", () => {
+    for (const name of ["UI/UX Designer", "Reviewer", "a b", "ünsafe", "a_b", ".a", "a.", "CON"])
+      expect(parse(`name: ${name}\ndescription: d\nmemory: user`).definition, name).toBeDefined();
+    for (const name of ["__proto__", "../x", "/etc", "-x"])
       expect(parse(`name: ${name}\ndescription: d\nmemory: user`).definition, name).toBeUndefined();
-    }
-    expect(parse("name: code-reviewer\ndescription: d\nmemory: user").definition).toBeDefined();
   });
 });
 
@@ -276,6 +266,31 @@ describe("[DEF-7] problems say where and what to do", () => {
         expect.objectContaining({ severity: "error", code: "unreadable-restriction", line: 4 }),
       );
     }
+  });
+
+  test.each([
+    ["limits: 5"],
+    ["limits: [a, b]"],
+    ["limits: {max_retries: 3}"],
+    ["limits: {tokens: 10k, time: 5m}"],
+    ["limit: {retries: 1}"],
+  ])("%s of another program is warned of and ignored [DEF-8]", (line) => {
+    const { definition, problems } = parse(`${minimal}\n${line}`);
+    expect(definition).toBeDefined();
+    expect(definition?.limits).toBeUndefined();
+    expect(problems).toMatchObject([{ severity: "warning", line: 4 }]);
+  });
+
+  test("limits of which one can be kept are meant for us, so a slip in another is an error [LIM-3]", () => {
+    const { definition, problems } = parse(`${minimal}\nlimits: {seconds: 900, tokns: 5}`);
+    expect(definition).toBeUndefined();
+    expect(problems).toMatchObject([
+      {
+        severity: "error",
+        code: "unreadable-restriction",
+        message: expect.stringContaining("did you mean tokens?"),
+      },
+    ]);
   });
 
   test("a file above the size limit is refused without looking further", () => {

@@ -128,13 +128,7 @@ function decideName(
     const advice = "Use lower-case letters, digits and hyphens.";
     return { findings: [{ severity: "error", code: refusal.code, message, advice, path }] };
   }
-  const isAdvised = isAdvisedAgentName(fields.name);
-  if (!isAdvised && fields.memory !== undefined) {
-    const message = `The name ${JSON.stringify(fields.name)} cannot name a memory directory.`;
-    const advice = `With \`memory\`, use lower-case letters, digits and hyphens: ${JSON.stringify(advisedName(fields.name))}.`;
-    return { findings: [{ severity: "error", code: "name-unsafe", message, advice, path }] };
-  }
-  if (isAdvised) return { name: fields.name, findings: [] };
+  if (isAdvisedAgentName(fields.name)) return { name: fields.name, findings: [] };
   const message = `The name ${JSON.stringify(fields.name)} works, but is hard to type and to match.`;
   const advice = `Prefer ${JSON.stringify(advisedName(fields.name))}.`;
   return { name: fields.name, findings: [{ severity: "note", code: "name-style", message, advice, path }] };

@@ -46,6 +46,15 @@ export function placeFindings(
   }));
 }
 
+/** `path:line:column`, as far as it is known, in the form that editors and terminals open; empty without a file. */
+export function placeText(
+  { file, line, column }: Pick<Problem, "file" | "line" | "column">,
+  nameOf: (file: string) => string = (name) => name,
+): string {
+  if (file === undefined) return "";
+  return line === undefined ? nameOf(file) : `${nameOf(file)}:${line}:${column ?? 1}`;
+}
+
 export function hasErrors(problems: readonly { readonly severity: Severity }[]): boolean {
   return problems.some((problem) => problem.severity === "error");
 }

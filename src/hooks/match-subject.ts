@@ -1,4 +1,5 @@
 import { Script } from "node:vm";
+import { namesOfTool } from "../foundation/tool-aliases.ts";
 
 export type SubjectMatch = "match" | "no-match" | "unusable";
 
@@ -9,27 +10,27 @@ const patternLimit = 2_000;
 const tries = [100, 400] as const;
 
 /**
- * Compares a matcher with a subject. Absent, empty and `*` match everything; names, alone or with bars or commas
+ * Compares a matcher with a subject, by the names that it is known by; those of a tool unless told. Absent, empty and `*` match everything; names, alone or with bars or commas
  * between them, match exactly; anything else is a regular expression that may match anywhere. An expression that is
  * broken, or slow enough to look endless, is unusable.
  */
-export function matchSubject(matcher: string | undefined, subject: string): SubjectMatch {
+export function matchSubject(
+  matcher: string | undefined,
+  subject: string,
+  names: readonly string[] = namesOfTool(subject),
+): SubjectMatch {
   const written = matcher?.trim() ?? "";
   if (written === "" || written === "*") return "match";
-  const names = namesFor(subject);
   if (/^[\w\-\s,|]*$/.test(written)) {
     const listed = written.split(/[|,]/).map((name) => name.trim());
     return listed.some((name) => names.includes(name)) ? "match" : "no-match";
   }
+  // `^(?!Read$)` leaves Read out, whatever else Read was once called: an old name counts only where the expression has it.
+  const meant = names.filter((name, at) => at === 0 || written.includes(name));
   return testBounded(
     written,
-    names.map((name) => name.slice(0, subjectLimit)),
+    meant.map((name) => name.slice(0, subjectLimit)),
   );
-}
-
-/** The tool that starts agents has had two names; people's files use both. */
-function namesFor(subject: string): readonly string[] {
-  return subject === "Task" || subject === "Agent" ? ["Task", "Agent"] : [subject];
 }
 
 /** Runs in this same context but under a time limit, which a plain `test` cannot have. */

@@ -13,7 +13,13 @@ import type { HookHandler } from "./hook-rule.ts";
 import { matchSubject, type SubjectMatch } from "./match-subject.ts";
 import type { HttpHookLimits } from "./run-http-hook.ts";
 import { type HookFunction, type RunContext, runFunction, runHandler } from "./run-one-hook.ts";
-import { describeHook, type SourcedHookRule, selectHooks } from "./select-hooks.ts";
+import {
+  describeHook,
+  type MatchSubject,
+  matchesQuestion,
+  type SourcedHookRule,
+  selectHooks,
+} from "./select-hooks.ts";
 
 /** Puts a question to a model, for prompt and agent hooks. */
 export type AskModel = (
@@ -109,8 +115,7 @@ export function createHookRunner(options: HookRunnerOptions): HookRunner {
     const selected = matching.filter(({ handler }) => single.get(handler) !== true);
     for (const { handler } of selected) if (single.has(handler)) single.set(handler, true);
     const functions = (options.functions ?? []).filter(
-      (each) =>
-        each.event === event && (subject === undefined || match(each.matcher, subject) !== "no-match"),
+      (each) => each.event === event && matchesQuestion(each.matcher, question, match) !== "no-match",
     );
     const context: RunContext = {
       event,
@@ -162,11 +167,11 @@ export function createHookRunner(options: HookRunnerOptions): HookRunner {
 }
 
 /** The same few names are compared with the same few matchers all day. */
-function rememberMatches(): (matcher: string | undefined, subject: string) => SubjectMatch {
+function rememberMatches(): MatchSubject {
   const known = new Map<string, SubjectMatch>();
-  return (matcher, subject) => {
-    const key = `${matcher ?? ""}\0${subject}`;
-    const found = known.get(key) ?? matchSubject(matcher, subject);
+  return (matcher, subject, names) => {
+    const key = `${matcher ?? ""}\0${subject}\0${names === undefined ? "tool" : ""}`;
+    const found = known.get(key) ?? matchSubject(matcher, subject, names);
     if (known.size < 10_000) known.set(key, found);
     return found;
   };

@@ -1,3 +1,4 @@
+import { hookEvents } from "./hook-events.ts";
 import type { FiredEvent } from "./hook-input.ts";
 import type { HookHandler, HookRule } from "./hook-rule.ts";
 import { matchSubject, type SubjectMatch } from "./match-subject.ts";
@@ -45,14 +46,14 @@ export interface HookSelection {
 export function selectHooks(
   rules: readonly SourcedHookRule[],
   question: HookQuestion,
-  match: (matcher: string | undefined, subject: string) => SubjectMatch = matchSubject,
+  match: MatchSubject = matchSubject,
 ): HookSelection {
   const selected = new Map<string, SelectedHook>();
   const problems: string[] = [];
   for (const { hook, origin } of rules) {
     if (hook.event !== question.event) continue;
     if (origin.type === "agent" && origin.agentId !== question.agentId) continue;
-    const found = question.subject === undefined ? "match" : match(hook.matcher, question.subject);
+    const found = matchesQuestion(hook.matcher, question, match);
     if (found === "unusable") problems.push(describeUnusable(hook, question.event));
     if (found === "no-match" || (found === "unusable" && !isGuard(question.event))) continue;
     if (!meetsCondition(hook.handler, question)) continue;
@@ -60,6 +61,24 @@ export function selectHooks(
     if (!selected.has(key)) selected.set(key, { handler: hook.handler, origin });
   }
   return { selected: [...selected.values()], problems };
+}
+
+export type MatchSubject = (
+  matcher: string | undefined,
+  subject: string,
+  names?: readonly string[],
+) => SubjectMatch;
+
+/** Tools are known by their old names too; agents, notifications and what else is matched have one. */
+export function matchesQuestion(
+  matcher: string | undefined,
+  { event, subject }: Pick<HookQuestion, "event" | "subject">,
+  match: MatchSubject,
+): SubjectMatch {
+  if (subject === undefined) return "match";
+  return hookEvents[event].matches === "tool name"
+    ? match(matcher, subject)
+    : match(matcher, subject, [subject]);
 }
 
 /** Events whose hooks protect: when in doubt, they run. */

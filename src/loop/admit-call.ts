@@ -1,5 +1,6 @@
 import type { ToolUseBlock } from "../conversation/message.ts";
 import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
+import { isRecord, kindOf } from "../foundation/json-value.ts";
 import type { Tool } from "../tools/tool.ts";
 import { resolveToolName } from "../tools/tool-names.ts";
 import type { LoopPorts } from "./loop-ports.ts";
@@ -93,6 +94,7 @@ type InputCheck =
   | { readonly type: "invalid"; readonly because: string };
 
 function checkInput(tool: Tool, input: unknown): InputCheck {
+  if (!isRecord(input)) return { type: "invalid", because: describeUnreadable(tool, input) };
   if (tool.input === undefined) return { type: "valid", input };
   const result = tool.input.safeParse(input);
   if (result.success) return { type: "valid", input: result.data };
@@ -101,4 +103,20 @@ function checkInput(tool: Tool, input: unknown): InputCheck {
     return `${where}: ${issue.message}`;
   });
   return { type: "invalid", because: `The input of ${tool.name} is not valid. ${issues.join("; ")}.` };
+}
+
+/** What a model is told whose call has an input that is no JSON object, so that it can write it again. */
+function describeUnreadable(tool: Tool, input: unknown): string {
+  const flaw = typeof input === "string" ? jsonErrorOf(input) : undefined;
+  const what = flaw === undefined ? `it is ${kindOf(input)}` : `it is not valid JSON: ${flaw.slice(0, 200)}`;
+  return `The input of ${tool.name} must be one JSON object, but ${what}. The call was not run; make it again with a valid input.`;
+}
+
+function jsonErrorOf(text: string): string | undefined {
+  try {
+    JSON.parse(text);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
 }

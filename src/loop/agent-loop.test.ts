@@ -403,15 +403,21 @@ describe("endings", () => {
     expect(ending).toMatchObject({ status: "partial", reason: "max_tool_calls", text: "What I have." });
   });
 
-  test("[LIM-5] calls that are cut off again and again are a circle, wherever they are cut", async () => {
+  test("[LIM-2] calls that are cut off six times in a row end the run, wherever they are cut", async () => {
     const steps = [1, 2, 3, 4, 5, 6].map((length) => ({
       calls: [{ name: "A", input: { text: "x".repeat(length) } }],
       stopReason: "max_tokens" as const,
     }));
     const model = createScriptedModel([...steps, "It does not fit."]);
     const { ending, messages } = await run(model, [echo("A")]);
-    expect(ending).toMatchObject({ status: "partial", reason: "loop", text: "It does not fit." });
-    expect(resultsOf(messages[6])[0]?.content).toMatch(/was cut off.*3 times in a row/s);
+    expect(ending).toMatchObject({
+      status: "partial",
+      reason: "max_tokens",
+      error: "6 answers in a row were cut off by the output limit in the middle of a call.",
+      text: "It does not fit.",
+    });
+    for (const at of [2, 4, 6, 8, 10, 12])
+      expect(resultsOf(messages[at])[0]?.content).toMatch(/was cut off.*shorter input\.$/);
   });
 
   test("an answer that a limit has made too short is the limit's end, not the model's", async () => {
@@ -430,10 +436,15 @@ describe("endings", () => {
     expect(ending).toMatchObject({ status: "partial", reason: "max_turns", text: "Half." });
   });
 
-  test("[LIM-5] the same call again and again is told after 3 times, and ends the run after 6", async () => {
+  test("[LIM-6] a call that brings nothing new is pointed out after 3 times, and ends the run at the limit", async () => {
     const again = { calls: [{ name: "A", input: { text: "x" } }], times: 6 };
     const model = createScriptedModel([again, "I was going in a circle."]);
-    const { ending, events, messages } = await run(model, [echo("A")]);
+    const limits = {
+      takeCalls: (granted: number) => ({ granted }),
+      shortened: () => undefined,
+      maxRepeats: 6,
+    };
+    const { ending, events, messages } = await run(model, [echo("A")], { ports: { limits } });
     expect(events.flatMap((event) => (event.type === "loop-noticed" ? [event.times] : []))).toEqual([
       3, 4, 5, 6,
     ]);
@@ -450,7 +461,49 @@ describe("endings", () => {
     expect(ending.totals.turns).toBe(7);
   });
 
-  test("[LIM-5] asking again for something that still goes on is no loop", async () => {
+  test("[LIM-6] the limit is 30 where nobody sets one", async () => {
+    const again = { calls: [{ name: "A", input: { text: "x" } }], times: 30 };
+    const { ending } = await run(createScriptedModel([again, "Enough."]), [echo("A")], {
+      input: { maxTurns: 100 },
+    });
+    expect(ending).toMatchObject({
+      reason: "loop",
+      error: "The agent made the same call 30 times in a row, with the same result.",
+    });
+  });
+
+  test.each<[string, Partial<Tool>, boolean, boolean]>([
+    ["a command that answers the same", { effect: "execute" }, false, false],
+    ["a command that fails the same way", { effect: "execute" }, true, true],
+    ["an MCP tool that answers the same", { effect: "read", origin: "mcp" }, false, false],
+    ["an MCP tool that fails the same way", { effect: "read", origin: "mcp" }, true, true],
+    ["a tool whose repetition does something", { effect: "edit" }, false, false],
+  ])("[LIM-6] %s is polling or work and ends nothing", async (_what, more, isError, isToldOf) => {
+    const tool = { ...echo("Poll", { call: async () => ({ content: "pending", isError }) }), ...more };
+    const model = createScriptedModel([
+      { calls: [{ name: "Poll", input: { text: "x" } }], times: 40 },
+      "Ready.",
+    ]);
+    const { ending, messages } = await run(model, [tool], { input: { maxTurns: 100 } });
+    expect(ending).toMatchObject({ status: "completed", text: "Ready." });
+    const results = messages.flatMap(resultsOf).map(({ content }) => String(content));
+    expect(results.some((text) => text.includes("in a row"))).toBe(isToldOf);
+    expect(results.join()).not.toContain("the run ends");
+  });
+
+  test("[LIM-6] a command that was refused is not polling: it counts", async () => {
+    const model = createScriptedModel([
+      { calls: [{ name: "Run", input: { text: "x" } }], times: 30 },
+      "Stop.",
+    ]);
+    const { ending } = await run(model, [echo("Run", { effect: "execute" })], {
+      input: { maxTurns: 100 },
+      ports: { admit: async () => ({ type: "denied", because: "no" }) },
+    });
+    expect(ending).toMatchObject({ status: "partial", reason: "loop", text: "Stop." });
+  });
+
+  test("[LIM-6] asking again for something that still goes on is no loop", async () => {
     const poll = echo("Poll", { call: async () => ({ content: "running", data: 1 }), isPending: () => true });
     const model = createScriptedModel([
       { calls: [{ name: "Poll", input: { text: "x" } }], times: 9 },

@@ -1,9 +1,20 @@
 import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
+import type { Tool } from "../tools/tool.ts";
+import { repeatsOf } from "../tools/tool-repeats.ts";
+import { findTool } from "./admit-call.ts";
 import { type CallResults, callTools } from "./call-tools.ts";
 import type { LimitReached } from "./limit-reached.ts";
 import type { LoopPorts } from "./loop-ports.ts";
-import { foldRound, noRepetition, repetitionLimits, withRepetitionNote } from "./repetition.ts";
+import {
+  defaultMaxRepeats,
+  describeRepetition,
+  foldRound,
+  noRepetition,
+  type RoundNature,
+  repetitionNoticed,
+  withRepetitionNote,
+} from "./repetition.ts";
 import type { Tally } from "./tally.ts";
 
 /** The answers to all calls of one message, and the limit that ends the run after them. */
@@ -19,9 +30,14 @@ export interface RoundOptions {
   readonly signal: AbortSignal;
 }
 
-/** Runs the calls of one message after another's, within the limits, and notices when they go in a circle. */
+/** Each answer that is cut off costs as much as the longest whole one, so the model gets only so many in a row. */
+const maxCutOff = 6;
+
+/** Runs the calls of one message after another's, within the limits, and notices when they repeat. */
 export function createRounds({ ports, tally, signal }: RoundOptions) {
+  const maxRepeats = ports.limits?.maxRepeats ?? defaultMaxRepeats;
   let seen = noRepetition;
+  let cutInRow = 0;
   return async function* runRound(
     calls: readonly ToolUseBlock[],
     { isCut }: { readonly isCut: boolean },
@@ -31,46 +47,55 @@ export function createRounds({ ports, tally, signal }: RoundOptions) {
     const run = whole.slice(0, granted);
     const results = yield* callTools(run, ports, signal);
     tally.addCalls(calls.length, results.denials);
-    const pending = pendingOf(run, results, ports);
-    const cut = calls.slice(whole.length);
     const refused = limit === undefined ? [] : whole.slice(granted).map((call) => notRun(call, limit));
-    const answered = [...results.blocks, ...refused, ...cut.map(cutOff)];
-    // Where an input was cut is chance; that it is cut again and again is a circle.
-    const seenCalls = [...run, ...cut.map((call) => ({ ...call, input: null }))];
-    const found = foldRound(seen, { calls: seenCalls, results: answered, pending });
-    seen = found.state;
-    const last = [...run, ...cut].at(-1);
-    const isTold = last !== undefined && found.times >= repetitionLimits.told;
-    if (isTold) yield { type: "loop-noticed", call: last, times: found.times };
+    const answered = [...results.blocks, ...refused, ...calls.slice(whole.length).map(cutOff)];
+    cutInRow = isCut ? cutInRow + 1 : 0;
+    const nature = isCut ? "work" : natureOf(run, results, ports);
+    const { state, repetition } = foldRound(seen, { calls: run, results: answered, nature });
+    seen = state;
+    const last = run.at(-1);
+    const isNoticed = last !== undefined && repetition.times >= repetitionNoticed;
+    if (isNoticed) yield { type: "loop-noticed", call: last, times: repetition.times };
+    const isOver = isNoticed && repetition.isFutile && repetition.times >= maxRepeats;
+    const reached =
+      limit ??
+      (isOver
+        ? { reason: "loop" as const, error: describeRepetition(repetition, "The agent") }
+        : undefined) ??
+      (cutInRow >= maxCutOff ? tooOftenCut : undefined);
     return {
-      content: isTold ? withRepetitionNote(answered, found.times) : answered,
+      content: isNoticed ? withRepetitionNote(answered, repetition, maxRepeats) : answered,
       data: results.data,
-      ...endOf(limit, isTold ? found.times : 0, last),
+      ...(reached === undefined ? {} : { limit: reached }),
     };
   };
 }
 
-function endOf(
-  limit: LimitReached | undefined,
-  times: number,
-  call: ToolUseBlock | undefined,
-): Pick<Round, "limit"> {
-  if (limit !== undefined) return { limit };
-  if (times < repetitionLimits.ended) return {};
-  const error = `The agent made the same call (${call?.name ?? ""}) with the same result ${times} times in a row.`;
-  return { limit: { reason: "loop", error } };
+const tooOftenCut: LimitReached = {
+  reason: "max_tokens",
+  error: `${maxCutOff} answers in a row were cut off by the output limit in the middle of a call.`,
+};
+
+/** One call that brings something makes the whole round work. */
+function natureOf(calls: readonly ToolUseBlock[], results: CallResults, ports: LoopPorts): RoundNature {
+  const failed = new Set(
+    results.blocks.flatMap(({ tool_use_id, is_error }) => (is_error === true ? [tool_use_id] : [])),
+  );
+  const natures = calls.map((call) => {
+    const tool = findTool(call.name, ports);
+    if (tool === undefined || results.notRun.has(call.id)) return "futile";
+    if (Object.hasOwn(results.data, call.id) && tool.isPending?.(results.data[call.id]) === true)
+      return "work";
+    if (failed.has(call.id)) return isWayToWait(tool) ? "polling" : "futile";
+    return isWayToWait(tool) || repeatsOf(tool) === "unsafe" ? "work" : "futile";
+  });
+  if (natures.includes("work")) return "work";
+  return natures.includes("polling") ? "polling" : "futile";
 }
 
-function pendingOf(
-  calls: readonly ToolUseBlock[],
-  { data }: CallResults,
-  { tools }: LoopPorts,
-): ReadonlySet<string> {
-  const pending = calls.filter(({ id, name }) => {
-    const tool = tools.find((candidate) => candidate.name === name);
-    return Object.hasOwn(data, id) && tool?.isPending?.(data[id]) === true;
-  });
-  return new Set(pending.map(({ id }) => id));
+/** A command or a server's tool may be asked again and again until something has happened. */
+function isWayToWait({ effect, origin }: Tool): boolean {
+  return effect === "execute" || origin === "mcp";
 }
 
 /** Every call needs an answer, also one that nothing was left for. */

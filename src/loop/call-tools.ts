@@ -11,6 +11,8 @@ export interface CallResults {
   readonly blocks: readonly ToolResultBlock[];
   readonly data: Readonly<Record<string, unknown>>;
   readonly denials: readonly PermissionDenial[];
+  /** The ids of calls that were answered without being run. */
+  readonly notRun: ReadonlySet<string>;
 }
 
 /** A tool that does not end with its signal is left behind after this time. */
@@ -44,6 +46,7 @@ interface Finished {
   readonly call: ToolUseBlock;
   readonly outcome: ToolOutcome;
   readonly denied?: string;
+  readonly notRun?: true;
 }
 
 async function runAll(calls: readonly ToolUseBlock[], work: Work): Promise<CallResults> {
@@ -122,9 +125,9 @@ async function runOne(admitted: AdmittedCall | RefusedCall, work: Work): Promise
     const denial = denied ? { denied: because } : {};
     const outcome = { content: because, isError: true };
     queue.push({ type: "call-finished", call, durationMs: 0, ...outcome, ...deciding, ...denial });
-    return { call, outcome, ...denial };
+    return { call, outcome, notRun: true, ...denial };
   }
-  if (signal.aborted) return { call, outcome: interrupted() };
+  if (signal.aborted) return { call, outcome: interrupted(), notRun: true };
   const start = ports.now();
   queue.push({ type: "call-started", call, effect: admitted.tool.effect });
   const own = await runTool(admitted, work);
@@ -225,7 +228,8 @@ function collect(finished: readonly Finished[]): CallResults {
   const denials = finished.flatMap(({ call, denied }) =>
     denied === undefined ? [] : [{ call, because: denied }],
   );
-  return { blocks, data: Object.fromEntries(data), denials };
+  const notRun = new Set(finished.flatMap(({ call, notRun }) => (notRun === true ? [call.id] : [])));
+  return { blocks, data: Object.fromEntries(data), denials, notRun };
 }
 
 /** Providers refuse a result without content. */

@@ -9,6 +9,7 @@ const limitReasons = [
   "max_total_tokens",
   "max_tool_calls",
   "max_time",
+  "max_tokens",
   "loop",
 ] as const;
 export type LimitReason = (typeof limitReasons)[number];

@@ -99,6 +99,8 @@ export interface LoopLimits {
   readonly takeCalls: (count: number) => { readonly granted: number; readonly limit?: LimitReached };
   /** The limit that made the last answer shorter than it was asked for. */
   readonly shortened: () => LimitReached | undefined;
+  /** Equal rounds of futile calls after which the run ends; a default when absent. */
+  readonly maxRepeats?: number;
   /** A signal for one call that is also aborted, with the reason for the agent, when the call takes too long. */
   readonly limitCall?: (
     request: CallRequest,

@@ -1,17 +1,23 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ToolResultBlock } from "../conversation/message.ts";
-import { foldRound, noRepetition, withRepetitionNote } from "./repetition.ts";
+import {
+  describeRepetition,
+  foldRound,
+  noRepetition,
+  type RoundNature,
+  withRepetitionNote,
+} from "./repetition.ts";
 
 let made = 0;
 
-function round(input: unknown, result: string, more: { name?: string; pending?: boolean } = {}) {
+function round(input: unknown, result: string, more: { name?: string; nature?: RoundNature } = {}) {
   made += 1;
   const id = `call_${made}`;
   return {
     calls: [{ type: "tool_use" as const, id, name: more.name ?? "Read", input }],
     results: [{ type: "tool_result" as const, tool_use_id: id, content: result }],
-    ...(more.pending === true ? { pending: new Set([id]) } : {}),
+    nature: more.nature ?? "futile",
   };
 }
 
@@ -20,14 +26,14 @@ function timesOf(rounds: readonly ReturnType<typeof round>[]): number[] {
   return rounds.map((each) => {
     const found = foldRound(state, each);
     state = found.state;
-    return found.times;
+    return found.repetition.times;
   });
 }
 
 const a = () => round({ file: "a", limit: 1 }, "same");
 const b = () => round({ file: "b" }, "other");
 
-describe("[LIM-5] a call that comes again and again with the same result", () => {
+describe("[LIM-6] a call that comes again and again with the same result", () => {
   test.each([
     ["is counted", [a(), a(), a(), a()], [1, 2, 3, 4]],
     ["whatever the order of its keys", [a(), round({ limit: 1, file: "a" }, "same")], [1, 2]],
@@ -37,8 +43,8 @@ describe("[LIM-5] a call that comes again and again with the same result", () =>
     ["begins anew after another call", [a(), a(), b(), a()], [1, 2, 1, 1]],
     ["is seen in pairs that take turns", [a(), b(), a(), b(), a(), b()], [1, 1, 1, 2, 2, 3]],
     [
-      "not when it asks for something that still goes on",
-      Array.from({ length: 8 }, () => round({ id: 1 }, "running", { pending: true })),
+      "not when it is work",
+      Array.from({ length: 8 }, () => round({ id: 1 }, "running", { nature: "work" })),
       [1, 1, 1, 1, 1, 1, 1, 1],
     ],
   ])("%s", (_what, rounds, expected) => {
@@ -61,13 +67,45 @@ describe("[LIM-5] a call that comes again and again with the same result", () =>
     );
   });
 
-  test("the agent is told at the end of the last result, whatever its form", () => {
+  test("the model is told at the end of the last result, whatever its form", () => {
     const text: ToolResultBlock = { type: "tool_result", tool_use_id: "1", content: "found" };
     const blocks: ToolResultBlock = { ...text, content: [{ type: "text", text: "found" }] };
     for (const block of [text, blocks]) {
-      const [first, last] = withRepetitionNote([text, block], 3);
+      const repetition = { times: 3, period: 1, calls: 1, isFutile: true };
+      const [first, last] = withRepetitionNote([text, block], repetition, 30);
       expect(first).toBe(text);
-      expect(JSON.stringify(last)).toMatch(/found.*the same result 3 times in a row/);
+      expect(JSON.stringify(last)).toMatch(/found.*the same call 3 times in a row.*After 30 times/);
     }
+  });
+
+  test("what the model is told is true: of one call, of several, of two in turns, and of what ends nothing", () => {
+    const base = { times: 4, period: 1, calls: 1, isFutile: true };
+    expect(describeRepetition(base, "You")).toBe(
+      "You made the same call 4 times in a row, with the same result.",
+    );
+    expect(describeRepetition({ ...base, calls: 2 }, "You")).toBe(
+      "You made the same 2 calls 4 times in a row, with the same results.",
+    );
+    expect(describeRepetition({ ...base, period: 2 }, "You")).toBe(
+      "You made the same two rounds of calls in turn 4 times, each with the same results.",
+    );
+    const text: ToolResultBlock = { type: "tool_result", tool_use_id: "1", content: "found" };
+    expect(JSON.stringify(withRepetitionNote([text], { ...base, isFutile: false }, 30))).not.toContain(
+      "ends",
+    );
+  });
+
+  test("two rounds in turns end a run only where both are futile", () => {
+    const turns = (nature: RoundNature) => [a(), { ...b(), nature }, a(), { ...b(), nature }];
+    const lastOf = (rounds: readonly ReturnType<typeof round>[]) => {
+      let state = noRepetition;
+      return rounds.map((each) => {
+        const found = foldRound(state, each);
+        state = found.state;
+        return found.repetition;
+      });
+    };
+    expect(lastOf(turns("futile")).at(-1)).toMatchObject({ times: 2, period: 2, isFutile: true });
+    expect(lastOf(turns("polling")).at(-1)).toMatchObject({ times: 2, period: 2, isFutile: false });
   });
 });

@@ -1,47 +1,70 @@
 import { createHash } from "node:crypto";
 import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
 
-/** What was seen of the newest rounds of calls, as fingerprints; the newest last. */
-export interface RepetitionState {
-  readonly rounds: readonly string[];
-}
-
-export const noRepetition: RepetitionState = { rounds: [] };
+/**
+ * What repeating the calls of one answer is. `futile`: they failed, or only look, so that doing it again brings nothing new.
+ * `polling`: they ran a command or a server's tool and failed, which may be how somebody waits. `work`: anything else.
+ */
+export type RoundNature = "futile" | "polling" | "work";
 
 /** The calls of one answer with what came of them. */
 export interface CallRound {
   readonly calls: readonly ToolUseBlock[];
   readonly results: readonly ToolResultBlock[];
-  /** The ids of calls that asked for something which still goes on; asking again is how one waits. */
-  readonly pending?: ReadonlySet<string>;
+  readonly nature: RoundNature;
 }
 
-export interface RepetitionFinding {
-  readonly state: RepetitionState;
-  /** How often the newest round, or the newest pair of rounds, came in a row; 1 when it is new. */
+/** What was seen of the newest rounds of calls; the newest last. */
+export interface RepetitionState {
+  readonly rounds: readonly SeenRound[];
+  /** For each period, how many of the newest rounds equal the one so far before them. */
+  readonly equal: readonly number[];
+}
+
+interface SeenRound {
+  readonly fingerprint: string;
+  readonly nature: RoundNature;
+}
+
+/** A run of equal rounds, or of two rounds that take turns. */
+export interface Repetition {
+  /** How often the round, or the pair of rounds, has come in a row; 1 when it is new. */
   readonly times: number;
+  /** Rounds until the same one comes again. */
+  readonly period: number;
+  /** Calls in the newest round. */
+  readonly calls: number;
+  /** Whether it counts towards the limit that ends a run. */
+  readonly isFutile: boolean;
 }
 
-/** The agent is told at the first number, and its run ended at the second. */
-export const repetitionLimits = { told: 3, ended: 6 } as const;
-
-/** A round is every call of one answer: the same calls with the same results, or two such rounds taking turns. */
 const longestPeriod = 2;
-const kept = longestPeriod * (repetitionLimits.ended + 1);
 
-/** Pure: the state before and a round give the state after and how often that round has come. */
-export function foldRound(state: RepetitionState, round: CallRound): RepetitionFinding {
-  if (round.calls.some(({ id }) => round.pending?.has(id) === true)) return { state: noRepetition, times: 1 };
-  const rounds = [...state.rounds, fingerprint(round)].slice(-kept);
-  const counts = Array.from({ length: longestPeriod }, (_, index) => timesInRow(rounds, index + 1));
-  return { state: { rounds }, times: Math.max(...counts) };
-}
+export const noRepetition: RepetitionState = { rounds: [], equal: Array(longestPeriod).fill(0) };
 
-/** How often the last `period` rounds stand behind each other at the end. */
-function timesInRow(rounds: readonly string[], period: number): number {
-  let same = 0;
-  for (let at = rounds.length - 1; at >= period && rounds[at] === rounds[at - period]; at -= 1) same += 1;
-  return Math.floor(same / period) + 1;
+/** The model is told from this number on. */
+export const repetitionNoticed = 3;
+/** Equal futile rounds after which a run ends, unless settings say otherwise. */
+export const defaultMaxRepeats = 30;
+
+/** Pure: the state before and a round give the state after and what is repeated. */
+export function foldRound(
+  state: RepetitionState,
+  round: CallRound,
+): { readonly state: RepetitionState; readonly repetition: Repetition } {
+  const calls = round.calls.length;
+  if (round.nature === "work")
+    return { state: noRepetition, repetition: { times: 1, period: 1, calls, isFutile: false } };
+  const seen: SeenRound = { fingerprint: fingerprint(round), nature: round.nature };
+  const equal = state.equal.map((count, at) =>
+    state.rounds.at(-1 - at)?.fingerprint === seen.fingerprint ? count + 1 : 0,
+  );
+  const rounds = [...state.rounds, seen].slice(-longestPeriod);
+  const counts = equal.map((count, at) => Math.floor(count / (at + 1)) + 1);
+  const times = Math.max(...counts);
+  const period = counts.indexOf(times) + 1;
+  const isFutile = rounds.slice(-period).every(({ nature }) => nature === "futile");
+  return { state: { rounds, equal }, repetition: { times, period, calls, isFutile } };
 }
 
 /** Ids differ from call to call and the order within one answer means nothing, so neither counts. */
@@ -64,14 +87,26 @@ function canonical(value: unknown): string {
   return `{${entries.map(([key, part]) => `${JSON.stringify(key)}:${canonical(part)}`).join(",")}}`;
 }
 
-/** The results with a word to the agent at the end of the last one. */
+/** What was repeated, as one true sentence. */
+export function describeRepetition({ times, period, calls }: Repetition, agent: string): string {
+  if (period > 1)
+    return `${agent} made the same two rounds of calls in turn ${times} times, each with the same results.`;
+  const what = calls === 1 ? "the same call" : `the same ${calls} calls`;
+  return `${agent} made ${what} ${times} times in a row, with the same result${calls === 1 ? "" : "s"}.`;
+}
+
+/** The results with a word to the model at the end of the last one. */
 export function withRepetitionNote(
   results: readonly ToolResultBlock[],
-  times: number,
+  repetition: Repetition,
+  maxRepeats: number,
 ): readonly ToolResultBlock[] {
   const last = results.at(-1);
   if (last === undefined) return results;
-  const note = `[You have made the same call with the same result ${times} times in a row. Making it again will change nothing: try another way, or say what you have and what is missing. After ${repetitionLimits.ended} times the run is ended.]`;
+  const ends = repetition.isFutile ? ` After ${maxRepeats} times the run ends.` : "";
+  const advice =
+    "If you are not waiting for something, try another way, or say what you have and what is missing.";
+  const note = `[${describeRepetition(repetition, "You")} ${advice}${ends}]`;
   const content =
     typeof last.content === "string"
       ? `${last.content}\n\n${note}`

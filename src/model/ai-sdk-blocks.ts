@@ -2,6 +2,7 @@ import type { AssistantBlock } from "../conversation/message.ts";
 import type { ModelEvent } from "../conversation/model-event.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
 import { type BlockOptions, isProviderOptions, originBlock, type ProviderOptions } from "./ai-sdk-origin.ts";
+import { readCallInput } from "./call-input.ts";
 
 /** The blocks of an answer as they come in. They may overlap; the index of each is the order of their start. */
 export interface OpenBlocks {
@@ -174,17 +175,7 @@ function deltaOf({ kind, index }: OpenBlock, text: string): ModelEvent {
 function blockOf(block: OpenBlock, text: string): AssistantBlock {
   if (block.kind === "text") return { type: "text", text };
   if (block.kind === "thinking") return { type: "thinking", thinking: text, signature: "" };
-  return { type: "tool_use", id: block.id, name: block.name, input: readInput(text) };
-}
-
-/** What is not JSON is handed on as it is: the tool's own check refuses it and the model learns why. */
-function readInput(text: string): unknown {
-  if (text.trim() === "") return {};
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  return { type: "tool_use", id: block.id, name: block.name, input: readCallInput(text) };
 }
 
 function originFor(blocks: readonly OpenBlock[], provider: string): readonly AssistantBlock[] {

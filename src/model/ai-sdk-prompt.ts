@@ -7,8 +7,9 @@ import type {
   ToolResultBlock,
   UserMessage,
 } from "../conversation/message.ts";
-import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+import type { JsonRecord } from "../foundation/json-value.ts";
 import { originOf } from "./ai-sdk-origin.ts";
+import { sentCallInput } from "./call-input.ts";
 import type { ModelRequest } from "./model.ts";
 
 /** The generations of the AI SDK's provider interface that are spoken here; a newer one is spoken to as the newest. */
@@ -53,7 +54,7 @@ function assistantMessage(message: AssistantMessage, { provider }: PromptOptions
       case "thinking":
         return origin === undefined ? [] : [{ type: "reasoning", text: block.thinking, ...extra }];
       case "tool_use": {
-        const input = isRecord(block.input) ? block.input : { input: block.input };
+        const input = sentCallInput(block.input);
         return [{ type: "tool-call", toolCallId: block.id, toolName: block.name, input, ...extra }];
       }
       default:

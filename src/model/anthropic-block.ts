@@ -1,5 +1,6 @@
 import type { AssistantBlock } from "../conversation/message.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+import { readCallInput } from "./call-input.ts";
 
 /** A block while its deltas arrive. */
 export interface BlockBuilder {
@@ -23,21 +24,20 @@ export function startBlock(raw: JsonRecord): BlockBuilder {
   };
 }
 
-/** The finished block, or undefined when a call's input is not a JSON object. */
-export function buildBlock(builder: BlockBuilder): AssistantBlock | undefined {
+/** The finished block. A call whose input is not a JSON object keeps what was written, for the error that answers it. */
+export function buildBlock(builder: BlockBuilder): AssistantBlock {
   const { raw, initial, text, json, signature, citations } = builder;
   switch (initial.type) {
     case "text":
       return citations.length === 0 ? { type: "text", text } : { type: "text", text, citations };
     case "thinking":
       return { type: "thinking", thinking: text, signature };
-    case "tool_use": {
-      const input = readInput(json, raw["input"]);
-      return input === undefined ? undefined : { ...initial, input };
-    }
+    case "tool_use":
+      return { ...initial, input: readInput(json, raw["input"]) };
     case "server_tool_use": {
+      // The provider has run it already, and takes it back only with an object.
       const input = readInput(json, raw["input"]);
-      return input === undefined ? undefined : { ...initial, input };
+      return { ...initial, input: isRecord(input) ? input : {} };
     }
     default:
       return initial;
@@ -68,14 +68,8 @@ function initialBlock(raw: JsonRecord): AssistantBlock {
   }
 }
 
-function readInput(json: string, given: unknown): JsonRecord | undefined {
-  if (json.trim() === "") return isRecord(given) ? given : {};
-  try {
-    const value: unknown = JSON.parse(json);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+function readInput(json: string, given: unknown): unknown {
+  return json.trim() === "" && isRecord(given) ? given : readCallInput(json);
 }
 
 function stringOf(value: unknown): string {

@@ -178,19 +178,31 @@ describe("createMessageAssembler [MDL-3]", () => {
     });
   });
 
-  test("a call cut off by the answer's limit is left out instead of being asked for again", () => {
+  test("a call whose input is no JSON is kept as it was written, and nothing is asked for again [MDL-6]", () => {
     const half = block(
       1,
       { type: "tool_use", id: "t", name: "Write", input: {} },
       { type: "input_json_delta", partial_json: '{"content": "long' },
     );
     const text = block(0, { type: "text", text: "" }, { type: "text_delta", text: "so:" });
-    const ended = lastOf(assemble([start, ...text, ...half, ...stop("max_tokens")]));
-    expect(ended.message.content).toEqual([{ type: "text", text: "so:" }]);
-    expect(faultOf([start, ...text, ...half, ...stop("tool_use")])).toMatchObject({
-      code: "stream-malformed",
-      message: expect.stringContaining("Write"),
-    });
+    const contentBy = (reason: string) =>
+      lastOf(assemble([start, ...text, ...half, ...stop(reason)])).message.content;
+    const call = { type: "tool_use", id: "t", name: "Write", input: '{"content": "long' };
+    for (const reason of ["tool_use", "max_tokens"])
+      expect(contentBy(reason)).toEqual([{ type: "text", text: "so:" }, call]);
+    for (const reason of ["refusal", "pause_turn", "model_context_window_exceeded"])
+      expect(contentBy(reason)).toEqual([{ type: "text", text: "so:" }]);
+  });
+
+  test("input that is JSON but no object is kept too [MDL-6]", () => {
+    const call = block(
+      0,
+      { type: "tool_use", id: "t", name: "X" },
+      { type: "input_json_delta", partial_json: "[1]" },
+    );
+    expect(lastOf(assemble([start, ...call, ...stop("tool_use")])).message.content).toEqual([
+      { type: "tool_use", id: "t", name: "X", input: [1] },
+    ]);
   });
 
   test.each<[string, readonly object[]]>([
@@ -203,18 +215,6 @@ describe("createMessageAssembler [MDL-3]", () => {
         start,
         { type: "content_block_start", index: 0, content_block: { type: "text" } },
         { type: "message_stop" },
-      ],
-    ],
-    [
-      "input that is no object",
-      [
-        start,
-        ...block(
-          0,
-          { type: "tool_use", id: "t", name: "X" },
-          { type: "input_json_delta", partial_json: "[1]" },
-        ),
-        ...stop("tool_use"),
       ],
     ],
   ])("%s cannot be read and may be asked for again", (_what, events) => {

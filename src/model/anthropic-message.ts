@@ -21,7 +21,6 @@ export function createMessageAssembler(requestId?: string): MessageAssembler {
   let head: { readonly id: string; readonly model: string } | undefined;
   let usage: Usage = noUsage;
   let stopReason: unknown;
-  let brokenInput: string | undefined;
   let ended = false;
 
   function builderAt(event: JsonRecord): { readonly index: number; readonly builder: BlockBuilder } {
@@ -74,10 +73,6 @@ export function createMessageAssembler(requestId?: string): MessageAssembler {
     const { index, builder } = builderAt(event);
     open.delete(index);
     const block = buildBlock(builder);
-    if (block === undefined) {
-      brokenInput ??= `the input of the call of ${builder.raw["name"]} is not valid JSON`;
-      return undefined;
-    }
     content.push(block);
     return { type: "block-ended", index, block };
   }
@@ -86,10 +81,9 @@ export function createMessageAssembler(requestId?: string): MessageAssembler {
     if (head === undefined) throw malformed("the message ended before it began");
     if (open.size > 0) throw malformed("the message ended inside a block");
     const reason = readStopReason(stopReason, content);
-    // An answer cut at its limit may end inside a call; the half call is left out, since asking again would cut it again.
-    if (brokenInput !== undefined && !cutting.has(reason)) throw malformed(brokenInput);
     ended = true;
-    const message: AssistantMessage = { role: "assistant", content };
+    const whole = withoutCalls.has(reason) ? content.filter(isReadable) : content;
+    const message: AssistantMessage = { role: "assistant", content: whole };
     return {
       type: "message-ended",
       ...head,
@@ -136,12 +130,16 @@ export function createMessageAssembler(requestId?: string): MessageAssembler {
   };
 }
 
-const cutting: ReadonlySet<StopReason> = new Set([
-  "max_tokens",
+/** After these nothing of a call that broke off is answered; the run ends, or goes on without it. */
+const withoutCalls: ReadonlySet<StopReason> = new Set([
   "model_context_window_exceeded",
   "refusal",
   "pause_turn",
 ]);
+
+function isReadable(block: AssistantBlock): boolean {
+  return block.type !== "tool_use" || isRecord(block.input);
+}
 
 const stopReasons: ReadonlySet<unknown> = new Set<StopReason>([
   "end_turn",

@@ -170,7 +170,7 @@ describe("the request [MDL-3]", () => {
     [
       "an id of another provider is made fit",
       { type: "tool_use", id: "call.1:a", name: "Read", input: "bad" },
-      [{ type: "tool_use", id: "call_1_a", name: "Read", input: {} }],
+      [{ type: "tool_use", id: "call_1_a", name: "Read", input: { input: "bad" } }],
     ],
   ])("%s", (_rule, block, expected) => {
     const message = { role: "assistant", content: [block, { type: "text", text: "end" }] } as Message;

@@ -7,6 +7,7 @@ import type {
 } from "../conversation/message.ts";
 import { isRecord } from "../foundation/json-value.ts";
 import { wrappedBy } from "./anthropic-block.ts";
+import { sentCallInput } from "./call-input.ts";
 
 /** A content block as it is sent; keys always in the same order, so that the same conversation gives the same bytes. */
 export interface WireBlock {
@@ -68,7 +69,7 @@ function toWireBlock(block: AssistantBlock | UserBlock): readonly WireBlock[] {
 }
 
 function toWireCall({ id, name, input }: ToolUseBlock): WireBlock {
-  return { type: "tool_use", id: wireId(id), name, input: isRecord(input) ? input : {} };
+  return { type: "tool_use", id: wireId(id), name, input: sentCallInput(input) };
 }
 
 function toWireResult(result: ToolResultBlock): WireBlock {

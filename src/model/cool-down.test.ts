@@ -55,14 +55,14 @@ describe("createCoolDowns [MDL-6]", () => {
     expect(clock.now()).toBe(3000);
   });
 
-  test("a success shortens the pause of those who still wait", async () => {
+  test("a refusal during the pause makes it longer for those who wait already", async () => {
     const clock = steppingClock((now) => {
-      if (now === 1000) coolDown.succeeded();
+      if (now === 3000) coolDown.refused(4000);
     });
     const coolDown = createCoolDowns(clock, () => 0).of("p", "m");
-    coolDown.refused(9000);
+    coolDown.refused(3000);
     await coolDown.wait(signal);
-    expect(clock.now()).toBe(5000);
+    expect(clock.now()).toBe(7000);
   });
 
   test("waiting ends with its signal", async () => {

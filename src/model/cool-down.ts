@@ -8,10 +8,11 @@ export interface CoolDown {
   wait(signal: AbortSignal): Promise<void>;
   /** When the pause is over, by the clock; in the past where there is none. */
   until(): number;
-  /** The provider refused a request and wants peace for this long. */
+  /**
+   * The provider refused a request and wants no others for this long. Nothing shortens it: during the pause only answers to
+   * requests arrive that were sent before it, and those say nothing about the next one.
+   */
   refused(delayMs: number): void;
-  /** A request went through, so the provider has recovered earlier than it said: half of what is left is let off. */
-  succeeded(): void;
 }
 
 export interface CoolDowns {
@@ -34,8 +35,6 @@ export function createCoolDowns(clock: WaitClock, random: () => number): CoolDow
   };
 }
 
-/** Those who wait look again this often, since a success may have shortened the pause. */
-const lookAgainMs = 1000;
 /** Those who waited together set out one after another over this part of the pause, at most so long. */
 const spread = { share: 0.25, atMostMs: 2000 };
 
@@ -46,20 +45,16 @@ function createCoolDown(clock: WaitClock, random: () => number): CoolDown {
       let now = clock.now();
       const pause = until - now;
       if (pause <= 0) return;
+      // Another refusal may have made it longer meanwhile.
       for (let left = pause; left > 0; left = until - now) {
-        const nap = Math.min(left, lookAgainMs);
-        await clock.sleep(nap, signal);
-        now = Math.max(now + nap, clock.now());
+        await clock.sleep(left, signal);
+        now = Math.max(now + left, clock.now());
       }
       await clock.sleep(random() * Math.min(pause * spread.share, spread.atMostMs), signal);
     },
     until: () => until,
     refused(delayMs) {
       until = Math.max(until, clock.now() + delayMs);
-    },
-    succeeded() {
-      const left = until - clock.now();
-      if (left > 0) until -= left / 2;
     },
   };
 }

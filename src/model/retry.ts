@@ -34,11 +34,8 @@ export function withRetry(model: Model, options: RetryOptions): Model {
         try {
           for await (const event of model.stream(request, { signal })) {
             isAnswered ||= event.type === "message-ended";
-            if (isAnswered) {
-              coolDown.succeeded();
-              // What the taker does with the answer takes nobody's place.
-              pass?.leave("answered");
-            }
+            // What the taker does with the answer takes nobody's place.
+            if (isAnswered) pass?.leave("answered");
             yield event;
           }
           return;

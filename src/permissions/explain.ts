@@ -1,6 +1,7 @@
+import { canonicalToolName } from "../foundation/tool-aliases.ts";
 import { type Decision, describeRule } from "./decide.ts";
 import { splitRule } from "./rule-parentheses.ts";
-import { canonicalToolName, mainField } from "./rule-tools.ts";
+import { mainField } from "./rule-tools.ts";
 
 /** A decision in lines for people: the answer, the reason, and where the rule stands that decided. */
 export function explainDecision({ type, because, rule }: Decision): readonly string[] {

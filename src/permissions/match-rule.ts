@@ -54,7 +54,7 @@ function speaksOfUse(ruleTool: string, { use }: PathFact, ruleUse: RuleUse): boo
 }
 
 function coversForms(
-  { rule, anchor }: PolicyRule,
+  { rule, anchor, otherAnchors = [] }: PolicyRule,
   { forms, unknown }: PathFact,
   { use, policy, homes = [] }: MatchOptions & { readonly homes?: readonly string[] | undefined },
 ): boolean {
@@ -65,7 +65,7 @@ function coversForms(
   const bases = {
     root: ["/"],
     home: [policy.home, ...homes],
-    settings: [anchor],
+    settings: [anchor, ...otherAnchors],
     cwd: policy.workingDirectories.slice(0, 1),
   }[specifier.anchor];
   const comparison = { foldsCase: use === "restrict" && foldsCase(policy), floats: use === "restrict" };

@@ -1,8 +1,8 @@
 import { isRecord, kindOf, shown } from "../foundation/json-value.ts";
+import { canonicalToolName } from "../foundation/tool-aliases.ts";
 import type { PermissionRule, RuleList, RuleReading, RuleSpecifier } from "./permission-rule.ts";
 import { splitRule } from "./rule-parentheses.ts";
 import { readSpecifier } from "./rule-specifier.ts";
-import { canonicalToolName } from "./rule-tools.ts";
 
 export type { PermissionRule, RuleList, RuleReading, RuleSpecifier } from "./permission-rule.ts";
 

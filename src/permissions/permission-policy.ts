@@ -5,6 +5,8 @@ import type { PermissionMode } from "./permission-mode.ts";
 export interface PolicyRule {
   readonly rule: PermissionRule;
   readonly anchor: string;
+  /** Other paths of the same directory, as through links. */
+  readonly otherAnchors?: readonly string[];
   /** The file it stands in, for explanations. */
   readonly from?: string;
 }
@@ -28,8 +30,10 @@ export interface ToolScopes {
   readonly tools: readonly ToolScope[];
   /** Absolute, its parent with links followed; only here do tools confined to memory work. */
   readonly memoryDirectory?: string;
-  /** Tools of servers that stand in the agent's own definition: those above need not have them. */
-  readonly ownTools?: readonly string[];
+  /** Calls that `disallowedTools` excludes, as rules; agents below may not make them either. */
+  readonly deny?: readonly string[];
+  /** Entries of `disallowedTools` that remove whole tools; agents below are planned without them. */
+  readonly removes?: readonly string[];
 }
 
 /** What commands may do because they run inside a sandbox. */
@@ -56,7 +60,7 @@ export interface PermissionPolicy {
   readonly platform?: string;
   /** The modes of the agents above: what one of them refuses stays refused. */
   readonly outerModes?: readonly PermissionMode[];
-  /** The tools of this agent and of those above it; a call must be within each. */
+  /** The tools of this agent, last, after those of the agents above it, of which only the exclusions apply here. */
   readonly toolScopes?: readonly ToolScopes[];
   /** Nobody waits for this agent: nothing is asked, and tools of MCP servers are not there. */
   readonly background?: boolean;

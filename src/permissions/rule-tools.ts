@@ -1,14 +1,11 @@
+import type { ToolName } from "../foundation/tool-aliases.ts";
+
 /** How the text in a rule's parentheses is read, by tool. */
 export type SpecifierKind = "command" | "path" | "web" | "agent" | "skill" | "mcp" | "other";
 
 export function specifierKind(canonicalTool: string): SpecifierKind {
   if (canonicalTool.startsWith("mcp__")) return "mcp";
   return kinds.get(canonicalTool) ?? "other";
-}
-
-/** Today's name of a tool, for names that changed and for other letter case. */
-export function canonicalToolName(tool: string): string {
-  return byLowerCase.get(tool.toLowerCase()) ?? tool;
 }
 
 /** The field a tool's own specifier speaks of; a rule cannot name it as a parameter. */
@@ -28,7 +25,7 @@ export function isParameterName(canonicalTool: string, name: string): boolean {
   return kind === "mcp" || kind === "other";
 }
 
-const kinds: ReadonlyMap<string, SpecifierKind> = new Map([
+const kinds: ReadonlyMap<string, SpecifierKind> = new Map<ToolName, SpecifierKind>([
   ["Bash", "command"],
   ["PowerShell", "command"],
   ["Read", "path"],
@@ -82,35 +79,4 @@ const parameters: ReadonlyMap<string, readonly string[]> = new Map([
     ],
   ],
   ["Skill", ["args"]],
-]);
-
-/** Old names and the tool that does their work now. */
-const renamed: readonly (readonly [string, string])[] = [
-  ["Task", "Agent"],
-  ["KillShell", "TaskStop"],
-  ["KillBash", "TaskStop"],
-  ["BashOutput", "TaskOutput"],
-  ["AgentOutputTool", "TaskOutput"],
-  ["MultiEdit", "Edit"],
-  ["LS", "Glob"],
-  ["NotebookRead", "Read"],
-  ["ListPeers", "ListAgents"],
-  ["Brief", "SendUserMessage"],
-  ["ListMcpResources", "ListMcpResourcesTool"],
-  ["ReadMcpResource", "ReadMcpResourceTool"],
-  ["ReadMcpResourceDir", "ReadMcpResourceDirTool"],
-];
-
-const otherTools = [
-  "WebSearch",
-  "TodoWrite",
-  "AskUserQuestion",
-  "ExitPlanMode",
-  "EnterPlanMode",
-  "SendMessage",
-];
-
-const byLowerCase: ReadonlyMap<string, string> = new Map([
-  ...[...kinds.keys(), ...otherTools].map((name) => [name.toLowerCase(), name] as const),
-  ...renamed.map(([old, today]) => [old.toLowerCase(), today] as const),
 ]);

@@ -6,20 +6,18 @@ import { parseRule } from "./parse-rule.ts";
 import type { PermissionPolicy, PolicyRule, ToolScope, ToolScopes } from "./permission-policy.ts";
 import { protectionOf } from "./protected-paths.ts";
 
-/** Why a call is outside what the definitions of an agent and those above it give, or undefined. */
+/**
+ * Why a call is outside what the agent's definition grants, or excluded by it or by one above, or undefined. The tools of
+ * an agent above say what that agent uses; they do not limit the agents it starts.
+ */
 export function refuseByScopes(request: PermissionRequest, policy: PermissionPolicy): string | undefined {
-  const own = policy.toolScopes?.at(-1);
-  const isOwnMemory = own?.memoryDirectory !== undefined && staysIn(request, own.memoryDirectory);
-  const isOwnTool = own?.ownTools?.includes(request.tool) === true;
-  for (const scopes of policy.toolScopes ?? []) {
-    // An agent's memory and servers are its own: those above need not have the tools, but what they exclude stays so.
-    const refusal =
-      (isOwnMemory || isOwnTool) && scopes !== own
-        ? refuseExcluded(request, scopes, policy)
-        : refuseByScope(request, scopes, policy);
+  const { toolScopes = [] } = policy;
+  const own = toolScopes.at(-1);
+  for (const above of toolScopes.slice(0, -1)) {
+    const refusal = refuseExcluded(request, above, policy);
     if (refusal !== undefined) return refusal;
   }
-  return undefined;
+  return own === undefined ? undefined : refuseByScope(request, own, policy);
 }
 
 /** Whether a call stays in the agent's own memory directory, where it needs no rule. */
@@ -72,10 +70,13 @@ function refuseByScope(
 /** What a definition excludes of one reading or editing tool, it excludes of all of them. */
 function refuseExcluded(
   request: PermissionRequest,
-  { anchor, tools }: ToolScopes,
+  { anchor, tools, deny: rules = [] }: ToolScopes,
   policy: PermissionPolicy,
 ): string | undefined {
-  const excluding = tools.flatMap(({ name, deny = [] }) => deny.map((text) => `${name}(${text})`));
+  const excluding = [
+    ...rules,
+    ...tools.flatMap(({ name, deny = [] }) => deny.map((text) => `${name}(${text})`)),
+  ];
   return excluding.some((text) => excludes(text, request, { anchor, policy }))
     ? "the agent's definition excludes such calls"
     : undefined;

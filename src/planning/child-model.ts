@@ -5,7 +5,12 @@ import type { SpawnRequest } from "./spawn-request.ts";
 /** Which model a child runs on, and where it comes from. */
 type ChildModel = ModelSelection & { readonly from: string };
 
-export function selectChildModel(request: SpawnRequest, facts: SpawnFacts): ChildModel {
+export type ChildModelFacts = Pick<
+  SpawnFacts,
+  "definition" | "subagentModel" | "subagentModelForced" | "parentModel" | "aliases" | "isServed"
+>;
+
+export function selectChildModel(request: Pick<SpawnRequest, "model">, facts: ChildModelFacts): ChildModel {
   const selection = selectSubagentModel({
     call: request.model,
     definition: facts.definition.model,
@@ -18,7 +23,7 @@ export function selectChildModel(request: SpawnRequest, facts: SpawnFacts): Chil
 }
 
 /** A model nobody is configured to serve gives way to the parent's, where that is served by more than the offline one. */
-function servedSelection(selection: ModelSelection, { isServed, parentModel }: SpawnFacts): ChildModel {
+function servedSelection(selection: ModelSelection, { isServed, parentModel }: ChildModelFacts): ChildModel {
   const { model, written, origin } = selection;
   if (isServed === undefined || isServed(model) || !isServed(parentModel))
     return { ...selection, from: origin };

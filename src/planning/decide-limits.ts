@@ -20,6 +20,7 @@ export function decideLimits(sources: readonly LimitSource[]): RunLimits {
     toolCalls: decided("toolCalls"),
     toolTimeMs: decided("toolSeconds", 1000),
     silenceMs: decided("silenceSeconds", 1000),
+    repeatedCalls: decided("repeatedCalls"),
   });
 }
 

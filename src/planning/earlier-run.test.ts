@@ -8,6 +8,7 @@ const grant = (tools: readonly GrantedTool[]): ToolGrant => ({
   type: "granted",
   tools,
   spawn: "none",
+  exclusions: {},
   notes: [],
 });
 const kept = (

@@ -37,9 +37,11 @@ export function planSessionLimits(
     { limits: session?.tree, from: "the call" },
     { limits: request.maxBudget === undefined ? {} : { usd: request.maxBudget }, from: "the call" },
   ]);
-  // What a setting says of agents is about children, but a tool that hangs is one whoever calls it.
-  const perCall = ({ toolSeconds }: AgentLimits): AgentLimits =>
-    toolSeconds === undefined ? {} : { toolSeconds };
+  // What a setting says of agents is about children, but a tool that hangs and a loop are the same for everybody.
+  const perCall = ({ toolSeconds, repeatedCalls }: AgentLimits): AgentLimits => ({
+    ...(toolSeconds === undefined ? {} : { toolSeconds }),
+    ...(repeatedCalls === undefined ? {} : { repeatedCalls }),
+  });
   const own = decideLimits([
     { limits: perCall(settings?.agent ?? {}), from: settingsFile("agent", facts) },
     { limits: perCall(session?.agent ?? {}), from: "the call" },

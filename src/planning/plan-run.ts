@@ -3,21 +3,21 @@ import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AliasTable } from "../model/model-aliases.ts";
 import { type ModelLimits, refuseModel } from "../model/model-limits.ts";
 import type { ChosenModel } from "../model/select-model.ts";
-import { childPolicy } from "../permissions/child-policy.ts";
-import { removesTool } from "../permissions/decide.ts";
+import { type ChildWishes, childPolicy } from "../permissions/child-policy.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { PermissionPolicy } from "../permissions/permission-policy.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
-import { grantTools } from "../tools/tool-grants.ts";
-import { narrowByServers } from "./agent-servers.ts";
 import { selectChildModel } from "./child-model.ts";
 import { callMode, type EarlierRun, keptGrant } from "./earlier-run.ts";
 import { wantsToRunUnwatched } from "./in-background.ts";
 import { memoryFacts } from "./memory-facts.ts";
-import { availableTo, type OwnServers, ownToolNames, serversOfChild } from "./own-servers.ts";
+import { type OwnServers, serversOfChild } from "./own-servers.ts";
 import { type LimitFacts, type LimitPlan, planChildLimits, refuseAgentLimits } from "./plan-limits.ts";
+import { planTools } from "./plan-tools.ts";
 import type { RunPlan } from "./run-plan.ts";
 import type { SkillOfSpawn, SpawnRequest } from "./spawn-request.ts";
+import { maySpawn } from "./startable-agents.ts";
+import { refuseSearch, type SearchFacts } from "./web-search.ts";
 
 /** A child's run, decided completely before it starts. Plain data: it survives JSON. */
 export interface ChildPlan extends RunPlan {
@@ -63,6 +63,8 @@ export interface SpawnFacts {
   readonly subagentModelForced?: boolean;
   /** Every tool of the session; which of them the parent has stands in its plan. */
   readonly available: readonly AvailableTool[];
+  /** The MCP servers of the session; absent means those that the parent has something of. */
+  readonly servers?: readonly { readonly name: string }[];
   /** What comes from MCP servers of the definition itself; they take the place of the session's of the same name. */
   readonly own?: OwnServers;
   readonly system: readonly string[];
@@ -79,6 +81,8 @@ export interface SpawnFacts {
   readonly limits?: LimitFacts;
   /** Whether what a model costs is known; absent means it is. */
   readonly isPriced?: (model: ChosenModel) => boolean;
+  /** Whether a model's provider searches the web itself; absent means it does. */
+  readonly canSearch?: (model: ChosenModel) => boolean;
   /** Whether a provider is configured for a model; absent means it is. */
   readonly isServed?: (model: ChosenModel) => boolean;
 }
@@ -98,32 +102,37 @@ export function planRun(request: SpawnRequest, facts: SpawnFacts): ChildPlanned 
   const wantsBackground = wantsToRunUnwatched(request, definition);
   const background = wantsBackground && facts.backgroundAllowed;
   const memory = memoryFacts(definition, facts.memory);
-  const narrowed = narrowByServers(memory.definition, availableTo(facts, background));
-  const grant = keptGrant(
-    grantTools({
-      definition: narrowed.definition,
-      available: narrowed.available,
-      forMemory: facts.available.filter((tool) => !removesTool(tool, parent.policy)),
-      role: "subagent",
-    }),
-    request,
-    facts.earlier,
-  );
-  if (grant.type === "refused") return { type: "refused", because: grant.because };
   const selection = selectChildModel(request, facts);
-  const denied = refuseModel(selection.model, facts.modelLimits ?? {}, facts.aliases);
-  if (denied !== undefined) return { type: "refused", because: denied };
-  const policy = childPolicy(parent.policy, {
+  const wishes: ChildWishes = {
     ...callMode(request, facts.earlier),
     definition: { mode: definition.permissionMode, scope: definition.source.scope },
     projectMayWiden: facts.trusted,
+    background,
+  };
+  const search: SearchFacts = {
+    policy: withSkill(childPolicy(parent.policy, wishes), request.skill),
+    model: selection.model.id,
+    canSearch: facts.canSearch?.(selection.model) !== false,
+  };
+  const tools = planTools({
+    ...facts,
+    definition: memory.definition,
+    skillDeny: request.skill?.deny ?? [],
+    refuse: (tool) => refuseSearch(tool, search),
+    background,
+  });
+  const grant = keptGrant(tools.grant, request, facts.earlier);
+  if (grant.type === "refused") return { type: "refused", because: grant.because };
+  const denied = refuseModel(selection.model, facts.modelLimits ?? {}, facts.aliases);
+  if (denied !== undefined) return { type: "refused", because: denied };
+  const policy = childPolicy(parent.policy, {
+    ...wishes,
     tools: {
       anchor: parent.directory,
       tools: grant.tools,
       ...memory.scope,
-      ...ownToolNames(grant.tools, background ? undefined : facts.own),
+      ...grant.exclusions,
     },
-    background,
   });
   const limits = planChildLimits({ ...request, background }, definition, { facts: facts.limits, parent });
   return {
@@ -144,7 +153,7 @@ export function planRun(request: SpawnRequest, facts: SpawnFacts): ChildPlanned 
       tools: grant.tools,
       spawn: "none",
       policy: withSkill(policy, request.skill),
-      modeFrom: policy.mode === parent.policy.mode ? "the parent" : "the call or the definition",
+      modeFrom: modeOrigin(policy.mode, parent.policy.mode, wishes),
       system: facts.system,
       maxTurns: decideTurns(request, definition),
       ...limits,
@@ -154,11 +163,11 @@ export function planRun(request: SpawnRequest, facts: SpawnFacts): ChildPlanned 
         : { reminder: definition.criticalSystemReminder_EXPERIMENTAL }),
       ...memory.plan,
       ...(facts.skills === undefined || facts.skills.length === 0 ? {} : { skills: facts.skills }),
-      ...(background ? {} : serversOfChild(facts, narrowed.available, grant.tools)),
+      ...(background ? {} : serversOfChild(facts, tools.available, grant.tools)),
       directory: parent.directory,
       notes: [
         ...(facts.notes ?? []),
-        ...narrowed.notes,
+        ...tools.notes,
         ...(wantsBackground && !background
           ? ["Background work is switched off; it ran in the foreground."]
           : []),
@@ -185,8 +194,8 @@ function refuseSpawn(request: SpawnRequest, { definition, parent }: SpawnFacts):
   if ("task" in parent) return "An agent that was started by another cannot start agents.";
   const { spawn } = parent;
   if (spawn === "none") return "This agent may not start others; its definition does not list Agent.";
-  const id = definition.source.id ?? definition.name;
-  if (spawn !== "any" && !spawn.only.some((name) => name === id || name === definition.name)) {
+  if (spawn !== "any" && !maySpawn(spawn, definition)) {
+    const id = definition.source.id ?? definition.name;
     return `This agent may only start ${spawn.only.join(", ")}, not ${id}.`;
   }
   const limits = refuseAgentLimits(request.limits, "limits");
@@ -194,6 +203,11 @@ function refuseSpawn(request: SpawnRequest, { definition, parent }: SpawnFacts):
   const isolation = isolationOf(request, definition);
   if (isolation === undefined || isolation === "worktree") return undefined;
   return `There is no isolation ${JSON.stringify(isolation)}, and running without it would not be what was asked for; "worktree" is the one there is.`;
+}
+
+function modeOrigin(mode: PermissionMode, parent: PermissionMode, { call }: ChildWishes): string {
+  if (mode === parent) return "the parent";
+  return call?.mode === mode ? "the call" : "the definition";
 }
 
 /** A ceiling of money cannot be kept for a model nobody knows the price of. */

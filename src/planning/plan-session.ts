@@ -1,6 +1,6 @@
 import type { MemoryPlace } from "../context/memory-place.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import { type PermissionPolicy, type PolicyRule, removesTool } from "../permissions/decide.ts";
+import type { PermissionPolicy, PolicyRule } from "../permissions/decide.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { SandboxRights } from "../permissions/permission-policy.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
@@ -16,6 +16,8 @@ import {
   type SessionLimitOptions,
 } from "./plan-limits.ts";
 import type { Decided, Planned } from "./run-plan.ts";
+import { limitTools } from "./session-tools.ts";
+import { refuseSearch } from "./web-search.ts";
 
 /** What the caller of a session asked for. */
 export interface SessionRequest {
@@ -37,6 +39,8 @@ export interface SessionFacts {
   /** The agent that runs as the main thread, if one was named. */
   readonly definition?: AgentDefinition;
   readonly model: Decided<string>;
+  /** Whether the model's provider searches the web itself; absent means it does. */
+  readonly canSearch?: boolean;
   readonly available: readonly AvailableTool[];
   /** The MCP servers there are; `own` ones stand in the definition. */
   readonly servers?: readonly { readonly name: string; readonly own: boolean }[];
@@ -83,11 +87,18 @@ export function planSession(request: SessionRequest, facts: SessionFacts): Plann
   };
   const choice = chooseTools(facts.available, request.tools);
   if (choice.type === "refused") return { ...choice, code: "unusable-tools" };
-  const offered = choice.tools.filter((tool) => !removesTool(tool, policy));
+  const main = { id: request.agentId, name: definition?.name ?? "main" };
+  const sessionTools = request.tools === undefined ? undefined : builtinNames(choice.tools);
+  const search = { policy, model: facts.model.value, canSearch: facts.canSearch !== false };
+  const { offered, withheld } = limitTools(
+    facts.available,
+    { ...optional("sessionTools", sessionTools), policy, agent: main },
+    { refuse: (tool) => refuseSearch(tool, search) },
+  );
   const memory = memoryFacts(definition ?? {}, facts.memory);
   const narrowed = narrowByServers(memory.definition, offered);
   const { available } = narrowed;
-  const grant = grantTools({ definition: narrowed.definition, available, role: "main" });
+  const grant = grantTools({ definition: narrowed.definition, available, withheld, role: "main" });
   if (grant.type === "refused") return { type: "refused", because: grant.because };
   const maxTurns = decideTurns(request, definition);
   const effort = decideEffort(request, definition);
@@ -95,12 +106,16 @@ export function planSession(request: SessionRequest, facts: SessionFacts): Plann
     type: "planned",
     plan: {
       sessionId: request.sessionId,
-      agent: { id: request.agentId, name: definition?.name ?? "main" },
+      agent: main,
       model: facts.model,
       ...(effort === undefined ? {} : { effort }),
       tools: grant.tools,
       spawn: grant.spawn,
-      policy: { ...policy, toolScopes: [{ anchor: facts.directory, tools: grant.tools, ...memory.scope }] },
+      ...optional("sessionTools", sessionTools),
+      policy: {
+        ...policy,
+        toolScopes: [{ anchor: facts.directory, tools: grant.tools, ...memory.scope, ...grant.exclusions }],
+      },
       ...memory.plan,
       ...(facts.skills === undefined || facts.skills.length === 0 ? {} : { skills: facts.skills }),
       ...serversOfRun({
@@ -126,6 +141,10 @@ export function planSession(request: SessionRequest, facts: SessionFacts): Plann
       ],
     },
   };
+}
+
+function builtinNames(tools: readonly AvailableTool[]): readonly string[] {
+  return tools.filter(({ origin }) => origin === "builtin").map(({ name }) => name);
 }
 
 function refuseLimits({ maxTurns, maxBudget, limits }: SessionRequest): Planned | undefined {

@@ -13,4 +13,6 @@ export interface RunLimits {
   readonly toolTimeMs?: Decided<number>;
   /** Without any sign of life: reported at this time, stopped at twice of it. */
   readonly silenceMs?: Decided<number>;
+  /** Equal rounds of calls that fail or bring nothing new. */
+  readonly repeatedCalls?: Decided<number>;
 }

@@ -17,6 +17,8 @@ export interface RunPlan {
   readonly effort?: Decided<string | number>;
   readonly tools: readonly GrantedTool[];
   readonly spawn: SpawnRule;
+  /** The built-in tools that `--tools` leaves to the session, to the agents below as well; absent means all. */
+  readonly sessionTools?: readonly string[];
   readonly policy: PermissionPolicy;
   readonly modeFrom: string;
   readonly system: readonly string[];

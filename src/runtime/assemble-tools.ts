@@ -1,7 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { Fault } from "../foundation/fault.ts";
-import type { Model, ServerTool } from "../model/model.ts";
 import type { Sandboxes } from "../tools/builtin/bash-sandbox.ts";
+import type { ModelFacts, ServerTool } from "../model/model.ts";
+import type { RunPlan } from "../planning/run-plan.ts";
+import { webSearchName } from "../planning/web-search.ts";
 import { createBuiltinTools } from "../tools/builtin/builtin-tool-set.ts";
 import { createShellDirectories } from "../tools/builtin/shell-directories.ts";
 import { createTodoStore, type TodoStore } from "../tools/builtin/todo-write.ts";
@@ -18,7 +20,8 @@ export interface AssembledTools {
   readonly tools: readonly Tool[];
   /** What a plan may grant: the tools, and those the provider runs itself. */
   readonly available: readonly AvailableTool[];
-  readonly webSearch?: ServerTool;
+  /** The tools that a run's provider runs itself, as far as its plan grants them. */
+  readonly serverTools: (plan: Pick<RunPlan, "tools">, facts: ModelFacts) => readonly ServerTool[];
   /** The folder an agent's last command ended in. */
   readonly directory: (agentId: string) => string | undefined;
   /** An agent's own list of steps. */
@@ -32,7 +35,6 @@ export interface AssembledTools {
 /** Makes the tools of one session; background shells belong to it and end with it. */
 export function assembleTools(
   world: Pick<SessionWorld, "extraTools" | "host" | "now">,
-  model: Pick<Model, "facts">,
   {
     sandboxes = {},
     taskSources = [],
@@ -68,22 +70,27 @@ export function assembleTools(
   const fromServers = (servers?.tools ?? []).filter(({ name }) => !replaced.has(name) && name !== promptTool);
   const reading = (servers?.resourceTools() ?? []).filter(({ name }) => !replaced.has(name));
   const own = [...builtin, ...world.extraTools];
-  const webSearch = replaced.has("WebSearch") ? undefined : webSearchServerTool(model.facts);
+  const isProviders = !replaced.has(webSearchName);
   return {
     tools: [...own, ...fromServers],
     available: [
       { name: "Agent", effect: "spawn", origin: "builtin" },
+      ...(replaced.has("SendMessage")
+        ? []
+        : [{ name: "SendMessage", effect: "coordinate", origin: "builtin", needsChildren: true } as const]),
       ...(hasSkills && !replaced.has("Skill")
         ? [{ name: "Skill", effect: "read", origin: "builtin" } as const]
         : []),
       ...own.map(availableTool),
-      ...(webSearch === undefined
-        ? []
-        : [{ name: "WebSearch", effect: "network", origin: "builtin" } as const]),
+      ...(isProviders ? [{ name: webSearchName, effect: "network", origin: "builtin" } as const] : []),
       ...[...fromServers, ...reading].map(availableTool),
       ...(servers?.planned ?? []),
     ],
-    ...(webSearch === undefined ? {} : { webSearch }),
+    serverTools({ tools }, facts) {
+      const isGranted = isProviders && tools.some(({ name }) => name === webSearchName);
+      const search = isGranted ? webSearchServerTool(facts) : undefined;
+      return search === undefined ? [] : [search];
+    },
     directory: directories.of,
     todos: todos.read,
     release: shells.stopOwned,

@@ -1,10 +1,11 @@
 import { Fault } from "../foundation/fault.ts";
+import type { PolicyRule } from "../permissions/decide.ts";
 import { planSession, type SessionFacts } from "../planning/plan-session.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { sandboxRights } from "../tools/sandbox-settings.ts";
 import { limitFacts } from "./limit-facts.ts";
 import type { SessionOptions } from "./runtime-options.ts";
-import { sessionRules } from "./session-rules.ts";
+import { ruleNotes, sessionRules } from "./session-rules.ts";
 import type { SessionWorld } from "./session-world.ts";
 
 /** What opening a session found out for its plan. */
@@ -12,6 +13,7 @@ export type FactsFound = Pick<
   SessionFacts,
   | "definition"
   | "model"
+  | "canSearch"
   | "available"
   | "servers"
   | "system"
@@ -26,19 +28,21 @@ export function decidePlan(
   world: SessionWorld,
   options: SessionOptions,
   sessionId: string,
-  found: FactsFound,
+  found: FactsFound & { readonly outputRules: readonly PolicyRule[] },
 ): RunPlan {
   const { paths, settings } = world.discovered;
   const { permissions, sources } = settings.settings;
   const disallowedTools = [...world.disallowedTools, ...(options.disallowedTools ?? [])];
   const mode = permissions.defaultMode;
   const sandbox = sandboxRights(settings.settings.plain.sandbox);
+  const rules = sessionRules(settings, { ...options, disallowedTools }, paths.cwd);
   const planned = planSession(
     { ...options, sessionId, agentId: "main" },
     {
       ...found,
+      notes: [...(found.notes ?? []), ...ruleNotes(rules)],
       limits: limitFacts(world, options),
-      rules: sessionRules(settings, { ...options, disallowedTools }, paths.cwd),
+      rules: { ...rules, allow: [...rules.allow, ...found.outputRules] },
       ...(mode === undefined
         ? {}
         : { settingsMode: { mode, from: sources.get("permissions.defaultMode")?.file ?? "settings" } }),

@@ -2,7 +2,7 @@ import { type Stats, statSync } from "node:fs";
 import { decide } from "../permissions/decide.ts";
 import { literalPath } from "../permissions/gather-path-facts.ts";
 import { parseRule } from "../permissions/parse-rule.ts";
-import type { PolicyRule } from "../permissions/permission-policy.ts";
+import type { PolicyRule, ToolScopes } from "../permissions/permission-policy.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import type { ToolContext } from "../tools/tool.ts";
 
@@ -38,10 +38,11 @@ function scopedDenials({
   policy,
   directory,
 }: Pick<RunPlan, "tools" | "policy" | "directory">): readonly PolicyRule[] {
-  const scopes = [{ anchor: directory, tools }, ...(policy.toolScopes ?? [])];
-  return scopes.flatMap(({ anchor, tools: scoped }) =>
-    scoped.flatMap(({ name, deny = [] }) => deny.flatMap((text) => ruleOf(`${name}(${text})`, anchor))),
-  );
+  const scopes: readonly ToolScopes[] = [{ anchor: directory, tools }, ...(policy.toolScopes ?? [])];
+  return scopes.flatMap(({ anchor, tools: scoped, deny: excluded = [] }) => [
+    ...scoped.flatMap(({ name, deny = [] }) => deny.flatMap((text) => ruleOf(`${name}(${text})`, anchor))),
+    ...excluded.flatMap((text) => ruleOf(text, anchor)),
+  ]);
 }
 
 function ruleOf(text: string, anchor: string): readonly PolicyRule[] {

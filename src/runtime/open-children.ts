@@ -2,7 +2,8 @@ import { randomBytes } from "node:crypto";
 import type { Message, UserMessage } from "../conversation/message.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { sessionFiles } from "../journal/session-files.ts";
-import type { Model } from "../model/model.ts";
+import type { LoopPorts } from "../loop/loop-ports.ts";
+import type { Model, ModelFacts } from "../model/model.ts";
 import { aliasTable } from "../model/model-aliases.ts";
 import { lookUpModel } from "../model/model-catalog.ts";
 import { findOverride, readModelOverrides } from "../model/model-overrides.ts";
@@ -17,12 +18,15 @@ import { agentOutputFile } from "../tasks/agent-output-file.ts";
 import { createAgentTool } from "../tasks/agent-tool.ts";
 import type { TreeBudget } from "../tasks/budget.ts";
 import type { ChildClocks, ChildHost, ChildRecord, Isolated } from "../tasks/child-host.ts";
-import type { ChildLimits } from "../tasks/child-limits.ts";
 import { createChildMail } from "../tasks/child-mail.ts";
 import { metaOf } from "../tasks/child-meta.ts";
+import { findTasks } from "../tasks/find-tasks.ts";
 import { inWorktree } from "../tasks/in-worktree.ts";
 import { loadEarlierRun } from "../tasks/load-earlier-run.ts";
+import { lostMessageNotice } from "../tasks/notice.ts";
 import { makeWorktree } from "../tasks/run-worktree.ts";
+import { createMessenger } from "../tasks/send-message.ts";
+import { createSendMessageTool } from "../tasks/send-message-tool.ts";
 import { createSpawner, type Spawner } from "../tasks/spawner.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import { hasEnded } from "../tasks/task-state.ts";
@@ -31,8 +35,10 @@ import { openAgentOutput } from "../tasks/write-agent-output.ts";
 import { openQueueMark, queueMarkFile } from "../tasks/write-queue-mark.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
 import type { Tool } from "../tools/tool.ts";
+import { admitStarts } from "./admit-starts.ts";
 import { isServed, modelLimits } from "./choose-model.ts";
 import type { ChildPrompt } from "./gather-system-prompt.ts";
+import { listedAgents } from "./listed-agents.ts";
 import { openChildTranscript } from "./open-child-transcript.ts";
 import { preapprove } from "./preapprove.ts";
 import { runChildRecovery } from "./run-child-recovery.ts";
@@ -53,10 +59,9 @@ export interface ChildrenParts {
   readonly prompt: ChildPrompt;
   readonly memory: NonNullable<ChildHost["memory"]>;
   readonly skills: Pick<SessionSkills, "preload">;
-  readonly servers: Pick<SessionServers, "connectFor">;
+  readonly servers: Pick<SessionServers, "connectFor" | "servers">;
   readonly prepare: ChildHost["prepare"];
   readonly release: (agentId: string) => Promise<void>;
-  readonly limits: ChildLimits;
   readonly limitFacts: LimitFacts;
   readonly tree: TreeBudget;
   readonly clocks: ChildClocks;
@@ -67,7 +72,11 @@ export interface ChildrenParts {
 /** The children of a session: the tool that starts them, what they tell their parent, and the wait for the last one. */
 export interface Children {
   readonly tool: Tool;
+  /** Writes to children, by id or name. */
+  readonly messageTool: Tool;
   readonly spawner: Spawner;
+  /** From now on a child that is resumed by a message is decided about like a call of the Agent tool. */
+  readonly attach: (admit: LoopPorts["admit"]) => void;
   /** Settles how a child ended whose process died. */
   readonly recover: (agentId: string, signal?: AbortSignal) => Promise<void>;
   /** Tells the parent something between its turns. */
@@ -88,25 +97,14 @@ export function openChildren(parts: ChildrenParts): Children {
   };
   const recover: Children["recover"] = (agentId, signal) =>
     runChildRecovery(agentId, { world, look: parts.look, plan: parent.plan, model: parent.model, signal });
+  const facts = planningFacts(parts);
   const spawner = createSpawner({
     tasks,
     parent: () => ({ plan: parent.plan, messages: parts.messages() }),
     host: {
       registry: async () => (await parts.look()).discovered.registry,
       model: (chosen) => modelOf(chosen, parts),
-      facts: {
-        aliases: aliasTable({ environment: world.environment }),
-        modelLimits: modelLimits(world),
-        ...(options.subagentModel === undefined ? {} : { subagentModel: options.subagentModel }),
-        subagentModelForced: options.subagentModelForced === true,
-        available: parts.available,
-        trusted: world.trusted,
-        backgroundAllowed: options.backgroundTasksDisabled !== true,
-        parentModel: parent.chosenModel,
-        limits: parts.limitFacts,
-        isPriced: (chosen) => isPriced(chosen, parts),
-        isServed: (chosen) => isServed(world, chosen),
-      },
+      facts,
       budget: parts.tree,
       clocks: parts.clocks,
       systemPrompt: parts.prompt,
@@ -128,17 +126,35 @@ export function openChildren(parts: ChildrenParts): Children {
       notify: mail.put,
     },
   });
+  const tool = createAgentTool({
+    agents: listedAgents(
+      world.discovered.registry.list().map(({ definition }) => definition),
+      parent.plan,
+      facts,
+    ),
+    background: options.backgroundTasksDisabled !== true,
+    // Those that have to wait do so in the queue, where they can be seen.
+    atOnce: Number.MAX_SAFE_INTEGER,
+    spawn: spawner.spawn,
+  });
+  const starts = admitStarts(tool, spawner.spawn);
+  const { transcripts } = world.discovered.paths;
+  const messenger = createMessenger({
+    tasks,
+    find: () =>
+      world.keepsTranscripts
+        ? findTasks(transcripts, { sessionId: parent.plan.sessionId })
+        : Promise.resolve([]),
+    resume: starts.start,
+    onLost: ({ id }, reason) => mail.put(lostMessageNotice(id, reason)),
+  });
   return {
     spawner,
     recover,
+    attach: starts.attach,
     notify: mail.put,
-    tool: createAgentTool({
-      agents: world.discovered.registry.list().map(({ definition }) => definition),
-      background: options.backgroundTasksDisabled !== true,
-      // Those that would wait in the queue wait there, where they can be seen.
-      atOnce: parts.limits.overflow === "queue" ? Number.MAX_SAFE_INTEGER : parts.limits.maxRunning,
-      spawn: spawner.spawn,
-    }),
+    tool,
+    messageTool: createSendMessageTool(messenger),
     takeMessages: mail.takeAll,
     async beforeEnd(signal) {
       const isBusy = (): boolean => tasks.list().some((task) => task.background && !hasEnded(task));
@@ -151,14 +167,37 @@ export function openChildren(parts: ChildrenParts): Children {
 /** How long a run waits at its end for children in the background. */
 const usualWaitMs = 600_000;
 
+function planningFacts(parts: ChildrenParts): ChildHost["facts"] {
+  const { world, parent } = parts;
+  const options = readEnvironment(world.environment).options;
+  return {
+    aliases: aliasTable({ environment: world.environment }),
+    modelLimits: modelLimits(world),
+    ...(options.subagentModel === undefined ? {} : { subagentModel: options.subagentModel }),
+    subagentModelForced: options.subagentModelForced === true,
+    available: parts.available,
+    servers: parts.servers.servers,
+    trusted: world.trusted,
+    backgroundAllowed: options.backgroundTasksDisabled !== true,
+    parentModel: parent.chosenModel,
+    limits: parts.limitFacts,
+    isPriced: (chosen) => knownFacts(chosen, parts).price !== undefined,
+    canSearch: (chosen) => knownFacts(chosen, parts).supportsServerTools,
+    isServed: (chosen) => isServed(world, chosen),
+  };
+}
+
 /** Without asking any provider: as far as the catalog and settings know it. */
-function isPriced(chosen: ChosenModel, { world, parent }: ChildrenParts): boolean {
+function knownFacts(
+  chosen: ChosenModel,
+  { world, parent }: ChildrenParts,
+): Pick<ModelFacts, "price" | "supportsServerTools"> {
   const isParents = chosen.id === parent.chosenModel.id && chosen.provider === parent.chosenModel.provider;
-  if (isParents || world.model !== undefined) return parent.model.facts.price !== undefined;
+  if (isParents || world.model !== undefined) return parent.model.facts;
   const overrides = readModelOverrides(world.discovered.settings.settings.plain);
   if (chosen.provider !== undefined && chosen.provider !== "anthropic")
-    return findOverride(overrides, chosen).price !== undefined;
-  return lookUpModel(chosen.id, overrides.facts).facts.price !== undefined;
+    return { ...findOverride(overrides, chosen), supportsServerTools: false };
+  return lookUpModel(chosen.id, overrides.facts).facts;
 }
 
 /** A program's own model serves its children too, unless they name another. */

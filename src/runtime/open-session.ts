@@ -27,7 +27,6 @@ import { gatherSystemPrompt } from "./gather-system-prompt.ts";
 import { limitFacts } from "./limit-facts.ts";
 import { mainWatch } from "./main-watch.ts";
 import { mayLoadIn } from "./may-load.ts";
-import { maySearch } from "./may-search.ts";
 import { prepareMemory } from "./memory-turns.ts";
 import { openAsking } from "./open-asking.ts";
 import { openChildren } from "./open-children.ts";
@@ -40,7 +39,7 @@ import { runRecovery } from "./run-recovery.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 import { createSession, type Session } from "./session.ts";
 import { openSessionHooks } from "./session-hooks.ts";
-import { denyRules } from "./session-rules.ts";
+import { denyRules, findOutputRules } from "./session-rules.ts";
 import { resourceToolsOf, type SessionServers } from "./session-servers.ts";
 import { openSkills } from "./session-skills.ts";
 import type { SessionWorld } from "./session-world.ts";
@@ -77,7 +76,7 @@ export async function openSession<Output>(
   const system = await gatherSystemPrompt({ world, options, definition, modelId: model.facts.id, skills });
   const servers = await connecting;
   if (options.planOnly !== true) refuseMissingPromptTool(options.permissionPromptTool, servers.tools);
-  const built = assembleTools(world, model, {
+  const built = assembleTools(world, {
     servers,
     promptTool: options.permissionPromptTool,
     hasSkills: skills.areOffered,
@@ -92,12 +91,14 @@ export async function openSession<Output>(
   const decidedPlan = decidePlan(world, options, chosen.sessionId, {
     ...(definition === undefined ? {} : { definition }),
     model: decided,
+    canSearch: model.facts.supportsServerTools,
     available: built.available,
     servers: servers.servers,
     system: system.parts,
     ...(system.memory.place === undefined ? {} : { memory: system.memory.place }),
     skills: preloaded.names,
     workingDirectories: await findWorkingDirectories(world),
+    outputRules: await findOutputRules(files),
     notes: [
       ...notes,
       ...unsafeManaged(world),
@@ -165,6 +166,7 @@ export async function openSession<Output>(
       prepareChild(child, context, {
         world,
         tools: built.tools,
+        serverTools: built.serverTools,
         sessionServers: servers,
         skills,
         findModel: modelFinder(world, chosenModel),
@@ -182,7 +184,6 @@ export async function openSession<Output>(
       }),
     release: built.release,
     readsNotices: options.childrenOnly !== true,
-    limits,
     limitFacts: limited,
     tree,
     clocks: {
@@ -202,7 +203,8 @@ export async function openSession<Output>(
     fork: createForkSkill({ plan, children: () => children }),
     findModel: async (name) => guard.pay(await modelFinder(world, chosenModel)(name)),
   });
-  const hasOwnSkills = granted.has("Skill") && !built.tools.some(({ name }) => name === "Skill");
+  const isBuilt = (tool: string): boolean => built.tools.some(({ name }) => name === tool);
+  const hasOwnSkills = granted.has("Skill") && !isBuilt("Skill");
   opened = createSession<Output>({
     plan,
     children,
@@ -215,11 +217,12 @@ export async function openSession<Output>(
     watch: mainWatch(plan, { world, stopwatch: guard.stopwatch, treeTime }),
     tools: [
       ...(granted.has("Agent") ? [children.tool] : []),
+      ...(granted.has("SendMessage") && !isBuilt("SendMessage") ? [children.messageTool] : []),
       ...(hasOwnSkills ? [ownSkills.tool] : []),
       ...built.tools.filter(({ name }) => granted.has(name)),
       ...resourceToolsOf(plan, servers),
     ],
-    ...(built.webSearch === undefined || !maySearch(plan) ? {} : { serverTools: [built.webSearch] }),
+    serverTools: built.serverTools(plan, model.facts),
     history: transcript.history,
     toolContext: contextHeld(toolContext(plan, directory), whileAsking),
     ...(world.canUseTool === undefined ? {} : { canUseTool: canUseToolHeld(world.canUseTool, whileAsking) }),

@@ -14,6 +14,7 @@ import type { Tool, ToolContext } from "../tools/tool.ts";
 import type { CanUseTool } from "./admit.ts";
 import { createAgentSkills } from "./agent-skills.ts";
 import type { AskPerson } from "./ask-person.ts";
+import type { AssembledTools } from "./assemble-tools.ts";
 import { createCompactionPort } from "./compaction-port.ts";
 import { prepareMemory } from "./memory-turns.ts";
 import { restateWork } from "./restate-work.ts";
@@ -28,6 +29,7 @@ import { askHeld, canUseToolHeld, contextHeld, holding } from "./while-asking.ts
 export interface ChildSurroundings {
   readonly world: SessionWorld;
   readonly tools: readonly Tool[];
+  readonly serverTools: AssembledTools["serverTools"];
   readonly sessionServers: Pick<SessionServers, "resourceTools" | "call">;
   readonly skills: SessionSkills;
   readonly findModel: (name: string) => Promise<Model>;
@@ -112,6 +114,7 @@ export async function prepareChild(
       ...resourceToolsOf(plan, surroundings.sessionServers, servers),
       ...(granted.has("Skill") && !hasOtherSkill ? [ownSkills.tool] : []),
     ],
+    serverTools: surroundings.serverTools(plan, model.facts),
     skills: ownSkills,
     // Once it is moved to the background, nothing of servers is left to it.
     isOffered: ({ origin }) => origin !== "mcp" || line.attended(),

@@ -66,10 +66,13 @@ export function createPorts(parts: SessionParts): LoopPorts {
   const { own, whole } = admissions(parts);
   const admit = stop.watch(whole);
   parts.skills?.attach({ admit, ask: stop.watch(own) });
+  parts.children?.attach(admit);
   return {
     model: parts.skills?.model(parts.model) ?? parts.model,
     tools: output === undefined ? parts.tools : [...parts.tools, output.tool],
-    ...(parts.serverTools === undefined ? {} : { serverTools: parts.serverTools }),
+    ...(parts.serverTools === undefined || parts.serverTools.length === 0
+      ? {}
+      : { serverTools: parts.serverTools }),
     ...(parts.isOffered === undefined ? {} : { isOffered: parts.isOffered }),
     admit,
     isStopped: stop.take,

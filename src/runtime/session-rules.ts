@@ -1,9 +1,13 @@
+import { join } from "node:path";
 import { Fault } from "../foundation/fault.ts";
-import type { Problem } from "../foundation/problem.ts";
+import { type Problem, placeText } from "../foundation/problem.ts";
+import type { SessionFiles } from "../journal/session-files.ts";
 import type { PolicyRule } from "../permissions/decide.ts";
 import { parseRule, type RuleList } from "../permissions/parse-rule.ts";
+import { warnOfRule } from "../permissions/rule-warning.ts";
 import type { LoadedSettings } from "../settings/load-settings.ts";
 import type { SourcedRule } from "../settings/settings-layer.ts";
+import { findRealPath } from "../tools/find-real-path.ts";
 import { splitEntries } from "../tools/list-field.ts";
 import type { SessionWorld } from "./session-world.ts";
 
@@ -24,6 +28,39 @@ export function sessionRules(
     ask: ask.map(fromSettings),
     deny: [...deny.map(fromSettings), ...fromFlags("deny", flags.disallowedTools, directory)],
   };
+}
+
+/** What a person should know of the rules of the call; those of settings are shown where files are checked. */
+export function ruleNotes({
+  allow,
+  deny,
+}: Pick<ReturnType<typeof sessionRules>, "allow" | "deny">): readonly string[] {
+  return [...allow, ...deny].flatMap(({ rule, from }) => {
+    const warning = from === undefined ? warnOfRule(rule) : undefined;
+    return warning === undefined ? [] : [`${warning.message} ${warning.advice}`];
+  });
+}
+
+/** Lets agents read what results point them to: the outputs of this session's tools and agents, and nothing beside them. */
+export async function findOutputRules({
+  directory,
+  toolResults,
+}: Pick<SessionFiles, "directory" | "toolResults">): Promise<readonly PolicyRule[]> {
+  return Promise.all(
+    [toolResults, join(directory, "tasks")].map(async (folder): Promise<PolicyRule> => {
+      const real = await findRealPath(folder);
+      return {
+        rule: {
+          tool: "Read",
+          canonicalTool: "Read",
+          specifier: { type: "path", anchor: "settings", pattern: "**" },
+        },
+        anchor: folder,
+        ...(real === folder ? {} : { otherAnchors: [real] }),
+        from: folder,
+      };
+    }),
+  );
 }
 
 /** What is forbidden whatever the plan says. */
@@ -69,12 +106,11 @@ export function refuseBrokenRestrictions({
   }
   throw new Fault(
     "broken-settings",
-    `Settings cannot be read completely${placeOf(problem)}, so it is not known what is forbidden: ${what}`,
-    { advice: "Run `retinue doctor` and mend the file; nothing was started." },
+    `${placeOf(problem)}Settings cannot be read completely, so it is not known what is forbidden: ${what}`,
+    { advice: "Run `retinue doctor` and fix the file; nothing was started." },
   );
 }
 
 function placeOf(problem: Problem | undefined): string {
-  if (problem?.file === undefined) return "";
-  return ` (${problem.file}${problem.line === undefined ? "" : `:${problem.line}`})`;
+  return problem?.file === undefined ? "" : `${placeText(problem)}: `;
 }

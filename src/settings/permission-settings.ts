@@ -4,6 +4,7 @@ import type { DocumentPath, Finding } from "../foundation/problem.ts";
 import { parseModeLoosely } from "../permissions/compare-modes.ts";
 import { formatRule, type PermissionRule, type RuleList, readRule } from "../permissions/parse-rule.ts";
 import { type PermissionMode, permissionModes } from "../permissions/permission-mode.ts";
+import { warnOfRule } from "../permissions/rule-warning.ts";
 import { wrongValue } from "./plain-settings.ts";
 import { disable, flag, textList, type ValueReader } from "./value-readers.ts";
 
@@ -147,6 +148,9 @@ function readRules(list: RuleList, value: unknown): RulesReading {
     if (reading.type === "rule") {
       rules.push({ text: typeof entry === "string" ? entry : formatRule(reading.rule), rule: reading.rule });
       if (reading.rule.specifier.type === "text") findings.push(notUnderstood(list, text, path));
+      const warning = warnOfRule(reading.rule);
+      if (warning !== undefined)
+        findings.push({ severity: "warning", code: "rule-matches-nothing", ...warning, path });
     } else {
       invalid.push({ list, text, reason: reading.reason });
       findings.push(invalidRule({ list, ...reading }, path));

@@ -2,7 +2,7 @@ import { type FieldReader, type FieldReport, fieldReaders } from "../definitions
 import type { FrontmatterField } from "../definitions/read-frontmatter.ts";
 import { isRecord } from "../foundation/json-value.ts";
 import type { SkillKey } from "./skill-keys.ts";
-import { readToolRules } from "./tool-rules-field.ts";
+import { readAllowedRules, readDisallowedRules } from "./tool-rules-field.ts";
 
 /** One reader for each field; each takes every shape real files use, and makes a Finding of what it cannot. */
 export const skillFieldReaders: Readonly<Record<SkillKey, FieldReader>> = {
@@ -15,11 +15,11 @@ export const skillFieldReaders: Readonly<Record<SkillKey, FieldReader>> = {
   "user-invocable": { expected: "Write true or false.", read: fieldReaders.background.read },
   "allowed-tools": {
     expected: "Write rules, such as `allowed-tools: Read, Bash(git status *)`.",
-    read: readToolRules,
+    read: readAllowedRules,
   },
   "disallowed-tools": {
     expected: "Write rules, such as `disallowed-tools: Write, Edit`.",
-    read: readToolRules,
+    read: readDisallowedRules,
   },
   model: fieldReaders.model,
   effort: fieldReaders.effort,

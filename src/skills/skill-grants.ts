@@ -1,5 +1,6 @@
 import { parseRule, type RuleList } from "../permissions/parse-rule.ts";
 import type { PolicyRule } from "../permissions/permission-policy.ts";
+import { warnOfRule } from "../permissions/rule-warning.ts";
 import { builtinTools } from "../tools/builtin-tools.ts";
 import type { Skill } from "./skill.ts";
 
@@ -53,7 +54,12 @@ function readRules(
       notes.push(
         `\`${key}\` of ${skill.name} cannot allow ${reading.rule.canonicalTool}: a person answers it.`,
       );
-    else rules.push({ rule: reading.rule, anchor, from: `the skill ${skill.name}` });
+    else {
+      const warning = warnOfRule(reading.rule);
+      if (warning !== undefined)
+        notes.push(`In \`${key}\` of ${skill.name}: ${warning.message} ${warning.advice}`);
+      rules.push({ rule: reading.rule, anchor, from: `the skill ${skill.name}` });
+    }
   }
   return { rules, notes };
 }

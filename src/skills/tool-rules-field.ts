@@ -1,11 +1,23 @@
 import type { FieldReport } from "../definitions/field-readers.ts";
 import type { FrontmatterField } from "../definitions/read-frontmatter.ts";
 import { readToolList } from "../definitions/tool-list-fields.ts";
+import { canonicalToolName } from "../foundation/tool-aliases.ts";
+import { specifierKind } from "../permissions/rule-tools.ts";
 import { splitWords } from "../tools/list-field.ts";
 import { resolveToolName } from "../tools/tool-names.ts";
 
-/** Reads `allowed-tools` or `disallowed-tools`: a list, or a text with commas or blanks between the rules. */
-export function readToolRules(field: FrontmatterField, to: FieldReport): readonly string[] | undefined {
+/** Reads `allowed-tools`. In a list each entry is one rule: `["Bash git status"]` must not become a grant of all of Bash. */
+export function readAllowedRules(field: FrontmatterField, to: FieldReport): readonly string[] | undefined {
+  const entries = readRules(field, to);
+  return Array.isArray(field.value) ? entries : entries?.flatMap(splitAtBlanks);
+}
+
+/** Reads `disallowed-tools`. An entry with spaces denies each tool that it names, since as one rule it would deny nothing. */
+export function readDisallowedRules(field: FrontmatterField, to: FieldReport): readonly string[] | undefined {
+  return readRules(field, to)?.flatMap(splitAtBlanks);
+}
+
+function readRules(field: FrontmatterField, to: FieldReport): readonly string[] | undefined {
   if (field.value === null) return undefined;
   const word = typeof field.value === "string" ? words.get(field.value.trim().toLowerCase()) : undefined;
   if (word !== undefined) {
@@ -14,7 +26,7 @@ export function readToolRules(field: FrontmatterField, to: FieldReport): readonl
     to.report("warning", "tools-word", message, `Write \`${field.key}: ${meaning}\`.`);
     return word;
   }
-  return readToolList(field, to)?.flatMap(splitAtBlanks);
+  return readToolList(field, to);
 }
 
 /**
@@ -25,7 +37,15 @@ function splitAtBlanks(entry: string): readonly string[] {
   const pieces = splitWords(entry);
   const isList =
     pieces.some(isTool) && pieces.every((piece) => toolLike.test(piece) && !sentenceWord.test(piece));
-  return isList ? pieces : [entry];
+  return isList && !isCommandLine(pieces) ? pieces : [entry];
+}
+
+/** `Bash git status` is a command written without parentheses, and no list of three tools. */
+function isCommandLine(pieces: readonly string[]): boolean {
+  return pieces.some((piece, at) => {
+    const next = pieces[at + 1];
+    return specifierKind(canonicalToolName(piece)) === "command" && next !== undefined && !isTool(next);
+  });
 }
 
 const toolLike = /^[\w*][^\s()]*(?:\(.*\))?$/s;

@@ -1,7 +1,8 @@
 import { contextTokens } from "../conversation/usage.ts";
 import type { TaskRunState, TaskSource, TaskView } from "../tools/task-source.ts";
+import { pageOf } from "../tools/text-page.ts";
 import type { EndedTask } from "./find-ended-task.ts";
-import { defuse, resultText } from "./result-text.ts";
+import { resultText, wholeText } from "./result-text.ts";
 import type { TaskManager } from "./task-manager.ts";
 import { hasEnded, type TaskState } from "./task-state.ts";
 
@@ -23,7 +24,7 @@ export function createAgentTaskSource(tasks: TaskManager, files: AgentTaskFiles)
     async recall(id) {
       const ended = await recall(id);
       if (ended === undefined) return undefined;
-      return { task: viewOfFiles(ended, outputFile(id)), output: defuse(ended.text) };
+      return { task: viewOfFiles(ended, outputFile(id)), text: wholeText(ended) };
     },
     list: () => tasks.list().map((state) => viewOf(state, outputFile)),
     async output(id) {
@@ -36,6 +37,10 @@ export function createAgentTaskSource(tasks: TaskManager, files: AgentTaskFiles)
         ending: state.ending,
         file: outputFile(id),
       });
+    },
+    async page(id, offset) {
+      const state = tasks.get(id);
+      return pageOf(wholeText({ text: state?.ending?.text ?? state?.lastText ?? "" }), offset);
     },
     async ended(id) {
       await tasks.ended(id);

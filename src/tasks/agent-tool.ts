@@ -35,8 +35,7 @@ export function createAgentTool(options: AgentToolOptions): Tool {
     effect: "spawn",
     origin: "builtin",
     input,
-    // A model that asks for the background where there is none is understood, and told; it is only not offered.
-    ...(options.background ? {} : { inputSchema: jsonSchemaOf(input.omit({ run_in_background: true })) }),
+    ...offeredSchema(options),
     runsBeside: () => true,
     ...(options.atOnce === undefined ? {} : { atOnce: options.atOnce }),
     async call(value, { signal, callId }) {
@@ -69,6 +68,15 @@ const input = z.object({
 });
 
 type AgentInput = z.infer<typeof input>;
+
+/** What is offered; what is only accepted, such as a background that is switched off, is answered by a call. */
+function offeredSchema({ agents, background }: AgentToolOptions): Pick<Tool, "inputSchema"> {
+  const hasDefault = agents.some(({ name, source }) => (source.id ?? name) === "general-purpose");
+  if (hasDefault && background) return {};
+  const type = z.string().describe("Which agent of the list.");
+  const typed = hasDefault ? input : input.extend({ subagent_type: type });
+  return { inputSchema: jsonSchemaOf(background ? typed : typed.omit({ run_in_background: true })) };
+}
 
 function toRequest(input: AgentInput): SpawnRequest {
   const mode = input.mode === undefined ? undefined : parsePermissionMode(input.mode);

@@ -73,11 +73,13 @@ export interface ChildHost {
     | "subagentModel"
     | "subagentModelForced"
     | "available"
+    | "servers"
     | "trusted"
     | "backgroundAllowed"
     | "parentModel"
     | "limits"
     | "isPriced"
+    | "canSearch"
     | "isServed"
   >;
   readonly systemPrompt: (definition: AgentDefinition, task: string) => Promise<readonly string[]>;

@@ -3,7 +3,8 @@ import { Fault } from "../foundation/fault.ts";
 /** How many children run at once, and what happens to one more. */
 export interface ChildLimits {
   readonly maxRunning: number;
-  readonly overflow: "refuse" | "queue";
+  /** Absent: one that somebody waits for is queued, one in the background is refused. */
+  readonly overflow?: "refuse" | "queue";
 }
 
 /** Unless the environment or settings say otherwise. */
@@ -17,13 +18,15 @@ export function readChildLimits(
   setting: Readonly<Record<string, unknown>> | undefined,
   fromEnvironment?: number,
 ): ChildLimits {
-  const { agents = usualChildren, overflow = "refuse" } = setting ?? {};
+  const { agents = usualChildren, overflow } = setting ?? {};
   if (typeof agents !== "number" || !Number.isSafeInteger(agents) || agents < 1) {
     throw unusable("agents", "a whole number from 1", agents);
   }
+  const maxRunning = fromEnvironment ?? agents;
+  if (overflow === undefined) return { maxRunning };
   if (overflow !== "refuse" && overflow !== "queue")
     throw unusable("overflow", '"refuse" or "queue"', overflow);
-  return { maxRunning: fromEnvironment ?? agents, overflow };
+  return { maxRunning, overflow };
 }
 
 function unusable(key: string, expected: string, value: unknown): Fault {

@@ -9,12 +9,16 @@ export interface LoopLimitOptions {
   readonly shortened: () => LimitReached | undefined;
   /** One tool call may take so long, by the run's own time. */
   readonly toolTimeMs: number | undefined;
+  /** Absent: the loop's own default. */
+  readonly maxRepeats: number | undefined;
   readonly stopwatch: Stopwatch;
 }
 
 /** What a loop must heed besides its turns. */
-export function createLoopLimits({ budget, shortened, toolTimeMs, stopwatch }: LoopLimitOptions): LoopLimits {
+export function createLoopLimits(options: LoopLimitOptions): LoopLimits {
+  const { budget, shortened, toolTimeMs, maxRepeats, stopwatch } = options;
   return {
+    ...(maxRepeats === undefined ? {} : { maxRepeats }),
     takeCalls: budget.takeCalls,
     shortened,
     ...(toolTimeMs === undefined

@@ -23,6 +23,16 @@ export function endNotice(
   return { role: "user", content: [{ type: "text", text: lines.join("\n") }] };
 }
 
+/** What a parent is told of a message that a child had taken and that could not reach it any more. */
+export function lostMessageNotice(agentId: string, reason: string): UserMessage {
+  const lines = [
+    "<task-notification>",
+    `<summary>Your message to the agent ${agentId} did not reach it before it ended: ${defuse(reason)}</summary>`,
+    "</task-notification>",
+  ];
+  return { role: "user", content: [{ type: "text", text: lines.join("\n") }] };
+}
+
 interface Stall {
   readonly silentMs: number;
   readonly stops: boolean;

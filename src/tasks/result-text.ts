@@ -1,6 +1,7 @@
 import { fencedText } from "../conversation/fenced-text.ts";
 import type { RunEnding } from "../conversation/run-event.ts";
 import { contextTokens } from "../conversation/usage.ts";
+import { pageLength, pageOf } from "../tools/text-page.ts";
 
 export { defuse } from "../conversation/defuse.ts";
 
@@ -15,7 +16,12 @@ export interface ResultInput {
 }
 
 /** The most characters of a child's text that its parent's model gets. */
-export const longestResult = 30_000;
+export const longestResult = pageLength;
+
+/** A child's text as its parent reads it, whole. */
+export function wholeText({ text }: Pick<RunEnding, "text">): string {
+  return fencedText(text.trim());
+}
 
 /** The child's final text as data, followed by one line of facts that the runtime vouches for. */
 export function resultText(input: ResultInput): string {
@@ -38,17 +44,12 @@ function headline({ ending, description }: ResultInput): string {
 }
 
 function boundedText({ ending, file }: ResultInput): string {
-  const text = fencedText(ending.text.trim());
+  const text = wholeText(ending);
   if (text === "") return "(it said nothing)";
-  if (text.length <= longestResult) return text;
+  const page = pageOf(text);
+  if (page.next === undefined) return text;
   const where = file === undefined ? "" : ` The whole text is in ${file}.`;
-  return `${cut(text, longestResult)}\n\n[cut at ${longestResult} of ${text.length} characters.${where}]`;
-}
-
-/** Never between the halves of a surrogate pair. */
-function cut(text: string, length: number): string {
-  const last = text.charCodeAt(length - 1);
-  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? length - 1 : length);
+  return `${page.text}\n\n[cut at ${page.next} of ${text.length} characters.${where} TaskOutput with its id and offset ${page.next} reads on.]`;
 }
 
 function worktreeLines({ worktree }: ResultInput): string[] {

@@ -38,6 +38,7 @@ export function createRunGuard({ limits, tree, stopwatch }: RunGuardOptions): Ru
       budget,
       shortened: () => shortened,
       toolTimeMs: limits?.toolTimeMs?.value,
+      maxRepeats: limits?.repeatedCalls?.value,
       stopwatch,
     }),
   };

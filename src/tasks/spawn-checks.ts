@@ -2,15 +2,24 @@ import type { Model } from "../model/model.ts";
 import type { ChosenModel } from "../model/select-model.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
+import type { SpawnRule } from "../tools/tool-grants.ts";
 import type { TreeBudget } from "./budget.ts";
 import { createNeedEstimator } from "./budget-need.ts";
 
 export function unknownType(
   request: SpawnRequest,
   found: { readonly nearest?: string; readonly available: readonly string[] },
+  rule: SpawnRule,
 ): string {
-  const near = found.nearest === undefined ? "" : ` Did you mean ${found.nearest}?`;
-  return `There is no agent ${JSON.stringify(request.agentType)}.${near} Available: ${found.available.join(", ")}.`;
+  const available = found.available.filter((name) => rule === "any" || isNamed(rule, name));
+  const isNear = found.nearest !== undefined && available.includes(found.nearest);
+  const near = isNear ? ` Did you mean ${found.nearest}?` : "";
+  return `There is no agent ${JSON.stringify(request.agentType)}.${near} Available: ${available.join(", ")}.`;
+}
+
+/** The name of a plugin's agent may be written without its plugin. */
+function isNamed(rule: Exclude<SpawnRule, "any">, id: string): boolean {
+  return rule !== "none" && rule.only.some((name) => name === id || id.endsWith(`:${name}`));
 }
 
 /** A child whose very first call cannot be paid for is not started. */

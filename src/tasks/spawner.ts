@@ -49,6 +49,8 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
   const executor = createLocalExecutor(host);
   // What isolated children left, for those who wait for them.
   const worktrees = new Map<string, KeptWorktree>();
+  /** How many starts were asked for so far. */
+  let calls = 0;
 
   async function decide(
     request: SpawnRequest,
@@ -58,7 +60,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     if (request.resume !== undefined && recalled === undefined)
       return refused(`There is no agent ${request.resume} that could be resumed.`);
     const found = (await host.registry()).find(recalled?.agentType ?? request.agentType ?? "general-purpose");
-    if (found.type === "unknown") return refused(unknownType(request, found));
+    if (found.type === "unknown") return refused(unknownType(request, found, parent().plan.spawn));
     if (found.type === "denied")
       return refused(`The agent ${found.agent.id} is denied by the rule ${found.rule}.`);
     const { definition } = found.agent;
@@ -118,15 +120,22 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     request: SpawnRequest,
     { signal = new AbortController().signal }: { readonly signal?: AbortSignal } = {},
   ): ReturnType<Spawner["start"]> {
-    const full = tasks.refusal() ?? host.budget?.refusal()?.error;
+    const full = tasks.refusal(request.background === true) ?? host.budget?.refusal()?.error;
     if (full !== undefined) return refused(full);
+    calls += 1;
+    const order = calls;
     const decided = await decide(request, { starts: true, signal });
     if (decided.type === "refused") return decided;
-    return unlessStarted(decided.held, () => launch(decided));
+    return unlessStarted(decided.held, () => launch(decided, order));
   }
 
-  async function launch({ plan: planned, definition, held }: DecidedChild): ReturnType<Spawner["start"]> {
+  async function launch(
+    { plan: planned, definition, held }: DecidedChild,
+    order: number,
+  ): ReturnType<Spawner["start"]> {
     const { servers } = held;
+    const full = tasks.refusal(planned.task.background);
+    if (full !== undefined) return refused(full);
     // A model that cannot be had is a reason not to start at all.
     const model = await host.model(planned.chosenModel);
     const unpaid = refuseUnpaid(planned, model, host.budget);
@@ -144,6 +153,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     const history =
       plan.task.forksContext && record.history.length === 0 ? parent().messages : record.history;
     const started = tasks.start({
+      order,
       start: {
         id: plan.agent.id,
         agentType: plan.task.agentType,

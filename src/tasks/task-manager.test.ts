@@ -14,13 +14,13 @@ const completed: RunEvent = {
   ending: { status: "completed", reason: "end_turn", text: "Done.", denials: [], totals },
 };
 
-function manager(maxRunning = 10, overflow: "refuse" | "queue" = "refuse"): TaskManager {
+function manager(maxRunning = 10, overflow: "refuse" | "queue" | "usual" = "refuse"): TaskManager {
   let clock = 0;
   const now = () => {
     clock += 1;
     return clock;
   };
-  return createTaskManager({ maxRunning, overflow, now });
+  return createTaskManager({ maxRunning, ...(overflow === "usual" ? {} : { overflow }), now });
 }
 
 function task(id: string, events: TaskRun["events"], more: Partial<TaskRun> = {}): TaskRun {
@@ -114,6 +114,28 @@ describe("[LIM-1] places", () => {
     expect(tasks.start(task("c", quick))).toMatchObject({ type: "started" });
     await tasks.ended("c");
     await tasks[Symbol.asyncDispose]();
+  });
+
+  test("unless told otherwise one that somebody waits for is queued, and one in the background refused", async () => {
+    const tasks = manager(1, "usual");
+    const inBackground = (run: TaskRun): TaskRun => ({ ...run, start: { ...run.start, background: true } });
+    tasks.start(task("a", patient));
+    expect(tasks.refusal(true)).toBe("max concurrent agents reached (1)");
+    expect(tasks.start(inBackground(task("b", quick)))).toMatchObject({ type: "refused" });
+    expect(tasks.refusal(false)).toBeUndefined();
+    expect(tasks.start(task("c", quick))).toMatchObject({ type: "started", state: { status: "queued" } });
+    await tasks.stop("a", "program");
+    expect(await tasks.ended("c")).toMatchObject({ status: "completed" });
+  });
+
+  test("the queue keeps the order of the calls, also where an earlier one took longer to prepare", async () => {
+    const tasks = manager(1, "usual");
+    const order: string[] = [];
+    const noted = (id: string, at: number): TaskRun =>
+      task(id, quick, { order: at, onEnd: () => void order.push(id) });
+    for (const run of [noted("a", 1), noted("c", 3), noted("d", 4), noted("b", 2)]) tasks.start(run);
+    await Promise.all(["a", "b", "c", "d"].map((id) => tasks.ended(id)));
+    expect(order).toEqual(["a", "b", "c", "d"]);
   });
 
   test("with a queue it waits for its turn, in order", async () => {

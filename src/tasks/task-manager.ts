@@ -24,6 +24,8 @@ export interface RunLine {
 /** A child that is ready to run. */
 export interface TaskRun {
   readonly start: Omit<TaskStart, "at">;
+  /** Where it was called for, before others that took longer to prepare; the queue keeps this order. */
+  readonly order?: number;
   readonly events: (line: RunLine, signal: AbortSignal) => AsyncIterable<RunEvent>;
   /** Hears each event after it was folded; what it throws ends the child, not its siblings. */
   readonly onEvent?: (event: RunEvent, state: TaskState) => void;
@@ -45,8 +47,8 @@ export type Stopper = "user" | "parent" | "program" | "session";
 /** All child agents of a session: at most so many at once, each with one driver. */
 export interface TaskManager extends AsyncDisposable {
   start(run: TaskRun): TaskStarted;
-  /** Why no child could be started now, before anything is found out for it. */
-  refusal(): string | undefined;
+  /** Why no child could be started now, before anything is found out for it; one in the background may be refused sooner. */
+  refusal(background: boolean): string | undefined;
   /** The state when the child has ended, or when it was moved to the background meanwhile. */
   wait(id: string, options: { readonly signal: AbortSignal }): Promise<TaskState | undefined>;
   /** The state when the child has ended; detaching does not count. */
@@ -56,6 +58,8 @@ export interface TaskManager extends AsyncDisposable {
   stop(id: string, by: Stopper): Promise<TaskState | undefined>;
   /** Between its turns the child reads it. False when it has ended or is not known. */
   send(id: string, message: UserMessage): boolean;
+  /** Messages that a child had taken and not read when it ended; given once. */
+  takeUnread(id: string): readonly UserMessage[];
   get(id: string): TaskState | undefined;
   list(): readonly TaskState[];
   /** What all runs that have ended since the last asking took together; of an agent that was resumed there are several. */
@@ -66,7 +70,7 @@ export interface TaskManager extends AsyncDisposable {
 
 export interface TaskManagerOptions {
   readonly maxRunning: number;
-  /** What happens to one child too many. */
+  /** What happens to one child too many; absent: one that somebody waits for is queued, one in the background refused. */
   readonly overflow?: "refuse" | "queue";
   readonly now: () => number;
   /** How many that have ended are kept in memory; what is older stands in their files. */
@@ -87,7 +91,7 @@ interface Entry {
 }
 
 export function createTaskManager(options: TaskManagerOptions): TaskManager {
-  const { maxRunning, overflow = "refuse", now, keptEnded = usuallyKept } = options;
+  const { maxRunning, overflow, now, keptEnded = usuallyKept } = options;
   const entries = new Map<string, Entry>();
   /** Those that hold a place; counting all entries instead would make many children slow. */
   const active = new Set<Entry>();
@@ -104,9 +108,10 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
     return { ...entry.state, queuePosition: queue.indexOf(entry) + 1 };
   }
 
-  function refusal(): string | undefined {
+  function refusal(background: boolean): string | undefined {
     if (isClosed) return "the session is over";
-    if (overflow === "queue" || active.size < maxRunning) return undefined;
+    const isQueued = overflow === undefined ? !background : overflow === "queue";
+    if (isQueued || active.size < maxRunning) return undefined;
     return `max concurrent agents reached (${maxRunning})`;
   }
 
@@ -119,7 +124,7 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
         because: `the agent ${run.start.id} is still running; send it a message instead`,
       };
     }
-    const full = refusal();
+    const full = refusal(run.start.background);
     if (full !== undefined) return { type: "refused", because: full };
     const isFull = active.size >= maxRunning;
     const state = startedTask({ ...run.start, at: now() });
@@ -134,9 +139,15 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
     };
     entries.delete(run.start.id);
     entries.set(run.start.id, entry);
-    if (isFull) queue.push(entry);
+    if (isFull) enqueue(entry);
     else void drive(entry);
     return { type: "started", state: seen(entry) };
+  }
+
+  function enqueue(entry: Entry): void {
+    const { order } = entry.run;
+    const at = order === undefined ? -1 : queue.findIndex(({ run }) => (run.order ?? order) > order);
+    queue.splice(at === -1 ? queue.length : at, 0, entry);
   }
 
   function take(entry: Entry, event: RunEvent): void {
@@ -271,6 +282,10 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
       if (entry === undefined || hasEnded(entry.state)) return false;
       entry.mail.push(message);
       return true;
+    },
+    takeUnread(id) {
+      const entry = entries.get(id);
+      return entry === undefined || !hasEnded(entry.state) ? [] : entry.mail.splice(0);
     },
     watch: () => feed.subscribe(),
     async [Symbol.asyncDispose]() {

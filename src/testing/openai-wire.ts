@@ -3,7 +3,7 @@ import type { StopReason } from "../conversation/stop-reason.ts";
 import type { Usage } from "../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
 import { readOpenAiRequest } from "./openai-request.ts";
-import { faultKinds, type Piece, type ScriptedAnswer } from "./scripted-answer.ts";
+import { faultKinds, type Piece, type ScriptedAnswer, writtenInput } from "./scripted-answer.ts";
 import { listOf, type StatusFault, textOfValue, type Wire, type WireStream } from "./wire.ts";
 
 /** The chat completions protocol of OpenAI, which most other providers and local servers speak. */
@@ -74,7 +74,7 @@ function messageOf({ blocks }: ScriptedAnswer): JsonRecord {
 }
 
 function callOf({ id, name, input }: ToolUseBlock): JsonRecord {
-  return { id, type: "function", function: { name, arguments: JSON.stringify(input) } };
+  return { id, type: "function", function: { name, arguments: writtenInput(input) } };
 }
 
 /** As the real endpoint: a tool message must answer a call of the assistant message before it, and none may be missing. */

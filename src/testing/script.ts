@@ -25,6 +25,8 @@ export type StepFault =
 export interface ScriptedCall {
   readonly name: string;
   readonly input?: unknown;
+  /** The input as the text a model wrote, where it is not JSON. */
+  readonly rawInput?: string;
   readonly id?: string;
 }
 

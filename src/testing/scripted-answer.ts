@@ -2,6 +2,7 @@ import type { AssistantBlock } from "../conversation/message.ts";
 import type { StopReason } from "../conversation/stop-reason.ts";
 import { estimateBlockTokens, estimateRequestTokens } from "../conversation/token-estimate.ts";
 import type { Usage } from "../conversation/usage.ts";
+import { readCallInput } from "../model/call-input.ts";
 import type { ModelRequest } from "../model/model.ts";
 import { ModelFault, type ModelFaultCode } from "../model/model-fault.ts";
 import type { StepAnswer, StepFault } from "./script.ts";
@@ -106,11 +107,11 @@ function blocksOf(step: StepAnswer, mark: string): readonly AssistantBlock[] {
       ? []
       : [{ type: "thinking" as const, thinking, signature: `signature_${mark}` }]),
     ...(text === undefined ? [] : [{ type: "text" as const, text }]),
-    ...calls.map(({ name, input = {}, id }, index) => ({
+    ...calls.map(({ name, input = {}, rawInput, id }, index) => ({
       type: "tool_use" as const,
       id: id ?? `toolu_${mark}_${index + 1}`,
       name,
-      input,
+      input: rawInput === undefined ? input : readCallInput(rawInput),
     })),
   ];
 }
@@ -137,10 +138,15 @@ function openBlock(block: AssistantBlock): OpenBlock {
     case "thinking":
       return { empty: { ...block, thinking: "", signature: "" }, kind: "thinking", text: block.thinking };
     case "tool_use":
-      return { empty: { ...block, input: {} }, kind: "input", text: JSON.stringify(block.input) ?? "{}" };
+      return { empty: { ...block, input: {} }, kind: "input", text: writtenInput(block.input) };
     default:
       return { empty: block, text: "" };
   }
+}
+
+/** A text as input is what a model wrote that is no JSON. */
+export function writtenInput(input: unknown): string {
+  return typeof input === "string" ? input : (JSON.stringify(input) ?? "{}");
 }
 
 /** Cuts by characters as people count them in code points, so that no pair of surrogates is parted. */

@@ -1,9 +1,13 @@
+import type { ToolName } from "../foundation/tool-aliases.ts";
+
 /** What using a tool does to the world; modes and background rules ask this, never a tool's name. */
 export type ToolEffect = "read" | "edit" | "execute" | "network" | "interact" | "spawn" | "coordinate";
 
 export interface ToolSummary {
-  readonly name: string;
+  readonly name: ToolName;
   readonly effect: ToolEffect;
+  /** It works on child agents, so only those who can start some have it. */
+  readonly needsChildren?: true;
   /** One line for people who list tools; what the model reads stands with the tool itself. */
   readonly description: string;
 }
@@ -29,7 +33,7 @@ export const builtinTools: readonly ToolSummary[] = [
   { name: "NotebookEdit", effect: "edit", description: "Changes a cell of a notebook." },
   { name: "Read", effect: "read", description: "Reads a file." },
   { name: "ReadMcpResourceTool", effect: "network", description: "Reads a resource of an MCP server." },
-  { name: "SendMessage", effect: "coordinate", description: "Writes to another agent." },
+  { name: "SendMessage", effect: "coordinate", needsChildren: true, description: "Writes to a child agent." },
   { name: "Skill", effect: "read", description: "Loads a skill's instructions." },
   { name: "TaskCreate", effect: "coordinate", description: "Puts an item on the shared task list." },
   { name: "TaskGet", effect: "coordinate", description: "Shows one item of the task list." },
@@ -45,30 +49,11 @@ export const builtinTools: readonly ToolSummary[] = [
   { name: "Write", effect: "edit", description: "Writes a whole file." },
 ];
 
-/** Names that stand in people's files, and the tool that does that work today. */
-export const renamedTools: ReadonlyMap<string, string> = new Map([
-  ["Task", "Agent"],
-  ["KillShell", "TaskStop"],
-  ["KillBash", "TaskStop"],
-  ["BashOutput", "TaskOutput"],
-  ["AgentOutputTool", "TaskOutput"],
-  ["BashOutputTool", "TaskOutput"],
-  ["MultiEdit", "Edit"],
-  ["LS", "Glob"],
-  ["NotebookRead", "Read"],
-  ["NotebookEditCell", "NotebookEdit"],
-  ["View", "Read"],
-  ["GlobTool", "Glob"],
-  ["GrepTool", "Grep"],
-  ["ListMcpResources", "ListMcpResourcesTool"],
-  ["ReadMcpResource", "ReadMcpResourceTool"],
-]);
-
 /** Tools that Claude Code has or had and this product has not. */
 export const absentToolNames: ReadonlySet<string> = new Set(
-  `Artifact Brief ClaudeDesign CronCreate CronDelete CronList EndConversation EnterWorktree ExitWorktree LSP ListAgents
-  ListPeers Monitor OfferChromeSetup PowerShell Projects ProposeGoal
-  PushNotification ReadMcpResourceDir ReadMcpResourceDirTool ReadNotifications
+  `Artifact ClaudeDesign CronCreate CronDelete CronList EndConversation EnterWorktree ExitWorktree LSP ListAgents
+  Monitor OfferChromeSetup PowerShell Projects ProposeGoal
+  PushNotification ReadMcpResourceDirTool ReadNotifications
   RemoteTrigger ReportFindings ScheduleWakeup SendFeedback SendUserFile SendUserMessage ShareOnboardingGuide
   ShowOnboardingRolePicker SlashCommand SubagentHandback TodoRead ToolSearch WaitForMcpServers Workflow
   propose_skills`.split(/\s+/),

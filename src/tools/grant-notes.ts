@@ -1,4 +1,6 @@
 import type { DocumentPath, Finding } from "../foundation/problem.ts";
+import { parseRule } from "../permissions/parse-rule.ts";
+import { warnOfRule } from "../permissions/rule-warning.ts";
 import type { ToolMatch } from "./match-tools.ts";
 
 type NoteCode =
@@ -6,6 +8,7 @@ type NoteCode =
   | "malformed-denial"
   | "tool-is-disallowed"
   | "subagent-cannot-spawn"
+  | "needs-agent-tool"
   | "memory-tool-disallowed";
 
 /** A finding about one entry, in words that name it. */
@@ -35,6 +38,31 @@ export function describeMatch(entry: string, { meaning, tools }: ToolMatch, path
     case "unknown":
       return [unknown(shown, meaning.nearest, path)];
   }
+}
+
+/** A specifier that narrows a tool to calls that nobody can make. */
+export function describeSpecifiers(
+  tool: string,
+  specifiers: readonly string[],
+  path: DocumentPath,
+): readonly Finding[] {
+  return specifiers.flatMap((text): Finding[] => {
+    const reading = parseRule(`${tool}(${text})`);
+    const warning = reading.type === "rule" ? warnOfRule(reading.rule) : undefined;
+    return warning === undefined
+      ? []
+      : [{ severity: "warning", code: "rule-matches-nothing", ...warning, path }];
+  });
+}
+
+/** A tool that exists and that something above the definition takes away. */
+export function withheldTool(entry: string, reason: string, path: DocumentPath): Finding {
+  return {
+    severity: "warning",
+    code: "withheld-tool",
+    path,
+    message: `\`${shorten(entry)}\` is not available to this agent: ${reason}.`,
+  };
 }
 
 export function listNames(entries: readonly string[]): string {
@@ -110,6 +138,11 @@ const notes: Record<NoteCode, (entry: string) => Pick<Finding, "severity" | "mes
   "subagent-cannot-spawn": (entry) => ({
     severity: "note",
     message: `\`${entry}\` has no effect in a subagent: a subagent never starts agents.`,
+  }),
+  "needs-agent-tool": (entry) => ({
+    severity: "note",
+    message: `\`${entry}\` has no effect in an agent that cannot start others.`,
+    advice: "Add `Agent` to the list.",
   }),
   "memory-tool-disallowed": (entry) => ({
     severity: "note",

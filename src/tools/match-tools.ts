@@ -10,6 +10,8 @@ export interface AvailableTool {
   readonly effect: ToolEffect;
   readonly origin: "builtin" | "mcp" | "program";
   readonly server?: string;
+  /** It works on child agents, so only those who can start some have it. */
+  readonly needsChildren?: true;
   /** The pair as rules know it; its tool is whole where the name had to be shortened. */
   readonly mcp?: McpIdentity;
 }

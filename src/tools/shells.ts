@@ -3,9 +3,11 @@ import { settledSoon } from "../foundation/abort.ts";
 import { type ProcessEnding, startProcess } from "../foundation/drive-process.ts";
 import { Fault } from "../foundation/fault.ts";
 import type { Shell } from "./find-shell.ts";
+import { loadTextPage } from "./load-text-page.ts";
 import type { Invocation } from "./sandbox.ts";
 import { shellArguments } from "./shell-command.ts";
 import type { TaskRunState, TaskSource, TaskView } from "./task-source.ts";
+import { pageOf } from "./text-page.ts";
 import { type CommandOutput, createCommandOutput } from "./write-command-output.ts";
 
 export interface ShellsOptions {
@@ -122,6 +124,12 @@ export function createShells(options: ShellsOptions): Shells {
     find: (id) => entries.get(id)?.view,
     list: () => [...entries.values()].map(({ view }) => view),
     output: async (id) => entries.get(id)?.output.view().text ?? "",
+    async page(id, offset) {
+      const entry = entries.get(id);
+      const file = entry?.output.view().file;
+      if (file === undefined) return pageOf(entry?.output.view().text ?? "", offset);
+      return loadTextPage(file, offset);
+    },
     ended: async (id) => entries.get(id)?.ended.promise,
     stop: (id) => stopAll(running().filter(({ view }) => view.id === id)),
     follow(owner, ended) {

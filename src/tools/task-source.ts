@@ -1,3 +1,5 @@
+import type { TextPage } from "./text-page.ts";
+
 export type TaskRunState = "running" | "completed" | "failed" | "stopped" | "timed-out";
 
 /** One thing that goes on in the background, as tools and programs see it. Times come from the session's clock. */
@@ -25,12 +27,14 @@ export interface TaskView {
 export interface TaskSource {
   readonly kind: string;
   find(id: string): TaskView | undefined;
-  /** One that has ended so long ago that `find` does not know it any more, with what it has written. */
-  recall?(id: string): Promise<{ readonly task: TaskView; readonly output: string } | undefined>;
+  /** One that has ended so long ago that `find` does not know it any more, with all that it has written. */
+  recall?(id: string): Promise<{ readonly task: TaskView; readonly text: string } | undefined>;
   /** Running and ended ones, oldest first. */
   list(): readonly TaskView[];
   /** What it has written so far, bounded for a model. */
   output(id: string): Promise<string>;
+  /** A part of all that it has written so far; offsets count characters. */
+  page(id: string, offset: number): Promise<TextPage>;
   /** Resolves when the task has ended; at once for one that has, or that is not known. */
   ended(id: string): Promise<void>;
   /** Ends it with all its processes and resolves when it has ended; one that has ended stays as it is. */

@@ -1,8 +1,8 @@
 import type { Finding } from "../foundation/problem.ts";
-import { describeMatch, finding, listNames } from "./grant-notes.ts";
-import { splitEntries } from "./list-field.ts";
+import { describeMatch, describeSpecifiers, finding, listNames, withheldTool } from "./grant-notes.ts";
 import { type AvailableTool, matchTools } from "./match-tools.ts";
-import { parseToolEntry, type ToolEntry } from "./tool-entry.ts";
+import { type Denials, type Exclusions, readDenials, specifiers } from "./tool-denials.ts";
+import { parseToolEntry } from "./tool-entry.ts";
 
 export interface GrantRequest {
   readonly definition: {
@@ -12,9 +12,19 @@ export interface GrantRequest {
     readonly memory?: string;
   };
   readonly available: readonly AvailableTool[];
+  /** Tools that exist and that something above the definition takes away, with the reason. */
+  readonly withheld?: readonly WithheldTool[];
+  /** Without `tools`: how far inherited tools go, as specifiers; one that is not named here goes all the way. */
+  readonly inherited?: ReadonlyMap<string, readonly string[]>;
   /** Where the tools that `memory` adds are taken from: all of `available` and perhaps more, in the same order. */
   readonly forMemory?: readonly AvailableTool[];
   readonly role: "main" | "subagent";
+}
+
+export interface WithheldTool {
+  readonly tool: AvailableTool;
+  /** A clause, as in "the session is limited to other tools". */
+  readonly reason: string;
 }
 
 export interface GrantedTool {
@@ -38,6 +48,8 @@ export type ToolGrant =
       /** In the order of `available`, so that equal grants give equal prompts. */
       readonly tools: readonly GrantedTool[];
       readonly spawn: SpawnRule;
+      /** What `disallowedTools` says, which holds for the agents below as well. */
+      readonly exclusions: Exclusions;
       readonly notes: readonly Finding[];
     }
   | {
@@ -48,12 +60,22 @@ export type ToolGrant =
     };
 
 /** Which of the available tools a definition gets, and how far. `disallowedTools` is applied first and always wins. */
-export function grantTools({ definition, available, forMemory, role }: GrantRequest): ToolGrant {
+export function grantTools({
+  definition,
+  available,
+  withheld = [],
+  inherited,
+  forMemory,
+  role,
+}: GrantRequest): ToolGrant {
   const notes: Finding[] = [];
   const denied = readDenials(definition.disallowedTools ?? [], available, notes);
   const reachable = new Set(available.filter((tool) => !denied.whole.has(tool.name) && mayHave(tool, role)));
-  const wanted = readWishes(definition.tools, { available, reachable, role, notes });
-  const granted = [...reachable].flatMap((tool) => grantOne(tool, wanted.get(tool.name), denied) ?? []);
+  const wanted = readWishes(definition.tools, { available, withheld, inherited, reachable, role, notes });
+  const named = [...reachable].flatMap((tool) => grantOne(tool, wanted.get(tool.name), denied) ?? []);
+  const spawn = spawnRule(named, reachable);
+  const granted =
+    spawn === "none" ? withoutChildTools(named, { available, entries: definition.tools, notes }) : named;
   const entries = definition.tools ?? [];
   if (granted.length === 0 && entries.length > 0 && !entries.includes("*")) {
     return refuse(entries, role, notes);
@@ -61,58 +83,48 @@ export function grantTools({ definition, available, forMemory, role }: GrantRequ
   const tools =
     definition.memory === undefined
       ? granted
-      : addMemoryTools(granted, { available: forMemory ?? available, denied, notes });
-  return { type: "granted", tools, spawn: spawnRule(granted, reachable), notes };
-}
-
-interface Denials {
-  readonly whole: ReadonlySet<string>;
-  readonly scoped: ReadonlyMap<string, readonly string[]>;
-}
-
-function readDenials(
-  entries: readonly string[],
-  available: readonly AvailableTool[],
-  notes: Finding[],
-): Denials {
-  const whole = new Set<string>();
-  const scoped = new Map<string, readonly string[]>();
-  for (const [index, text] of entries.entries()) {
-    const entry = parseDenial(text);
-    const match = matchTools(entry.name, available);
-    const path = ["disallowedTools", index];
-    notes.push(...describeMatch(text, match, path));
-    if (entry.type === "malformed") notes.push(finding("malformed-denial", text, path));
-    for (const tool of match.tools) {
-      if (entry.type !== "scoped") whole.add(tool.name);
-      else scoped.set(tool.name, [...(scoped.get(tool.name) ?? []), ...denials(tool, entry.specifier)]);
-    }
-  }
-  return { whole, scoped };
-}
-
-/** `Write (all files)` is a remark and no specifier: taken for one, it would deny nothing. `**` denies everything. */
-function parseDenial(text: string): ToolEntry {
-  const entry = parseToolEntry(text);
-  if (entry.type === "scoped" && entry.specifier === "**") return { type: "whole", name: entry.name };
-  return entry.type === "scoped" && /\s$/.test(text.slice(0, text.indexOf("(")))
-    ? { type: "malformed", name: entry.name }
-    : entry;
-}
-
-/** A comma may be part of a pattern or stand between two; in a denial both readings hold. */
-function denials(tool: AvailableTool, specifier: string): readonly string[] {
-  const rules = specifiers(tool, specifier);
-  return rules.length === 1 && specifier.includes(",") ? [...rules, ...splitEntries(specifier)] : rules;
+      : addMemoryTools(granted, { available: forMemory ?? available, withheld, denied, notes });
+  return {
+    type: "granted",
+    tools,
+    spawn,
+    exclusions: denied.exclusions,
+    notes,
+  };
 }
 
 /** TLS-7 is structural: whatever spawns is out of a subagent's reach. */
 function mayHave(tool: AvailableTool, role: GrantRequest["role"]): boolean {
-  return role === "main" || tool.effect !== "spawn";
+  return role === "main" || (tool.effect !== "spawn" && tool.needsChildren !== true);
+}
+
+/** Tools that work on child agents mean nothing to those who can start none. */
+function withoutChildTools(
+  granted: readonly GrantedTool[],
+  {
+    available,
+    entries = [],
+    notes,
+  }: {
+    readonly available: readonly AvailableTool[];
+    readonly entries: readonly string[] | undefined;
+    readonly notes: Finding[];
+  },
+): readonly GrantedTool[] {
+  const names = new Set(
+    available.flatMap(({ name, needsChildren }) => (needsChildren === true ? [name] : [])),
+  );
+  for (const [index, text] of entries.entries()) {
+    if (names.has(parseToolEntry(text).name) && granted.some(({ name }) => names.has(name)))
+      notes.push(finding("needs-agent-tool", text, ["tools", index]));
+  }
+  return granted.filter(({ name }) => !names.has(name));
 }
 
 interface WishContext {
   readonly available: readonly AvailableTool[];
+  readonly withheld: readonly WithheldTool[];
+  readonly inherited: GrantRequest["inherited"];
   readonly reachable: ReadonlySet<AvailableTool>;
   readonly role: GrantRequest["role"];
   readonly notes: Finding[];
@@ -122,7 +134,9 @@ type Limits = "whole" | readonly string[];
 
 function readWishes(entries: readonly string[] | undefined, context: WishContext): Map<string, Limits> {
   const wanted = new Map<string, Limits>();
-  if (entries === undefined) return new Map([...context.reachable].map((tool) => [tool.name, "whole"]));
+  if (entries === undefined) {
+    return new Map([...context.reachable].map(({ name }) => [name, context.inherited?.get(name) ?? "whole"]));
+  }
   for (const [index, text] of entries.entries()) {
     const entry = parseToolEntry(text);
     const path = ["tools", index];
@@ -131,17 +145,34 @@ function readWishes(entries: readonly string[] | undefined, context: WishContext
       continue;
     }
     const match = matchTools(entry.name, context.available);
+    const missing = match.tools.length > 0 ? [] : describeWithheld(text, entry.name, context, path);
     context.notes.push(
-      ...describeMatch(text, match, path),
+      ...(missing.length > 0 ? missing : describeMatch(text, match, path)),
       ...describeLoss(text, match.tools, context, path),
     );
     for (const tool of match.tools.filter((candidate) => context.reachable.has(candidate))) {
       const limits = entry.type === "scoped" ? specifiers(tool, entry.specifier) : "whole";
+      if (limits !== "whole") context.notes.push(...describeSpecifiers(tool.name, limits, path));
       const sum = addLimits(wanted.get(tool.name), limits);
       if (sum.length > 0) wanted.set(tool.name, sum);
     }
   }
   return wanted;
+}
+
+/** An entry whose tools all exist and are all withheld says so, and why. */
+function describeWithheld(
+  text: string,
+  name: string,
+  { withheld, role }: WishContext,
+  path: readonly (string | number)[],
+): Finding[] {
+  const named = matchTools(
+    name,
+    withheld.map(({ tool }) => tool),
+  ).tools;
+  const reasons = withheld.filter(({ tool }) => named.includes(tool) && mayHave(tool, role));
+  return [...new Set(reasons.map(({ reason }) => reason))].map((reason) => withheldTool(text, reason, path));
 }
 
 /** Says why a tool that an entry names is nevertheless not granted; a pattern need not have all it covers. */
@@ -160,17 +191,6 @@ function describeLoss(
 function addLimits(before: Limits | undefined, more: Limits): Limits {
   if (before === "whole" || more === "whole") return "whole";
   return [...new Set([...(before ?? []), ...more])];
-}
-
-/**
- * `Agent(a, b)` names two agents. `Bash(git add:*, git commit:*)` names two prefixes, as `:*` can only end a pattern.
- * Any other specifier is one rule, commas and all.
- */
-function specifiers(tool: AvailableTool, specifier: string): readonly string[] {
-  if (tool.effect === "spawn") return splitEntries(specifier);
-  if (tool.effect !== "execute" || !specifier.includes(":*,")) return [specifier];
-  const patterns = specifier.split(",").map((pattern) => pattern.trim());
-  return patterns.every((pattern) => pattern.endsWith(":*")) ? patterns : [specifier];
 }
 
 function grantOne(tool: AvailableTool, limits: Limits | undefined, denied: Denials): GrantedTool | undefined {
@@ -208,9 +228,15 @@ function addMemoryTools(
   granted: readonly GrantedTool[],
   {
     available,
+    withheld,
     denied,
     notes,
-  }: { readonly available: readonly AvailableTool[]; readonly denied: Denials; readonly notes: Finding[] },
+  }: {
+    readonly available: readonly AvailableTool[];
+    readonly withheld: readonly WithheldTool[];
+    readonly denied: Denials;
+    readonly notes: Finding[];
+  },
 ): GrantedTool[] {
   const byName = new Map(granted.map((tool) => [tool.name, tool]));
   // What a server or a program calls Write is not known to stay in a directory.
@@ -226,6 +252,10 @@ function addMemoryTools(
         ...(deny === undefined ? {} : { deny }),
       });
     }
+  }
+  for (const { tool, reason } of withheld) {
+    if (tool.origin === "builtin" && memoryTools.has(tool.name))
+      notes.push(withheldTool(tool.name, reason, ["memory"]));
   }
   return available.flatMap(({ name }) => byName.get(name) ?? []);
 }

@@ -1,5 +1,6 @@
 import { nearestName } from "../foundation/nearest-name.ts";
-import { absentToolNames, builtinTools, renamedTools } from "./builtin-tools.ts";
+import { toolAliases } from "../foundation/tool-aliases.ts";
+import { absentToolNames, builtinTools } from "./builtin-tools.ts";
 
 /** What the name of a tool in somebody's file means here. */
 export type ToolNameMeaning =
@@ -14,8 +15,8 @@ export type ToolNameMeaning =
 export function resolveToolName(name: string): ToolNameMeaning {
   if (builtinNames.has(name)) return { type: "known", name };
   if (name.startsWith("mcp__")) return readMcpName(name);
-  const today = renamedTools.get(name);
-  if (today !== undefined) return { type: "renamed", name: today, because: "old-name" };
+  const today = toolAliases.get(name);
+  if (today !== undefined) return fromOldName(today);
   if (absentToolNames.has(name)) return { type: "absent" };
   return resolveLetterCase(name);
 }
@@ -30,9 +31,14 @@ function resolveLetterCase(name: string): ToolNameMeaning {
   const known = byLowerCase.get(lower);
   if (known !== undefined) return { type: "renamed", name: known, because: "letter-case" };
   const today = renamedByLowerCase.get(lower);
-  if (today !== undefined) return { type: "renamed", name: today, because: "old-name" };
+  if (today !== undefined) return fromOldName(today);
   const nearest = nearestName(name, builtinNames);
   return { type: "unknown", ...(nearest === undefined ? {} : { nearest }) };
+}
+
+/** Some tools were renamed that this product does not have under any name. */
+function fromOldName(today: string): ToolNameMeaning {
+  return builtinNames.has(today) ? { type: "renamed", name: today, because: "old-name" } : { type: "absent" };
 }
 
 /** A server's name ends at the first double underscore, as it does when the tool names are made. */
@@ -54,5 +60,5 @@ const byLowerCase: ReadonlyMap<string, string> = new Map(
   builtinTools.map((tool) => [tool.name.toLowerCase(), tool.name]),
 );
 const renamedByLowerCase: ReadonlyMap<string, string> = new Map(
-  [...renamedTools].map(([old, today]) => [old.toLowerCase(), today]),
+  [...toolAliases].map(([old, today]) => [old.toLowerCase(), today]),
 );

@@ -9,7 +9,7 @@ export interface BoundedOutput {
   readonly file?: string;
 }
 
-/** Bounds a tool's text for the model; what does not fit is kept whole in a file that only the person can read. */
+/** Bounds a tool's text for the model; what does not fit is kept whole in a file that the agents of the session can read. */
 export async function boundOutput(
   text: string,
   limit: number,

@@ -106,7 +106,7 @@ describe("the built command", () => {
   test("ends with a clear error for bad JSON in --agents [DEF-9]", () => {
     const { status, stdout, stderr } = retinue(createFolders(), "--agents", '{"a": }', "agents");
     expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
-    expect(stderr).toMatch(/^retinue: The JSON of --agents cannot be used at line 1, column 7/);
+    expect(stderr).toMatch(/^retinue: --agents:1:7: The agents cannot be used/);
   });
 
   test("makes an agent from flags that its own check accepts [CLI-2]", () => {

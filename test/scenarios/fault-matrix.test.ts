@@ -239,6 +239,44 @@ describe("[MDL-6] a burst of 429 for twenty children at once", () => {
   });
 });
 
+test("[MDL-6] a stated Retry-After holds for all siblings, whatever answers to earlier requests still arrive", async () => {
+  const [siblings, speed, pauseMs] = [8, 100, 20_000];
+  const crowd = createCrowd();
+  let refusedAt: number | undefined;
+  const refused = Promise.withResolvers<void>();
+  const early: number[] = [];
+  const { url } = await startProvider(async (request) => {
+    const at = performance.now();
+    if (refusedAt !== undefined) {
+      early.push((at - refusedAt) * speed);
+      return "Done.";
+    }
+    await crowd.stay();
+    if (taskOf(request) !== "0") {
+      await refused.promise;
+      return { calls: [noteCall(request)] };
+    }
+    refusedAt = performance.now();
+    return { fault: "rate-limited", retryAfterMs: pauseMs };
+  });
+  const { runtime } = createFaultStage({ url, speed });
+  await using session = await runtime.open();
+  const handles = Array.from({ length: siblings }, (_, index) =>
+    session.spawn("general-purpose", promptOf(String(index))),
+  );
+  const watching = (async () => {
+    for await (const { type } of handles[0] ?? []) if (type === "model-retried") break;
+    refused.resolve();
+  })();
+  await crowd.gathered(siblings);
+  crowd.letGo();
+  await watching;
+  const ended = await Promise.all(handles.map(({ result }) => result));
+  expect(ended.map(({ status }) => status)).toEqual(handles.map(() => "completed"));
+  expect(early).toHaveLength(siblings);
+  expect(Math.min(...early)).toBeGreaterThanOrEqual(pauseMs);
+});
+
 /** A server without manners: what each child gets is written to the bare answer, which is never ended for it. */
 async function startRudeServer(answers: ReadonlyMap<string, (response: ServerResponse) => void>) {
   const sockets = new Set<Promise<unknown>>();

@@ -462,3 +462,39 @@ describe("limits are seen before they are met", () => {
     expect((await runCommand(place, ["tasks"])).out).not.toMatch(/queued|running/);
   });
 });
+
+describe("[LIM-6] a child that repeats a call", () => {
+  const times = (count: number, call: { name: string; input: object }): Step => ({
+    calls: [call],
+    times: count,
+  });
+
+  test("polls a status with a command as long as it needs to, and is told nothing of it", async () => {
+    const poll = times(12, { name: "Bash", input: { command: "cat status" } });
+    await using sample = await createSampleRuntime([poll, "It is ready."], {
+      canUseTool: async () => ({ behavior: "allow" }),
+    });
+    await sample.workspace.write("status", "pending");
+    expect(await sample.runtime.spawn("general-purpose", "Wait.")).toMatchObject({
+      status: "completed",
+      text: "It is ready.",
+    });
+    expect(JSON.stringify(sample.requests.at(-1)?.messages)).not.toContain("in a row");
+  });
+
+  test("of a file that is missing is told so, and ends at the limit that its definition sets", async () => {
+    const read = times(5, { name: "Read", input: { file_path: "missing.txt" } });
+    await using sample = await createSampleRuntime([read, "There is none."]);
+    const file = "---\nname: reader\ndescription: Reads.\nlimits: { repeatedCalls: 5 }\n---\nRead.\n";
+    await sample.workspace.write(".claude/agents/reader.md", file);
+    expect(await sample.runtime.spawn("reader", "Read it.")).toMatchObject({
+      status: "partial",
+      reason: "loop",
+      error: "The agent made the same call 5 times in a row, with the same result.",
+      text: "There is none.",
+    });
+    const told = JSON.stringify(sample.requests[3]?.messages.at(-1));
+    expect(told).toContain("You made the same call 3 times in a row, with the same result.");
+    expect(told).toContain("After 5 times the run ends.");
+  });
+});

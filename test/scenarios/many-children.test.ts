@@ -1,6 +1,7 @@
 import { readdirSync } from "node:fs";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Message } from "../../src/conversation/message.ts";
+import { textOf } from "../../src/conversation/message.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
 import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
 
@@ -107,18 +108,27 @@ describe("[LIM-1, SPN-6, HKS-8] a thousand children in one process leave nothing
     limitMs,
   );
 
-  test("one more than may run is refused by name, and a place is free again at once", async () => {
+  test("[LIM-1] more than may run wait from code, in the order of the calls, and are refused in the background", async () => {
     await using sample = await createSampleRuntime([
       { match: "wait", text: "Never", fault: "stall", after: 1, times: 10 },
-      "Done.",
+      { text: "Done.", times: 3 },
     ]);
     await using session = await sample.runtime.open();
     const handles = Array.from({ length: 10 }, () => session.spawn("Explore", "wait"));
     await Promise.all(handles.map(({ id }) => id));
-    await expect(session.spawn("Explore", "one more").result).rejects.toThrow(
+    await expect(session.spawn("Explore", "one more", { background: true }).result).rejects.toThrow(
       "max concurrent agents reached (10)",
     );
+    const waiting = ["first", "second", "third"].map((prompt) => session.spawn("Explore", prompt));
+    await Promise.all(waiting.map(({ id }) => id));
+    expect(waiting.map((handle) => handle.state()?.queuePosition)).toEqual([1, 2, 3]);
     await handles[0]?.stop();
-    expect(await session.spawn("Explore", "one more")).toMatchObject({ status: "completed" });
+    const ended = await Promise.all(waiting.map(({ result }) => result));
+    expect(ended.map(({ status }) => status)).toEqual(["completed", "completed", "completed"]);
+    expect(sample.requests.slice(10).map(({ messages }) => messages.slice(0, 1).map(textOf).join())).toEqual([
+      expect.stringContaining("first"),
+      expect.stringContaining("second"),
+      expect.stringContaining("third"),
+    ]);
   });
 });

@@ -1,4 +1,6 @@
+import { mkdirSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { ModelRequest } from "../../src/model/model.ts";
 import type { ScriptedStep, Step } from "../../src/testing/script.ts";
@@ -88,6 +90,11 @@ describe("[MCP-3] over HTTP nobody is served without the token, or under a forei
       child("tell the token", { calls }),
       child("tell the token", { text: "Told." }),
     ]);
+    mkdirSync(join(stage.home, ".claude"), { recursive: true });
+    writeFileSync(
+      join(stage.home, ".claude", "settings.json"),
+      JSON.stringify({ permissions: { allow: ["Bash(echo *)"] } }),
+    );
     const server = await startHttp(stage, { RETINUE_MCP_TOKEN: token });
     const client = await connectHttp(server);
     await call(client, "spawn_agent", { prompt: "tell the token" });

@@ -341,3 +341,21 @@ describe("[MEM-1] where memory is, is told", () => {
     expect(names(requests[0])).toEqual(["Grep"]);
   });
 });
+
+test("[MEM-1] an agent whose name is a title has a memory too, in a directory that its name cannot leave", async () => {
+  const file =
+    "---\nname: UI/UX Designer\ndescription: Designs.\ntools: Grep\nmemory: project\n---\nDesign.\n";
+  const directory = ".claude/agent-memory/UI%2fUX%20Designer";
+  const { sample, runtime, requests, at } = await stage((path) => [
+    calling(call("Write", { file_path: path(`${directory}/MEMORY.md`), content: note })),
+    "Noted.",
+  ]);
+  await using _sample = sample;
+  await sample.workspace.write(".claude/agents/designer.md", file);
+  expect(await runtime.spawn("UI/UX Designer", "Design.")).toMatchObject({
+    status: "completed",
+    denials: [],
+  });
+  expect(readFileSync(at(`${directory}/MEMORY.md`), "utf8")).toBe(note);
+  expect(system(requests[0])).toContain(directory);
+});

@@ -380,7 +380,7 @@ describe("what goes wrong is one sentence and an exit code [CLI-6]", () => {
     place.write(".claude/settings.json", "{bad");
     const { code, out, err } = await runCommand(place, ["-p", "hi"]);
     expect({ code, out }).toEqual({ code: 1, out: "" });
-    expect(err).toMatch(/^retinue: Settings cannot be read completely \(.*settings\.json:1\)/);
+    expect(err).toMatch(/^retinue: \/.*settings\.json:1:\d+: Settings cannot be read completely/);
   });
 
   test.runIf(!isWindows)("a reader that goes away stops the run quietly", async () => {

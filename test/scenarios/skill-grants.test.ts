@@ -100,3 +100,12 @@ describe("[SKL-3] what a skill grants ends with the prompt that it was called fo
     expect(made).toEqual(["by-one", "by-granted-main"]);
   });
 });
+
+test("[SKL-3] an entry of a list of allowed tools is one rule, and a command without parentheses grants nothing", async () => {
+  await using sample = await open([ship, touch("granted"), "Refused."]);
+  const skill = '---\ndescription: Ships.\nallowed-tools: ["Bash touch granted"]\n---\nShip.\n';
+  await writeFile(sample.workspace.path(".claude/skills/ship/SKILL.md"), skill);
+  const result = await sample.runtime.run("One.");
+  expect(result.denials).toHaveLength(1);
+  expect(existsSync(sample.workspace.path("granted"))).toBe(false);
+});

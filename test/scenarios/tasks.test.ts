@@ -1,4 +1,5 @@
 import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { ModelRequest } from "../../src/model/model.ts";
 import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
@@ -136,6 +137,29 @@ describe("children of another process [CLI-3]", () => {
   });
 });
 
+test("a plan as JSON names the file of the definition and where each field came from [SPN-4, CLI-3]", async () => {
+  const stage = await createStage([]);
+  const lines = ["name: helper", "description: Helps.", "tools: Read", "maxTurns: 7", "background: true"];
+  stage.write(".claude/agents/helper.md", `---\n${lines.join("\n")}\n---\nHelp.\n`);
+  stage.write(".claude/settings.json", JSON.stringify({ limits: { agent: { tokens: 5 } } }));
+  const { out } = await stage.run(["plan", "helper", "--model", "haiku", "--trust", "--json"]);
+  const file = join(stage.cwd, ".claude/agents/helper.md");
+  expect(JSON.parse(out).origins).toEqual({
+    prompt: { from: "the definition", file },
+    model: { from: "call" },
+    tools: { from: "the definition", file, line: 4, column: 1 },
+    permissionMode: { from: "the parent" },
+    maxTurns: { from: "the definition", file, line: 5, column: 1 },
+    background: { from: "the definition", file, line: 6, column: 1 },
+    directory: { from: "the parent" },
+    "limits.tokens": { from: join(stage.cwd, ".claude/settings.json") },
+    "limits.silenceMs": { from: expect.any(String) },
+  });
+  const builtin = JSON.parse((await stage.run(["plan", "Explore", "--json"])).out);
+  expect(builtin.definition).toEqual({ name: "Explore", scope: "builtin" });
+  expect(builtin.origins.disallowedTools).toEqual({ from: "the definition" });
+});
+
 test("a plan tells every decision and what lost, asks no model and writes nothing [CLI-3]", async () => {
   const stage = await createStage([]);
   stage.write(
@@ -154,6 +178,7 @@ test("a plan tells every decision and what lost, asks no model and writes nothin
       spawn: "none",
       task: { agentType: "helper", background: true },
     },
+    definition: { name: "helper", scope: "project", file: join(stage.cwd, ".claude/agents/helper.md") },
   });
   const text = await stage.run(["plan", "helper", "--model", "haiku"]);
   expect(text.out).toMatch(/^helper\nmodel +\S*haiku\S* \(call\)\n/);

@@ -168,8 +168,11 @@ function addAgents(program: Command, invoke: Invoke): void {
 }
 
 function addAgentsNew(agents: Command, invoke: Invoke): void {
-  describe(agents.command("new"), "Writes a new agent file. In a terminal it asks for what is not given.")
-    .option("--name <name>", "lower-case letters, digits and hyphens")
+  describe(
+    agents.command("new [name]"),
+    "Writes a new agent file. In a terminal it asks for what is not given.",
+  )
+    .option("--name <name>", "the name as an option: lower-case letters, digits and hyphens")
     .option("--description <text>", "what it does, when to use it, what it is not for")
     .option("--tools <list>", "such as Read,Grep,Glob; all tools when left out")
     .option("--model <model>", "sonnet, opus, haiku, inherit, an id, or provider/model")
@@ -177,9 +180,9 @@ function addAgentsNew(agents: Command, invoke: Invoke): void {
     .option("--prompt <text>", "the system prompt; a starter is written when left out")
     .option("--force", "replace a file that is there")
     // `--tools` and `--model` are also options of a run, and the program takes them first wherever they stand.
-    .action((_, command: Command) =>
+    .action((name: string | undefined, _, command: Command) =>
       invoke(async (context) =>
-        (await import("./commands/agents-new.ts")).agentsNew(context, command.optsWithGlobals()),
+        (await import("./commands/agents-new.ts")).agentsNew(context, name, command.optsWithGlobals()),
       ),
     );
 }

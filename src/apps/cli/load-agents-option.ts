@@ -4,7 +4,7 @@ import type { AgentDefinition } from "../../definitions/agent-definition.ts";
 import { readSessionAgents } from "../../definitions/definition-object.ts";
 import { parseJsonDocument } from "../../foundation/json-document.ts";
 import { shown } from "../../foundation/json-value.ts";
-import type { Problem } from "../../foundation/problem.ts";
+import { type Problem, placeText } from "../../foundation/problem.ts";
 import { misuse } from "./session-options.ts";
 
 /** What `--agents` gave. */
@@ -35,10 +35,9 @@ export function loadAgentsOption(value: string, cwd: string): AgentsOption {
 /** The sentence with which a command ends that cannot do without the agents it was given. */
 export function refuseBrokenOption({ problems, file }: AgentsOption) {
   const [problem] = problems;
-  const place = problem?.line === undefined ? "" : ` at line ${problem.line}, column ${problem.column ?? 1}`;
-  const whence = file === "--agents" ? "The JSON of --agents" : `The file of --agents, ${file},`;
+  const place = placeText({ ...problem, file });
   return misuse(
-    `${whence} cannot be used${place}: ${problem?.message ?? "it is not an object."}`,
+    `${place}: The agents cannot be used: ${problem?.message ?? "it is not an object."}`,
     problem?.advice,
   );
 }

@@ -142,7 +142,7 @@ describe("retinue agents", () => {
   });
 
   it.each([
-    ["{bad", /The JSON of --agents cannot be used at line 1, column 2: .*not valid JSON/],
+    ["{bad", /--agents:1:2: The agents cannot be used: .*not valid JSON/],
     ["[]", /must be a JSON object/],
     ["", /--agents was given nothing/],
     ["nowhere.json", /neither JSON nor a file that can be read: "nowhere.json" \(ENOENT\)/],
@@ -271,9 +271,10 @@ describe("retinue agents check", () => {
   it("shows the line with a caret under the place [CLI-2, DEF-7]", async () => {
     const world = createWorld();
     world.write("project/.claude/agents/sql.md", agent("sql", "tools: Read, Grpe\n"));
-    expect((await world.run(["agents", "check"])).out).toBe(`.claude/agents/sql.md
-  warning 4:14 \`Grpe\` is not a known tool; the entry has no effect.
-    [unknown-tool]
+    expect(
+      (await world.run(["agents", "check"])).out,
+    ).toBe(`.claude/agents/sql.md:4:14: warning: \`Grpe\` is not a known tool; the entry has
+    no effect. [unknown-tool]
      4 | tools: Read, Grpe
        |              ^^^^
     → Did you mean \`Grep\`?
@@ -287,8 +288,18 @@ describe("retinue agents check", () => {
     world.write("project/.claude/settings.json", '{"permissions": {"deny": [1]}');
     const { code, out } = await world.run(["agents", "check", "--agents", '{"x": {"prompt": "Go."}}']);
     expect(code).toBe(1);
-    expect(out).toContain(".claude/settings.json\n  error 1:");
-    expect(out).toContain("--agents\n  error 1:");
+    expect(out).toMatch(/^\.claude\/settings\.json:1:\d+: error: /m);
+    expect(out).toMatch(/^--agents:1:\d+: error: /m);
+  });
+
+  it("warns of a deny rule that matches nothing, with its place [PRM-8, CLI-6]", async () => {
+    const world = createWorld();
+    const settings = '{"permissions": {"deny": ["Bash(git:* push)"]}}';
+    world.write("project/.claude/settings.json", settings);
+    const { code, out } = await world.run(["agents", "check"]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^\.claude\/settings\.json:1:27: warning: "Bash\(git:\* push\)" matches no command/);
+    expect(out).toContain("Bash(git * push)");
   });
 
   it("shows broken JSON of --agents as a problem with its place [DEF-9]", async () => {
@@ -306,7 +317,7 @@ describe("retinue agents check", () => {
     world.write("project/plug/.claude-plugin/plugin.json", "{}");
     world.write("project/plug/agents/four.md", agent("four", "permissionMode: plan\n"));
     const { out } = await world.run(["agents", "check", "one.md", "folder", "inner", "plug", "one.md"]);
-    expect(out.match(/^\S+\.md$/gm)).toEqual([
+    expect(out.match(/^\S+\.md(?=:\d+:\d+: )/gm)).toEqual([
       "folder/two.md",
       "inner/.claude/agents/three.md",
       "one.md",
@@ -426,10 +437,26 @@ describe("retinue agents new", () => {
     expect(existsSync(join(world.cwd, ".claude"))).toBe(false);
   });
 
-  it("needs name and description where nobody can be asked", async () => {
+  it("takes the name as its argument, and needs nothing else [CLI-2]", async () => {
+    const world = createWorld();
+    const { code, out } = await world.run(["agents", "new", "sql"]);
+    expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining("has no description yet") });
+    expect(readFileSync(join(world.cwd, ".claude/agents/sql.md"), "utf8")).toMatch(/^---\nname: sql\n/);
+    expect((await world.run(["agents", "show", "sql"])).code).toBe(0);
+    const described = await world.run(["agents", "new", "two", "--description", good]);
+    expect(described.out).not.toContain("no description");
+  });
+
+  it("refuses two names that differ [CLI-6]", async () => {
+    const { code, err } = await createWorld().run(["agents", "new", "sql", "--name", "other"]);
+    expect(code).toBe(2);
+    expect(err).toContain('Two names were given: "sql" and --name "other"');
+  });
+
+  it("needs a name where nobody can be asked", async () => {
     const { code, err } = await createWorld().run(["agents", "new"]);
     expect(code).toBe(2);
-    expect(err).toContain("needs --name and --description");
+    expect(err).toContain("needs a name");
   });
 
   it("asks in a terminal, with advice on a weak description, until the answers can be used", async () => {
@@ -531,7 +558,9 @@ describe("retinue doctor", () => {
     expect(JSON.parse(out).checks).toContainEqual({
       name: "instructions",
       state: "warning",
-      text: expect.stringMatching(/^2 instruction files read. CLAUDE.md:1: There is no file "docs\/gone.md"/),
+      text: expect.stringMatching(
+        /^2 instruction files read. CLAUDE.md:1:\d+: There is no file "docs\/gone.md"/,
+      ),
       advice: expect.any(String),
     });
     const checked = await world.run(["agents", "check"]);

@@ -5,10 +5,22 @@ import type {
   Word as SyntaxWord,
   WordPart,
 } from "unbash";
+import { addGlob, expandGlob } from "./expand-glob.ts";
 import { expandParameter, type Piece } from "./expand-parameter.ts";
 import { decodeAnsiC, expandBraces, hasUnclearBraces, unescapeDouble, unescapePlain } from "./quoting.ts";
-import { type GlobRequest, markOpaque, type Scene, visitNested, type Walk } from "./shell-walk.ts";
-import { plainWord, quoteWord, type Word } from "./shell-word.ts";
+import { markOpaque, type Scene, visitNested, type Walk } from "./shell-walk.ts";
+import { plainWord, type Word } from "./shell-word.ts";
+import {
+  addHome,
+  addPiece,
+  addQuoted,
+  addText,
+  addUnknown,
+  emptyDraft,
+  finishWord,
+  flush,
+  type WordDraft,
+} from "./word-draft.ts";
 
 /** `single`: a value that bash neither splits nor takes for a file pattern; `target`: a file that a redirection opens. */
 export type WordMode = "argument" | "single" | "target";
@@ -77,25 +89,6 @@ function alternatives(
   return all;
 }
 
-interface Draft {
-  text: string;
-  value: string;
-  path: string;
-  rendered: string;
-  /** Literal text that is not in `rendered` yet. */
-  pending: string;
-  /** The word as a file pattern. */
-  pattern: string;
-  literal: boolean;
-  loose: boolean;
-  pathKnown: boolean;
-  glob: boolean;
-  /** It has quotes or text, so it stays a word even when it is empty. */
-  stays: boolean;
-  numeric: boolean;
-  environment: string | undefined;
-}
-
 interface Expansion {
   readonly scene: Scene;
   readonly mode: WordMode;
@@ -103,25 +96,11 @@ interface Expansion {
 }
 
 function expandParts(walk: Walk, parts: readonly WordPart[], expansion: Expansion): Word[] {
-  const draft: Draft = {
-    text: "",
-    value: "",
-    path: "",
-    rendered: "",
-    pending: "",
-    pattern: "",
-    literal: true,
-    loose: false,
-    pathKnown: true,
-    glob: false,
-    stays: false,
-    numeric: false,
-    environment: undefined,
-  };
+  const draft = emptyDraft();
   for (const part of parts) addPart(walk, draft, part, { ...expansion, alone: parts.length === 1 });
-  if (draft.glob) return expandGlob(walk, draft, expansion);
+  if (draft.glob) return expandGlob(walk, draft, expansion.scene, expansion.source);
   if (!draft.stays && draft.text === "" && draft.literal && expansion.mode === "argument") return [];
-  return [finish(draft, expansion.source)];
+  return [finishWord(draft, expansion.source)];
 }
 
 /** `$a\` at the end of a line and `b` on the next are the variable `ab` for bash, and so is the first word of `$a{b,c}`. */
@@ -133,25 +112,6 @@ function continuesName(parts: readonly WordPart[]): boolean {
   });
 }
 
-function finish(draft: Draft, source: string): Word {
-  flush(draft);
-
-  const { text, value, path, literal, loose, pathKnown, glob, rendered, numeric, environment } = draft;
-  return {
-    text,
-    value,
-    source,
-    literal,
-    glob,
-    loose,
-    path,
-    pathKnown,
-    rendered: literal ? quoteWord(value) : rendered,
-    ...(numeric && { numeric: true as const }),
-    ...(environment !== undefined && { environment }),
-  };
-}
-
 const bashOnly = new Set<WordPart["type"]>([
   "AnsiCQuoted",
   "LocaleString",
@@ -159,7 +119,12 @@ const bashOnly = new Set<WordPart["type"]>([
   "ExtendedGlob",
 ]);
 
-function addPart(walk: Walk, draft: Draft, part: WordPart, expansion: Expansion & { alone: boolean }): void {
+function addPart(
+  walk: Walk,
+  draft: WordDraft,
+  part: WordPart,
+  expansion: Expansion & { alone: boolean },
+): void {
   const { scene, mode, alone } = expansion;
   if (scene.dialect === "sh" && bashOnly.has(part.type))
     markOpaque(walk, "sh may read this syntax of bash differently");
@@ -177,7 +142,9 @@ function addPart(walk: Walk, draft: Draft, part: WordPart, expansion: Expansion 
       addDoubleQuoted(walk, draft, part, scene);
       return;
     case "Glob":
-      addGlob(walk, draft, part.text, mode);
+      if (mode === "target") markOpaque(walk, "the target of a redirection is a file pattern");
+      if (mode === "single") addText(draft, part.text);
+      else addGlob(walk, draft, part.text);
       return;
     case "ProcessSubstitution":
       addProcess(walk, draft, part, { scene, alone });
@@ -203,44 +170,9 @@ const notUnderstood: ReadonlyMap<WordPart["type"], string> = new Map([
   ["BraceExpansion", "a brace expansion"],
 ]);
 
-function flush(draft: Draft): void {
-  if (draft.pending !== "") draft.rendered += quoteWord(draft.pending);
-  draft.pending = "";
-}
-
-/** Text that is exactly this; a tilde at its start is a name, not the home directory. */
-function addText(draft: Draft, value: string): void {
-  draft.path += draft.path === "" && value.startsWith("~") ? `./${value}` : value;
-  draft.text += value;
-  draft.value += value;
-  draft.pending += value;
-  draft.pattern += value.replace(/[\\*?[\]]/g, "\\$&");
-  draft.stays = true;
-}
-
-/** Quoted text; even nothing in quotes keeps the word, whatever the rest turns out to be. */
-function addQuoted(draft: Draft, value: string): void {
-  addText(draft, value);
-  if (value !== "") return;
-  flush(draft);
-  draft.rendered += "''";
-}
-
-function addUnknown(draft: Draft, text: string, rendered: string, loose: boolean): void {
-  flush(draft);
-  draft.text += text;
-  draft.path += text;
-  draft.rendered += rendered;
-  draft.pattern += text;
-  draft.literal = false;
-  draft.pathKnown = false;
-  draft.loose ||= loose;
-  draft.stays = true;
-}
-
 function addLiteral(
   walk: Walk,
-  draft: Draft,
+  draft: WordDraft,
   source: string,
   { mode, alone, scene }: Expansion & { alone: boolean },
 ): void {
@@ -266,17 +198,7 @@ function addLiteral(
   addUnknown(draft, source, source, false);
 }
 
-/** The home directory keeps its sign in texts and paths, since rules are written with it. */
-function addHome(draft: Draft, home: string, sign = "~"): void {
-  draft.text = sign;
-  draft.value = home;
-  draft.path = "~";
-  draft.pending = home;
-  draft.pattern = home.replace(/[\\*?[\]]/g, "\\$&");
-  draft.stays = true;
-}
-
-function addAnsiC(walk: Walk, draft: Draft, source: string): void {
+function addAnsiC(walk: Walk, draft: WordDraft, source: string): void {
   const value = decodeAnsiC(source);
   if (value !== undefined) addText(draft, value);
   else {
@@ -285,7 +207,7 @@ function addAnsiC(walk: Walk, draft: Draft, source: string): void {
   }
 }
 
-function addDoubleQuoted(walk: Walk, draft: Draft, { parts }: DoubleQuotedPart, scene: Scene): void {
+function addDoubleQuoted(walk: Walk, draft: WordDraft, { parts }: DoubleQuotedPart, scene: Scene): void {
   draft.stays = true;
   if (parts.every((part) => part.type === "Literal" && part.text === "")) addQuoted(draft, "");
   for (const part of parts) {
@@ -295,100 +217,9 @@ function addDoubleQuoted(walk: Walk, draft: Draft, { parts }: DoubleQuotedPart, 
   }
 }
 
-function addPiece(draft: Draft, piece: Piece, quoted: boolean): void {
-  if (piece.type === "text") {
-    const isPlain = quoted || !/[\s*?[\]]/.test(piece.text);
-    if (!isPlain) addUnknown(draft, piece.source, piece.rendered, true);
-    else if (piece.text !== "") addText(draft, piece.text);
-    if (quoted) draft.stays = true;
-    return;
-  }
-  if (piece.type === "home") {
-    if (draft.stays) addText(draft, piece.path);
-    else addHome(draft, piece.path, piece.source);
-    return;
-  }
-  if (piece.here === true && !draft.stays) {
-    draft.path = ".";
-    draft.text = piece.source;
-    draft.pattern = "$";
-    draft.rendered = quoted ? `"${piece.rendered}"` : piece.rendered;
-    draft.literal = false;
-    draft.stays = true;
-    return;
-  }
-  const isFirst = draft.text === "" || draft.text.startsWith("-");
-  const loose = piece.numeric !== true && (!quoted || isFirst || piece.list === true);
-  if (piece.numeric === true && draft.text === "") draft.numeric = true;
-  draft.environment ??= piece.environment;
-  addUnknown(draft, piece.source, quoted ? `"${piece.rendered}"` : piece.rendered, loose);
-}
-
-const simpleBracket = /^\[[!^]?[A-Za-z0-9_.,@%+-]+\]$/;
-
-function addGlob(walk: Walk, draft: Draft, source: string, mode: WordMode): void {
-  if (mode === "single") {
-    addText(draft, source);
-    return;
-  }
-  if (mode === "target") markOpaque(walk, "the target of a redirection is a file pattern");
-  if (source.startsWith("[") && !simpleBracket.test(source))
-    markOpaque(walk, "a file pattern is not understood");
-  flush(draft);
-  if (draft.text === "" || draft.text.startsWith("-")) draft.loose = true;
-  draft.text += source;
-  draft.path += source;
-  draft.rendered += source;
-  draft.pattern += source;
-  draft.literal = false;
-  draft.pathKnown = false;
-  draft.glob = true;
-  draft.stays = true;
-}
-
-/** A pattern is the files that it matches now; they are what runs. */
-function expandGlob(walk: Walk, draft: Draft, { scene, source }: Expansion): Word[] {
-  const { directories } = scene.state;
-  const [directory = "unknown"] = directories;
-  const known = draft.environment === undefined && !/[$`(]/.test(draft.pattern.replace(/\\[\s\S]/g, ""));
-  const isAnywhere = draft.pattern.startsWith("/");
-  const request: GlobRequest = { pattern: draft.pattern, directory: isAnywhere ? "" : directory };
-  const isPlaced = isAnywhere || (directories.length === 1 && directory !== "unknown");
-  if (!known || !isPlaced) {
-    markOpaque(
-      walk,
-      known
-        ? "a file pattern stands in a folder that is not known"
-        : "a file pattern is only known when it runs",
-    );
-    return [finish(draft, source)];
-  }
-  noteListed(walk, request, directories);
-  const matches = walk.surroundings.matches(request);
-  if (matches === undefined) walk.globs.push(request);
-  if (matches === "too-many") markOpaque(walk, "a file pattern matches too many files");
-  if (matches === undefined || matches === "too-many") return [finish(draft, source)];
-  if (matches.length > 0) return matches.map((match) => ({ ...plainWord(match), source }));
-  return [{ ...plainWord(unescapePlain(draft.pattern)), source }];
-}
-
-/** The names in the folder where a pattern begins become known. */
-function noteListed(walk: Walk, { pattern }: GlobRequest, directories: readonly string[]): void {
-  const segments = pattern.split("/");
-  const first = segments.findIndex((segment) => /[*?[]/.test(segment.replace(/\\[\s\S]/g, "")));
-  const folder = segments
-    .slice(0, first)
-    .join("/")
-    .replace(/\\([\s\S])/g, "$1");
-  const path = folder === "" && pattern.startsWith("/") ? "/" : folder;
-  if (path === "" && directories.every((directory) => directory === "")) return;
-  for (const directory of path.startsWith("/") ? [""] : directories)
-    walk.listed.push({ path: path === "" ? "." : path, literal: true, directory, use: "read" });
-}
-
 function addProcess(
   walk: Walk,
-  draft: Draft,
+  draft: WordDraft,
   part: ProcessSubstitutionPart,
   { scene, alone }: { readonly scene: Scene; readonly alone: boolean },
 ): void {

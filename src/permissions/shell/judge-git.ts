@@ -1,4 +1,6 @@
-import { type GitCommand, gitCommand } from "./git-commands.ts";
+import { gitChangingCommands } from "./git-changing-commands.ts";
+import type { GitCommand } from "./git-command.ts";
+import { gitReadingCommands } from "./git-reading-commands.ts";
 import { hardenedGit } from "./hardened-git.ts";
 import {
   environmentReason,
@@ -30,6 +32,8 @@ export function hasHarmlessGitGlobals(words: readonly Word[]): boolean {
   return optionRisk("git", scanned) === undefined && scanned.unclear === undefined;
 }
 
+const commands: ReadonlyMap<string, GitCommand> = new Map([...gitReadingCommands, ...gitChangingCommands]);
+
 /** Reads a git command; what it obeys is the configuration of the repository it stands in. */
 export function judgeGit(words: readonly Word[], { here }: Place): Judgement {
   const before = scanOptions(words.slice(1), globals, { stopAtOperand: true });
@@ -41,7 +45,7 @@ export function judgeGit(words: readonly Word[], { here }: Place): Judgement {
     return judgement(isQuestion, [], outer);
   }
   if (!subcommand.literal) return judgement(false, [], ["the git command is only known when it runs"]);
-  const command = gitCommand(subcommand.text);
+  const command = commands.get(subcommand.text);
   if (command === undefined) return unknownCommand(subcommand.text, outer);
   const scanned = scanOptions(rest, command.options, { numeric: numbered.has(subcommand.text) });
   const paths = [

@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import { globFiles } from "./glob-files.ts";
+import { findGlobMatches } from "./find-glob-matches.ts";
 import type { ShellAnalysis } from "./shell-analysis.ts";
 import type { GlobRequest, Surroundings } from "./shell-walk.ts";
 
@@ -49,7 +49,7 @@ async function lookUp(
 ): Promise<void> {
   const from = directory === "~" || directory.startsWith("~/") ? `${home}${directory.slice(1)}` : directory;
   const folder = posix.resolve(start, from === "" ? "." : from);
-  found.set(`${directory}\0${pattern}`, (await globFiles(pattern, folder)) ?? "too-many");
+  found.set(`${directory}\0${pattern}`, (await findGlobMatches(pattern, folder)) ?? "too-many");
 }
 
 /** Only saves time: without file patterns an analysis depends on nothing but the text, the home and the exclusions. */

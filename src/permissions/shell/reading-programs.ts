@@ -1,46 +1,7 @@
 import type { ProgramSpec } from "./program-spec.ts";
+import { searchingPrograms } from "./searching-programs.ts";
 
 const question = "help version";
-
-const grep: ProgramSpec = {
-  options:
-    "E F G P e: i v w x y z c L l m: o q s b H h n T Z a I U r R A: B: C: f:< d: D: extended-regexp fixed-strings " +
-    "basic-regexp perl-regexp regexp: file:< ignore-case no-ignore-case invert-match word-regexp line-regexp count " +
-    "color? colour? files-without-match files-with-matches max-count: only-matching quiet silent no-messages " +
-    "byte-offset with-filename no-filename label: line-number initial-tab null after-context: before-context: " +
-    "context: group-separator: no-group-separator text binary-files: directories: devices: exclude: exclude-from:< " +
-    `exclude-dir: include: recursive dereference-recursive line-buffered null-data binary ${question}`,
-  numeric: true,
-  operands: "read",
-  skip: 1,
-  instead: "e regexp f file",
-  implicit: "r R recursive dereference-recursive",
-  below: "r R recursive dereference-recursive d directories",
-  readOnly: true,
-  caution: ({ options }) =>
-    options.some(({ name }) => name === "R" || name === "dereference-recursive")
-      ? "grep -R follows links out of the folder"
-      : undefined,
-};
-
-const ripgrep: ProgramSpec = {
-  options:
-    "e: regexp: f:< file:< g: glob: iglob: glob-case-insensitive t: T: type: type-not: type-list A: B: C: m: M: j: d: r: " +
-    "after-context: before-context: context: max-count: max-columns: max-columns-preview threads: max-depth: " +
-    "replace: i S s v w x n N l c o q H I h F P U b p 0 a L:! u hidden . no-hidden no-ignore no-ignore-vcs " +
-    "no-ignore-global no-ignore-parent unrestricted ignore-case smart-case case-sensitive invert-match word-regexp " +
-    "line-regexp line-number no-line-number files-with-matches files-without-match count count-matches " +
-    "only-matching quiet with-filename no-filename fixed-strings pcre2 multiline multiline-dotall byte-offset " +
-    "pretty null text files sort: sortr: color: colors: heading no-heading column no-column stats json trim vimgrep " +
-    `no-messages no-config passthru crlf one-file-system line-buffered context-separator: E: encoding: ${question} V`,
-  operands: "read",
-  skip: 1,
-  instead: "e regexp f file files type-list",
-  below: true,
-  hidden: "hidden . u unrestricted",
-  implicit: true,
-  readOnly: true,
-};
 
 const sums: ProgramSpec = {
   options: `b t z l: binary text tag zero length: ${question}`,
@@ -51,6 +12,7 @@ const text = (options: string): ProgramSpec => ({ options, operands: "text", rea
 
 /** Programs that only read, with every option that is understood. What is missing here asks. */
 export const readingPrograms: readonly (readonly [string, ProgramSpec])[] = [
+  ...searchingPrograms,
   [
     "ls",
     {
@@ -154,23 +116,6 @@ export const readingPrograms: readonly (readonly [string, ProgramSpec])[] = [
   ],
   ["fold", { options: `b s w: bytes spaces width: ${question}`, operands: "read", readOnly: true }],
   ["expand", { options: `i t: initial tabs: ${question}`, operands: "read", readOnly: true }],
-  ["grep", grep],
-  ["egrep", grep],
-  ["fgrep", grep],
-  ["rg", ripgrep],
-  [
-    "fd",
-    {
-      options:
-        "x:! X:! exec:! exec-batch:! H I u s i g F a l L:! p 0 d: E: t: e: S: j: c: o: hidden no-ignore no-ignore-vcs unrestricted " +
-        "case-sensitive ignore-case glob regex fixed-strings absolute-path full-path print0 max-depth: min-depth: exact-depth: " +
-        "exclude: type: extension: size: changed-within: changed-before: owner: threads: color: max-results: quiet q 1 prune help version",
-      operands: "read",
-      skip: 1,
-      implicit: true,
-      readOnly: true,
-    },
-  ],
   [
     "stat",
     {
@@ -209,17 +154,6 @@ export const readingPrograms: readonly (readonly [string, ProgramSpec])[] = [
         "b c E e: F: h i k l L n N 0 r brief mime mime-type mime-encoding extension keep-going dereference no-dereference " +
         "no-buffer no-pad print0 raw separator: exclude: help version v",
       operands: "read",
-      readOnly: true,
-    },
-  ],
-  [
-    "tree",
-    {
-      options:
-        "a d f x L: P: I: p u g s h D F q N Q i A S n C J X r t c v U l:! si du prune noreport gitignore ignore-case matchdirs " +
-        `dirsfirst filesfirst sort: inodes device timefmt: charset: filelimit: ${question}`,
-      operands: "read",
-      implicit: true,
       readOnly: true,
     },
   ],
@@ -305,22 +239,6 @@ export const readingPrograms: readonly (readonly [string, ProgramSpec])[] = [
       options: `b i: l n: s v print-bytes ignore-initial: verbose bytes: quiet silent ${question}`,
       operands: "read",
       maxOperands: 2,
-      readOnly: true,
-    },
-  ],
-  [
-    "diff",
-    {
-      options:
-        "q s c C: u U: e n y W: p F: t T a b B w E Z i I: d H D: r N P x: S: L: v brief report-identical-files context? unified? ed rcs " +
-        "side-by-side width: left-column suppress-common-lines show-c-function show-function-line: label: expand-tabs " +
-        "initial-tab tabsize: suppress-blank-empty recursive no-dereference new-file unidirectional-new-file ignore-file-name-case " +
-        "no-ignore-file-name-case exclude: starting-file: ignore-case ignore-tab-expansion ignore-trailing-space " +
-        "ignore-space-change ignore-all-space ignore-blank-lines ignore-matching-lines: text strip-trailing-cr ifdef: " +
-        `line-format: minimal horizon-lines: speed-large-files color? palette: normal X:< exclude-from:< from-file:< to-file:< ${question}`,
-      numeric: true,
-      below: "r recursive",
-      operands: "read",
       readOnly: true,
     },
   ],

@@ -18,7 +18,7 @@ test("the built-in tools stand in the order of their names, each once", () => {
 });
 
 test("each has the effect that the list of built-in tools says", () => {
-  const effects = new Map(builtinTools.map(({ name, effect }) => [name, effect]));
+  const effects = new Map<string, string>(builtinTools.map(({ name, effect }) => [name, effect]));
   expect(tools.map(({ name, effect }) => [name, effect])).toEqual(
     tools.map(({ name }) => [name, effects.get(name)]),
   );

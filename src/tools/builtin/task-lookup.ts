@@ -16,7 +16,7 @@ export function lookUpTask(sources: readonly TaskSource[], id: string): FoundTas
 export async function recallTask(
   sources: readonly TaskSource[],
   id: string,
-): Promise<{ readonly task: TaskView; readonly output: string } | undefined> {
+): Promise<{ readonly task: TaskView; readonly text: string } | undefined> {
   for (const source of sources) {
     const recalled = await source.recall?.(id);
     if (recalled !== undefined) return recalled;

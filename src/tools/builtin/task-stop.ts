@@ -19,10 +19,12 @@ export function createTaskStopTool({ sources }: Pick<TaskToolOptions, "sources">
     effect: "coordinate",
     input,
     async call({ task_id, shell_id }) {
-      const id = task_id ?? shell_id;
-      if (id === undefined) return failed("task_id is missing; give the id of the task to stop.");
-      const found = lookUpTask(sources, id);
+      const asked = task_id ?? shell_id;
+      if (asked === undefined) return failed("task_id is missing; give the id of the task to stop.");
+      const found = lookUpTask(sources, asked);
       if (found.type === "unknown") return failed(found.because);
+      // It may have been asked for by its name.
+      const { id } = found.task;
       const wasRunning = found.task.state === "running";
       if (wasRunning) await found.source.stop(id);
       const task = found.source.find(id) ?? found.task;

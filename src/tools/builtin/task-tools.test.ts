@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createSessionFiles } from "../file-ledger.ts";
 import type { TaskSource, TaskView } from "../task-source.ts";
+import { pageOf } from "../text-page.ts";
 import type { ToolContext } from "../tool.ts";
 import { createTaskOutputTool } from "./task-output.ts";
 import { createTaskStopTool } from "./task-stop.ts";
@@ -30,6 +31,7 @@ function createSource(kind: string, tasks: readonly Partial<TaskView>[]) {
     find: (id) => views.get(id),
     list: () => [...views.values()],
     output: async (id) => `output of ${id}\n`,
+    page: async (id, offset) => pageOf(`output of ${id}\n`, offset, 6),
     ended: () => gate.promise,
     stop: async (id) => finish(id, "stopped"),
   };
@@ -97,6 +99,23 @@ describe("TaskOutput", () => {
     ]);
     const outcome = await createTaskOutputTool({ sources: [source], now }).call({ task_id: "b1" }, context());
     expect(outcome.content).toContain("failed, 2 s\nBroken.");
+  });
+
+  test("reads on from an offset, and says where it is [TSK-1]", async () => {
+    const { source } = createSource("shell", [{ id: "b1" }]);
+    const tool = createTaskOutputTool({ sources: [source], now });
+    const read = async (offset: number) =>
+      String((await tool.call({ task_id: "b1", block: false, offset }, context())).content).split("\n\n")[1];
+    expect(await read(0)).toBe("Output (characters 1 to 6 of 13; continue with offset 6):\noutput");
+    expect(await read(6)).toBe("Output (characters 7 to 12 of 13; continue with offset 12):\n of b1");
+    expect(await read(20)).toBe("Output (nothing from character 13 on; there are 13):");
+  });
+
+  test("finds a task by its name as by its id [TSK-1]", async () => {
+    const { source } = createSource("agent", [{ id: "a1" }]);
+    const named = { ...source, find: (id: string) => source.find(id === "ada" ? "a1" : id) };
+    const tool = createTaskOutputTool({ sources: [named], now });
+    expect((await tool.call({ task_id: "ada", block: false }, context())).content).toContain("output of a1");
   });
 
   test("takes numbers and flags that a model wrote as text", () => {

@@ -13,9 +13,14 @@ import { complaintAboutModel, complaintAboutName, complaintAboutTools } from "./
 import { folderFor, type NewOptions, type NewScope } from "./new-agent-place.ts";
 import { type NewAgent, starterFile } from "./starter-file.ts";
 
-/** `retinue agents new`: writes a definition that passes the check, and never over another without being told to. */
-export async function agentsNew(context: CommandContext, options: NewOptions): Promise<number> {
+/** `retinue agents new NAME`: writes a definition that passes the check, and never over another without being told to. */
+export async function agentsNew(
+  context: CommandContext,
+  argument: string | undefined,
+  given: NewOptions,
+): Promise<number> {
   const { host } = context;
+  const options = withName(argument, given);
   refuseBadAnswers(options);
   const session = await gatherSession(context);
   const answers = host.canAsk
@@ -36,8 +41,17 @@ export async function agentsNew(context: CommandContext, options: NewOptions): P
   const error = problems.find(({ severity }) => severity === "error");
   if (error !== undefined) throw misuse(`The agent would not load: ${error.message}`, error.advice);
   await write(file, text, { session, isForced: options.force === true });
-  tell(context, { name, file, problems, session });
+  tell(context, { name, file, problems, session, isDescribed: description !== openDescription });
   return 0;
+}
+
+function withName(argument: string | undefined, options: NewOptions): NewOptions {
+  if (argument === undefined) return options;
+  if (options.name !== undefined && options.name !== argument)
+    throw misuse(
+      `Two names were given: ${JSON.stringify(argument)} and --name ${JSON.stringify(options.name)}.`,
+    );
+  return { ...options, name: argument };
 }
 
 function isGiven(text: string | undefined): text is string {
@@ -55,11 +69,14 @@ function refuseBadAnswers({ name, tools, model, scope }: NewOptions): void {
   }
 }
 
+/** Loads; the check says what is missing. */
+const openDescription = "Not described yet.";
+
 function requireAnswers({ name, description }: NewOptions): { name: string; description: string } {
-  if (isGiven(name) && isGiven(description)) return { name, description };
+  if (isGiven(name)) return { name, description: isGiven(description) ? description : openDescription };
   throw misuse(
-    "Without a terminal to ask in, `agents new` needs --name and --description.",
-    'For example: retinue agents new --name sql-reviewer --description "Reviews SQL migrations for locks. Use when …"',
+    "Without a terminal to ask in, `agents new` needs a name.",
+    'For example: retinue agents new sql-reviewer --description "Reviews SQL migrations for locks. Use when …"',
   );
 }
 
@@ -95,9 +112,10 @@ function tell(
     readonly file: string;
     readonly problems: readonly Problem[];
     readonly session: GatheredSession;
+    readonly isDescribed: boolean;
   },
 ): void {
-  const { name, file, problems, session } = result;
+  const { name, file, problems, session, isDescribed } = result;
   const paint = createPaint(host.stdout.isColourAllowed);
   const others = session.discovered.registry
     .all()
@@ -116,6 +134,9 @@ function tell(
         .filter((line) => line !== "")
         .map((line) => `  ${line}`),
     ]),
+    ...(isDescribed
+      ? []
+      : [paint.warning("It has no description yet: write one, or no agent will know when to use it.")]),
     "Next: make its prompt your own, then run `retinue agents check`.",
   ];
   host.stdout.write(`${lines.join("\n")}\n`);

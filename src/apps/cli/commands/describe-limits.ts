@@ -16,6 +16,7 @@ const rows: readonly [key: keyof RunLimits, label: string, show: (value: number)
   ["toolCalls", "tool calls", (value) => `at most ${value}`],
   ["toolTimeMs", "one tool call", seconds],
   ["silenceMs", "silence", (value) => `told after ${value / 1000} s, stopped after ${(2 * value) / 1000} s`],
+  ["repeatedCalls", "repeated calls", (value) => `ends after ${value} equal calls without anything new`],
 ];
 
 function describe(limits: RunLimits, whose: string): readonly ShownField[] {

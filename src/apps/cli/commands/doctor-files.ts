@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { agentScopes } from "../../../definitions/agent-definition.ts";
-import { hasErrors, type Problem } from "../../../foundation/problem.ts";
+import { hasErrors, type Problem, placeText } from "../../../foundation/problem.ts";
 import type { McpServerState } from "../../../mcp/mcp-connections.ts";
 import { statusWords } from "../check-mcp.ts";
 import type { CliMcp } from "../gather-mcp.ts";
@@ -38,12 +38,12 @@ export function checkSettings({ discovered, nameOf }: GatheredSession): Checkup[
 function settingsLine(name: string, problems: readonly Problem[]): Checkup {
   const [first] = problems.filter(({ severity }) => severity !== "note");
   if (first === undefined) return { name: "settings", state: "ok", text: `${name} is read.` };
-  const place = first.line === undefined ? "" : `:${first.line}:${first.column ?? 1}`;
+  const place = placeText({ ...first, file: name });
   const more = problems.length > 1 ? ` (and ${plural(problems.length - 1, "more problem")})` : "";
   return {
     name: "settings",
     state: hasErrors(problems) ? "problem" : "warning",
-    text: `${name}${place}: ${first.message}${more}`,
+    text: `${place}: ${first.message}${more}`,
     advice: first.advice ?? runCheck,
   };
 }

@@ -1,5 +1,6 @@
 import { loadSessionInstructions } from "../../../context/load-session-instructions.ts";
 import { mayLoadHere } from "../../../runtime/may-load.ts";
+import { placeText } from "../../../foundation/problem.ts";
 import type { CliHost } from "../cli-host.ts";
 import type { GatheredSession } from "../gather-session.ts";
 import { countBySeverity, plural } from "../views/problem-view.ts";
@@ -22,8 +23,7 @@ export async function checkInstructions(
   const counts = countBySeverity(problems);
   const [first] = problems.filter(({ severity }) => severity !== "note");
   if (first === undefined) return { name, state: "ok", text: read };
-  const line = first.line === undefined ? "" : `:${first.line}`;
-  const place = first.file === undefined ? "" : `${nameOf(first.file)}${line}: `;
+  const place = first.file === undefined ? "" : `${placeText(first, nameOf)}: `;
   const others = counts.error + counts.warning - 1;
   const more = others === 0 ? "" : ` (and ${plural(others, "more problem")})`;
   return {

@@ -1,5 +1,6 @@
-import type { AgentRegistry } from "../../../definitions/registry.ts";
+import type { AgentDefinition } from "../../../definitions/agent-definition.ts";
 import { Fault } from "../../../foundation/fault.ts";
+import { placeText } from "../../../foundation/problem.ts";
 import { describeRule } from "../../../permissions/decide.ts";
 import type { ChildPlan, Overridden } from "../../../planning/plan-run.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
@@ -10,7 +11,10 @@ import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/colour.ts";
 import { renderFields, type ShownField } from "../views/fields-view.ts";
 import { harmless } from "../views/text-width.ts";
+import { sourceAsJson } from "./agent-json.ts";
+import { scopeWords } from "./agents-list.ts";
 import { describeLimits } from "./describe-limits.ts";
+import { type PlanOrigin, planOrigins } from "./plan-origins.ts";
 
 export interface PlanOptions extends PrintOptions {
   readonly background?: boolean;
@@ -35,16 +39,27 @@ export async function plan(context: CommandContext, name: string, options: PlanO
     ...(options.background === true ? { background: true } : {}),
   });
   if (planned.type === "refused") throw new Fault("agent-refused", planned.because);
-  const shadows = shadowedBy(session.discovered.registry.find(name));
+  const found = session.discovered.registry.find(name);
+  if (found.type === "unknown")
+    throw new Fault("unknown-agent", `There is no agent ${JSON.stringify(name)}.`);
+  const { definition, shadowed } = found.agent;
+  const shadows = shadowed.map(({ source }) => source.file ?? source.scope);
+  const origins = planOrigins(planned.plan, definition);
   if (options.json === true) {
-    host.stdout.write(`${JSON.stringify({ version: 1, plan: planned.plan, shadows }, undefined, 2)}\n`);
+    const answer = { version: 1, definition: sourceAsJson(definition), plan: planned.plan, origins, shadows };
+    host.stdout.write(`${JSON.stringify(answer, undefined, 2)}\n`);
     return 0;
   }
   const nameOf = (file: string): string => displayPath(file, host);
   const paint = createPaint(host.stdout.isColourAllowed);
   const width = Math.min(host.stdout.columns ?? 100, 120);
   const fields = [
-    ...describePlan(planned.plan, nameOf),
+    ...describePlan(planned.plan, nameOf, origins),
+    {
+      label: "definition",
+      value: nameOfSource(definition, nameOf),
+      origin: scopeWords[definition.source.scope],
+    },
     ...shadows.map((value) => ({ label: "shadows", value: nameOf(value) })),
   ];
   host.stdout.write(
@@ -53,28 +68,54 @@ export async function plan(context: CommandContext, name: string, options: PlanO
   return 0;
 }
 
-function shadowedBy(answer: ReturnType<AgentRegistry["find"]>): readonly string[] {
-  if (answer.type === "unknown") return [];
-  return answer.agent.shadowed.map(({ source }) => source.file ?? source.scope);
+function nameOfSource({ source }: AgentDefinition, nameOf: (file: string) => string): string {
+  return source.file === undefined ? "no file" : nameOf(source.file);
 }
 
 /** Every decided field, where it came from, and what was said too but did not count. */
-export function describePlan(plan: ChildPlan, nameOf: (file: string) => string): readonly ShownField[] {
+export function describePlan(
+  plan: ChildPlan,
+  nameOf: (file: string) => string,
+  origins: Readonly<Record<string, PlanOrigin>> = {},
+): readonly ShownField[] {
   const { task, policy, overrode } = plan;
+  const originOf = (key: string, said: string): string => {
+    const { file, line, column } = origins[key] ?? {};
+    return file === undefined || line === undefined
+      ? said
+      : `${said}, ${placeText({ file, line, ...(column === undefined ? {} : { column }) }, nameOf)}`;
+  };
+  const toolsFrom = origins["tools"]?.from;
   const limits = [
     ...describeLimits(plan),
     ...(plan.maxTurns === undefined
       ? []
-      : [{ label: "turns", value: `at most ${plan.maxTurns.value}`, origin: plan.maxTurns.from }]),
+      : [
+          {
+            label: "turns",
+            value: `at most ${plan.maxTurns.value}`,
+            origin: originOf("maxTurns", plan.maxTurns.from),
+          },
+        ]),
     ...(plan.effort === undefined
       ? []
-      : [{ label: "effort", value: String(plan.effort.value), origin: plan.effort.from }]),
+      : [
+          {
+            label: "effort",
+            value: String(plan.effort.value),
+            origin: originOf("effort", plan.effort.from),
+          },
+        ]),
   ];
   return [
-    { label: "model", value: modelName(plan), origin: plan.model.from },
-    { label: "mode", value: policy.mode, origin: plan.modeFrom },
+    { label: "model", value: modelName(plan), origin: originOf("model", plan.model.from) },
+    { label: "mode", value: policy.mode, origin: originOf("permissionMode", plan.modeFrom) },
     { label: "runs", value: task.background ? "in the background; nobody is asked" : "in the foreground" },
-    { label: "tools", value: plan.tools.map(describeTool).join(", ") || "none" },
+    {
+      label: "tools",
+      value: plan.tools.map(describeTool).join(", ") || "none",
+      ...(toolsFrom === undefined ? {} : { origin: originOf("tools", toolsFrom) }),
+    },
     { label: "starts agents", value: "never", origin: "a child starts none" },
     ...limits,
     {
@@ -123,11 +164,15 @@ function describeRules(
   { policy }: ChildPlan,
   nameOf: (file: string) => string,
 ): readonly ShownField[] {
-  return policy[list].map(({ rule, anchor, from }) => ({
-    label: list,
-    value: describeRule({ rule, anchor }),
-    origin: from === undefined ? "the call" : nameOf(from),
-  }));
+  return policy[list].map(({ rule, anchor, from }) =>
+    from === anchor
+      ? { label: "may read", value: nameOf(anchor), origin: "output of the session" }
+      : {
+          label: list,
+          value: describeRule({ rule, anchor }),
+          origin: from === undefined ? "the call" : nameOf(from),
+        },
+  );
 }
 
 function describeOverridden({ field, value, from }: Overridden): ShownField {

@@ -56,7 +56,7 @@ function describeChild(
   if (event.type === "run-stalled")
     return `no sign of life for ${Math.round(event.silentMs / 1000)} s${event.stops ? "; it is stopped" : ""}`;
   if (event.type === "loop-noticed")
-    return `${event.call.name} came ${event.times} times with the same result`;
+    return `${event.call.name}: the same calls ${event.times} times with the same results`;
   if (event.type === "context-compacted")
     return `compacted from ${event.preTokens} to ${event.postTokens} tokens`;
   if (event.type !== "run-ended") return undefined;

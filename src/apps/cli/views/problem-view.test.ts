@@ -29,19 +29,18 @@ const render = (width: number, list = problems) =>
   });
 
 describe("problems before people", () => {
-  it("are grouped by file, with the line, a caret under the place, and advice [CLI-2, DEF-7]", () => {
-    expect(render(90)).toBe(`a.md
-  error 2:8 \`Grpe\` is not a known tool; the entry has no effect. [unknown-tool]
+  it("begin with path:line:column, then a caret under the place, and advice [CLI-2, CLI-6, DEF-7]", () => {
+    expect(
+      render(90),
+    ).toBe(`a.md:2:8: error: \`Grpe\` is not a known tool; the entry has no effect. [unknown-tool]
      2 | tools: Grpe
        |        ^^^^
     → Did you mean \`Grep\`?
 
-b.md
-  note 3:1 Earlier. [same-line]
-  warning 3:2 Later. [late]
+b.md:3:1: note: Earlier. [same-line]
+b.md:3:2: warning: Later. [late]
 
-All agents together
-  warning Too much. [all]
+warning: Too much. [all]
 `);
   });
 

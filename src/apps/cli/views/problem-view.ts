@@ -1,4 +1,4 @@
-import type { Problem, Severity } from "../../../foundation/problem.ts";
+import { type Problem, placeText, type Severity } from "../../../foundation/problem.ts";
 import type { Paint } from "./colour.ts";
 import { sourceExcerpt } from "./source-excerpt.ts";
 import { harmless, wrap } from "./text-width.ts";
@@ -60,26 +60,25 @@ export function plural(count: number, noun: string): string {
 }
 
 function renderFile({ file, problems }: FileProblems, options: ProblemViewOptions): string {
-  const heading = file === undefined ? "All agents together" : harmless(options.nameOf(file));
   const text = file === undefined ? undefined : options.textOf(file);
   const lines = text?.split(/\r?\n/);
-  const blocks = problems.map((problem) => renderProblem(problem, lines, options));
-  return `${options.paint.bold(heading)}\n${blocks.join("")}`;
+  return problems.map((problem) => renderProblem(problem, lines, options)).join("");
 }
 
 function renderProblem(
   problem: Problem,
   lines: readonly string[] | undefined,
-  { paint, width }: ProblemViewOptions,
+  { paint, width, nameOf }: ProblemViewOptions,
 ): string {
-  const { severity, code, line, column = 1, advice = "" } = problem;
-  const place = line === undefined ? "" : ` ${line}:${column}`;
-  const label = `${severity}${place}`;
-  const sentence = wrap(`${label} ${harmless(problem.message)} [${code}]`, width - indent.length).join(
-    `\n${indent}`,
-  );
-  const heading = `  ${sentence}`
-    .replace(label, `${paint[severity](severity)}${place}`)
+  const { severity, code, advice = "" } = problem;
+  const where = harmless(placeText(problem, nameOf));
+  const place = where === "" ? "" : `${where}: `;
+  const label = `${place}${severity}:`;
+  const [first = "", ...rest] = wrap(`${label} ${harmless(problem.message)} [${code}]`, width);
+  const more = wrap(rest.join(" "), width - indent.length).filter((line) => line !== "");
+  const sentence = [first, ...more.map((line) => `${indent}${line}`)].join("\n");
+  const heading = sentence
+    .replace(label, () => `${where === "" ? "" : `${paint.bold(where)}: `}${paint[severity](severity)}:`)
     .replace(/\[[\w-]+\]$/, (text) => paint.dim(text));
   const hints = advice.split("\n").filter((hint) => hint !== "");
   const output = [

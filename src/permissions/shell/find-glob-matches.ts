@@ -5,7 +5,10 @@ import { matchesName } from "../path-pattern.ts";
 const maxMatches = 200;
 
 /** The files that a pattern matches from a folder on, in order, as bash would write them; undefined where they are too many. */
-export async function globFiles(pattern: string, folder: string): Promise<readonly string[] | undefined> {
+export async function findGlobMatches(
+  pattern: string,
+  folder: string,
+): Promise<readonly string[] | undefined> {
   const segments = pattern.split("/");
   const isAbsolute = pattern.startsWith("/");
   const onlyFolders = segments.length > 1 && segments.at(-1) === "";

@@ -1,0 +1,25 @@
+import type { AgentDefinition } from "../definitions/agent-definition.ts";
+import { childPolicy } from "../permissions/child-policy.ts";
+import { selectChildModel } from "../planning/child-model.ts";
+import type { RunPlan } from "../planning/run-plan.ts";
+import { startableAgents } from "../planning/startable-agents.ts";
+import { refuseSearch } from "../planning/web-search.ts";
+import type { ChildHost } from "../tasks/child-host.ts";
+import type { AvailableTool } from "../tools/match-tools.ts";
+
+/** The agents that a model is told of: those it can start, with the tools that each would get. */
+export function listedAgents(
+  definitions: readonly AgentDefinition[],
+  parent: RunPlan,
+  facts: ChildHost["facts"],
+): readonly AgentDefinition[] {
+  const refuse = (tool: AvailableTool, definition: AgentDefinition): string | undefined => {
+    const { model } = selectChildModel({}, { ...facts, definition });
+    const policy = childPolicy(parent.policy, {
+      definition: { mode: definition.permissionMode, scope: definition.source.scope },
+      projectMayWiden: facts.trusted,
+    });
+    return refuseSearch(tool, { policy, model: model.id, canSearch: facts.canSearch?.(model) !== false });
+  };
+  return startableAgents(definitions, { parent, available: facts.available, refuse });
+}

@@ -1,0 +1,120 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import { toolAliases } from "../../src/foundation/tool-aliases.ts";
+import { matchSubject } from "../../src/hooks/match-subject.ts";
+import { removesTool } from "../../src/permissions/decide.ts";
+import { parseRule } from "../../src/permissions/parse-rule.ts";
+import { chooseTools } from "../../src/planning/choose-tools.ts";
+import { sessionRules } from "../../src/runtime/session-rules.ts";
+import { mergeSettings } from "../../src/settings/merge-settings.ts";
+import { readPermissions } from "../../src/settings/permission-settings.ts";
+import { readSkillFile } from "../../src/skills/parse-skill.ts";
+import { skillGrants } from "../../src/skills/skill-grants.ts";
+import { startFakeProvider } from "../../src/testing/fake-provider.ts";
+import { builtinTools } from "../../src/tools/builtin-tools.ts";
+import type { AvailableTool } from "../../src/tools/match-tools.ts";
+import { grantTools } from "../../src/tools/tool-grants.ts";
+import { createPlace, runCommand } from "./run-command.ts";
+
+const available = builtinTools.map(
+  ({ description: _text, ...tool }): AvailableTool => ({ ...tool, origin: "builtin" }),
+);
+const aliases = [...toolAliases].filter(([, today]) => available.some(({ name }) => name === today));
+const spellings = aliases.flatMap(([old, today]) => [
+  [old, today] as const,
+  [old.toLowerCase(), today] as const,
+]);
+
+function rules(list: "allow" | "ask" | "deny", name: string) {
+  return readPermissions({ [list]: [name] }).permissions[list].map(({ rule }) => ({ rule, anchor: "/p" }));
+}
+
+function flagRules(flags: Parameters<typeof sessionRules>[1]) {
+  return sessionRules({ settings: mergeSettings([], { trusted: true }) }, flags, "/p");
+}
+
+function granted(definition: { tools?: string[]; disallowedTools?: string[] }): readonly string[] {
+  const grant = grantTools({ definition, available, role: "main" });
+  return grant.type === "granted" ? grant.tools.map(({ name }) => name) : [];
+}
+
+function skill(field: string, name: string) {
+  const text = `---\ndescription: d\n${field}: [${name}]\n---\nGo.\n`;
+  const parsed = readSkillFile(text, {
+    file: "/p/.claude/skills/x/SKILL.md",
+    scope: "user",
+    kind: "skill",
+  });
+  if (parsed.skill === undefined) throw new Error(JSON.stringify(parsed.problems));
+  return skillGrants(parsed.skill, { trusted: true, directory: "/p" });
+}
+
+const interactive = new Set(
+  builtinTools.filter(({ effect }) => effect === "interact").map(({ name }) => String(name)),
+);
+
+describe.each(spellings)("the old name %s means %s [TLS-4]", (old, today) => {
+  const asToday = [expect.objectContaining({ rule: expect.objectContaining({ canonicalTool: today }) })];
+  const others = (names: readonly string[]) =>
+    available.map(({ name }) => name).filter((name) => !names.includes(name));
+
+  test("in permissions.deny, as in disallowedTools", () => {
+    const deny = rules("deny", old);
+    const removed = available.filter((tool) => removesTool(tool, { deny })).map(({ name }) => name);
+    expect(removed).toEqual([today]);
+    const left = granted({ disallowedTools: [old] });
+    expect(others(left).filter((name) => name !== "SendMessage")).toEqual([today]);
+  });
+
+  test("in permissions.allow and permissions.ask", () => {
+    expect(rules("allow", old)).toEqual(asToday);
+    expect(rules("ask", old)).toEqual(asToday);
+  });
+
+  test("in tools, and in --tools", () => {
+    expect(granted({ tools: [old] })).toEqual([today]);
+    const choice = chooseTools(available, [old]);
+    expect(choice.type === "chosen" && choice.tools.map(({ name }) => name)).toEqual([today]);
+  });
+
+  test("in --allowedTools and --disallowedTools", () => {
+    expect(flagRules({ allowedTools: [old] }).allow).toEqual(asToday);
+    expect(flagRules({ disallowedTools: [old] }).deny).toEqual(asToday);
+  });
+
+  test("in allowed-tools and disallowed-tools of a skill", () => {
+    if (!interactive.has(today)) expect(skill("allowed-tools", old).allow).toEqual(asToday);
+    expect(skill("disallowed-tools", old).deny).toEqual(asToday);
+  });
+
+  test("with a specifier too", () => {
+    const reading = parseRule(`${old}(x)`);
+    expect(reading.type === "rule" ? reading.rule.canonicalTool : reading.reason).toBe(today);
+  });
+});
+
+test.each(aliases)("a hook matcher %s fires for calls of %s [HKS-4, TLS-4]", (old, today) => {
+  expect(matchSubject(old, today)).toBe("match");
+  expect(matchSubject(`Other|${old}`, today)).toBe("match");
+  expect(matchSubject(`^${old}$`, today)).toBe("match");
+});
+
+test("the built command offers no tool that settings deny by an old name [TLS-4, PRM-8]", async () => {
+  const provider = await startFakeProvider({ script: ["Done."] });
+  onTestFinished(() => provider[Symbol.asyncDispose]());
+  const place = createPlace();
+  const deny = [
+    "View",
+    "LS",
+    "GrepTool",
+    "MultiEdit",
+    "NotebookEditCell",
+    "KillShell",
+    "AgentOutputTool",
+    "Task",
+  ];
+  place.write(".claude/settings.json", JSON.stringify({ permissions: { deny } }));
+  const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
+  expect(await runCommand(place, ["-p", "go"], { environment })).toMatchObject({ code: 0 });
+  const offered = provider.requests[0]?.request.tools.map(({ name }) => name);
+  expect(offered).toEqual(["Bash", "TodoWrite", "WebFetch", "Write"]);
+});
