@@ -85,7 +85,7 @@ describe("[MCP-3] over HTTP nobody is served without the token, or under a forei
 
   test("a token of the environment is taken, not printed, and kept from what agents run", async () => {
     const token = "a-token-of-the-environment";
-    const calls = [{ name: "Bash", input: { command: "echo [$RETINUE_MCP_TOKEN]", description: "x" } }];
+    const calls = [{ name: "Bash", input: { command: 'echo "[$RETINUE_MCP_TOKEN]"', description: "x" } }];
     const stage = await createMcpStage([
       child("tell the token", { calls }),
       child("tell the token", { text: "Told." }),
