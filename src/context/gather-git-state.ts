@@ -34,7 +34,7 @@ export async function gatherGitState(question: GitQuestion): Promise<GitState | 
   if (!trusted) {
     return { ...branch, note: "Git itself was not asked: this folder has not been accepted as trusted." };
   }
-  const steering = await findSteeringSetting(root);
+  const steering = findSteeringSetting(root);
   if (steering !== undefined) {
     return { ...branch, note: `Git itself was not asked: its setting ${steering} here may start programs.` };
   }

@@ -1,4 +1,4 @@
-import { stat } from "node:fs/promises";
+import { statSync } from "node:fs";
 import { posix } from "node:path";
 import type { PathFact } from "./call-facts.ts";
 import { findBelow } from "./find-below.ts";
@@ -22,7 +22,7 @@ export async function gatherReach(
   to?: string,
 ): Promise<readonly PathFact[]> {
   const folder = fact.forms.at(-1);
-  if (below === undefined || folder === undefined || !(await isFolder(folder))) return [];
+  if (below === undefined || folder === undefined || !isFolder(folder)) return [];
   const visible = below === "visible";
   const reached = to === undefined ? await findForbidden(fact, folder, { world, visible }) : [];
   const changes = fact.use !== "read" || to !== undefined;
@@ -32,11 +32,12 @@ export async function gatherReach(
   return [...reached, ...copied, ...(await findProtected(folder, world, to))];
 }
 
-async function isFolder(path: string): Promise<boolean> {
-  return stat(path).then(
-    (entry) => entry.isDirectory(),
-    () => false,
-  );
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  } catch {
+    return false;
+  }
 }
 
 async function findForbidden(
