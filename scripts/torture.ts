@@ -1,14 +1,18 @@
 /**
- * `npm run torture -- [--children] [--rounds N] [--seed N]`: kills running agents N times at random moments, takes them up
- * again, and checks what is left. With `--children` it is a main agent with eight children in the background.
+ * `npm run torture -- [MODE] [--children] [--rounds N] [--seed N]`: kills running agents N times at random moments, takes them
+ * up again, and checks what is left. With `--children` it is a main agent with eight children in the background. A mode is the
+ * name of a file in test/torture/modes; it ends with exit code 1 when a promise did not hold.
  */
+import { existsSync } from "node:fs";
 import { parseArgs } from "node:util";
+import type { TortureMode } from "../test/torture/modes/torture-mode.ts";
 import { createRandom } from "../test/torture/random.ts";
 import { startTortureProvider } from "../test/torture/torture-provider.ts";
 import { type FamilyKill, familyMoments, torturedFamily } from "../test/torture/tortured-family.ts";
 import { type KillReport, killMoments, torturedRun } from "../test/torture/tortured-run.ts";
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     children: { type: "boolean", default: false },
     rounds: { type: "string" },
@@ -19,8 +23,23 @@ const rounds = Number(values.rounds ?? (values.children ? 300 : 200));
 const seed = Number(values.seed ?? Date.now() % 1_000_000);
 const random = createRandom(seed);
 
-console.log(`${rounds} kills, seed ${seed}`);
-await (values.children ? tortureFamilies() : tortureRuns());
+const [mode] = positionals;
+if (mode !== undefined) await tortureBy(mode);
+else {
+  console.log(`${rounds} kills, seed ${seed}`);
+  await (values.children ? tortureFamilies() : tortureRuns());
+}
+
+async function tortureBy(name: string): Promise<void> {
+  const file = new URL(`../test/torture/modes/${name}.ts`, import.meta.url);
+  if (!/^[a-z-]+$/.test(name) || name === "torture-mode" || !existsSync(file))
+    throw new Error(`There is no mode ${JSON.stringify(name)}; see test/torture/modes.`);
+  console.log(`${name}, seed ${seed}`);
+  const { run }: { readonly run: TortureMode } = await import(file.href);
+  const given = values.rounds === undefined ? {} : { rounds: Number(values.rounds) };
+  const hasHeld = await run({ ...given, random, say: console.log });
+  if (!hasHeld) process.exitCode = 1;
+}
 
 async function tortureRuns(): Promise<void> {
   await using provider = await startTortureProvider();
