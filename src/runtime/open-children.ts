@@ -37,6 +37,7 @@ import type { ChildPrompt } from "./gather-system-prompt.ts";
 import { openChildTranscript } from "./open-child-transcript.ts";
 import { preapprove } from "./preapprove.ts";
 import { runChildRecovery } from "./run-child-recovery.ts";
+import type { SessionCommands } from "./run-session-commands.ts";
 import type { SessionServers } from "./session-servers.ts";
 import type { SessionSkills } from "./session-skills.ts";
 import type { SessionWorld } from "./session-world.ts";
@@ -56,6 +57,7 @@ export interface ChildrenParts {
   readonly servers: Pick<SessionServers, "connectFor">;
   readonly prepare: ChildHost["prepare"];
   readonly release: (agentId: string) => Promise<void>;
+  readonly commands: Pick<SessionCommands, "news">;
   readonly limits: ChildLimits;
   readonly limitFacts: LimitFacts;
   readonly tree: TreeBudget;
@@ -119,6 +121,7 @@ export function openChildren(parts: ChildrenParts): Children {
           sessionFiles(world.discovered.paths.transcripts, parent.plan.sessionId).agent(agentId),
         ),
       recover: (agentId) => recover(agentId),
+      news: parts.commands.news,
       prepare: parts.prepare,
       ...(world.approver === undefined ? {} : { preapprove: preapproveWith(world.approver, parts) }),
       isolate: (plan, definition) => isolate(plan, definition, parts),

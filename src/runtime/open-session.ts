@@ -35,6 +35,7 @@ import { prepareChild } from "./prepare-child.ts";
 import { refuseMissingPromptTool } from "./prompt-tool.ts";
 import { restateWork } from "./restate-work.ts";
 import { runRecovery } from "./run-recovery.ts";
+import { openSessionCommands } from "./run-session-commands.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 import { createSession, type Session } from "./session.ts";
 import { openSessionHooks } from "./session-hooks.ts";
@@ -74,8 +75,10 @@ export async function openSession<Output>(
   const system = await gatherSystemPrompt({ world, options, definition, modelId: model.facts.id, skills });
   const servers = await connecting;
   if (options.planOnly !== true) refuseMissingPromptTool(options.permissionPromptTool, servers.tools);
+  const commands = await openSessionCommands(world, files, options);
   const built = assembleTools(world, model, {
     servers,
+    commands,
     promptTool: options.permissionPromptTool,
     hasSkills: skills.areOffered,
     sandbox: openSandbox(world, options),
@@ -176,6 +179,7 @@ export async function openSession<Output>(
         ...(asking === undefined ? {} : { askPerson: asking }),
       }),
     release: built.release,
+    commands,
     readsNotices: options.childrenOnly !== true,
     limits,
     limitFacts: limited,
@@ -225,7 +229,7 @@ export async function openSession<Output>(
     begin: () => prepareMemory(plan, world.notice),
     ...(heard === undefined
       ? {}
-      : { recover: (signal) => runRecovery({ world, plan, heard, children, signal }) }),
+      : { recover: (signal) => runRecovery({ world, plan, heard, children, commands, signal }) }),
     now: world.now,
     atOnce: readEnvironment(world.environment).options.maxToolUseConcurrency,
     compaction: createCompactionPort({

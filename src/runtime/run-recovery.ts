@@ -11,6 +11,7 @@ import { type FoundTask, findTasks } from "../tasks/find-tasks.ts";
 import { interruptedLine, interruptedNote } from "../tasks/recovery-note.ts";
 import type { HeardAgents } from "../tasks/told-agents.ts";
 import type { Children } from "./open-children.ts";
+import type { SessionCommands } from "./run-session-commands.ts";
 import type { SessionWorld } from "./session-world.ts";
 
 export interface RecoveryParts {
@@ -19,6 +20,7 @@ export interface RecoveryParts {
   /** What the conversation has heard of its children. */
   readonly heard: HeardAgents;
   readonly children: Pick<Children, "recover" | "notify" | "spawner">;
+  readonly commands: Pick<SessionCommands, "news">;
   readonly signal: AbortSignal;
 }
 
@@ -36,10 +38,11 @@ export async function runRecovery(parts: RecoveryParts): Promise<readonly Interr
   await settle(tasks.filter(isUnsettled), parts);
   const files = sessionFiles(transcripts, plan.sessionId);
   const lost = await findLostNotices(tasks, heard, (id) => agentOutputFile(files, id));
-  for (const notice of lost) children.notify(notice);
+  const left = parts.commands.news(plan.agent.id, (id) => heard.toldAt.has(id));
+  for (const notice of [...lost, ...left]) children.notify(notice);
   const news = tasks.filter(isInterrupted).flatMap((task) => newsOf(task, parts));
-  const left = news.map(({ agent }) => agent).filter(({ standing }) => standing !== "resumed");
-  if (left.length > 0) children.notify(interruptedNote(left));
+  const waiting = news.map(({ agent }) => agent).filter(({ standing }) => standing !== "resumed");
+  if (waiting.length > 0) children.notify(interruptedNote(waiting));
   const told: InterruptedAgent[] = [];
   for (const one of news) told.push(...(await takeUp(one, parts)));
   for (const agent of told) world.notice?.(interruptedLine(agent));

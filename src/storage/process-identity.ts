@@ -14,6 +14,15 @@ export function thisProcess(): ProcessIdentity {
   return { pid: process.pid, machine: thisMachine(), started: startOf(process.pid) ?? "" };
 }
 
+/** Any process of this machine; undefined for one that has ended. */
+export function identifyProcess(pid: number): ProcessIdentity | undefined {
+  const started = startOf(pid);
+  if (started !== undefined) return { pid, machine: thisMachine(), started };
+  return !canReadProcesses() && answersSignals(pid)
+    ? { pid, machine: thisMachine(), started: "" }
+    : undefined;
+}
+
 export function isOnThisMachine({ machine }: ProcessIdentity): boolean {
   return machine === thisMachine();
 }

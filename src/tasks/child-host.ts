@@ -101,6 +101,8 @@ export interface ChildHost {
   >;
   /** Before a child is resumed: settles how its last run ended, where its process died. */
   readonly recover?: (agentId: string) => Promise<void>;
+  /** What a child that goes on should know of what it had left running; `wasTold` by the ids of tasks. */
+  readonly news?: (agentId: string, wasTold: (taskId: string) => boolean) => readonly UserMessage[];
   /** What the child's loop needs, and what goes around it. */
   readonly prepare: (
     plan: ChildPlan,

@@ -1,5 +1,6 @@
 import type { UserMessage } from "../conversation/message.ts";
 import { contextTokens } from "../conversation/usage.ts";
+import type { CommandRecord } from "../tools/command-record.ts";
 import { defuse } from "./result-text.ts";
 import type { TaskState } from "./task-state.ts";
 
@@ -18,6 +19,19 @@ export function endNotice(
     `<summary>Agent ${JSON.stringify(defuse(state.description))} ${ending(state)}</summary>`,
     `<result>\n${text}\n</result>`,
     `<usage>subagent_tokens: ${contextTokens(usage) + usage.outputTokens}, tool_uses: ${toolUses}, duration_ms: ${duration}</usage>`,
+    "</task-notification>",
+  ];
+  return { role: "user", content: [{ type: "text", text: lines.join("\n") }] };
+}
+
+/** What an agent that goes on is told of a command in the background that ended with it. */
+export function commandNotice({ id, description, outputFile, end }: CommandRecord): UserMessage {
+  const lines = [
+    "<task-notification>",
+    `<task-id>${id}</task-id>`,
+    ...(outputFile === undefined ? [] : [`<output-file>${outputFile}</output-file>`]),
+    "<status>stopped</status>",
+    `<summary>Background command ${JSON.stringify(defuse(description))} no longer runs. ${end?.note ?? ""}</summary>`,
     "</task-notification>",
   ];
   return { role: "user", content: [{ type: "text", text: lines.join("\n") }] };

@@ -2,6 +2,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type CleanupReport, cleanUpTranscripts } from "../journal/cleanup.ts";
 import type { Paths } from "../settings/paths.ts";
+import { cleanUpCommands, type EndedCommand } from "./run-command-cleanup.ts";
 import { cleanUpLocks } from "./run-lock-cleanup.ts";
 import { type CleanedWorktrees, cleanUpWorktrees } from "./run-worktree-cleanup.ts";
 
@@ -27,17 +28,21 @@ export interface Cleaned {
   readonly worktrees: CleanedWorktrees;
   /** Locks of memories that a killed process has left. */
   readonly locks: readonly string[];
+  /** Commands that outlived the process which had started them, and were ended. */
+  readonly commands: readonly EndedCommand[];
 }
 
 /** Removes what sessions and children have left behind and nobody has touched for longer than the period. */
 export async function cleanUp(cleanup: Cleanup): Promise<Cleaned> {
   const { olderThanDays, ...rest } = cleanup;
+  // First, because they are written down beside the sessions.
+  const commands = await cleanUpCommands(cleanup);
   const sessions = await cleanUpTranscripts({ ...rest, cleanupPeriodDays: olderThanDays });
   const worktrees = (await mayHaveWorktrees(cleanup.projectRoot))
     ? await cleanUpWorktrees({ ...rest, olderThanDays, repository: cleanup.projectRoot })
     : { removed: [], kept: [] };
   const locks = await cleanUpLocks({ memories: Object.values(cleanup.agentMemory), dryRun: cleanup.dryRun });
-  return { sessions, worktrees, locks };
+  return { sessions, worktrees, locks, commands };
 }
 
 /** Most repositories have none, and finding that out should not start git. */

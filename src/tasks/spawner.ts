@@ -171,7 +171,15 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       return started;
     }
     if (started.state.status === "queued") record.enterQueue?.();
+    if (plan.task.resumed) tellNews(plan.agent.id, history);
     return { type: "started", plan, outputFile: record.outputFile };
+  }
+
+  /** A child that goes on reads before its first turn what became of the commands it had left running. */
+  function tellNews(agentId: string, history: readonly Message[]): void {
+    const wasTold = (taskId: string): boolean =>
+      JSON.stringify(history).includes(`<task-id>${taskId}</task-id>`);
+    for (const message of host.news?.(agentId, wasTold) ?? []) tasks.send(agentId, message);
   }
 
   /** The person hears of it; the parent only where it does not wait for the child anyway. */

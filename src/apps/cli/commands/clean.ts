@@ -41,6 +41,11 @@ export async function clean({ host }: CommandContext, options: CleanOptions): Pr
   }
 }
 
+function shortened(command: string): string {
+  const line = command.replace(/\s+/g, " ").trim();
+  return line.length > 80 ? `${line.slice(0, 79)}…` : line;
+}
+
 function readDays(written: string | undefined): number | undefined {
   if (written === undefined) return undefined;
   const days = Number(written);
@@ -55,10 +60,18 @@ function describeAsJson(cleaned: Cleaned): string {
   return `${JSON.stringify({ version: 1, ...cleaned }, undefined, 2)}\n`;
 }
 
-function describe({ sessions, worktrees, locks }: Cleaned, places: DisplayPlaces, isDryRun: boolean): string {
+function describe(
+  { sessions, worktrees, locks, commands }: Cleaned,
+  places: DisplayPlaces,
+  isDryRun: boolean,
+): string {
   const named = (path: string): string => harmless(displayPath(path, places));
   const verb = isDryRun ? "would remove" : "removed";
   const lines = [
+    ...commands.map(
+      ({ group, command }) =>
+        `${isDryRun ? "would end" : "ended"}  process group ${group}: ${harmless(shortened(command))} (its session's process is gone)`,
+    ),
     ...sessions.removed.map((path) => `${verb}  ${named(path)}`),
     ...worktrees.removed.map(({ path, because }) => `${verb}  ${named(path)} (${because})`),
     ...locks.map((path) => `${verb}  ${named(path)} (its process is gone)`),
@@ -68,7 +81,7 @@ function describe({ sessions, worktrees, locks }: Cleaned, places: DisplayPlaces
     ...(worktrees.problem === undefined ? [] : [`Worktrees were not looked at: ${worktrees.problem}`]),
     ...(sessions.isComplete ? [] : ["Stopped before the end; run it again to go on."]),
   ];
-  const count = sessions.removed.length + worktrees.removed.length + locks.length;
+  const count = sessions.removed.length + worktrees.removed.length + locks.length + commands.length;
   const sum = count === 0 ? "Nothing is old enough to go." : `${count} ${isDryRun ? "would go" : "gone"}.`;
   return `${[...lines, sum].join("\n")}\n`;
 }
