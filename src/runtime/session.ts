@@ -15,6 +15,7 @@ import type { RunPlan } from "../planning/run-plan.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { Skill } from "../skills/skill.ts";
 import { type AgentHandle, type AgentHost, startAgent } from "../tasks/agent-handle.ts";
+import { endsSession } from "../tasks/interrupted-child.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import { readCompactCommand } from "./compact-command.ts";
 import { preparePrompt } from "./prepare-prompt.ts";
@@ -24,6 +25,7 @@ import { createPorts, type MainParts } from "./session-ports.ts";
 import { createSessionRecovery } from "./session-recovery.ts";
 import type { SessionServer } from "./session-servers.ts";
 import { describeTask, type SpawnOptions } from "./spawn-options.ts";
+import { stopChildren } from "./stop-children.ts";
 import { type LoopTool, toolsForLoops } from "./tools-for-loops.ts";
 import { outputReminder } from "./typed-output.ts";
 
@@ -132,6 +134,7 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
     const since = parts.watch?.stopwatch.elapsed();
     while (true) {
       const ending: RunEnding = joinEndings(sum, yield* runOnce(next, signal, { before: sum, since }));
+      if (ending.status === "stopped" && endsSession(signal.reason)) yield* endChildren();
       const isMissing = ending.status === "completed" && output !== undefined && output.value() === undefined;
       if (isMissing && ending.reason !== "output_given") output.miss();
       const limit = isMissing && !output.hasGivenUp() ? limits.reached(ending) : undefined;
@@ -145,6 +148,15 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
       sum = ending;
       next = { role: "user", content: [{ type: "text", text: outputReminder }] };
     }
+  }
+
+  async function* endChildren(): AsyncGenerator<RunEvent, void> {
+    const message = await stopChildren(parts.tasks);
+    if (message === undefined) return;
+    const event: RunEvent = { type: "user-added", message, origin: "message" };
+    record(event);
+    follow(event);
+    yield event;
   }
 
   /** Passes everything on but the end, which the caller decides about. */

@@ -12,13 +12,14 @@ import type { SpawnOutcome } from "./agent-tool.ts";
 import type { ChildHost, ChildRecord, ChildServers, Isolated, KeptWorktree } from "./child-host.ts";
 import { notStarted, tellingOf } from "./child-record.ts";
 import { type DecidedChild, type HeldForChild, isolatesServers, unlessStarted } from "./decided-child.ts";
+import { interruptedOutcome, stopWithCaller, tellNews } from "./interrupted-child.ts";
 import { createLocalExecutor } from "./local-executor.ts";
 import { endNotice, stallNotice, stallText } from "./notice.ts";
 import { resultText } from "./result-text.ts";
 import { refuseUnpaid, unknownType, withModel } from "./spawn-checks.ts";
 import { completedData, launchedData, launchedText } from "./spawn-results.ts";
 import type { RunLine, TaskManager } from "./task-manager.ts";
-import { hasEnded, type TaskState } from "./task-state.ts";
+import { hasEnded, type TaskState, wasCutOff } from "./task-state.ts";
 import { tellDefinition } from "./tell-definition.ts";
 import { watchChild } from "./watch-child.ts";
 
@@ -122,10 +123,13 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     if (full !== undefined) return refused(full);
     const decided = await decide(request, { starts: true, signal });
     if (decided.type === "refused") return decided;
-    return unlessStarted(decided.held, () => launch(decided));
+    return unlessStarted(decided.held, () => launch(decided, signal));
   }
 
-  async function launch({ plan: planned, definition, held }: DecidedChild): ReturnType<Spawner["start"]> {
+  async function launch(
+    { plan: planned, definition, held }: DecidedChild,
+    signal: AbortSignal,
+  ): ReturnType<Spawner["start"]> {
     const { servers } = held;
     // A model that cannot be had is a reason not to start at all.
     const model = await host.model(planned.chosenModel);
@@ -140,6 +144,8 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     }
     const plan = own.task.background && host.preapprove !== undefined ? await host.preapprove(own) : own;
     if (plan.task.resumed) await host.recover?.(plan.agent.id);
+    // From here on it is on disk; whoever was stopped before that hears of no child.
+    if (signal.aborted) return refused("it was stopped before it began");
     const record = await host.open(plan);
     const history =
       plan.task.forksContext && record.history.length === 0 ? parent().messages : record.history;
@@ -166,20 +172,13 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       onEnd: (state) => finish(state, { record, definition, leave: held.isolated?.finish, servers }),
     });
     if (started.type === "refused") {
-      record.record({ type: "run-ended", ending: notStarted(started.because) });
+      record.record({ type: "run-ended", ending: notStarted(started) });
       record.close();
       return started;
     }
     if (started.state.status === "queued") record.enterQueue?.();
-    if (plan.task.resumed) tellNews(plan.agent.id, history);
+    if (plan.task.resumed) tellNews(plan.agent.id, { host, tasks, history });
     return { type: "started", plan, outputFile: record.outputFile };
-  }
-
-  /** A child that goes on reads before its first turn what became of the commands it had left running. */
-  function tellNews(agentId: string, history: readonly Message[]): void {
-    const wasTold = (taskId: string): boolean =>
-      JSON.stringify(history).includes(`<task-id>${taskId}</task-id>`);
-    for (const message of host.news?.(agentId, wasTold) ?? []) tasks.send(agentId, message);
   }
 
   /** The person hears of it; the parent only where it does not wait for the child anyway. */
@@ -240,9 +239,11 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       const { plan, outputFile } = started;
       if (plan.task.background) return launched(plan, outputFile);
       const state = await tasks.wait(plan.agent.id, { signal });
-      if (signal.aborted) await tasks.stop(plan.agent.id, "parent");
+      if (signal.aborted) await stopWithCaller(tasks, plan.agent.id, signal.reason);
       const last = tasks.get(plan.agent.id) ?? state;
-      if (last === undefined || !hasEnded(last)) return launched(plan, outputFile);
+      if (last === undefined || !hasEnded(last))
+        return signal.aborted ? interruptedOutcome(plan) : launched(plan, outputFile);
+      if (wasCutOff(last)) return interruptedOutcome(plan);
       const worktree = worktrees.get(plan.agent.id);
       worktrees.delete(plan.agent.id);
       return ended(plan, last, { outputFile, worktree });

@@ -70,14 +70,16 @@ async function runStorm(place: Place, storm: Storm): Promise<StormEnd> {
   while (true) {
     const session = state.hasBegun ? goOn(place, storm.random) : ["--session-id", place.sessionId];
     const program = startProgram(place, session, storm.provider.url, { [markVariable]: place.mark });
-    const first = Promise.race([storm.provider.nextAnswer(0), program.ended]);
+    const resumed = whenResumed(place, program).then((isResumed) => {
+      if (isResumed) left.push(...before.filter(isAlive));
+    });
     const before = orphans;
-    void first.then(() => left.push(...before.filter(isAlive)));
+    const sizes = new Map(listTranscripts(place.transcript).map((file) => [file, sizeOf(file)]));
     const signal = storm.mayKill() ? pick(storm.random) : undefined;
     const at = signal === undefined ? 0 : await killWith(signal, program, { place, storm });
     const { code, signal: died, output } = await program.ended;
-    await first;
     const tookMs = performance.now() - at;
+    await resumed;
     orphans = findMarked(place.mark);
     keeper.check(listTranscripts(place.transcript));
     state = checkStorm(place);
@@ -85,9 +87,9 @@ async function runStorm(place: Place, storm: Storm): Promise<StormEnd> {
     if (wasStopped) {
       const isExpected = died === signal || code === exitCodes[signal];
       const flaws = [
-        ...(isExpected ? [] : [`${signal} ended it with ${code ?? died}: ${output.slice(-500)}`]),
+        ...(isExpected ? [] : [`${signal} ended it with ${code ?? died}: ${output.slice(-4000)}`]),
         ...(await unlisted(place, state)),
-        ...(signal === "SIGKILL" ? [] : unmarked(state, died)),
+        ...(signal === "SIGKILL" ? [] : unmarked(state, { died, sizes })),
       ];
       storm.report({ signal, tookMs, leftAtEnd: orphans.length, flaws });
       continue;
@@ -127,12 +129,22 @@ async function unlisted({ transcripts }: Place, { members }: StormState): Promis
     .map((member) => `${member.agentId} is not listed as interrupted (${endingOf(member) ?? "no ending"})`);
 }
 
-/** Where the process had the time to say so, each child says that it was stopped. */
-function unmarked({ members }: StormState, died: NodeJS.Signals | null): readonly string[] {
+/** Where the process had the time to say so, each child that ran in it says that it was stopped. */
+function unmarked(
+  { members }: StormState,
+  { died, sizes }: { readonly died: NodeJS.Signals | null; readonly sizes: ReadonlyMap<string, number> },
+): readonly string[] {
   if (died !== null) return [];
   return members
-    .filter((member) => endingOf(member) === undefined)
+    .filter((member) => sizes.get(member.file) !== sizeOf(member.file) && endingOf(member) === undefined)
     .map(({ agentId }) => `${agentId} does not say that it was stopped`);
+}
+
+/** True once the session has been resumed: its file goes on growing. False when the process ended before that. */
+async function whenResumed({ transcript }: Place, { ended }: RunningProgram): Promise<boolean> {
+  const over = new AbortController();
+  const grown = growth(() => sizeOf(transcript), 0, over.signal).then(() => !over.signal.aborted);
+  return Promise.race([grown, ended.then(() => false)]).finally(() => over.abort());
 }
 
 interface Place extends StormPlace {

@@ -1,4 +1,3 @@
-import { Fault } from "../../../foundation/fault.ts";
 import { findRepositoryRoot } from "../../../settings/find-repository-root.ts";
 import { loadSettings } from "../../../settings/load-settings.ts";
 import { createPaths } from "../../../settings/paths.ts";
@@ -21,7 +20,7 @@ export async function clean({ host }: CommandContext, options: CleanOptions): Pr
   const paths = createPaths({ ...host, ...(repositoryRoot === undefined ? {} : { repositoryRoot }) });
   const settings = await loadSettings({ paths, trusted: false });
   const stop = new AbortController();
-  const forget = host.onInterrupt(() => stop.abort(new Fault("interrupted", "Interrupted.")));
+  const forget = host.onInterrupt((reason) => stop.abort(reason));
   try {
     const cleaned = await cleanUp({
       ...paths,
