@@ -3,8 +3,14 @@ import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { answerFamily } from "./children-script.ts";
 import { answerStorm } from "./storm-script.ts";
 import { answerTortured } from "./torture-script.ts";
+import { answerWorktrees } from "./worktree-script.ts";
 
-const models = { alone: answerTortured, children: answerFamily, storm: answerStorm };
+const models = {
+  alone: answerTortured,
+  children: answerFamily,
+  storm: answerStorm,
+  worktrees: answerWorktrees,
+};
 const name = process.argv[2] ?? "";
 const answer = Object.hasOwn(models, name) ? models[name as keyof typeof models] : answerTortured;
 let answers = 0;

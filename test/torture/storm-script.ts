@@ -67,10 +67,9 @@ function shellCall(messages: readonly Message[], mark: string): ScriptedCall | u
     const input = { command: "while :; do sleep 0.1; done", run_in_background: true };
     return { id: `call-shell-${mark}`, name: "Bash", input };
   }
-  const interruptions = text.split("You were interrupted. Go on.").length - 1;
-  const asked = text.match(/"id":"call-look\d*-/g)?.length ?? 0;
-  if (id === undefined || asked >= interruptions) return undefined;
-  return { id: `call-look${asked}-${mark}`, name: "TaskOutput", input: { task_id: id, block: false } };
+  const hasAsked = text.lastIndexOf('"call-look-') >= text.lastIndexOf("You were interrupted. Go on.");
+  if (id === undefined || hasAsked) return undefined;
+  return { id: `call-look-${mark}`, name: "TaskOutput", input: { task_id: id, block: false } };
 }
 
 /** Reads the main conversation in order; what is said last of a child counts. */
