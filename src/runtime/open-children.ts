@@ -124,7 +124,7 @@ export function openChildren(parts: ChildrenParts): Children {
       news: parts.commands.news,
       prepare: parts.prepare,
       ...(world.approver === undefined ? {} : { preapprove: preapproveWith(world.approver, parts) }),
-      isolate: (plan, definition) => isolate(plan, definition, parts),
+      isolate: (plan, definition, { signal }) => isolate(plan, definition, { parts, signal }),
       newAgentId: () => `a${randomBytes(8).toString("hex")}`,
       release: parts.release,
       ...(world.notice === undefined ? {} : { report: world.notice }),
@@ -176,11 +176,11 @@ function preapproveWith(approver: Approver, { parent, tools }: ChildrenParts) {
     preapprove(plan, { approver, main: parent.plan, tools }).catch(() => plan);
 }
 
-/** Makes the child's own working tree; the signal of the start is not the child's, so it gets one with a limit. */
+/** Makes the child's own working tree, until whoever starts it is stopped, and within a limit. */
 async function isolate(
   plan: ChildPlan,
   definition: AgentDefinition,
-  parts: ChildrenParts,
+  { parts, signal }: { readonly parts: ChildrenParts; readonly signal: AbortSignal },
 ): Promise<Isolated> {
   const { world } = parts;
   const settings = readWorktreeSettings(world.discovered.settings.settings.plain.worktree);
@@ -191,7 +191,7 @@ async function isolate(
     agentName: plan.agent.name,
     settings: settings.settings,
     environment: world.environment,
-    signal: AbortSignal.timeout(worktreeLimitMs),
+    signal: AbortSignal.any([signal, AbortSignal.timeout(worktreeLimitMs)]),
     resume: plan.task.resumed,
   });
   if (made.type === "refused") return made;
@@ -203,6 +203,7 @@ async function isolate(
     type: "isolated",
     plan: move(plan),
     move,
+    begun: worktree.begun,
     async finish() {
       const { kept, path, branch } = await worktree.finish();
       return kept ? { path, branch } : undefined;

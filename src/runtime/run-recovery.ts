@@ -9,6 +9,7 @@ import { isInterrupted } from "../tasks/find-interrupted.ts";
 import { findLostNotices } from "../tasks/find-lost-notices.ts";
 import { type FoundTask, findTasks } from "../tasks/find-tasks.ts";
 import { interruptedLine, interruptedNote } from "../tasks/recovery-note.ts";
+import { recoverProjectWorktrees } from "../tasks/run-cleanup.ts";
 import type { HeardAgents } from "../tasks/told-agents.ts";
 import type { Children } from "./open-children.ts";
 import type { SessionCommands } from "./run-session-commands.ts";
@@ -30,7 +31,8 @@ export interface RecoveryParts {
  */
 export async function runRecovery(parts: RecoveryParts): Promise<readonly InterruptedAgent[]> {
   const { world, plan, heard, children } = parts;
-  const { transcripts } = world.discovered.paths;
+  const { transcripts, projectRoot } = world.discovered.paths;
+  await recoverProjectWorktrees({ projectRoot, environment: world.environment, signal: parts.signal });
   const tasks = await findTasks(transcripts, {
     sessionId: plan.sessionId,
     isSettled: ({ id, lastSignAt }) => (heard.toldAt.get(id) ?? 0) >= lastSignAt,

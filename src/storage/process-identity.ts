@@ -1,5 +1,6 @@
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
+import { isRecord } from "../foundation/json-value.ts";
 
 /** What tells one process from all others, also from a later one that was given the same number. */
 export interface ProcessIdentity {
@@ -21,6 +22,23 @@ export function identifyProcess(pid: number): ProcessIdentity | undefined {
   return !canReadProcesses() && answersSignals(pid)
     ? { pid, machine: thisMachine(), started: "" }
     : undefined;
+}
+
+/** What was written down of a process as JSON; undefined for anything else. */
+export function readIdentity(text: string): ProcessIdentity | undefined {
+  try {
+    return toIdentity(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+/** A value that was read from somewhere as the identity it claims to be. */
+export function toIdentity(value: unknown): ProcessIdentity | undefined {
+  if (!isRecord(value)) return undefined;
+  const { pid, machine, started } = value;
+  if (typeof pid !== "number" || !Number.isSafeInteger(pid) || pid <= 0) return undefined;
+  return typeof machine === "string" && typeof started === "string" ? { pid, machine, started } : undefined;
 }
 
 export function isOnThisMachine({ machine }: ProcessIdentity): boolean {

@@ -116,7 +116,11 @@ export interface ChildHost {
   /** Asks an attended caller once for what a child in the background will need; what is granted is what it has. */
   readonly preapprove?: (plan: ChildPlan) => Promise<ChildPlan>;
   /** Gives a child that asks for it a working tree of its own; never falls back to the shared one. */
-  readonly isolate: (plan: ChildPlan, definition: AgentDefinition) => Promise<Isolated>;
+  readonly isolate: (
+    plan: ChildPlan,
+    definition: AgentDefinition,
+    options: { readonly signal: AbortSignal },
+  ) => Promise<Isolated>;
   readonly newAgentId: () => string;
   /** What all agents of the session may take together; absent limits nothing. */
   readonly budget?: TreeBudget;
@@ -148,6 +152,8 @@ export type Isolated =
       readonly plan: ChildPlan;
       /** Moves another plan of the same child there. */
       readonly move: (plan: ChildPlan) => ChildPlan;
+      /** The child is written down now, so that whoever finds this process dead knows whose place it is. */
+      readonly begun?: () => void;
       readonly finish: () => Promise<KeptWorktree | undefined>;
     };
 

@@ -91,6 +91,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       ? await isolateFirst(
           planWith(await host.servers?.(definition, { ...options, starts: false })),
           definition,
+          connecting,
         )
       : undefined;
     if (place?.type === "refused") return place;
@@ -110,9 +111,11 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
   async function isolateFirst(
     sketch: ChildPlanned,
     definition: AgentDefinition,
+    connecting: Connecting,
   ): Promise<Isolated | undefined> {
     if (sketch.type === "refused") return sketch;
-    return sketch.plan.task.isolation === undefined ? undefined : host.isolate(sketch.plan, definition);
+    const { plan } = sketch;
+    return plan.task.isolation === undefined ? undefined : host.isolate(plan, definition, connecting);
   }
 
   async function start(
@@ -137,7 +140,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     if (unpaid !== undefined) return refused(unpaid);
     let own = planned;
     if (held.isolated === undefined && planned.task.isolation !== undefined) {
-      const place = await host.isolate(planned, definition);
+      const place = await host.isolate(planned, definition, { signal });
       if (place.type === "refused") return place;
       held.isolated = place;
       own = toldOf(place.plan, servers);
@@ -147,6 +150,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     // From here on it is on disk; whoever was stopped before that hears of no child.
     if (signal.aborted) return refused("it was stopped before it began");
     const record = await host.open(plan);
+    held.isolated?.begun?.();
     const history =
       plan.task.forksContext && record.history.length === 0 ? parent().messages : record.history;
     const started = tasks.start({

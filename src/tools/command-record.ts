@@ -1,5 +1,5 @@
 import { isRecord } from "../foundation/json-value.ts";
-import type { ProcessIdentity } from "../storage/process-identity.ts";
+import { type ProcessIdentity, toIdentity } from "../storage/process-identity.ts";
 import type { TaskRunState } from "./task-source.ts";
 
 /** A command that an agent runs, as it is written down before it runs. */
@@ -39,7 +39,7 @@ export function parseCommandRecord(text: string): CommandRecord | undefined {
   const value = parseJson(text);
   if (!isRecord(value) || value.version !== 1) return undefined;
   const { id, kind, agentId, command, description, outputFile, startedAt } = value;
-  const [owner, leader] = [readIdentity(value.owner), readIdentity(value.leader)];
+  const [owner, leader] = [toIdentity(value.owner), toIdentity(value.leader)];
   if (kind !== "foreground" && kind !== "background") return undefined;
   if (owner === undefined || leader === undefined || typeof startedAt !== "number") return undefined;
   if (typeof id !== "string" || typeof agentId !== "string") return undefined;
@@ -65,13 +65,6 @@ function readEnd(value: unknown): CommandEnd | undefined {
     ...(typeof value.note === "string" ? { note: value.note } : {}),
     ...(value.isCutOff === true ? { isCutOff: true } : {}),
   };
-}
-
-function readIdentity(value: unknown): ProcessIdentity | undefined {
-  if (!isRecord(value)) return undefined;
-  const { pid, machine, started } = value;
-  if (typeof pid !== "number" || !Number.isSafeInteger(pid) || pid <= 1) return undefined;
-  return typeof machine === "string" && typeof started === "string" ? { pid, machine, started } : undefined;
 }
 
 function parseJson(text: string): unknown {

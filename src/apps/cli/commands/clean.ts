@@ -27,6 +27,7 @@ export async function clean({ host }: CommandContext, options: CleanOptions): Pr
       olderThanDays: readDays(options.days) ?? settings.settings.plain.cleanupPeriodDays ?? usualDays,
       now: Date.now(),
       dryRun: options.dryRun === true,
+      atOnce: true,
       environment: host.environment,
       signal: stop.signal,
       limit: Number.POSITIVE_INFINITY,
