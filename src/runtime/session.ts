@@ -15,7 +15,6 @@ import type { RunPlan } from "../planning/run-plan.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { Skill } from "../skills/skill.ts";
 import { type AgentHandle, type AgentHost, startAgent } from "../tasks/agent-handle.ts";
-import { endsSession } from "../tasks/interrupted-child.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import { readCompactCommand } from "./compact-command.ts";
 import { preparePrompt } from "./prepare-prompt.ts";
@@ -134,7 +133,11 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
     const since = parts.watch?.stopwatch.elapsed();
     while (true) {
       const ending: RunEnding = joinEndings(sum, yield* runOnce(next, signal, { before: sum, since }));
-      if (ending.status === "stopped" && endsSession(signal.reason)) yield* endChildren();
+      for await (const event of stopChildren(parts.tasks, { ending, signal })) {
+        record(event);
+        follow(event);
+        yield event;
+      }
       const isMissing = ending.status === "completed" && output !== undefined && output.value() === undefined;
       if (isMissing && ending.reason !== "output_given") output.miss();
       const limit = isMissing && !output.hasGivenUp() ? limits.reached(ending) : undefined;
@@ -148,15 +151,6 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
       sum = ending;
       next = { role: "user", content: [{ type: "text", text: outputReminder }] };
     }
-  }
-
-  async function* endChildren(): AsyncGenerator<RunEvent, void> {
-    const message = await stopChildren(parts.tasks);
-    if (message === undefined) return;
-    const event: RunEvent = { type: "user-added", message, origin: "message" };
-    record(event);
-    follow(event);
-    yield event;
   }
 
   /** Passes everything on but the end, which the caller decides about. */

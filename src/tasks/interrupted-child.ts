@@ -5,6 +5,7 @@ import type { ChildPlan } from "../planning/plan-run.ts";
 import type { SpawnOutcome } from "./agent-tool.ts";
 import type { ChildHost } from "./child-host.ts";
 import type { Stopper, TaskManager } from "./task-manager.ts";
+import { hasEnded, type TaskState, wasCutOff } from "./task-state.ts";
 
 /** Why a run is stopped when the whole session ends; the child then counts as cut off and not as given up. */
 const sessionEnds: ReadonlySet<string> = new Set([
@@ -30,6 +31,11 @@ export async function stopWithCaller(
   const by: Stopper = endsSession(reason) ? "session" : "parent";
   const late = AbortSignal.abort(new Fault("stop-late", "The agent did not end in time."));
   await settledSoon(stop(agentId, by), late, patienceMs).catch(() => undefined);
+}
+
+/** Whether a child was cut off with its session, or has not ended yet although whoever waited for it was stopped. */
+export function isInterrupted(state: TaskState | undefined, { aborted }: AbortSignal): boolean {
+  return state === undefined || !hasEnded(state) ? aborted : wasCutOff(state);
 }
 
 /** What the call that waited for a child is answered with when both were stopped. */

@@ -6,20 +6,25 @@ import { withEarlier } from "../planning/earlier-run.ts";
 import { runsInBackground } from "../planning/in-background.ts";
 import { type ChildPlan, type ChildPlanned, planRun } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
-import { withServerInstructions } from "../planning/server-instructions.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { SpawnOutcome } from "./agent-tool.ts";
 import type { ChildHost, ChildRecord, ChildServers, Isolated, KeptWorktree } from "./child-host.ts";
 import { notStarted, tellingOf } from "./child-record.ts";
-import { type DecidedChild, type HeldForChild, isolatesServers, unlessStarted } from "./decided-child.ts";
-import { interruptedOutcome, stopWithCaller, tellNews } from "./interrupted-child.ts";
+import {
+  type DecidedChild,
+  type HeldForChild,
+  isolatesServers,
+  toldOf,
+  unlessStarted,
+} from "./decided-child.ts";
+import { interruptedOutcome, isInterrupted, stopWithCaller, tellNews } from "./interrupted-child.ts";
 import { createLocalExecutor } from "./local-executor.ts";
 import { endNotice, stallNotice, stallText } from "./notice.ts";
 import { resultText } from "./result-text.ts";
 import { refuseUnpaid, unknownType, withModel } from "./spawn-checks.ts";
 import { completedData, launchedData, launchedText } from "./spawn-results.ts";
 import type { RunLine, TaskManager } from "./task-manager.ts";
-import { hasEnded, type TaskState, wasCutOff } from "./task-state.ts";
+import { hasEnded, type TaskState } from "./task-state.ts";
 import { tellDefinition } from "./tell-definition.ts";
 import { watchChild } from "./watch-child.ts";
 
@@ -245,9 +250,8 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       const state = await tasks.wait(plan.agent.id, { signal });
       if (signal.aborted) await stopWithCaller(tasks, plan.agent.id, signal.reason);
       const last = tasks.get(plan.agent.id) ?? state;
-      if (last === undefined || !hasEnded(last))
-        return signal.aborted ? interruptedOutcome(plan) : launched(plan, outputFile);
-      if (wasCutOff(last)) return interruptedOutcome(plan);
+      if (isInterrupted(last, signal)) return interruptedOutcome(plan);
+      if (last === undefined || !hasEnded(last)) return launched(plan, outputFile);
       const worktree = worktrees.get(plan.agent.id);
       worktrees.delete(plan.agent.id);
       return ended(plan, last, { outputFile, worktree });
@@ -257,11 +261,6 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
 
 function refused(because: string): { readonly type: "refused"; readonly because: string } {
   return { type: "refused", because };
-}
-
-/** A prompt that was made anew for a worktree says nothing of servers yet. */
-function toldOf(plan: ChildPlan, servers: ChildServers | undefined): ChildPlan {
-  return withServerInstructions(plan, servers?.instructions ?? []);
 }
 
 function textOfEnd(state: TaskState, file: string, worktree?: KeptWorktree): string {

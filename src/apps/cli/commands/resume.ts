@@ -81,7 +81,7 @@ async function runTask(
   const end = (): void =>
     void handle.id.then((id) => session.tasks.stop(id, "session")).catch(() => undefined);
   signal.addEventListener("abort", end, { once: true });
-  return follow(handle, createPrinter(context.host, request, session));
+  return await follow(handle, createPrinter(context.host, request, session));
 }
 
 async function follow(handle: AgentHandle, printer: Printer): Promise<number> {
