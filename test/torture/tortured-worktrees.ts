@@ -28,11 +28,11 @@ export interface WorktreeTorture {
 export interface LeftWorktrees {
   readonly folders: readonly string[];
   readonly branches: readonly string[];
-  /** Git's own records of worktrees. */
+  /** Git's own records of worktrees, and what was written beside them. */
   readonly records: readonly string[];
   /** Whether git itself can still make one. */
   readonly canAdd: boolean;
-  /** A worktree of somebody else, and a changed one of ours, which must stay. */
+  /** A worktree of somebody else, which must stay. */
   readonly isOthersKept: boolean;
 }
 
@@ -114,7 +114,10 @@ function look({ project }: Place): LeftWorktrees {
   return {
     folders: namesIn(folder),
     branches,
-    records: namesIn(join(project, ".git/worktrees")).filter((name) => name !== "theirs"),
+    records: [
+      ...namesIn(join(project, ".git/worktrees")).filter((name) => name !== "theirs"),
+      ...namesIn(join(project, ".git")).filter((name) => name.startsWith("retinue")),
+    ],
     canAdd: canAdd(project),
     isOthersKept: existsSync(join(project, "../theirs/file1.txt")),
   };
