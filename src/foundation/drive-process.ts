@@ -60,9 +60,8 @@ const reportLimit = 8_192;
 /** Starts a process at the head of a group of its own and follows it until nothing of the group is left. */
 export async function startProcess(request: ProcessRequest): Promise<RunningProcess> {
   if (request.signal.aborted) return settled({ ...notEnded, aborted: true });
-  const missing = whyNotRunnable(request.file, { ...request, path: request.environment["PATH"] });
-  if (missing !== undefined && process.platform !== "win32")
-    return settled({ ...notEnded, notStarted: `spawn ${request.file} ${missing}` });
+  const missing = isGated(request) ? whyNotRunnable(request.file, pathOf(request)) : undefined;
+  if (missing !== undefined) return settled({ ...notEnded, notStarted: `spawn ${request.file} ${missing}` });
   const pipe = request.merged && (await connectPipe(request.merged.directory, request.merged.name));
   let child: ChildProcess;
   try {
@@ -116,13 +115,20 @@ function spawnDetached(request: ProcessRequest, pipe: Pipe | undefined): ChildPr
 }
 
 /**
- * The program waits behind a gate until its group is watched and written down. If this process dies first, the gate is closed
- * for good and the program never runs.
+ * A program whose start is to be written down waits behind a gate until that is done. If this process dies first, the gate is
+ * closed for good and the program never runs.
  */
+function isGated({ onStart }: ProcessRequest): boolean {
+  return onStart !== undefined && process.platform !== "win32";
+}
+
+function pathOf({ directory, environment }: ProcessRequest) {
+  return { directory, path: environment["PATH"] };
+}
+
 function gated(request: ProcessRequest) {
   const report = request.reportsBack === true ? (["pipe"] as const) : [];
-  if (process.platform === "win32")
-    return { file: request.file, arguments: request.arguments, descriptors: report };
+  if (!isGated(request)) return { file: request.file, arguments: request.arguments, descriptors: report };
   const script = `read -r _ <&${gateOf(request)} || exit 125; exec ${gateOf(request)}<&-; exec "$@"`;
   return {
     file: "/bin/sh",
@@ -138,7 +144,7 @@ function gateOf({ reportsBack }: ProcessRequest): 3 | 4 {
 
 /** Lets the program run; says why it may not. */
 function openGate(child: ChildProcess, request: ProcessRequest): string | undefined {
-  const gate = process.platform === "win32" ? undefined : (child.stdio[gateOf(request)] as Duplex | null);
+  const gate = isGated(request) ? (child.stdio?.[gateOf(request)] as Duplex | null | undefined) : undefined;
   gate?.on("error", () => undefined);
   try {
     if (child.pid !== undefined) request.onStart?.(child.pid);
