@@ -247,6 +247,13 @@ describe("[SPN-7] what a git that was killed with its process leaves", () => {
       mkdirSync(folder);
       writeFileSync(join(folder, "owner.json"), JSON.stringify(owner));
     }
+    mkdirSync(join(shop, ".git/retinue-worktrees"));
+    for (const name of [
+      "retinue-worktrees.lock.aa.tmp",
+      "retinue-worktrees/x.json.bb.tmp",
+      "retinue-worktrees.lock.lock",
+    ])
+      writeFileSync(join(shop, ".git", name), JSON.stringify({ ...thisProcess(), started: "before" }));
     git("worktree", "add", "-q", "../theirs");
     await clean();
     expect(left().own).toEqual(["retinue-index-living"]);

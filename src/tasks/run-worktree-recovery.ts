@@ -7,7 +7,7 @@ import type { PendingWorktree } from "./pending-worktree.ts";
 import { runAlone } from "./run-alone.ts";
 import { whyTouched } from "./run-worktree-comparison.ts";
 import type { WorktreeGit } from "./run-worktree-git.ts";
-import { listPending, removePending } from "./write-pending-worktree.ts";
+import { listPending, removePending, removeStaleTemporaries } from "./write-pending-worktree.ts";
 import { removeStaleIndexes } from "./write-snapshot-commit.ts";
 
 export interface RecoveredWorktree {
@@ -26,7 +26,10 @@ export async function recoverWorktrees(
   commonDirectory: string,
   { dryRun = false }: { readonly dryRun?: boolean } = {},
 ): Promise<readonly RecoveredWorktree[]> {
-  if (!dryRun) await removeStaleIndexes(commonDirectory);
+  if (!dryRun) {
+    await removeStaleIndexes(commonDirectory);
+    removeStaleTemporaries(commonDirectory, Date.now());
+  }
   const isDue =
     leftPending(commonDirectory).length > 0 || (await findEmptyPointers(commonDirectory)).length > 0;
   if (!isDue) return [];

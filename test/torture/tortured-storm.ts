@@ -14,7 +14,7 @@ import type { TortureProvider } from "./torture-provider.ts";
 export const stormSignals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL"] as const;
 export type StormSignal = (typeof stormSignals)[number];
 
-const exitCodes: Readonly<Record<StormSignal, number>> = {
+export const exitCodes: Readonly<Record<StormSignal, number>> = {
   SIGINT: 130,
   SIGTERM: 143,
   SIGHUP: 129,

@@ -16,6 +16,7 @@ import { projectRoot } from "../project-files.ts";
 import { findMarked, markVariable } from "./marked-processes.ts";
 import { growth, type RunningProgram, startProgram } from "./start-program.ts";
 import type { TortureProvider } from "./torture-provider.ts";
+import { exitCodes, type StormSignal, stormSignals } from "./tortured-storm.ts";
 
 export interface WorktreeTorture {
   readonly provider: TortureProvider;
@@ -63,25 +64,28 @@ async function killAll(place: Place, { provider, random, kills, say }: WorktreeT
     const program = startProgram(place, [isResumed ? "--resume" : "--session-id", id], provider.url, {
       [markVariable]: place.mark,
     });
-    if (count < kills) await killDuring(place, program, random);
+    const sent = count < kills ? await killDuring(place, program, random) : undefined;
     const { code, signal, output } = await program.ended;
-    if (signal === null && code !== 0) throw new Error(`The program ended with ${code}: ${output}`);
+    const isExpected = code === 0 || signal === sent || (sent !== undefined && code === exitCodes[sent]);
+    if (!isExpected) throw new Error(`The program ended with ${code}: ${output}`);
     session = isBegun(place, id) ? id : undefined;
   }
   say(`  killed ${kills} times`);
 }
 
-/** Somewhere in the making of a worktree; every other time git is killed together with the program. */
-async function killDuring(place: Place, program: RunningProgram, random: () => number): Promise<void> {
+/** Somewhere in the making of a worktree, mostly by SIGKILL; every other time git is killed together with the program. */
+async function killDuring(place: Place, program: RunningProgram, random: () => number): Promise<StormSignal> {
   const { process: child, ended } = program;
   const over = new AbortController();
   void ended.then(() => over.abort());
   const size = (): number => entriesOf(place).reduce((sum, names) => sum + names.length, 0);
   const moment = growth(size, Math.floor(random() * 20), over.signal).then(() => wait(random() * 25));
   await Promise.race([moment, ended]);
-  const takesGit = random() < 0.5;
-  child.kill("SIGKILL");
+  const signal = random() < 0.7 ? "SIGKILL" : (stormSignals[Math.floor(random() * 4)] ?? "SIGKILL");
+  const takesGit = signal === "SIGKILL" && random() < 0.5;
+  child.kill(signal);
   if (takesGit) for (const { pid } of findMarked(place.mark)) kill(pid);
+  return signal;
 }
 
 interface Place {
@@ -144,7 +148,12 @@ function entriesOf({ project }: Place): readonly (readonly string[])[] {
 }
 
 function namesIn(folder: string): readonly string[] {
-  return existsSync(folder) ? readdirSync(folder) : [];
+  try {
+    return readdirSync(folder);
+  } catch {
+    // Folders come and go while it is looked at them.
+    return [];
+  }
 }
 
 function git(directory: string, ...words: readonly string[]): string {
