@@ -192,7 +192,7 @@ function listen(child: ChildProcess, request: ProcessRequest, pipe: Pipe | undef
   });
   child.stdin?.on("error", () => undefined).end(request.input);
   // As above, for descriptor 4.
-  const side = child.stdio[4] as Duplex | null | undefined;
+  const side = request.sideInput === undefined ? undefined : (child.stdio[4] as Duplex | null | undefined);
   side?.on("error", () => side.destroy()).on("end", () => side.destroy());
   side?.resume().end(request.sideInput);
   const closed = Promise.all(
