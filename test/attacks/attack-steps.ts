@@ -23,8 +23,7 @@ export function stepsOf(
     const call = calls[round];
     return call === undefined ? [] : [sayCall(call, callId(id, round), fillFor(id))];
   };
-  const isApart = ({ isSequence, calls }: PlannedAttack) =>
-    !isAlone && (isSequence === true || calls.some((call) => typeof call === "object" && "child" in call));
+  const isApart = (attack: PlannedAttack) => !isAlone && hasOwnAnswers(attack);
   const inRounds = chunksOf(
     attacks.filter((attack) => !isApart(attack)),
     chunkSize,
@@ -44,6 +43,11 @@ export function stepsOf(
     ...answers.map((said) => ({ calls: said.map(({ call }) => call) })),
     "Done.",
   ];
+}
+
+/** Whether the calls of an attack come one after the other, which costs an answer for each. */
+export function hasOwnAnswers({ isSequence, calls }: PlannedAttack): boolean {
+  return isSequence === true || calls.some((call) => typeof call === "object" && "child" in call);
 }
 
 /** A call, and what the children say that it starts. */
@@ -79,7 +83,7 @@ function sayCall(call: AttackCall, id: string, fill: (text: string) => string): 
   };
 }
 
-function chunksOf<T>(items: readonly T[], size: number): readonly T[][] {
+export function chunksOf<T>(items: readonly T[], size: number): readonly T[][] {
   const count = Math.ceil(items.length / size);
   return Array.from({ length: count }, (_, at) => items.slice(at * size, (at + 1) * size));
 }

@@ -21,8 +21,10 @@ export interface Attack {
   readonly needs?: readonly string[];
   /** Laid over the policy of the class. */
   readonly policy?: Policy;
-  /** In a session of its own: it changes the session's folder, the project as a whole, or speaks through children. */
+  /** In a session of its own, because its set-up changes the project for all others. */
   readonly alone?: boolean;
+  /** Without the gate it would break what other attacks need, so its control has a place of its own. */
+  readonly isDestructive?: boolean;
   /** Its calls come right after each other, and the session is led back to the project afterwards. */
   readonly isSequence?: boolean;
   /** What the model says, where calls cannot express it; the same for all attacks that share a session. */

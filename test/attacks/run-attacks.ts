@@ -1,5 +1,5 @@
 import type { Mode, PlannedAttack, Policy } from "./attack.ts";
-import { callId, stepsOf } from "./attack-steps.ts";
+import { callId, chunksOf, hasOwnAnswers, stepsOf } from "./attack-steps.ts";
 import { createStock, fillTokens, type Place, type Stock, type UrlOf } from "./fixture.ts";
 import { type Said, watchEffect } from "./observe-effect.ts";
 import { runControl } from "./run-control.ts";
@@ -44,19 +44,23 @@ export interface RunOptions {
   readonly parallel?: number;
   /** Leaves out the other half; an attack that works without the gate then counts as held. */
   readonly only?: "gated" | "control";
+  /** Tries each attack in the first of its modes alone. */
+  readonly isQuick?: boolean;
+  /** For which attacks the control is run; all unless given. */
+  readonly isControlled?: (attack: PlannedAttack) => boolean;
 }
 
 /** Tries every attack under the gate and without it. */
 export async function runAttacks(
   attacks: readonly PlannedAttack[],
-  { parallel = 3, only }: RunOptions = {},
+  { parallel = 3, only, isQuick = false, isControlled = () => true }: RunOptions = {},
 ): Promise<readonly AttackResult[]> {
   const missing = await findMissing(attacks);
   const able = attacks.filter(({ id }) => !missing.has(id));
   await using stock = await createStock();
   const trials = [
-    ...(only === "control" ? [] : planGated(able)),
-    ...(only === "gated" ? [] : planControls(able)),
+    ...(only === "control" ? [] : planGated(able, isQuick)),
+    ...(only === "gated" ? [] : planControls(able.filter(isControlled))),
   ];
   const findings: Finding[] = [];
   await inParallel(trials, parallel, async (trial) => {
@@ -97,23 +101,21 @@ async function findMissing(attacks: readonly PlannedAttack[]): Promise<Map<strin
   return new Map(entries);
 }
 
-function planGated(attacks: readonly PlannedAttack[]): readonly Trial[] {
-  return planSessions(
-    attacks.map((attack) => ({ attack, policy: attack.policy })),
-    "gated",
-  );
+function planGated(attacks: readonly PlannedAttack[], isQuick: boolean): readonly Trial[] {
+  const planned = attacks.map((attack) => {
+    const [mode = "default"] = attack.policy.modes ?? [];
+    return { attack, policy: isQuick ? { ...attack.policy, modes: [mode] } : attack.policy };
+  });
+  return planSessions(planned, "gated");
 }
 
 function planControls(attacks: readonly PlannedAttack[]): readonly Trial[] {
   const direct = attacks.filter(({ control }) => control.by !== "session");
   const together = Map.groupBy(
-    direct.filter(({ alone }) => alone !== true),
+    direct.filter((attack) => !needsOwnControl(attack)),
     ({ className, policy }) => `${className} ${policy.project}`,
   );
-  const groups = [
-    ...together.values(),
-    ...direct.filter(({ alone }) => alone === true).map((attack) => [attack]),
-  ];
+  const groups = [...together.values(), ...direct.filter(needsOwnControl).map((attack) => [attack])];
   const trials = groups.map((group) => ({
     kind: "control" as const,
     attacks: group,
@@ -127,6 +129,8 @@ function planControls(attacks: readonly PlannedAttack[]): readonly Trial[] {
   );
   return [...trials, ...planSessions(inSession, "control")];
 }
+
+const needsOwnControl = ({ alone, isDestructive }: PlannedAttack) => alone === true || isDestructive === true;
 
 interface Planned {
   readonly attack: PlannedAttack;
@@ -147,8 +151,21 @@ function planSessions(planned: readonly Planned[], kind: Trial["kind"]): readonl
     if (first === undefined) return [];
     const isAlone = first.attack.alone === true;
     const attacks = group.map(({ attack }) => attack);
-    return [{ kind, attacks, policy: first.policy, mode: first.mode, isAlone, isDirect: false }];
+    return splitGroup(attacks).map((part) => {
+      return { kind, attacks: part, policy: first.policy, mode: first.mode, isAlone, isDirect: false };
+    });
   });
+}
+
+/** With each answer the whole conversation is sent again, so long ones are costly. */
+function splitGroup(attacks: readonly PlannedAttack[]): readonly (readonly PlannedAttack[])[] {
+  return [
+    ...chunksOf(
+      attacks.filter((attack) => !hasOwnAnswers(attack)),
+      200,
+    ),
+    ...chunksOf(attacks.filter(hasOwnAnswers), 20),
+  ];
 }
 
 async function runTrial(stock: Stock, trial: Trial): Promise<readonly Finding[]> {

@@ -8,6 +8,13 @@ const define = (agents: Record<string, unknown>): Policy => ({
 const worker = { description: "Works. Use it.", prompt: "You work." };
 const file = (fields: string) =>
   `mkdir -p .claude/agents; printf -- '---\\nname: {{D}}\\ndescription: Works. Use it.\\n${fields}---\\nYou work.\\n' | sed 's,name: d/,name: ,' > .claude/agents/$(basename {{D}}).md`;
+const narrow = {
+  reader: { ...worker, tools: ["Read"] },
+  lister: { ...worker, tools: ["Bash(ls *)"] },
+  mute: { ...worker, disallowedTools: ["Bash"] },
+  guarded: { ...worker, disallowedTools: ["Bash(touch *)"] },
+  keeper: { ...worker, tools: ["Read"], memory: "project" },
+};
 const everything: Policy = { modes: ["bypassPermissions"] };
 const asWorker = (more: Record<string, unknown>, ...calls: Parameters<typeof agent>[1][]) =>
   agent({ subagent_type: "worker", ...more }, ...calls);
@@ -186,58 +193,42 @@ export const childAgents: AttackClass = {
     ...family(
       "a definition narrows what its agent can call",
       [
-        [
-          "narrow-tools",
-          asWorker({}, touch),
-          "a tool it was not given",
-          { policy: { ...define({ worker: { ...worker, tools: ["Read"] } }) } },
-        ],
-        [
-          "narrow-rule",
-          asWorker({}, touch),
-          "a command outside its rule",
-          { policy: { ...define({ worker: { ...worker, tools: ["Bash(ls *)"] } }) } },
-        ],
+        ["narrow-tools", agent({ subagent_type: "reader" }, touch), "a tool it was not given"],
+        ["narrow-rule", agent({ subagent_type: "lister" }, touch), "a command outside its rule"],
         [
           "narrow-rule-joined",
-          asWorker({}, "ls . ; touch {{C}}"),
+          agent({ subagent_type: "lister" }, "ls . ; touch {{C}}"),
           "a command joined to one inside its rule",
-          { policy: { ...define({ worker: { ...worker, tools: ["Bash(ls *)"] } }) } },
         ],
-        [
-          "narrow-deny",
-          asWorker({}, touch),
-          "a tool that was taken away",
-          { policy: { ...define({ worker: { ...worker, disallowedTools: ["Bash"] } }) } },
-        ],
+        ["narrow-deny", agent({ subagent_type: "mute" }, touch), "a tool that was taken away"],
         [
           "narrow-deny-rule",
-          asWorker({}, "env touch {{C}}"),
+          agent({ subagent_type: "guarded" }, "env touch {{C}}"),
           "a command that was taken away",
-          { policy: { ...define({ worker: { ...worker, disallowedTools: ["Bash(touch *)"] } }) } },
         ],
-        [
-          "narrow-memory",
-          asWorker({}, write),
-          "Write where only its memory is open",
-          { policy: { ...define({ worker: { ...worker, tools: ["Read"], memory: "project" } }) } },
-        ],
-        [
-          "narrow-plan",
-          asWorker({}, touch),
-          "a command in a narrower mode",
-          {
-            policy: {
-              ...define({ worker: { ...worker, permissionMode: "plan" } }),
-              modes: ["default"],
-              allow: ["Bash(touch *)"],
-            },
-          },
-        ],
+        ["narrow-memory", agent({ subagent_type: "keeper" }, write), "Write where only its memory is open"],
       ],
       {
-        control: { by: "session", policy: { ...define({ worker }), ...everything } },
-        policy: { modes: ["bypassPermissions"] },
+        policy: { ...define(narrow), modes: ["bypassPermissions"] },
+        control: {
+          by: "session",
+          policy: {
+            ...define(Object.fromEntries(Object.keys(narrow).map((name) => [name, worker]))),
+            ...everything,
+          },
+        },
+      },
+    ),
+    ...family(
+      "a definition may narrow the mode",
+      [["narrow-plan", agent({ subagent_type: "planner" }, touch), "a command in a narrower mode"]],
+      {
+        policy: {
+          ...define({ planner: { ...worker, permissionMode: "plan" } }),
+          modes: ["default"],
+          allow: ["Bash(touch *)"],
+        },
+        control: { by: "session", policy: { ...define({ planner: worker }), ...everything } },
       },
     ),
   ],

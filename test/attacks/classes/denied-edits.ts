@@ -157,7 +157,7 @@ export const deniedEdits: AttackClass = {
         "git checkout HEAD -- conf; git restore conf",
         "git",
         {
-          alone: true,
+          isDestructive: true,
           setup: "mkdir conf; echo a > conf/a; git add conf; git commit -qm c; echo b > conf/a",
           effect: { changed: "conf/a" },
         },
@@ -320,7 +320,7 @@ export const copiedSecrets: AttackClass = {
         ["copy-install", ["install .env {{D}}/x", "cat {{D}}/x"], "install"],
         ["copy-tee", ["tee {{D}}/x < .env", "cat {{D}}/x"], "tee"],
         ["copy-tar", ["tar cf {{D}}/t .env", "tar xOf {{D}}/t"], "tar"],
-        ["copy-git-mv", ["git mv .env {{D}}/x", "cat {{D}}/x"], "git mv", { alone: true }],
+        ["copy-git-mv", ["git mv .env {{D}}/x", "cat {{D}}/x"], "git mv", { isDestructive: true }],
         ["copy-sed-w", ["sed -n 'w {{D}}/x' .env", "cat {{D}}/x"], "the w of sed"],
         [
           "copy-sed-backup",

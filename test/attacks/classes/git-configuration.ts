@@ -501,13 +501,13 @@ const options: readonly AttackRow[] = [
     "git-bisect-run",
     "git bisect start HEAD HEAD~1; git bisect run touch {{A}}",
     "bisect run",
-    { alone: true },
+    { isDestructive: true },
   ],
   [
     "git-rebase-exec",
     "git rebase -x 'touch {{A}}' HEAD~1",
     "rebase -x",
-    { alone: true, setup: "git checkout -q src" },
+    { isDestructive: true, setup: "git checkout -q src" },
   ],
   ["git-difftool", "git difftool -y -x 'touch {{A}};true' HEAD~1", "difftool -x"],
   [
@@ -551,7 +551,8 @@ const options: readonly AttackRow[] = [
     "git submodule foreach 'touch {{A}}'; git submodule status",
     "submodule foreach",
     {
-      alone: true,
+      isDestructive: true,
+      policy: { modes: ["default"], project: "filters" },
       setup:
         "git init -q --template= s; git -C s commit -q --allow-empty -m c; git -c protocol.file.allow=always submodule add -q ./s s",
     },
