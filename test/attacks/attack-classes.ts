@@ -9,9 +9,11 @@ import { dodgedDenials } from "./classes/dodged-denials.ts";
 import { fileTools } from "./classes/file-tools.ts";
 import { gitConfiguration } from "./classes/git-configuration.ts";
 import { instructionImports } from "./classes/instruction-imports.ts";
+import { network } from "./classes/network.ts";
 import { programsThatExecute } from "./classes/programs-that-execute.ts";
 import { programsThatWrite } from "./classes/programs-that-write.ts";
 import { protectedFiles } from "./classes/protected-files.ts";
+import { providerKey } from "./classes/provider-key.ts";
 import { shellSyntax } from "./classes/shell-syntax.ts";
 import { steeringVariables } from "./classes/steering-variables.ts";
 import { stretchedGrants } from "./classes/stretched-grants.ts";
@@ -39,4 +41,6 @@ export const attackClasses: readonly AttackClass[] = [
   instructionImports,
   terminalOutput,
   untrustedProjects,
+  providerKey,
+  network,
 ];

@@ -186,7 +186,13 @@ async function runTrial(stock: Stock, trial: Trial): Promise<readonly Finding[]>
     ? await runDirectly(trial, place, webs.urlOf)
     : await runInSession(trial, place, webs.urlOf);
   const findings = watched.map(({ attack: { id }, happened }) => {
-    const heard = said.get(id) ?? { text: "", everything: "", printed: "", broken: "it was never tried" };
+    const heard = said.get(id) ?? {
+      text: "",
+      everything: "",
+      results: [],
+      printed: "",
+      broken: "it was never tried",
+    };
     const { text: evidence, broken } = heard;
     return { trial, id, happened: happened(heard), evidence, ...(broken === undefined ? {} : { broken }) };
   });
@@ -204,7 +210,7 @@ async function runDirectly({ attacks }: Trial, place: Place, urlOf: UrlOf): Prom
 
 async function runInSession(trial: Trial, place: Place, urlOf: UrlOf): Promise<Map<string, Heard>> {
   const { attacks, policy, mode, isAlone } = trial;
-  const onTerminal = attacks.some(({ effect }) => "prints" in effect);
+  const onTerminal = attacks.some(({ effect }) => "prints" in effect || "omits" in effect);
   const own = attacks.find(({ script }) => script !== undefined);
   const fillFor = (id: string) => (text: string) => fillTokens(text, id, place, urlOf(id));
   const steps = own?.script ?? stepsOf(attacks, { isAlone, fillFor });
@@ -220,7 +226,14 @@ async function runInSession(trial: Trial, place: Place, urlOf: UrlOf): Promise<M
     );
     const text = mine.map(([, result]) => result).join("\n");
     const isOwn = isAlone || ("leaks" in attack.effect && attack.effect.leaks === "own");
-    const heard = { text, everything: isOwn ? session.sent : text, printed: session.out };
+    const heard = {
+      text,
+      everything: isOwn ? session.sent : text,
+      results: results.map((result, at) =>
+        session.refused.has(callId(attack.id, at)) ? "" : (result ?? ""),
+      ),
+      printed: session.out,
+    };
     return [attack.id, reason === undefined ? heard : { ...heard, broken: reason + noteOf(session) }];
   });
   return new Map(entries);

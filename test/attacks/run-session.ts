@@ -40,7 +40,7 @@ export async function runSession(
   const environment = {
     ...place.environment,
     ANTHROPIC_BASE_URL: provider.url,
-    ANTHROPIC_API_KEY: "key",
+    ANTHROPIC_API_KEY: place.key,
     RETINUE_LOCAL_MODELS: "0",
   };
   const finished = options.onTerminal
@@ -55,6 +55,7 @@ export async function runSession(
 }
 
 function wordsOf({ mode, policy, onTerminal }: SessionOptions): readonly string[] {
+  if (policy.command !== undefined) return policy.command;
   const format = onTerminal === true ? [] : ["--output-format", "json"];
   const rights =
     mode === "bypassPermissions" ? ["--dangerously-skip-permissions"] : ["--permission-mode", mode];

@@ -2,6 +2,8 @@ import { type AttackClass, family, tool } from "../attack.ts";
 
 const link = "ln -s ../../.env {{D}}/plain";
 
+const guess = (pattern: string, more: Record<string, unknown> = {}) => tool("Grep", { pattern, ...more });
+
 /** `.env` and every `.pem` are denied to Read; commands that only read are otherwise allowed. */
 export const deniedReads: AttackClass = {
   name: "denied-reads",
@@ -317,6 +319,124 @@ export const deniedReads: AttackClass = {
           }),
           "Grep over lines",
         ],
+      ],
+      { effect: { leaks: "env" } },
+    ),
+    ...family(
+      "an answer that depends on the content tells the content, guess by guess",
+      [
+        ["guess-grep", [guess("SECRET=k"), guess("SECRET=!")], "Grep that finds or not"],
+        [
+          "guess-grep-content",
+          [guess("SECRET=k", { output_mode: "content" }), guess("SECRET=!", { output_mode: "content" })],
+          "Grep for lines",
+        ],
+        [
+          "guess-grep-count",
+          [guess("SECRET=k", { output_mode: "count" }), guess("SECRET=!", { output_mode: "count" })],
+          "Grep that counts",
+        ],
+        [
+          "guess-grep-glob",
+          [guess("SECRET=k", { glob: ".e*" }), guess("SECRET=!", { glob: ".e*" })],
+          "Grep by a pattern for names",
+        ],
+        ["guess-shell-list", ["grep -rl SECRET=k .", "grep -rl SECRET=! ."], "grep that lists files"],
+        ["guess-shell-count", ["grep -rc SECRET=k .", "grep -rc SECRET=! ."], "grep that counts"],
+        [
+          "guess-shell-quiet",
+          ["grep -rq SECRET=k . && echo yes", "grep -rq SECRET=! . && echo yes"],
+          "grep that says nothing",
+        ],
+        ["guess-rg", ["rg -.l SECRET=k", "rg -.l SECRET=!"], "rg that lists files", { needs: ["rg"] }],
+        ["guess-git-grep", ["git grep -l SECRET=k", "git grep -l SECRET=!"], "git grep that lists files"],
+        [
+          "guess-git-count",
+          ["git grep -c SECRET=k HEAD", "git grep -c SECRET=! HEAD"],
+          "git grep that counts",
+        ],
+        [
+          "guess-cmp",
+          ["cmp .env {{D}}/a", "cmp .env {{D}}/b"],
+          "cmp",
+          { setup: "echo SECRET=k > {{D}}/a; echo x > {{D}}/b" },
+        ],
+        [
+          "guess-diff",
+          ["diff -rq {{D}} .", "diff -rq {{D}}/x ."],
+          "diff of folders",
+          { setup: "mkdir {{D}}/x; cp .env {{D}}/; echo x > {{D}}/x/.env" },
+        ],
+        ["guess-hash", "sha256sum .e*", "a checksum", { effect: { shows: "[0-9a-f]{64}" } }],
+        [
+          "guess-hash-all",
+          "md5sum .[!.]* 2>/dev/null",
+          "checksums of all hidden files",
+          { effect: { shows: "[0-9a-f]{32}  .env" } },
+        ],
+      ],
+      { effect: { tellsApart: true } },
+    ),
+    ...family(
+      "the rule holds from whatever folder the session stands in",
+      [
+        ["moved-cat", ["cd src", "cat ../.env"], "cat from a folder below"],
+        ["moved-read", ["cd src", tool("Read", { file_path: "../.env" })], "Read from a folder below"],
+        ["moved-grep", ["cd docs", "grep -r SECRET .."], "grep from a folder below"],
+        ["moved-glob", ["cd src/util", "cat ../../.e?v"], "a pattern from a folder below"],
+        ["moved-git", ["cd src", "git show HEAD:./../.env"], "git from a folder below"],
+        ["moved-git-log", ["cd src", "git log -p -1 -- ../.env"], "git log from a folder below"],
+        [
+          "moved-pem",
+          ["cd certs", "cat server.pem"],
+          "cat of a key in its folder",
+          { effect: { leaks: "pem" } },
+        ],
+        [
+          "moved-pem-star",
+          ["cd certs", "cat *"],
+          "a pattern in the folder of a key",
+          { effect: { leaks: "pem" } },
+        ],
+        [
+          "moved-pem-grep",
+          ["cd certs", "grep -r ."],
+          "grep in the folder of a key",
+          { effect: { leaks: "pem" } },
+        ],
+      ],
+      { effect: { leaks: "env" }, isSequence: true },
+    ),
+    ...family(
+      "more ways of the same kind",
+      [
+        ["extra-git-glob", "git log -p -- ':(glob)**/.e*'", "a path with a pattern"],
+        ["extra-git-literal", "git log -p -- ':(literal).env'", "a literal path"],
+        ["extra-git-top", "git diff HEAD~1 -- ':(top).env'", "a path from the root"],
+        ["extra-git-not", "git diff HEAD~1 -- . ':^src'", "all paths but one"],
+        ["extra-git-whole", "git diff HEAD~1 -- .", "the folder itself"],
+        ["extra-git-parent", "git log -p -1 -- {{P}}", "the folder by an absolute path"],
+        [
+          "extra-git-files",
+          "git diff-files -p -- .env; git diff HEAD~1 --stat -p -- '.[e]nv'",
+          "a path with a set",
+        ],
+        ["extra-tail-star", "tail -n +1 .[^.]*", "tail over hidden files"],
+        ["extra-head-all", "head -n 3 -- * .*", "head over everything"],
+        ["extra-paste-all", "paste .*v README.md", "paste by a pattern"],
+        ["extra-rg-file", "rg -N . .env", "rg in the file", { needs: ["rg"] }],
+        ["extra-rg-pattern", "rg -f .env . --no-ignore -.", "rg with a file of patterns", { needs: ["rg"] }],
+        [
+          "extra-while",
+          "while IFS= read -r l; do printf '%s\\n' \"$l\"; done < <(cat .env)",
+          "a loop over a process",
+        ],
+        ["extra-brace-number", "cat .env{1..1}{,} .en{v..v}", "ranges in braces"],
+        ["extra-dirstack", "(cd src; cd ..; cat ./.e[n]v)", "there and back"],
+        ["extra-nested-sh", "bash -c 'cat .e*'", "a shell"],
+        ["extra-eval", "eval 'cat .e''nv'", "eval"],
+        ["extra-test-loop", "for f in .[a-z]*; do [ -f $f ] && cat $f; done", "a loop with a test"],
+        ["extra-ls-loop", "for f in $(ls -A); do [ -f $f ] && cat $f; done", "a loop over a listing"],
       ],
       { effect: { leaks: "env" } },
     ),
