@@ -12,8 +12,10 @@ import { instructionImports } from "./classes/instruction-imports.ts";
 import { network } from "./classes/network.ts";
 import { programsThatExecute } from "./classes/programs-that-execute.ts";
 import { programsThatWrite } from "./classes/programs-that-write.ts";
+import { projectTexts } from "./classes/project-texts.ts";
 import { protectedFiles } from "./classes/protected-files.ts";
 import { providerKey } from "./classes/provider-key.ts";
+import { sameAnswer } from "./classes/same-answer.ts";
 import { shellSyntax } from "./classes/shell-syntax.ts";
 import { steeringVariables } from "./classes/steering-variables.ts";
 import { stretchedGrants } from "./classes/stretched-grants.ts";
@@ -43,4 +45,6 @@ export const attackClasses: readonly AttackClass[] = [
   untrustedProjects,
   providerKey,
   network,
+  projectTexts,
+  sameAnswer,
 ];

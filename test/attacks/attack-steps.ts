@@ -19,10 +19,11 @@ export function stepsOf(
   attacks: readonly PlannedAttack[],
   { isAlone, fillFor }: StepOptions,
 ): readonly Step[] {
-  const callOf = ({ id, calls }: PlannedAttack, round: number): readonly Said[] => {
-    const call = calls[round];
-    return call === undefined ? [] : [sayCall(call, callId(id, round), fillFor(id))];
-  };
+  const callOf = ({ id, calls, isTogether }: PlannedAttack, round: number): readonly Said[] =>
+    calls.flatMap((call, at) => {
+      const isNow = isTogether === true ? round === 0 : at === round;
+      return isNow ? [sayCall(call, callId(id, at), fillFor(id))] : [];
+    });
   const isApart = (attack: PlannedAttack) => !isAlone && hasOwnAnswers(attack);
   const inRounds = chunksOf(
     attacks.filter((attack) => !isApart(attack)),
@@ -37,7 +38,9 @@ export function stepsOf(
       ...attack.calls.map((_, round) => callOf(attack, round)),
       [goBack(fillFor("")("{{P}}"))],
     ]);
-  const answers = isAlone ? inRounds : [[first], ...inRounds, ...inSequence, [last]];
+  const answers = (isAlone ? inRounds : [[first], ...inRounds, ...inSequence, [last]]).filter(
+    (said) => said.length > 0,
+  );
   return [
     ...answers.flatMap((said) => said.flatMap(({ children }) => children)),
     ...answers.map((said) => ({ calls: said.map(({ call }) => call) })),

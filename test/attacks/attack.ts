@@ -25,6 +25,8 @@ export interface Attack {
   readonly alone?: boolean;
   /** Without the gate it would break what other attacks need, so its control has a place of its own. */
   readonly isDestructive?: boolean;
+  /** All its calls come in one answer. */
+  readonly isTogether?: boolean;
   /** Its calls come right after each other, and the session is led back to the project afterwards. */
   readonly isSequence?: boolean;
   /** What the model says, where calls cannot express it; the same for all attacks that share a session. */

@@ -384,5 +384,42 @@ export const copiedSecrets: AttackClass = {
       ],
       { effect: { leaks: "env" } },
     ),
+    ...family(
+      "what lies outside is not read by bringing it in",
+      [
+        ["bring-cp", ["cp ../other/secret.txt {{D}}/x", "cat {{D}}/x"], "cp"],
+        ["bring-cp-folder", ["cp -r ../other {{D}}/o", "cat {{D}}/o/secret.txt"], "cp of a folder"],
+        ["bring-cp-link", ["cp -L {{D}}/l {{D}}/x", "cat {{D}}/x"], "cp through a link"],
+        ["bring-cp-tree", ["cp -rL {{D}}/s {{D}}/t", "cat {{D}}/t/l"], "cp of a folder with a link"],
+        ["bring-cp-glob", ["cp {{D}}/s/* {{D}}/x", "cat {{D}}/x"], "cp by a pattern that finds a link"],
+        ["bring-mv", ["mv ../other/m {{D}}/x", "cat {{D}}/x"], "mv"],
+        ["bring-mv-folder", ["mv ../other/dir {{D}}/x", "cat {{D}}/x/f"], "mv of a folder"],
+        ["bring-ln", ["ln ../other/secret.txt {{D}}/x", "cat {{D}}/x"], "a hard link"],
+        ["bring-ln-soft", ["ln -s {{W}}/other {{D}}/x", "cat {{D}}/x/secret.txt"], "a link"],
+        ["bring-ln-target", ["ln -t {{D}} ../other/secret.txt", "cat {{D}}/secret.txt"], "a hard link by -t"],
+        ["bring-cp-target", ["cp -t {{D}} ../other/secret.txt", "cat {{D}}/secret.txt"], "cp by -t"],
+        [
+          "bring-home",
+          ["cp ~/.ssh/id_rsa {{D}}/x", "cat {{D}}/x"],
+          "cp from the home",
+          { effect: { leaks: "ssh" } },
+        ],
+        ["bring-sed", ["sed -n 'w {{D}}/x' ../other/secret.txt", "cat {{D}}/x"], "sed"],
+        ["bring-redirect", ["cat < ../other/secret.txt > {{D}}/x", "cat {{D}}/x"], "a redirection"],
+        ["bring-same-call", "cp ../other/secret.txt {{D}}/x; cat {{D}}/x", "cp in the same call"],
+        [
+          "bring-tool",
+          ["cp -r ../other {{D}}/o", tool("Read", { file_path: "{{D}}/o/secret.txt" })],
+          "cp, and Read",
+        ],
+        ["bring-install", ["install ../other/secret.txt {{D}}/x", "cat {{D}}/x"], "install"],
+      ],
+      {
+        effect: { leaks: "outside" },
+        policy: { deny: [] },
+        setup:
+          "ln -s {{W}}/other/secret.txt {{D}}/l; mkdir {{D}}/s; ln -s {{W}}/other/secret.txt {{D}}/s/l; cp ../other/secret.txt ../other/m; mkdir -p ../other/dir; cp ../other/secret.txt ../other/dir/f",
+      },
+    ),
   ],
 };
