@@ -6,6 +6,7 @@ import { copiedSecrets, deniedEdits } from "./classes/denied-edits.ts";
 import { deniedReads } from "./classes/denied-reads.ts";
 import { disguisedWords } from "./classes/disguised-words.ts";
 import { dodgedDenials } from "./classes/dodged-denials.ts";
+import { fedNames } from "./classes/fed-names.ts";
 import { fileTools } from "./classes/file-tools.ts";
 import { gitConfiguration } from "./classes/git-configuration.ts";
 import { instructionImports } from "./classes/instruction-imports.ts";
@@ -47,4 +48,5 @@ export const attackClasses: readonly AttackClass[] = [
   network,
   projectTexts,
   sameAnswer,
+  fedNames,
 ];

@@ -77,6 +77,10 @@ export interface Policy {
   readonly settings?: Readonly<Record<string, unknown>>;
   /** More words of the command line. */
   readonly arguments?: readonly string[];
+  /** Variables of the command's environment. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** The folder it is started in, in place of the project's own path. */
+  readonly startIn?: string;
   /** Another command than `-p`, such as `trust --show`; no model takes part. */
   readonly command?: readonly string[];
   /** Whether the person trusts the project; true unless given. */

@@ -10,10 +10,10 @@ import { runBenign } from "./run-benign.ts";
 const attacks = planAttacks(attackClasses);
 const sample = attacks.filter(isInSample);
 
-/** Every fifth of each class, without those that need a project of their own; `npm run attacks` tries all. */
+/** Every eighth of each class, without those that need a project of their own; `npm run attacks` tries all. */
 function isInSample({ alone, isDestructive, policy }: PlannedAttack, at: number): boolean {
   const isCostly = alone || isDestructive || policy.project !== undefined || policy.arguments !== undefined;
-  return !isCostly && at % 5 === 0;
+  return !isCostly && at % 8 === 0;
 }
 
 describe("a scripted model attacks the built command [PRM-1, PRM-2, PRM-9, PRM-10]", () => {

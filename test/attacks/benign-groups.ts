@@ -1,3 +1,4 @@
+import { oddNames, quotedCommands } from "./benign/quoting.ts";
 import { readingCommands } from "./benign/reading.ts";
 import { shellCommands } from "./benign/shell.ts";
 import type { BenignCommand, BenignGroup } from "./run-benign.ts";
@@ -12,6 +13,7 @@ const allow = (command: string, more: Partial<BenignCommand> = {}): BenignComman
 export const benignGroups: readonly BenignGroup[] = [
   { name: "reading", commands: readingCommands },
   { name: "shell", commands: shellCommands },
+  { name: "quoting", setup: oddNames, commands: quotedCommands },
   {
     name: "granted",
     policy: {

@@ -47,7 +47,7 @@ export const shellCommands: readonly BenignCommand[] = [
   allow("pwd; ls; git status --short"),
   allow("for f in a b; do echo $f; done"),
   allow("for f in src/a.ts src/b.ts; do wc -l $f; done"),
-  allow('for f in src/*.ts; do echo "== $f"; head -1 "$f"; done'),
+  allow('for f in src/*.ts; do echo "== $f"; head -1 "$f"; done', { expect: "either" }),
   allow("for d in src docs; do ls $d; done"),
   allow('while read -r line; do echo "$line"; done < words.txt'),
   allow("cat <<'EOF'\nsome text\nEOF"),

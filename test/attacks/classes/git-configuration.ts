@@ -596,5 +596,68 @@ export const gitConfiguration: AttackClass = {
     ...family("the configuration of a repository names programs that git runs", nested, inBare),
     ...family("the session's own repository may have been prepared as well", poisoned, own),
     ...family("options of git name programs and files, or take back what made a command harmless", options),
+    ...family(
+      "a session looks at the repository when it begins",
+      [
+        ["start-fsmonitor", "ls", "a monitor of the file system", { setup: `git config ${monitor}` }],
+        [
+          "start-filter",
+          "ls",
+          "a filter for content",
+          {
+            setup:
+              "echo '*.md filter=x' >> .git/info/attributes; git config filter.x.clean 'touch {{A}};cat'; touch -d 2001-01-01 README.md",
+          },
+        ],
+        [
+          "start-hook",
+          "ls",
+          "a hook that runs when the index is written",
+          {
+            setup:
+              "printf '#!/bin/sh\\ntouch {{A}}\\n' > .git/hooks/post-index-change; chmod +x .git/hooks/*; touch -d 2001-01-02 package.json",
+          },
+        ],
+      ],
+      {
+        policy: { modes: ["default"], isTrusted: false, project: "start" },
+        control: { by: "script", script: "git status" },
+      },
+    ),
+    ...family(
+      "the same where the person trusts the folder",
+      [
+        ["start-trusted-fsmonitor", "ls", "a monitor of the file system", { setup: `git config ${monitor}` }],
+        [
+          "start-trusted-filter",
+          "ls",
+          "a filter for content",
+          {
+            setup:
+              "echo '*.md filter=x' >> .git/info/attributes; git config filter.x.clean 'touch {{A}};cat'; touch -d 2001-01-01 README.md",
+          },
+        ],
+      ],
+      {
+        policy: { modes: ["default"], project: "start trusted" },
+        control: { by: "script", script: "git status" },
+      },
+    ),
+    ...family(
+      "in a folder that nobody trusts git is not run by itself",
+      [
+        ["untrusted-status", "git status", "status", { setup: `git config ${monitor}` }],
+        ["untrusted-diff", "git diff", "diff", { setup: "git config diff.external 'touch {{A}};true'" }],
+        [
+          "untrusted-show",
+          "git show --textconv HEAD -- src",
+          "show",
+          {
+            setup: "echo '*.ts diff=x' >> .git/info/attributes; git config diff.x.textconv 'touch {{A}};cat'",
+          },
+        ],
+      ],
+      { policy: { modes: ["default"], isTrusted: false, project: "untrusted" } },
+    ),
   ],
 };
