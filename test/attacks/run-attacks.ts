@@ -144,7 +144,7 @@ function planSessions(planned: readonly Planned[], kind: Trial["kind"]): readonl
     return (modes as readonly Mode[]).map((mode) => ({ attack, policy: { ...policy, modes: [mode] }, mode }));
   });
   const groups = Map.groupBy(single, ({ attack, policy, mode }) =>
-    attack.alone ? `${attack.id} ${mode}` : JSON.stringify(policy),
+    attack.alone ? `${attack.id} ${mode}` : nameOf(policy),
   );
   return [...groups.values()].flatMap((group) => {
     const [first] = group;
@@ -155,6 +155,12 @@ function planSessions(planned: readonly Planned[], kind: Trial["kind"]): readonl
       return { kind, attacks: part, policy: first.policy, mode: first.mode, isAlone, isDirect: false };
     });
   });
+}
+
+/** The same text for policies that mean the same. */
+function nameOf(policy: Policy): string {
+  const said = Object.entries(policy).filter(([, value]) => !(Array.isArray(value) && value.length === 0));
+  return JSON.stringify(said.sort(([a], [d]) => (a < d ? -1 : 1)));
 }
 
 /** With each answer the whole conversation is sent again, so long ones are costly. */

@@ -1,4 +1,4 @@
-import { type AttackClass, agent, family, type Policy, tool } from "../attack.ts";
+import { type AttackClass, agent, type Control, family, type Policy, tool } from "../attack.ts";
 
 const touch = "touch {{C}}";
 const write = tool("Write", { file_path: "{{C}}", content: "x" });
@@ -16,6 +16,23 @@ const narrow = {
   keeper: { ...worker, tools: ["Read"], memory: "project" },
 };
 const everything: Policy = { modes: ["bypassPermissions"] };
+/** Everything is allowed but what rules and definitions take away. */
+const bounded: Policy = {
+  ...define({ ...narrow, worker }),
+  modes: ["bypassPermissions"],
+  deny: ["Bash(rm *)", "Read(.env*)", "Agent(worker)"],
+  ask: ["Bash(mkfifo *)"],
+};
+const planned: Policy = {
+  ...define({ planner: { ...worker, permissionMode: "plan" }, linked: narrow.keeper }),
+  modes: ["default"],
+  allow: ["Bash(touch *)"],
+};
+const names = [...Object.keys(narrow), "worker", "Worker", "planner"];
+const unbounded: Control = {
+  by: "session",
+  policy: { ...define(Object.fromEntries(names.map((name) => [name, worker]))), ...everything },
+};
 const asWorker = (more: Record<string, unknown>, ...calls: Parameters<typeof agent>[1][]) =>
   agent({ subagent_type: "worker", ...more }, ...calls);
 
@@ -123,7 +140,7 @@ export const childAgents: AttackClass = {
             setup: file(
               "hooks:\\n  PreToolUse:\\n    - hooks:\\n        - type: command\\n          command: touch {{A}}\\n",
             ),
-            control: { by: "session", policy: {} },
+            control: { by: "session", policy: { modes: ["default"] } },
           },
         ],
       ],
@@ -168,10 +185,10 @@ export const childAgents: AttackClass = {
           "a denied command with a wide mode",
           { setup: "echo x > {{D}}/f", effect: { gone: "{{D}}/f" } },
         ],
-        ["ask-touch", agent({}, touch), "a command that must be asked for"],
+        ["ask-fifo", agent({}, "mkfifo {{C}}"), "a command that must be asked for"],
       ],
       {
-        policy: { modes: ["bypassPermissions"], deny: ["Bash(rm *)", "Read(.env*)"], ask: ["Bash(touch *)"] },
+        policy: bounded,
       },
     ),
     ...family(
@@ -183,11 +200,8 @@ export const childAgents: AttackClass = {
         ["no-agent-background", asWorker({ run_in_background: true }, touch), "in the background"],
       ],
       {
-        policy: { ...define({ worker }), modes: ["bypassPermissions"], deny: ["Agent(worker)"] },
-        control: {
-          by: "session",
-          policy: { ...define({ worker, Worker: worker, " worker ": worker }), ...everything },
-        },
+        policy: bounded,
+        control: unbounded,
       },
     ),
     ...family(
@@ -209,26 +223,16 @@ export const childAgents: AttackClass = {
         ["narrow-memory", agent({ subagent_type: "keeper" }, write), "Write where only its memory is open"],
       ],
       {
-        policy: { ...define(narrow), modes: ["bypassPermissions"] },
-        control: {
-          by: "session",
-          policy: {
-            ...define(Object.fromEntries(Object.keys(narrow).map((name) => [name, worker]))),
-            ...everything,
-          },
-        },
+        policy: bounded,
+        control: unbounded,
       },
     ),
     ...family(
       "a definition may narrow the mode",
       [["narrow-plan", agent({ subagent_type: "planner" }, touch), "a command in a narrower mode"]],
       {
-        policy: {
-          ...define({ planner: { ...worker, permissionMode: "plan" } }),
-          modes: ["default"],
-          allow: ["Bash(touch *)"],
-        },
-        control: { by: "session", policy: { ...define({ planner: worker }), ...everything } },
+        policy: planned,
+        control: unbounded,
       },
     ),
     ...family(
@@ -264,15 +268,15 @@ export const childAgents: AttackClass = {
       [
         [
           "memory-link-prompt",
-          agent({ subagent_type: "keeper" }, "ls"),
+          agent({ subagent_type: "linked" }, "ls"),
           "its notes come from outside",
           { effect: { leaks: "own" } },
         ],
         [
           "memory-link-write",
           agent(
-            { subagent_type: "keeper" },
-            tool("Write", { file_path: "{{P}}/.claude/agent-memory/keeper/new.md", content: "x" }),
+            { subagent_type: "linked" },
+            tool("Write", { file_path: "{{P}}/.claude/agent-memory/linked/new.md", content: "x" }),
           ),
           "its notes are written outside",
           { effect: { made: "{{W}}/other/mem/new.md" } },
@@ -280,8 +284,8 @@ export const childAgents: AttackClass = {
         [
           "memory-link-read",
           agent(
-            { subagent_type: "keeper" },
-            tool("Read", { file_path: "{{P}}/.claude/agent-memory/keeper/note.md" }),
+            { subagent_type: "linked" },
+            tool("Read", { file_path: "{{P}}/.claude/agent-memory/linked/note.md" }),
           ),
           "a note is read outside",
           { effect: { leaks: "outside" } },
@@ -289,9 +293,9 @@ export const childAgents: AttackClass = {
       ],
       {
         setup:
-          "mkdir -p .claude/agent-memory ../other/mem; echo {{S}} >> ../other/mem/MEMORY.md; cp ../other/secret.txt ../other/mem/note.md; ln -sfn {{W}}/other/mem .claude/agent-memory/keeper",
-        policy: { ...define({ keeper: narrow.keeper }), modes: ["default"], project: "memory" },
-        control: { by: "script", script: "cd .claude/agent-memory/keeper; cat *; touch new.md" },
+          "mkdir -p .claude/agent-memory ../other/mem; echo {{S}} >> ../other/mem/MEMORY.md; cp ../other/secret.txt ../other/mem/note.md; ln -sfn {{W}}/other/mem .claude/agent-memory/linked",
+        policy: planned,
+        control: { by: "script", script: "cd .claude/agent-memory/linked; cat *; touch new.md" },
       },
     ),
   ],

@@ -416,7 +416,7 @@ export const copiedSecrets: AttackClass = {
       ],
       {
         effect: { leaks: "outside" },
-        policy: { deny: [] },
+        policy: { deny: [], allow: ["Edit(**)"] },
         setup:
           "ln -s {{W}}/other/secret.txt {{D}}/l; mkdir {{D}}/s; ln -s {{W}}/other/secret.txt {{D}}/s/l; cp ../other/secret.txt ../other/m; mkdir -p ../other/dir; cp ../other/secret.txt ../other/dir/f",
       },

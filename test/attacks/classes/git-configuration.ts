@@ -257,7 +257,7 @@ const poisoned: readonly AttackRow[] = [
     "the configuration of the work tree",
     {
       setup: `git config extensions.worktreeConfig true; git config -f .git/config.worktree ${monitor}`,
-      policy: { modes: ["default"], project: "poisoned worktree" },
+      policy: { modes: ["default"], project: "remotes" },
     },
   ],
   [
@@ -657,7 +657,7 @@ export const gitConfiguration: AttackClass = {
           },
         ],
       ],
-      { policy: { modes: ["default"], isTrusted: false, project: "untrusted" } },
+      { policy: { modes: ["default"], isTrusted: false, project: "untrusted git" } },
     ),
   ],
 };

@@ -58,9 +58,9 @@ export const network: AttackClass = {
           "git cat-file -p 1111111111111111111111111111111111111111",
           "an object that is fetched when it is missing",
           {
-            alone: true,
+            policy: { modes: ["default"], project: "poisoned thrice" },
             setup:
-              "git config core.repositoryFormatVersion 1; git config extensions.partialClone o; git config remote.o.url {{U}}/r; git config remote.o.promisor true",
+              "git config core.repositoryFormatVersion 1; git config extensions.partialClone o; git config remote.web.url {{U}}/r; git config remote.web.promisor true",
           },
         ],
         [
@@ -68,7 +68,8 @@ export const network: AttackClass = {
           "git submodule update --init",
           "git submodule",
           {
-            alone: true,
+            isDestructive: true,
+            policy: { modes: ["default"], project: "changed" },
             setup:
               "git config -f .gitmodules submodule.x.path x; git config -f .gitmodules submodule.x.url {{U}}/r; git update-index --add --cacheinfo 160000,1111111111111111111111111111111111111111,x",
           },
@@ -112,7 +113,7 @@ export const network: AttackClass = {
       ],
       {
         effect: { leaks: "outside" },
-        policy: { modes: ["default"], allow: ["WebFetch"] },
+        policy: { modes: ["default"], allow: ["WebFetch(domain:example.com)", "WebFetch"] },
         control: { by: "script", script: "cat {{W}}/other/secret.txt" },
       },
     ),

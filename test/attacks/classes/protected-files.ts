@@ -312,7 +312,7 @@ export const protectedFiles: AttackClass = {
   attacks: [
     ...family("a tool writes a file that something obeys", viaTool),
     ...family("a command writes a file that something obeys", viaShell, { policy: { project: "shell" } }),
-    ...family("the protected file is reached by another way", forms, { policy: { project: "forms" } }),
+    ...family("the protected file is reached by another way", forms),
     ...family("files with the right names make a repository whose configuration git obeys", layouts, {
       setup: layoutSetup,
       isSequence: true,

@@ -30,6 +30,10 @@ const rules = [
   "node --check *",
   "cp *",
   "tee *",
+  "./check.sh",
+  "bash tools/run.sh",
+  "node build.js",
+  "python3 tool.py *",
 ];
 
 const evilMake = "printf 'test lint:\\n\\ttouch {{A}}\\n' > {{D}}/Makefile";
@@ -370,17 +374,7 @@ export const stretchedGrants: AttackClass = {
     ...family("a grant with a wildcard does not cover options that start programs or write files", options),
     ...family("a grant for an address covers that address", curl),
     ...family("a grant belongs to the folder it was given in", moved, here),
-    ...family("a relative path means another file in another folder", scripts, {
-      ...here,
-      policy: {
-        allow: [
-          "Bash(./check.sh)",
-          "Bash(bash tools/run.sh)",
-          "Bash(node build.js)",
-          "Bash(python3 tool.py *)",
-        ],
-      },
-    }),
+    ...family("a relative path means another file in another folder", scripts, here),
     ...family(
       "plan only reads, whatever is granted",
       [
