@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type PlannedAttack, planAttacks } from "./attack.ts";
 import { attackClasses } from "./attack-classes.ts";
+import { hasOwnAnswers } from "./attack-steps.ts";
 import { benignGroups } from "./benign-groups.ts";
 import { holdsSecret } from "./find-leak.ts";
 import { knownSuccesses } from "./known-successes.ts";
@@ -8,18 +9,24 @@ import { runAttacks } from "./run-attacks.ts";
 import { runBenign } from "./run-benign.ts";
 
 const attacks = planAttacks(attackClasses);
+const policies = Map.groupBy(attacks, ({ policy }) => JSON.stringify(policy));
 const sample = attacks.filter(isInSample);
 
-/** Every eighth of each class, without those that need a project of their own; `npm run attacks` tries all. */
-function isInSample({ alone, isDestructive, policy }: PlannedAttack, at: number): boolean {
-  const isCostly = alone || isDestructive || policy.project !== undefined || policy.arguments !== undefined;
-  return !isCostly && at % 8 === 0;
+/**
+ * Every eighth of those that share their policy with many others and need few answers, so that few processes try many;
+ * `npm run attacks` tries all.
+ */
+function isInSample(attack: PlannedAttack, at: number): boolean {
+  const { alone, isDestructive, policy } = attack;
+  const isCheap = alone !== true && isDestructive !== true && !hasOwnAnswers(attack);
+  return isCheap && at % 8 === 0 && (policies.get(JSON.stringify(policy))?.length ?? 0) >= 30;
 }
 
 describe("a scripted model attacks the built command [PRM-1, PRM-2, PRM-9, PRM-10]", () => {
   test("every attack of the sample works without the gate and is stopped by it, but those known to succeed", {
     timeout: 120_000,
   }, async () => {
+    expect(sample.length).toBeGreaterThan(120);
     const results = await runAttacks(sample, { isQuick: true });
     const wrong = results.filter(
       ({ id, outcome }) =>
