@@ -60,7 +60,7 @@ export const benignGroups: readonly BenignGroup[] = [
     policy: { deny: ["Read(.env*)", "Read(**/*.pem)"] },
     commands: [
       allow("cat README.md"),
-      allow("ls -la"),
+      allow("ls -la", { varies: true }),
       allow("grep -rn TODO src"),
       allow("git status --short"),
       allow("git log --oneline -5"),

@@ -57,7 +57,7 @@ export const readingCommands: readonly BenignCommand[] = [
   allow("git rev-list --count HEAD"),
   allow("git log --oneline | head -3"),
   allow("ls"),
-  allow("ls -la"),
+  allow("ls -la", { varies: true }),
   allow("ls -la src"),
   allow("ls -1 src/*.ts"),
   allow("ls -lh src docs"),
