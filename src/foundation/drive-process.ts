@@ -278,7 +278,7 @@ async function countRemaining(leader: number, isClosed: boolean): Promise<number
   return members;
 }
 
-const exitRounds = 10;
+const exitRounds = 40;
 const exitPauseMs = 10;
 
 async function within(promise: Promise<unknown>, limitMs: number): Promise<boolean> {

@@ -14,13 +14,8 @@ import type { PathOperand, ShellUnit } from "./shell/shell-analysis.ts";
 export async function gatherShellFacts(command: string, world: PathWorld): Promise<ShellFacts> {
   const repositories = createRepositories();
   const [root = world.directory] = world.policy.workingDirectories;
-  const exclusions = hasReadRules(world) ? exclusionsOf(root, repositories, world) : undefined;
-  const place = {
-    home: world.home,
-    directory: world.directory,
-    ...(exclusions !== undefined && { exclusions }),
-  };
-  const analysis = await loadAnalysis(command, place);
+  const tracked = hasReadRules(world) ? trackedPaths(root, repositories, world) : undefined;
+  const analysis = await loadAnalysis(command, { home: world.home, directory: world.directory, ...tracked });
   const [units, redirects, listed] = await Promise.all([
     Promise.all(analysis.units.map((unit) => gatherUnit(unit, { world, root, repositories }))),
     Promise.all(analysis.redirects.map((operand) => gatherOperand(operand, [], world))),
@@ -31,7 +26,7 @@ export async function gatherShellFacts(command: string, world: PathWorld): Promi
     units,
     redirects: redirects.flat(),
     ...(listed.length > 0 && { listed: listed.flat() }),
-    ...(exclusions !== undefined && { rulesOnTracked: true }),
+    ...(tracked !== undefined && { rulesOnTracked: true }),
   };
 }
 
@@ -41,14 +36,15 @@ function hasReadRules({ policy: { deny, ask } }: PathWorld): boolean {
   );
 }
 
-function exclusionsOf(
+/** The paths that rules keep from being read in the session's repository, if there are any. */
+function trackedPaths(
   root: string,
   repositories: Repositories,
   world: PathWorld,
-): readonly string[] | undefined {
+): { readonly repository: string; readonly exclusions: readonly string[] } | undefined {
   const repository = repositories.find(root);
-  const found = repository === undefined ? [] : gitExclusions(world.policy, repository);
-  return found.length === 0 ? undefined : found;
+  const exclusions = repository === undefined ? [] : gitExclusions(world.policy, repository);
+  return repository === undefined || exclusions.length === 0 ? undefined : { repository, exclusions };
 }
 
 interface UnitContext {
@@ -115,6 +111,9 @@ async function gatherOperand(
       const copied = await Promise.all(
         sources.map(async (source) => {
           const [from] = await gatherPaths(source, "read", world);
+          // Only a move leaves a link a link; a copy of one file takes what it leads to.
+          if (isLink(from?.forms[0]) && operand.below !== undefined)
+            return [{ ...target, unknown: "a link that is moved may lead elsewhere" }];
           const to =
             isFolder[at] === true ? `${target.forms[0]}/${posix.basename(source.path)}` : target.forms[0];
           return from === undefined || to === undefined || source.below === undefined
@@ -126,6 +125,14 @@ async function gatherOperand(
     }),
   );
   return facts.flat();
+}
+
+function isLink(path: string | undefined): boolean {
+  try {
+    return path !== undefined && lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  } catch {
+    return false;
+  }
 }
 
 function isDirectory(path: string | undefined): boolean {

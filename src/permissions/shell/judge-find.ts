@@ -20,7 +20,7 @@ const harmless: ReadonlyMap<string, number> = new Map([
   ),
   ...names(
     "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -maxdepth -mindepth " +
-      "-size -mtime -mmin -atime -amin -ctime -cmin -perm -user -group -uid -gid -links -inum -used -fstype -printf -regextype",
+      "-size -mtime -mmin -atime -amin -ctime -cmin -perm -user -group -uid -gid -links -inum -used -fstype -printf -regextype -newer -anewer -cnewer -samefile",
     1,
   ),
 ]);

@@ -27,6 +27,8 @@ export interface ProgramSpec {
   readonly implicit?: boolean | string;
   /** It uses whole directories: always, or with one of these options. */
   readonly below?: true | string;
+  /** Below a directory it goes where links lead. */
+  readonly follows?: true;
   /** Below a directory it leaves out names that begin with a dot, unless one of these options is given. */
   readonly hidden?: string;
   /** It writes into the directory, unless one of these options is given. */
@@ -74,7 +76,8 @@ function usedPaths(spec: ProgramSpec, scanned: ScannedWords, operands: readonly 
   if (operands.length === 0 && isImplicit(spec.implicit, scanned.options))
     paths.push({ word: plainWord("."), use: spec.operands === "write" ? "write" : "read" });
   const isBelow = spec.below === true || hasAny(spec.below ?? "", scanned.options);
-  const below = spec.hidden === undefined || hasAny(spec.hidden, scanned.options) ? "all" : "visible";
+  const shown = spec.hidden === undefined || hasAny(spec.hidden, scanned.options) ? "all" : "visible";
+  const below = spec.follows === true ? "follow" : shown;
   const reached = isBelow ? paths.map((path) => ({ ...path, below }) as const) : paths;
   return spec.landsHere === undefined || hasAny(spec.landsHere, scanned.options)
     ? reached

@@ -266,6 +266,7 @@ function pushUnit(walk: Walk, words: readonly Word[], scene: Scene, extra: Parti
     outer,
     reason: scene.reason,
     exclusions: walk.surroundings.exclusions,
+    repository: walk.surroundings.repository,
     ...extra,
   });
   walk.units.push(unit);

@@ -73,6 +73,7 @@ export const searchingPrograms: readonly (readonly [string, ProgramSpec])[] = [
         `line-format: minimal horizon-lines: speed-large-files color? palette: normal X:< exclude-from:< from-file:< to-file:< ${question}`,
       numeric: true,
       below: "r recursive",
+      follows: true,
       operands: "read",
       readOnly: true,
     },
