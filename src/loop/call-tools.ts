@@ -3,6 +3,7 @@ import type { PermissionDenial, RunEvent } from "../conversation/run-event.ts";
 import { type AsyncQueue, createAsyncQueue } from "../foundation/async-queue.ts";
 import { isFault } from "../foundation/fault.ts";
 import type { ToolOutcome } from "../tools/tool.ts";
+import { repeatsOf } from "../tools/tool-repeats.ts";
 import { type AdmittedCall, admitCall, findTool, type RefusedCall } from "./admit-call.ts";
 import type { LoopPorts } from "./loop-ports.ts";
 
@@ -125,7 +126,19 @@ async function runOne(admitted: AdmittedCall | RefusedCall, work: Work): Promise
     return { call, outcome, ...denial };
   }
   if (signal.aborted) return { call, outcome: interrupted() };
+  const unrecorded = await commitBefore(admitted, ports);
   const start = ports.now();
+  if (unrecorded !== undefined) {
+    queue.push({
+      type: "call-finished",
+      call,
+      durationMs: 0,
+      isError: true,
+      content: unrecorded,
+      ...deciding,
+    });
+    return { call, outcome: { content: unrecorded, isError: true } };
+  }
   queue.push({ type: "call-started", call, effect: admitted.tool.effect });
   const own = await runTool(admitted, work);
   const durationMs = ports.now() - start;
@@ -135,6 +148,18 @@ async function runOne(admitted: AdmittedCall | RefusedCall, work: Work): Promise
   const content = shownContent(outcome);
   queue.push({ type: "call-finished", call, isError, content, durationMs, ...deciding, ...data });
   return { call, outcome };
+}
+
+/** Nothing may happen of which no record would be left; calls that only look need none. Gives why the call must not run. */
+async function commitBefore({ tool }: AdmittedCall, { commit }: LoopPorts): Promise<string | undefined> {
+  if (commit === undefined || repeatsOf(tool) === "pure") return undefined;
+  try {
+    await commit();
+    return undefined;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return `This call was not run, because it could not be recorded: ${reason}`;
+  }
 }
 
 /** The call has had its effect, so whoever hears of it afterwards can fail without taking its result away. */

@@ -61,6 +61,11 @@ export interface LoopPorts {
     callId: string,
     options: Pick<ToolContext, "signal" | "progress" | "decidedPaths">,
   ) => ToolContext;
+  /**
+   * Resolves when everything that was yielded so far is recorded for good; waited for before a call runs that does more
+   * than look. Absent where nothing is recorded.
+   */
+  readonly commit?: () => Promise<void>;
   /** Hears of each call that was run, and may add to what the model sees of it. */
   readonly afterCall?: (
     request: CallRequest,

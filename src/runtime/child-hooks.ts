@@ -8,7 +8,7 @@ export interface ChildHookDependencies extends Pick<CallHookDependencies, "runne
     readonly agentType: string;
     readonly transcript: string;
     /** Writes down what hooks are about to hear, before they do. */
-    readonly told?: (event: ToldEvent) => void;
+    readonly told?: (event: ToldEvent) => Promise<void>;
     /** It is over already, so nothing makes it go on. */
     readonly isOver?: boolean;
   };
@@ -29,7 +29,7 @@ export function createChildHooks({
 
   async function stop(lastMessage: string | undefined, signal: AbortSignal) {
     isOpen = false;
-    child.told?.("SubagentStop");
+    await child.told?.("SubagentStop");
     const payload = {
       agentId,
       agentType,
@@ -45,7 +45,7 @@ export function createChildHooks({
   return {
     async prepare(content, signal) {
       isOpen = true;
-      if (runner.hears("SubagentStart") || runner.hears("SubagentStop")) child.told?.("SubagentStart");
+      if (runner.hears("SubagentStart") || runner.hears("SubagentStop")) await child.told?.("SubagentStart");
       if (!runner.hears("SubagentStart")) return { type: "ready", content };
       const outcome = await runner.fire("SubagentStart", { agentId, agentType }, await situation(signal));
       report(outcome);
@@ -62,7 +62,7 @@ export function createChildHooks({
       if (child.isOver === true || rounds >= mostRounds) return undefined;
       rounds += 1;
       isOpen = true;
-      child.told?.("goes-on");
+      await child.told?.("goes-on");
       return feedbackMessage(reason);
     },
     async end(stopped) {

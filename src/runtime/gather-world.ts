@@ -174,6 +174,7 @@ export function createWorld(options: RuntimeOptions): World {
         sandbox,
         keepsTranscripts:
           options.transcripts ?? readEnvironment(environment).options.promptHistorySkipped !== true,
+        durability: options.durability ?? settings.plain.durability ?? "sync",
         entrypoint: options.entrypoint ?? "sdk-ts",
         ids: { uuid: randomUUID },
         clock,

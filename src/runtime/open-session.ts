@@ -53,7 +53,12 @@ export async function openSession<Output>(
   {
     look,
     servers: connecting,
-  }: { readonly look: () => Promise<SessionWorld>; readonly servers: Promise<SessionServers> },
+    signal,
+  }: {
+    readonly look: () => Promise<SessionWorld>;
+    readonly servers: Promise<SessionServers>;
+    readonly signal: AbortSignal;
+  },
 ): Promise<Session<Output>> {
   const { paths } = world.discovered;
   const output = openOutput(world, options);
@@ -112,6 +117,8 @@ export async function openSession<Output>(
     stopwatch: createStopwatch(world.clock, treeTime),
   });
   const whileAsking = holding(guard.stopwatch);
+  const { durability, notice } = world;
+  const takeOver = options.takeOver === true;
   const transcript = await openTranscript({
     ...chosen,
     isKept: world.keepsTranscripts && options.childrenOnly !== true,
@@ -121,6 +128,7 @@ export async function openSession<Output>(
     facts: () => transcriptFacts(world, plan, system.branch),
     plan,
     choices: options,
+    keeping: { durability, takeOver, signal, notice },
   });
   const { heard } = transcript;
   const granted = new Set(plan.tools.map(({ name }) => name));
@@ -149,6 +157,7 @@ export async function openSession<Output>(
     world,
     look,
     tasks,
+    takeOver,
     parent: { plan, model, chosenModel },
     messages: () => opened?.messages() ?? [],
     tools: built.tools,
@@ -225,7 +234,7 @@ export async function openSession<Output>(
     begin: () => prepareMemory(plan, world.notice),
     ...(heard === undefined
       ? {}
-      : { recover: (signal) => runRecovery({ world, plan, heard, children, signal }) }),
+      : { recover: (signal) => runRecovery({ world, plan, heard, children, takeOver, signal }) }),
     now: world.now,
     atOnce: readEnvironment(world.environment).options.maxToolUseConcurrency,
     compaction: createCompactionPort({
@@ -241,6 +250,7 @@ export async function openSession<Output>(
         }),
     }),
     record: transcript.record,
+    commit: transcript.commit,
     ...(output === undefined ? {} : { output }),
     async dispose() {
       try {
@@ -248,7 +258,7 @@ export async function openSession<Output>(
         await hooks?.end();
         await built.dispose();
       } finally {
-        transcript.close();
+        await transcript.close();
         await servers[Symbol.asyncDispose]();
       }
     },

@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import type { Message } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import { Fault, isFault } from "../foundation/fault.ts";
@@ -13,6 +14,8 @@ import type { TranscriptFacts } from "../journal/transcript-line.ts";
 import { createTranscriptWriter, type TranscriptWriter } from "../journal/transcript-writer.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { type AppendLog, openAppendLog } from "../storage/append-log.ts";
+import type { Durability } from "../storage/group-sync.ts";
+import { waitForOwner } from "../storage/wait-for-owner.ts";
 import { findChildAnswers } from "../tasks/find-child-answers.ts";
 import { type HeardAgents, readToldAgents } from "../tasks/told-agents.ts";
 import type { SessionOptions } from "./runtime-options.ts";
@@ -28,7 +31,10 @@ export interface ChosenSession {
 export interface OpenTranscript {
   readonly history: readonly Message[];
   readonly record: (event: RunEvent) => void;
-  readonly close: () => void;
+  /** Resolves when everything said so far would survive a power cut; absent where nothing is kept. */
+  readonly commit?: () => Promise<void>;
+  /** Brings the rest to the disk and gives the file back. */
+  readonly close: () => Promise<void>;
   /** What a resumed conversation has heard of its children. */
   readonly heard?: HeardAgents;
 }
@@ -88,6 +94,17 @@ export interface OpenOptions extends ChosenSession {
   readonly facts: () => TranscriptFacts;
   readonly plan: RunPlan;
   readonly choices: SessionChoices;
+  readonly keeping: Keeping;
+}
+
+/** How transcripts are written. */
+export interface Keeping {
+  readonly durability: Durability;
+  /** Takes files that another process holds. */
+  readonly takeOver?: boolean;
+  readonly signal: AbortSignal;
+  /** Tells the person what went wrong beside the work. */
+  readonly notice?: ((text: string) => void) | undefined;
 }
 
 /** Opens the session's file for writing; only one process may have it. */
@@ -95,8 +112,9 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
   const { transcripts, sessionId, from, ids } = options;
   if (!options.isKept) {
     const { messages = [] } = from === undefined ? {} : await load(transcripts, from);
-    return { history: messages, record: () => undefined, close: () => undefined };
+    return { history: messages, record: () => undefined, close: async () => undefined };
   }
+  await waitForFile(sessionFiles(transcripts, sessionId).transcript, options.keeping);
   if (from !== undefined && from !== sessionId) await forkSession({ transcripts, from, to: sessionId, ids });
   const read = await (from === undefined ? loadWithoutWords : load)(transcripts, sessionId);
   const calls = read?.inFlight.map(({ call }) => call) ?? [];
@@ -106,7 +124,7 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     read === undefined || known.size === 0
       ? read
       : { ...read, ...rebuildConversation(read.records, { known }) };
-  const log = openLog(transcripts, sessionId, loaded?.length ?? 0);
+  const log = openLog(options, loaded?.length ?? 0);
   const writer = createTranscriptWriter({
     log,
     ids,
@@ -126,7 +144,8 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
   return {
     history: loaded?.messages ?? [],
     record: writer.record,
-    close: () => log.close(),
+    commit: writer.commit,
+    close: () => closeLog(log, options.keeping),
     ...(loaded === undefined || from !== sessionId
       ? {}
       : { heard: { ...readToldAgents(loaded.records), answered: new Set(known.keys()) } }),
@@ -147,9 +166,39 @@ function load(transcripts: string, sessionId: string): Promise<LoadedSession> {
   return loadSession(sessionFiles(transcripts, sessionId).transcript);
 }
 
-function openLog(transcripts: string, sessionId: string, expectLength: number): AppendLog {
+/** A session that was left on another machine or in another container is free when its owner has been silent long enough. */
+export async function waitForFile(file: string, { takeOver, signal, notice }: Keeping): Promise<void> {
+  if (takeOver === true) return;
+  await waitForOwner(file, {
+    signal,
+    onWait({ by, mostMs }) {
+      const who = by === undefined ? "another process" : `process ${by.pid} on ${by.machine.split(" ")[0]}`;
+      const seconds = Math.ceil(mostMs / 1000);
+      notice?.(
+        `${basename(file)} is held by ${who}, which cannot be seen from here. Waiting up to ${seconds} s for a sign of life; --take-over takes it at once.`,
+      );
+    },
+  });
+}
+
+/** The last lines reach the disk before anybody hears that the work is over. */
+export async function closeLog(log: AppendLog, { notice }: Pick<Keeping, "notice">): Promise<void> {
   try {
-    return openAppendLog(sessionFiles(transcripts, sessionId).transcript, { expectLength });
+    await log.sync();
+  } catch (error) {
+    notice?.(error instanceof Error ? error.message : String(error));
+  } finally {
+    log.close();
+  }
+}
+
+function openLog(
+  { transcripts, sessionId, keeping: { durability, takeOver = false } }: OpenOptions,
+  expectLength: number,
+): AppendLog {
+  try {
+    const file = sessionFiles(transcripts, sessionId).transcript;
+    return openAppendLog(file, { expectLength, durability, takeOver });
   } catch (error) {
     if (expectLength > 0 || !isFault(error) || error.code !== "file-changed") throw error;
     throw new Fault("session-exists", `There is a session ${sessionId} already.`, {

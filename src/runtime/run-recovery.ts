@@ -19,6 +19,8 @@ export interface RecoveryParts {
   /** What the conversation has heard of its children. */
   readonly heard: HeardAgents;
   readonly children: Pick<Children, "recover" | "notify" | "spawner">;
+  /** Children that another process still has are taken from it. */
+  readonly takeOver: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -31,6 +33,7 @@ export async function runRecovery(parts: RecoveryParts): Promise<readonly Interr
   const { transcripts } = world.discovered.paths;
   const tasks = await findTasks(transcripts, {
     sessionId: plan.sessionId,
+    takeOver: parts.takeOver,
     isSettled: ({ id, lastSignAt }) => (heard.toldAt.get(id) ?? 0) >= lastSignAt,
   });
   await settle(tasks.filter(isUnsettled), parts);

@@ -9,6 +9,7 @@ import type { ModelFactory } from "../model/model-factory.ts";
 import type { Approver } from "../permissions/approver.ts";
 import type { AskedServer } from "../settings/judge-mcp-entry.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
+import type { Durability } from "../storage/group-sync.ts";
 import type { SandboxRuntime } from "../tools/load-sandbox.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { ToolHost } from "../tools/tool-host.ts";
@@ -47,6 +48,7 @@ export interface SessionWorld {
   /** Started at the first command that needs it, and shared by all sessions. */
   readonly sandbox: SandboxRuntime;
   readonly keepsTranscripts: boolean;
+  readonly durability: Durability;
   readonly entrypoint: string;
   readonly ids: IdSource;
   /** The time by which runs are limited. */

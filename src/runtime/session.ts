@@ -139,6 +139,8 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
         const own = limits.explain(finalEnding(ending, { isMissing, limit, handedIn: output?.value() }));
         const last = recovery.count(withTree(own, parts.tasks.takeTotals()));
         record({ type: "run-ended", ending: last });
+        // Whoever hears of the end must not find it cut off later; a disk that fails now is told of when the file is closed.
+        await parts.commit?.().catch(() => undefined);
         yield { type: "run-ended", ending: last };
         return;
       }

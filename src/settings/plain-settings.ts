@@ -43,6 +43,7 @@ const plainReaders = {
   disableBundledSkills: flag,
   disableSkillShellExecution: flag,
   disabledMcpjsonServers: textList,
+  durability: choice("sync", "os"),
   effortLevel: textOrNumber,
   enableAllProjectMcpServers: flag,
   enabledMcpjsonServers: textList,

@@ -47,6 +47,8 @@ export interface FindTasksOptions {
   readonly idPrefix?: string;
   /** Only those of this session. */
   readonly sessionId?: string;
+  /** Takes none for running: whoever asks is about to take them from the process that has them. */
+  readonly takeOver?: boolean;
   /** Leaves those that ended by themselves out where this says so; only the end of their file is read then. */
   readonly isSettled?: (ended: Pick<FoundTask, "id" | "lastSignAt">) => boolean;
 }
@@ -54,10 +56,16 @@ export interface FindTasksOptions {
 /** The children of all sessions of a project: those that run first, then the newest. */
 export async function findTasks(
   transcripts: string,
-  { limit = Number.POSITIVE_INFINITY, idPrefix = "", sessionId, isSettled }: FindTasksOptions = {},
+  {
+    limit = Number.POSITIVE_INFINITY,
+    idPrefix = "",
+    sessionId,
+    takeOver = false,
+    isSettled,
+  }: FindTasksOptions = {},
 ): Promise<readonly FoundTask[]> {
   const files = (await listChildren(transcripts, sessionId)).filter(({ id }) => id.startsWith(idPrefix));
-  const marked = files.map((file) => ({ ...file, isRunning: hasLiveOwner(file.transcript) }));
+  const marked = files.map((file) => ({ ...file, isRunning: !takeOver && hasLiveOwner(file.transcript) }));
   const chosen = [
     ...marked.filter(({ isRunning }) => isRunning),
     ...marked.filter(({ isRunning }) => !isRunning).slice(0, limit),
@@ -173,8 +181,8 @@ async function describe(file: ChildFile & { readonly isRunning: boolean }): Prom
       hasPlan: plan !== undefined,
       // The sidecar is written behind the plan, so after a crash it may be missing or of an earlier run.
       ...optional("callId", plan?.callId ?? meta?.toolUseId),
-      ...optional("name", meta?.name),
-      ...optional("model", meta?.model?.id),
+      ...optional("name", meta?.name ?? plan?.name),
+      ...optional("model", meta?.model?.id ?? plan?.model?.id),
       ...standingOf(file, task, lines.values),
       lastSignAt: told.lastSignAt ?? file.modified,
       transcript: file.transcript,

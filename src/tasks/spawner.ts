@@ -10,7 +10,7 @@ import { withServerInstructions } from "../planning/server-instructions.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { SpawnOutcome } from "./agent-tool.ts";
 import type { ChildHost, ChildRecord, ChildServers, Isolated, KeptWorktree } from "./child-host.ts";
-import { notStarted, tellingOf } from "./child-record.ts";
+import { notStarted, recordLine } from "./child-record.ts";
 import { type DecidedChild, type HeldForChild, isolatesServers, unlessStarted } from "./decided-child.ts";
 import { createLocalExecutor } from "./local-executor.ts";
 import { endNotice, stallNotice, stallText } from "./notice.ts";
@@ -156,7 +156,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       events(line, signal) {
         record.leaveQueue?.();
         const run = (own: RunLine, stop: AbortSignal): AsyncIterable<RunEvent> =>
-          executor.execute({ plan, history, definition, servers }, { ...own, ...tellingOf(record) }, stop);
+          executor.execute({ plan, history, definition, servers }, { ...own, ...recordLine(record) }, stop);
         return watchChild({ plan, clocks: host.clocks, line, run }, signal);
       },
       onEvent(event, state) {
@@ -167,7 +167,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     });
     if (started.type === "refused") {
       record.record({ type: "run-ended", ending: notStarted(started.because) });
-      record.close();
+      await record.close();
       return started;
     }
     if (started.state.status === "queued") record.enterQueue?.();
@@ -201,7 +201,8 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       host.report?.(`The \`onEnd\` of the agent ${definition.name} failed: ${why}`);
     } finally {
       record.leaveQueue?.();
-      record.close();
+      // Whoever hears of its end must not find it cut off later, and have it do its work again.
+      await record.close();
       await Promise.all([host.release(state.id), servers?.release()]);
       const worktree = await leave?.();
       if (worktree !== undefined && !state.background) worktrees.set(state.id, worktree);
