@@ -643,3 +643,45 @@ describe("those who hear of what happened", () => {
     expect(ending).toMatchObject({ status: "failed", reason: "refusal" });
   });
 });
+
+describe("nothing happens of which no record would be left [TRN-2]", () => {
+  const call = (name: string) => ({ calls: [{ name, input: { text: "x" } }] });
+
+  test("a call that does something waits until its record is kept, one that only looks does not", async () => {
+    const order: string[] = [];
+    const spy = (name: string, effect: Tool["effect"]) =>
+      echo(name, {
+        effect,
+        call: async () => {
+          order.push(name);
+          return { content: "ok" };
+        },
+      });
+    const model = createScriptedModel([call("Look"), call("Act"), { text: "Done." }]);
+    const commit = async () => {
+      order.push("commit begins");
+      await new Promise((resolve) => setImmediate(resolve));
+      order.push("commit ends");
+    };
+    await run(model, [spy("Look", "read"), spy("Act", "execute")], { ports: { commit } });
+    expect(order).toEqual(["Look", "commit begins", "commit ends", "Act"]);
+  });
+
+  test("a call that cannot be recorded is not run, and its answer says why", async () => {
+    let hasRun = false;
+    const act = echo("Act", {
+      effect: "execute",
+      call: async () => {
+        hasRun = true;
+        return { content: "ok" };
+      },
+    });
+    const model = createScriptedModel([call("Act"), { text: "Done." }]);
+    const commit = () => Promise.reject(new Error("i/o error"));
+    const { messages } = await run(model, [act], { ports: { commit } });
+    expect(hasRun).toBe(false);
+    expect(JSON.stringify(messages)).toContain(
+      "This call was not run, because it could not be recorded: i/o error",
+    );
+  });
+});

@@ -167,7 +167,10 @@ function load(transcripts: string, sessionId: string): Promise<LoadedSession> {
 }
 
 /** A session that was left on another machine or in another container is free when its owner has been silent long enough. */
-export async function waitForFile(file: string, { takeOver, signal, notice }: Keeping): Promise<void> {
+export async function waitForFile(
+  file: string,
+  { takeOver, signal, notice }: Omit<Keeping, "durability">,
+): Promise<void> {
   if (takeOver === true) return;
   await waitForOwner(file, {
     signal,

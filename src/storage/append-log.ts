@@ -12,10 +12,10 @@ import { dirname } from "node:path";
 import { Fault } from "../foundation/fault.ts";
 import { fenceFile } from "./fence-file.ts";
 import { fileFault } from "./file-fault.ts";
-import { createGroupSync, type Durability } from "./group-sync.ts";
+import { createGroupSync, type Durability, type GroupSyncOptions } from "./group-sync.ts";
 import { type LockAnswer, type OwnerLock, type OwnerLockOptions, takeOwnerLock } from "./owner-lock.ts";
 
-export interface AppendLogOptions extends OwnerLockOptions {
+export interface AppendLogOptions extends OwnerLockOptions, Pick<GroupSyncOptions, "dataSync"> {
   /** The length the file must have, in bytes: that of the text the caller has read, 0 for a file that must be new. */
   readonly expectLength?: number;
   /** What `sync` waits for; `os` when absent. */
@@ -75,7 +75,7 @@ interface OpenOptions extends AppendLogOptions {
 function openOwnedLog(
   file: string,
   lock: OwnerLock,
-  { expectLength, durability = "os", newFolders }: OpenOptions,
+  { expectLength, durability = "os", newFolders, ...options }: OpenOptions,
 ): AppendLog {
   const descriptor = openFile(file);
   try {
@@ -88,30 +88,37 @@ function openOwnedLog(
       : status.size;
     const newIn = [...(status.size === 0 ? [dirname(file)] : []), ...newFolders];
     const hadName = status.nlink > 0;
-    return createLog({ file, lock, descriptor, length, repaired: isTorn, hadName, durability, newIn });
+    return createLog({
+      file,
+      lock,
+      descriptor,
+      length,
+      repaired: isTorn,
+      hadName,
+      durability,
+      newIn,
+      ...(options.dataSync === undefined ? {} : { dataSync: options.dataSync }),
+    });
   } catch (error) {
     closeSync(descriptor);
     throw error;
   }
 }
 
-interface OpenFile {
-  readonly file: string;
+interface OpenFile extends Omit<GroupSyncOptions, "length"> {
   readonly lock: OwnerLock;
-  readonly descriptor: number;
   readonly length: number;
   readonly repaired: boolean;
   /** Some file systems count no names; there, a removed file cannot be noticed. */
   readonly hadName: boolean;
   readonly durability: Durability;
-  readonly newIn: readonly string[];
 }
 
 function createLog(open: OpenFile): AppendLog {
   const { file, lock, descriptor, repaired, durability } = open;
   let length = open.length;
   let isClosed = false;
-  const group = createGroupSync({ file, descriptor, length: () => length, newIn: open.newIn });
+  const group = createGroupSync({ ...open, length: () => length });
   const close = () => {
     if (isClosed) return;
     isClosed = true;

@@ -27,10 +27,13 @@ export interface GroupSyncOptions {
   readonly length: () => number;
   /** Folders whose entries are new, innermost first; they are synced once, behind the file. */
   readonly newIn: readonly string[];
+  /** How the data of a file is brought to the disk; `fdatasync` when absent. */
+  readonly dataSync?: (descriptor: number) => Promise<void>;
 }
 
 /** Whoever asks while a sync runs waits for the next one, and all who wait share it. */
-export function createGroupSync({ file, descriptor, length, newIn }: GroupSyncOptions): GroupSync {
+export function createGroupSync(options: GroupSyncOptions): GroupSync {
+  const { file, descriptor, length, newIn, dataSync = fileDataSync } = options;
   let synced = 0;
   let failed: Error | undefined;
   let areFoldersSynced = newIn.length === 0;
@@ -82,7 +85,7 @@ export function createGroupSync({ file, descriptor, length, newIn }: GroupSyncOp
   };
 }
 
-const dataSync = promisify(fdatasync);
+const fileDataSync = promisify(fdatasync);
 const fullSync = promisify(fsync);
 const openFile = promisify(open);
 const closeFile = promisify(close);

@@ -16,7 +16,7 @@ export function startHeartbeat(lockFile: string, text: string, everyMs = beatMs)
 }
 
 /** Writing gives the file the time of the file system; where nothing can be opened, this machine's time has to do. */
-function beat(lockFile: string, text: string): "beaten" | "lost" {
+export function beat(lockFile: string, text: string): "beaten" | "lost" {
   try {
     const descriptor = openSync(lockFile, "r+");
     try {

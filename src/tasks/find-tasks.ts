@@ -4,7 +4,7 @@ import type { InFlightCall } from "../conversation/interrupted-agent.ts";
 import type { JsonRecord } from "../foundation/json-value.ts";
 import { readEarlierPlans } from "../journal/journaled-plan.ts";
 import { isAgentId, isSessionId, sessionFiles } from "../journal/session-files.ts";
-import { hasLiveOwner, hasLockFile } from "../storage/owner-lock.ts";
+import { hasLiveOwner, hasLockFile, lookAtLock } from "../storage/owner-lock.ts";
 import { readLines } from "../storage/read-lines.ts";
 import { foldChildRun, isStopOwed } from "./child-run.ts";
 import { loadChildMeta } from "./load-child-meta.ts";
@@ -35,6 +35,8 @@ export interface FoundTask extends Omit<TranscriptTask, "state"> {
   readonly canResume?: boolean;
   /** Hooks have not heard of its stop yet. */
   readonly isStopOwed?: true;
+  /** Of one that counts as running, but whose process cannot be seen from here: on which machine or in which container. */
+  readonly runsOn?: string;
   /** Milliseconds since 1970. */
   readonly lastSignAt: number;
   readonly transcript: string;
@@ -140,7 +142,10 @@ function optional<Name extends string>(name: Name, value: string | undefined): P
   return value === undefined ? {} : ({ [name]: value } as Partial<Record<Name, string>>);
 }
 
-type Standing = Pick<FoundTask, "state" | "queuePosition" | "inFlight" | "canResume" | "isStopOwed">;
+type Standing = Pick<
+  FoundTask,
+  "state" | "queuePosition" | "inFlight" | "canResume" | "isStopOwed" | "runsOn"
+>;
 
 /** The mark of a process that died means nothing; with a living owner it says that the child has no place yet. */
 function standingOf(
@@ -150,13 +155,22 @@ function standingOf(
 ): Standing {
   if (isRunning) {
     const number = loadQueueNumber(queueMarkFile(transcript));
-    return { state: "running", ...(number === undefined ? {} : { queuePosition: number }) };
+    return {
+      state: "running",
+      ...(number === undefined ? {} : { queuePosition: number }),
+      ...optional("runsOn", unseenMachine(transcript)),
+    };
   }
   const owed = isStopOwed(records) ? ({ isStopOwed: true } as const) : {};
   // Whoever finds one cut off writes that down as its ending.
   if (told !== undefined && reason !== interruptedReason) return { state: told, ...owed };
   const { hasBegun, last, inFlight } = foldChildRun(records);
   return { state: "interrupted", inFlight, canResume: hasBegun || last?.prompt !== undefined, ...owed };
+}
+
+function unseenMachine(transcript: string): string | undefined {
+  const look = lookAtLock(transcript);
+  return look.type === "held" && look.expiresInMs !== undefined ? look.by?.machine.split(" ")[0] : undefined;
 }
 
 /** The reason of an ending that was written after the child's process had died. */

@@ -3,7 +3,7 @@ import type { RunEnding } from "../../../conversation/run-event.ts";
 import { Fault } from "../../../foundation/fault.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
-import type { CommandContext } from "../session-options.ts";
+import { type CommandContext, misuse } from "../session-options.ts";
 import { createNotice, createPrintRuntime, openPrintSession } from "./open-print-session.ts";
 import { type PrintOptions, readPrintOptions } from "./print-options.ts";
 import { createPrinter, type Printer } from "./printer.ts";
@@ -18,6 +18,7 @@ export async function runPrint(
   const { host } = context;
   checkSessionOptions(context.session, host.cwd);
   const request = readPrintOptions(options, { words, cwd: host.cwd, session: context.session });
+  refuseTakingNothing(options);
   const first = request.input === "text" ? await readPrompt(words, host.stdin) : undefined;
   const stop = new AbortController();
   const forget = host.onInterrupt(() => stop.abort(new Fault("interrupted", "Interrupted.")));
@@ -39,6 +40,14 @@ export async function runPrint(
   } finally {
     forget();
   }
+}
+
+function refuseTakingNothing({ takeOver, resume, continue: goesOn, forkSession }: PrintOptions): void {
+  if (takeOver !== true) return;
+  if (forkSession === true)
+    throw misuse("A copy leaves the session with whoever has it, so there is nothing to take over.");
+  if (resume === undefined && goesOn !== true)
+    throw misuse("--take-over says nothing without a session.", "Add --resume SESSION or --continue.");
 }
 
 /** Shows what children do beside the main agent, until the last result; the feed itself ends with the session. */
