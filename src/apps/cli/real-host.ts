@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
-import { homedir } from "node:os";
 import type { Interface } from "node:readline";
 import { isatty, type WriteStream } from "node:tty";
 import { Fault } from "../../foundation/fault.ts";
+import { findWorkingFolder } from "../../foundation/find-working-folder.ts";
+import { findHome, withHome } from "../../settings/find-home.ts";
 import type { CliHost, CliInput, CliOutput } from "./cli-host.ts";
 import { allowsColour } from "./views/colour.ts";
 
@@ -11,21 +12,29 @@ const leaveMs = 1_000;
 
 /** The process as it is. */
 export function createRealHost(): CliHost {
-  const environment = process.env;
+  const home = findHome(process.env);
+  const environment = withHome(process.env, home);
   return {
-    stdout: outputOf(process.stdout, environment),
-    stderr: outputOf(process.stderr, environment),
+    ...createRealOutputs(),
     stdin: createInput(),
     onInterrupt,
     leaveSoon: () => void setTimeout(() => process.exit(), leaveMs).unref(),
     canAsk: isatty(0) && process.stdout.isTTY === true,
     ...createQuestions(),
     environment,
-    cwd: process.cwd(),
-    home: environment["HOME"] || homedir(),
+    cwd: findWorkingFolder(),
+    home,
     platform: process.platform,
     nodeVersion: process.versions.node,
     version: readVersion,
+  };
+}
+
+/** The part of it that is there in any case. */
+export function createRealOutputs(): Pick<CliHost, "stdout" | "stderr"> {
+  return {
+    stdout: outputOf(process.stdout, process.env),
+    stderr: outputOf(process.stderr, process.env),
   };
 }
 

@@ -1,8 +1,8 @@
 import { Fault } from "../../../foundation/fault.ts";
 import { goOnPrompt } from "../../../planning/earlier-run.ts";
+import { waitForFile } from "../../../runtime/open-transcript.ts";
 import type { AgentHandle } from "../../../tasks/agent-handle.ts";
 import type { FoundTask } from "../../../tasks/find-tasks.ts";
-import { waitForFile } from "../../../runtime/open-transcript.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import type { CliHost } from "../cli-host.ts";
 import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";

@@ -1,0 +1,23 @@
+import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
+import { once } from "node:events";
+import { retryWhileScarce } from "./scarce.ts";
+
+/**
+ * Starts a process, and tries again briefly where the system has no descriptors, processes or memory to give just now.
+ * Rejects when it cannot be started. Somebody listens to its errors from the first moment: without that, Node ends the
+ * whole program when a process cannot be started, or cannot be reached by a signal.
+ */
+export function spawnProcess(
+  file: string,
+  args: readonly string[],
+  options: SpawnOptions & { readonly signal?: never },
+): Promise<ChildProcess> {
+  return retryWhileScarce(async () => {
+    const child = spawn(file, args, options);
+    child.on("error", () => undefined);
+    if (child.pid !== undefined) return child;
+    const [error]: readonly unknown[] = await once(child, "error").catch((reason: unknown) => [reason]);
+    for (const stream of child.stdio ?? []) stream?.destroy();
+    throw error;
+  });
+}
