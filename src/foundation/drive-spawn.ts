@@ -1,5 +1,6 @@
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { retryWhileScarce } from "./scarce.ts";
 
 /**
@@ -18,6 +19,14 @@ export function spawnProcess(
     if (child.pid !== undefined) return child;
     const [error]: readonly unknown[] = await once(child, "error").catch((reason: unknown) => [reason]);
     for (const stream of child.stdio ?? []) stream?.destroy();
-    throw error;
+    throw isFolderGone(error, options.cwd)
+      ? new Error(`the folder ${String(options.cwd)} does not exist`)
+      : error;
   });
+}
+
+/** The system says of a program that it is not there when it means the folder it should start in. */
+function isFolderGone(error: unknown, folder: SpawnOptions["cwd"]): boolean {
+  const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
+  return isMissing && folder !== undefined && !existsSync(folder);
 }

@@ -289,7 +289,7 @@ describe("on a real file", () => {
       const loaded = await loadSession(file);
       const turns = loaded.messages.filter(({ role }) => role === "assistant").length;
       expect(turns).toBeGreaterThanOrEqual(reported);
-      expect(loaded.broken).toBe(0);
+      expect(loaded.damage).toMatchObject({ broken: 0, missing: 0 });
 
       using log = openAppendLog(file, { expectLength: loaded.length });
       const writer = createTranscriptWriter({

@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import { version } from "../foundation/version.ts";
 import type { IdSource } from "../journal/id-source.ts";
 import { journalPlan } from "../journal/journaled-plan.ts";
@@ -11,6 +12,7 @@ import {
   closeLog,
   type Keeping,
   type OpenTranscript,
+  tellDamage,
   waitForFile,
   writeUnrecorded,
 } from "./open-transcript.ts";
@@ -35,6 +37,7 @@ export async function openChildTranscript(
   const { file, ids, now, keeping } = options;
   if (options.isKept && options.isResumed) await waitForFile(file, keeping);
   const loaded = options.isResumed ? await loadSession(file, { sidechain: true }) : undefined;
+  tellDamage(basename(file), loaded?.damage, keeping);
   if (!options.isKept)
     return { history: loaded?.messages ?? [], record: () => undefined, close: async () => undefined };
   const { durability, takeOver = false } = keeping;

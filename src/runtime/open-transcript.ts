@@ -10,6 +10,7 @@ import { type LoadedSession, loadSession } from "../journal/load-session.ts";
 import { rebuildConversation } from "../journal/rebuild.ts";
 import { choiceLines, type SessionChoices } from "../journal/session-choices.ts";
 import { checkSessionId, sessionFiles } from "../journal/session-files.ts";
+import { describeDamage, type TranscriptDamage } from "../journal/transcript-damage.ts";
 import type { TranscriptFacts } from "../journal/transcript-line.ts";
 import { createTranscriptWriter, type TranscriptWriter } from "../journal/transcript-writer.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
@@ -111,12 +112,18 @@ export interface Keeping {
 export async function openTranscript(options: OpenOptions): Promise<OpenTranscript> {
   const { transcripts, sessionId, from, ids } = options;
   if (!options.isKept) {
-    const { messages = [] } = from === undefined ? {} : await load(transcripts, from);
+    const left = from === undefined ? undefined : await load(transcripts, from);
+    tellDamage(from, left?.damage, options.keeping);
+    const { messages = [] } = left ?? {};
     return { history: messages, record: () => undefined, close: async () => undefined };
   }
   await waitForFile(sessionFiles(transcripts, sessionId).transcript, options.keeping);
-  if (from !== undefined && from !== sessionId) await forkSession({ transcripts, from, to: sessionId, ids });
+  const fork =
+    from !== undefined && from !== sessionId
+      ? await forkSession({ transcripts, from, to: sessionId, ids })
+      : undefined;
   const read = await (from === undefined ? loadWithoutWords : load)(transcripts, sessionId);
+  tellDamage(from, fork?.damage ?? read?.damage, options.keeping);
   const calls = read?.inFlight.map(({ call }) => call) ?? [];
   const known = await findChildAnswers(calls, { transcripts, sessionId });
   // Calls that were cut off while a child worked for them are answered with what is known of that child.
@@ -150,6 +157,16 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
       ? {}
       : { heard: { ...readToldAgents(loaded.records), answered: new Set(known.keys()) } }),
   };
+}
+
+/** Nothing of a conversation is left out without a word. */
+export function tellDamage(
+  name: string | undefined,
+  damage: TranscriptDamage | undefined,
+  { notice }: Pick<Keeping, "notice">,
+): void {
+  const text = name === undefined || damage === undefined ? undefined : describeDamage(name, damage);
+  if (text !== undefined) notice?.(text);
 }
 
 /** The conversation already answers calls that a crash cut off; now the file does so too. */

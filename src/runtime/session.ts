@@ -70,6 +70,8 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
   const recovery = createSessionRecovery(parts.recover);
   let isFirst = parts.history.length === 0;
   let isBusy = false;
+  /** Why the record takes nothing more. */
+  let unrecorded: unknown;
 
   async function* stream(content: UserMessage["content"], signal: AbortSignal): AsyncGenerator<RunEvent> {
     const command = parts.slashCommands ? readCompactCommand(content) : undefined;
@@ -138,7 +140,7 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
       if (!isMissing || output.hasGivenUp() || limit !== undefined) {
         const own = limits.explain(finalEnding(ending, { isMissing, limit, handedIn: output?.value() }));
         const last = recovery.count(withTree(own, parts.tasks.takeTotals()));
-        record({ type: "run-ended", ending: last });
+        recordEnding(last);
         // Whoever hears of the end must not find it cut off later; a disk that fails now is told of when the file is closed.
         await parts.commit?.().catch(() => undefined);
         yield { type: "run-ended", ending: last };
@@ -164,15 +166,16 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
           // The text of an earlier prompt is no result of this one.
           return hasAnswered ? event.ending : { ...event.ending, text: "" };
         }
+        // First what it took: an answer that cannot be kept is paid for all the same.
+        tally.hear(event);
         record(event);
         hasAnswered ||= event.type === "assistant-answered";
-        tally.hear(event);
         follow(event);
         yield event;
       }
     } catch (error) {
-      // Its time was up and it did not heed that; a limit is no failure of whoever waits for the result.
-      if (isLimitFault(error)) return tally.endedBy(error);
+      // Its time was up and it did not heed that, or its record takes no more: neither is a failure of whoever waits.
+      if (isLimitFault(error) || error === unrecorded) return tally.endedBy(error);
       throw error;
     }
     throw new Fault("run-without-end", "The run ended without saying how.");
@@ -189,7 +192,22 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
 
   /** A closed session has given its file back; what still happens in it is answered as interrupted when it is resumed. */
   function record(event: RunEvent): void {
-    if (!end.signal.aborted) parts.record(event);
+    if (end.signal.aborted) return;
+    try {
+      parts.record(event);
+    } catch (error) {
+      unrecorded = error;
+      throw error;
+    }
+  }
+
+  /** A record that takes no more, as on a full disk, must not keep the result from whoever waits for it. */
+  function recordEnding(ending: RunEnding): void {
+    try {
+      record({ type: "run-ended", ending });
+    } catch {
+      // Said by the ending itself, or by the notice when the file is closed.
+    }
   }
 
   function start(

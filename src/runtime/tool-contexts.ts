@@ -1,5 +1,6 @@
 import { sessionFiles } from "../journal/session-files.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
+import { noteTemporary } from "../storage/temporary-notes.ts";
 import { createSessionFiles } from "../tools/file-ledger.ts";
 import type { ToolContext } from "../tools/tool.ts";
 import { createMayRead } from "./admit.ts";
@@ -26,6 +27,9 @@ export function createToolContexts(world: SessionWorld, added: ReadonlyMap<strin
       environment: environment(),
       outputDirectory: sessionFiles(paths.transcripts, plan.sessionId).toolResults,
       writeInTurn,
+      ...(world.keepsTranscripts
+        ? { noteTemporary: (path) => noteTemporary(paths.temporaryNotes, path) }
+        : {}),
       ...(mayRead === undefined ? {} : { mayRead }),
     });
   };

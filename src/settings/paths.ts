@@ -33,6 +33,8 @@ export interface Paths {
   readonly transcripts: string;
   readonly teams: string;
   readonly tasks: string;
+  /** Notes of files that were half written beside the user's own when a process died. */
+  readonly temporaryNotes: string;
   readonly managedDirectory: string;
 }
 
@@ -95,6 +97,7 @@ export function createPaths(input: PathsInput): Paths {
     transcripts: path.join(projects, transcriptsName(input, configured !== undefined)),
     teams: path.join(configDirectory, "teams"),
     tasks: path.join(configDirectory, "tasks"),
+    temporaryNotes: path.join(configDirectory, "retinue", "temporary"),
     managedDirectory,
   };
 }

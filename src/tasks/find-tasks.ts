@@ -4,8 +4,9 @@ import type { InFlightCall } from "../conversation/interrupted-agent.ts";
 import type { JsonRecord } from "../foundation/json-value.ts";
 import { readEarlierPlans } from "../journal/journaled-plan.ts";
 import { isAgentId, isSessionId, sessionFiles } from "../journal/session-files.ts";
+import { findDamage, type TranscriptDamage } from "../journal/transcript-damage.ts";
 import { hasLiveOwner, hasLockFile, lookAtLock } from "../storage/owner-lock.ts";
-import { readLines } from "../storage/read-lines.ts";
+import { type ParsedLines, readLines } from "../storage/read-lines.ts";
 import { foldChildRun, isStopOwed } from "./child-run.ts";
 import { loadChildMeta } from "./load-child-meta.ts";
 import { foldTranscript, type TranscriptTask } from "./transcript-task.ts";
@@ -37,6 +38,8 @@ export interface FoundTask extends Omit<TranscriptTask, "state"> {
   readonly isStopOwed?: true;
   /** Of one that counts as running, but whose process cannot be seen from here: on which machine or in which container. */
   readonly runsOn?: string;
+  /** What of its transcript cannot be read or is not there; absent when it is whole. */
+  readonly damage?: TranscriptDamage;
   /** Milliseconds since 1970. */
   readonly lastSignAt: number;
   readonly transcript: string;
@@ -168,6 +171,12 @@ function standingOf(
   return { state: "interrupted", inFlight, canResume: hasBegun || last?.prompt !== undefined, ...owed };
 }
 
+/** The last line of one that runs may just be being written. */
+function damageOf(lines: ParsedLines, isRunning: boolean): Pick<FoundTask, "damage"> {
+  const damage = findDamage(isRunning ? { ...lines, torn: false } : lines);
+  return damage.broken + damage.missing + Number(damage.torn) === 0 ? {} : { damage };
+}
+
 function unseenMachine(transcript: string): string | undefined {
   const look = lookAtLock(transcript);
   return look.type === "held" && look.expiresInMs !== undefined ? look.by?.machine.split(" ")[0] : undefined;
@@ -198,6 +207,7 @@ async function describe(file: ChildFile & { readonly isRunning: boolean }): Prom
       ...optional("name", meta?.name ?? plan?.name),
       ...optional("model", meta?.model?.id ?? plan?.model?.id),
       ...standingOf(file, task, lines.values),
+      ...damageOf(lines, file.isRunning),
       lastSignAt: told.lastSignAt ?? file.modified,
       transcript: file.transcript,
     },

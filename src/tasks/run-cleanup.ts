@@ -2,6 +2,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type CleanupReport, cleanUpTranscripts } from "../journal/cleanup.ts";
 import type { Paths } from "../settings/paths.ts";
+import { removeTemporaries } from "../storage/temporary-notes.ts";
 import { cleanUpLocks } from "./run-lock-cleanup.ts";
 import { type CleanedWorktrees, cleanUpWorktrees } from "./run-worktree-cleanup.ts";
 
@@ -10,6 +11,7 @@ export interface Cleanup {
   readonly projects: string;
   readonly projectRoot: string;
   readonly agentMemory: Paths["agentMemory"];
+  readonly temporaryNotes: string;
   readonly olderThanDays: number;
   /** Milliseconds since 1970. */
   readonly now: number;
@@ -27,6 +29,8 @@ export interface Cleaned {
   readonly worktrees: CleanedWorktrees;
   /** Locks of memories that a killed process has left. */
   readonly locks: readonly string[];
+  /** Files that were half written beside the user's own when their process died. */
+  readonly temporaries: readonly string[];
 }
 
 /** Removes what sessions and children have left behind and nobody has touched for longer than the period. */
@@ -37,7 +41,8 @@ export async function cleanUp(cleanup: Cleanup): Promise<Cleaned> {
     ? await cleanUpWorktrees({ ...rest, olderThanDays, repository: cleanup.projectRoot })
     : { removed: [], kept: [] };
   const locks = await cleanUpLocks({ memories: Object.values(cleanup.agentMemory), dryRun: cleanup.dryRun });
-  return { sessions, worktrees, locks };
+  const temporaries = removeTemporaries(cleanup.temporaryNotes, cleanup);
+  return { sessions, worktrees, locks, temporaries };
 }
 
 /** Most repositories have none, and finding that out should not start git. */

@@ -32,6 +32,8 @@ export interface ToolContext {
   readonly mayRead?: (path: string) => boolean;
   /** Around each change of a file, by real path: other processes that change the same one wait for it. */
   readonly writeInTurn?: WriteInTurn;
+  /** Notes a half-written file that would be left by a crash; gives back how to forget it. */
+  readonly noteTemporary?: (path: string) => () => void;
 }
 
 /** What a tool gives back: the text or blocks for the model, and data for programs and transcripts. */

@@ -4,6 +4,7 @@ import { isatty, type WriteStream } from "node:tty";
 import { Fault } from "../../foundation/fault.ts";
 import { findWorkingFolder } from "../../foundation/find-working-folder.ts";
 import { findHome, withHome } from "../../settings/find-home.ts";
+import { errorCode, fileFault } from "../../storage/file-fault.ts";
 import type { CliHost, CliInput, CliOutput } from "./cli-host.ts";
 import { allowsColour } from "./views/colour.ts";
 
@@ -38,18 +39,32 @@ export function createRealOutputs(): Pick<CliHost, "stdout" | "stderr"> {
   };
 }
 
-/** A reader that went away, as in `retinue agents | head -1`, is no error: the rest is written to nobody. */
+/**
+ * A reader that went away, as in `retinue agents | head -1`, is no error: the rest is written to nobody. Everything else,
+ * such as a full disk, ends the work and is reported at its end.
+ */
 function outputOf(stream: WriteStream, environment: CliHost["environment"]): CliOutput {
   const closing = new AbortController();
-  stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
-    closing.abort(new Fault("reader-gone", "Nobody reads the output any more."));
-  });
+  const fail = (error: unknown): void => {
+    const isGone = errorCode(error) === "EPIPE";
+    const name = stream === process.stdout ? "stdout" : "stderr";
+    closing.abort(
+      isGone
+        ? new Fault("reader-gone", "Nobody reads the output any more.")
+        : fileFault("write to", name, error),
+    );
+  };
+  stream.on("error", fail);
   const isTerminal = stream.isTTY === true;
   const columns = isTerminal ? stream.columns : Number(environment["COLUMNS"]);
   return {
     write(text) {
-      if (!closing.signal.aborted) stream.write(text);
+      if (closing.signal.aborted) return;
+      try {
+        stream.write(text);
+      } catch (error) {
+        fail(error);
+      }
     },
     isTerminal,
     isColourAllowed: allowsColour(isTerminal, environment),

@@ -55,20 +55,25 @@ function describeAsJson(cleaned: Cleaned): string {
   return `${JSON.stringify({ version: 1, ...cleaned }, undefined, 2)}\n`;
 }
 
-function describe({ sessions, worktrees, locks }: Cleaned, places: DisplayPlaces, isDryRun: boolean): string {
+function describe(
+  { sessions, worktrees, locks, temporaries }: Cleaned,
+  places: DisplayPlaces,
+  isDryRun: boolean,
+): string {
   const named = (path: string): string => harmless(displayPath(path, places));
   const verb = isDryRun ? "would remove" : "removed";
   const lines = [
     ...sessions.removed.map((path) => `${verb}  ${named(path)}`),
     ...worktrees.removed.map(({ path, because }) => `${verb}  ${named(path)} (${because})`),
     ...locks.map((path) => `${verb}  ${named(path)} (its process is gone)`),
+    ...temporaries.map((path) => `${verb}  ${named(path)} (half written when its process died)`),
     ...sessions.inUse.map((path) => `kept  ${named(path)} (a running process writes it)`),
     ...worktrees.kept.map(({ path, because }) => `kept  ${named(path)} (${because})`),
     ...sessions.failed.map(({ path, why }) => `failed  ${named(path)}: ${why}`),
     ...(worktrees.problem === undefined ? [] : [`Worktrees were not looked at: ${worktrees.problem}`]),
     ...(sessions.isComplete ? [] : ["Stopped before the end; run it again to go on."]),
   ];
-  const count = sessions.removed.length + worktrees.removed.length + locks.length;
+  const count = [sessions.removed, worktrees.removed, locks, temporaries].flat().length;
   const sum = count === 0 ? "Nothing is old enough to go." : `${count} ${isDryRun ? "would go" : "gone"}.`;
   return `${[...lines, sum].join("\n")}\n`;
 }

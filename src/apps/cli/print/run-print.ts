@@ -1,12 +1,12 @@
 import type { UserMessage } from "../../../conversation/message.ts";
 import type { RunEnding } from "../../../conversation/run-event.ts";
-import { Fault } from "../../../foundation/fault.ts";
+import { Fault, isFault } from "../../../foundation/fault.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 import { createNotice, createPrintRuntime, openPrintSession } from "./open-print-session.ts";
 import { type PrintOptions, readPrintOptions } from "./print-options.ts";
-import { createPrinter, type Printer } from "./printer.ts";
+import { createPrinter, type Printer, printFailure } from "./printer.ts";
 import { noPrompt, readMessages, readPrompt } from "./read-input.ts";
 
 /** `retinue -p`: runs the prompt to its end, prints the result in the asked form, and returns the exit code. */
@@ -27,19 +27,31 @@ export async function runPrint(
   try {
     const told = new Set<string>();
     await using runtime = createPrintRuntime(context, options, { notice: createNotice(host, told) });
-    await using session = await openPrintSession(runtime, request.session, signal);
+    await using session = await openPrintSession(runtime, request.session, signal).catch((error: unknown) => {
+      if (!signal.aborted) printFailure(host, request, error);
+      throw error;
+    });
     const printer = createPrinter(host, request, session, told);
     const prompts = first === undefined ? readMessages(host.stdin, signal) : once(first);
     const forgetChildren = watchChildren(session, printer);
     const code = await answerAll(session, prompts, { printer, signal }).finally(forgetChildren);
+    if (isReaderGone(closed)) host.stderr.write(`${readerGone(session)}\n`);
     return stop.signal.aborted ? 130 : code;
   } catch (error) {
     // A reader that went away has what it wanted.
-    if (closed?.aborted === true && !stop.signal.aborted) return 0;
+    if (isReaderGone(closed) && !stop.signal.aborted) return 0;
     throw error;
   } finally {
     forget();
   }
+}
+
+function isReaderGone(closed: AbortSignal | undefined): boolean {
+  return closed?.aborted === true && isFault(closed.reason) && closed.reason.code === "reader-gone";
+}
+
+function readerGone({ plan }: Session): string {
+  return `retinue: Nobody reads the output any more, so the run was stopped; \`retinue -p --resume ${plan.sessionId}\` goes on with it.`;
 }
 
 function refuseTakingNothing({ takeOver, resume, continue: goesOn, forkSession }: PrintOptions): void {
@@ -86,9 +98,14 @@ async function answerOne(
   { printer, signal }: { readonly printer: Printer; readonly signal: AbortSignal },
 ): Promise<number> {
   let ending: RunEnding | undefined;
-  for await (const event of session.stream(prompt, signal)) {
-    if (event.type === "run-ended") ending = event.ending;
-    else printer.show(event);
+  try {
+    for await (const event of session.stream(prompt, signal)) {
+      if (event.type === "run-ended") ending = event.ending;
+      else printer.show(event);
+    }
+  } catch (error) {
+    if (!signal.aborted) printer.fail(error);
+    throw error;
   }
   if (ending === undefined) throw new Fault("run-without-end", "The run ended without saying how.");
   printer.end(ending);
