@@ -685,3 +685,43 @@ describe("nothing happens of which no record would be left [TRN-2]", () => {
     );
   });
 });
+
+describe("calls that may run together are decided together [HKS-9]", () => {
+  test("what comes before the decision of each runs at the same time, and the decisions keep their order", async () => {
+    const order: string[] = [];
+    const waiting = new Map<string, () => void>();
+    const model = createScriptedModel([
+      { calls: ["a", "b", "c"].map((text) => ({ name: "Look", input: { text } })) },
+      { text: "Done." },
+    ]);
+    const admit: LoopPorts["admit"] = async ({ input }, { turn }) => {
+      const { text } = input as { text: string };
+      order.push(`hook ${text}`);
+      // The hooks end in the opposite order, and only when all have begun.
+      await new Promise<void>((resolve) => {
+        waiting.set(text, resolve);
+        if (waiting.size === 3) for (const end of [...waiting.values()].reverse()) end();
+      });
+      await turn?.();
+      order.push(`decided ${text}`);
+      return { type: "allowed", input };
+    };
+    await run(model, [echo("Look")], { ports: { admit } });
+    expect(order).toEqual(["hook a", "hook b", "hook c", "decided a", "decided b", "decided c"]);
+  });
+
+  test("one that is refused holds up none of the others", async () => {
+    const model = createScriptedModel([
+      { calls: ["a", "b"].map((text) => ({ name: "Look", input: { text } })) },
+      { text: "Done." },
+    ]);
+    const admit: LoopPorts["admit"] = async ({ input }, { turn }) => {
+      await turn?.();
+      if ((input as { text: string }).text === "a") throw new Error("the guard failed");
+      return { type: "allowed", input };
+    };
+    const { messages } = await run(model, [echo("Look")], { ports: { admit } });
+    expect(JSON.stringify(messages)).toContain("the guard failed");
+    expect(JSON.stringify(messages)).toContain("Look: b");
+  });
+});

@@ -50,15 +50,32 @@ interface Finished {
 async function runAll(calls: readonly ToolUseBlock[], work: Work): Promise<CallResults> {
   const finished: Finished[] = [];
   for (const neighbours of neighboursOf(calls, work.ports)) {
-    const admitted: (AdmittedCall | RefusedCall)[] = [];
-    for (const call of neighbours) {
-      const start = work.ports.now();
-      const answer = await admitCall(call, work.ports, work.signal);
-      admitted.push({ ...answer, decidedMs: work.ports.now() - start });
-    }
+    const admitted = await admitTogether(neighbours, work);
     for (const group of groupsOf(admitted)) finished.push(...(await runBeside(group, work)));
   }
   return collect(finished);
+}
+
+/** Hooks of all of them run at the same time; rules and people decide in the order of the calls. */
+async function admitTogether(
+  calls: readonly ToolUseBlock[],
+  { ports, signal }: Work,
+): Promise<readonly (AdmittedCall | RefusedCall)[]> {
+  // What passed since the call before was decided, so that no time counts twice.
+  let since = ports.now();
+  let before: Promise<unknown> = Promise.resolve();
+  const admissions = calls.map((call) => {
+    const earlier = before;
+    const admission = admitCall(call, ports, { signal, turn: async () => void (await earlier) });
+    before = admission;
+    return admission.then(async (answer) => {
+      await earlier;
+      const start = since;
+      since = ports.now();
+      return { ...answer, decidedMs: since - start };
+    });
+  });
+  return Promise.all(admissions);
 }
 
 /** Calls that look as if they may all run together; whether they may is known when they are admitted. */

@@ -26,6 +26,15 @@ export interface CallRequest {
   readonly input: unknown;
 }
 
+export interface AdmitOptions {
+  readonly signal: AbortSignal;
+  /**
+   * Resolves when the calls before it, of those that may run together, have been decided. Hooks need not wait for that;
+   * rules and people do, so that what was granted for one call counts for the next.
+   */
+  readonly turn?: (() => Promise<void>) | undefined;
+}
+
 /** What whoever hears of a compaction beforehand says about it. */
 export type CompactionPermit =
   | { readonly type: "granted"; readonly instructions?: string }
@@ -56,7 +65,7 @@ export interface LoopPorts {
   /** Whether a tool is still there, asked before each turn; absent means all are. */
   readonly isOffered?: (tool: Tool) => boolean;
   /** Decides whether a call may run: hooks, rules, a person. Called in the order of the calls. */
-  readonly admit: (request: CallRequest, options: { readonly signal: AbortSignal }) => Promise<Admission>;
+  readonly admit: (request: CallRequest, options: AdmitOptions) => Promise<Admission>;
   readonly toolContext: (
     callId: string,
     options: Pick<ToolContext, "signal" | "progress" | "decidedPaths">,

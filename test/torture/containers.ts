@@ -110,8 +110,16 @@ function ageLock(lock: string): void {
 /** Stops everything in the container, as a paused virtual machine is stopped. */
 function freeze({ process: child }: RunningProgram): readonly number[] {
   const family = descendantsOf(child.pid ?? 0);
-  for (const pid of family) process.kill(pid, "SIGSTOP");
+  for (const pid of family) send(pid, "SIGSTOP");
   return family;
+}
+
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // A command that has just ended.
+  }
 }
 
 /** Wakes the first process: it must end by itself, refused, and leave the transcript as it is. */
@@ -121,7 +129,7 @@ async function checkFenced(
   transcript: string,
 ): Promise<void> {
   const before = readFileSync(transcript, "utf8");
-  for (const pid of frozen) process.kill(pid, "SIGCONT");
+  for (const pid of frozen) send(pid, "SIGCONT");
   const { code, output } = await first.ended;
   if (code === 0 || !/taken over/.test(output)) throw new Error(`The first owner was not refused: ${output}`);
   if (readFileSync(transcript, "utf8") !== before)

@@ -23,7 +23,13 @@ const embedded = fileURLToPath(new URL("embedded-program.ts", import.meta.url));
 const deadlineMs = 60_000;
 /** A model that does not give up would go on for ever where nothing can be started. */
 const longest = 20;
-const printOptions = ["--output-format", "json", "--dangerously-skip-permissions", "--max-time", `${longest}s`];
+const printOptions = [
+  "--output-format",
+  "json",
+  "--dangerously-skip-permissions",
+  "--max-time",
+  `${longest}s`,
+];
 
 /** Runs a subject with at most so many open files (`ulimit -n`). */
 export async function runWithDescriptors(
@@ -41,19 +47,12 @@ export async function runWithDescriptors(
     JSON.stringify({ hooks: { PreToolUse: tell, SubagentStart: tell, SubagentStop: tell } }),
   );
   try {
-    const own =
-      subject === "embedded"
-        ? [embedded]
-        : [program, "-p", "Do all steps.", ...printOptions];
-    const child = spawn(
-      "sh",
-      ["-c", `ulimit -n ${limit}; exec "$@"`, "sh", process.execPath, ...own],
-      {
-        cwd: project,
-        env: { PATH: process.env["PATH"], HOME: home, ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: "none" },
-        stdio: ["ignore", "pipe", "pipe"],
-      },
-    );
+    const own = subject === "embedded" ? [embedded] : [program, "-p", "Do all steps.", ...printOptions];
+    const child = spawn("sh", ["-c", `ulimit -n ${limit}; exec "$@"`, "sh", process.execPath, ...own], {
+      cwd: project,
+      env: { PATH: process.env["PATH"], HOME: home, ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: "none" },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     let output = "";
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding("utf8").on("data", (text: string) => {
@@ -68,7 +67,15 @@ export async function runWithDescriptors(
   }
 }
 
-const crashes = [/Unhandled/, /node:internal/, /node:events/, /\n {4}at /, /should not:/, /assert/i, /fatal/i];
+const crashes = [
+  /Unhandled/,
+  /node:internal/,
+  /node:events/,
+  /\n {4}at /,
+  /should not:/,
+  /assert/i,
+  /fatal/i,
+];
 
 function judge(
   subject: DescriptorSubject,

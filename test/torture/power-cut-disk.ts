@@ -17,6 +17,8 @@ export interface PowerCutDisk extends Disposable {
   readonly mount: string;
   /** A folder on another disk, whose contents survive the cut. */
   readonly outside: string;
+  /** Brings everything there is to the disk. */
+  sync(): void;
   /** From here on nothing reaches the disk any more, and what has not reached it is lost. */
   cut(): void;
   /** The machine starts again: the journal is replayed and the disk mounted. Nobody may still be at work on it. */
@@ -52,6 +54,7 @@ export function createPowerCutDisk(): PowerCutDisk {
   return {
     mount,
     outside,
+    sync: () => run("sync", "--file-system", mount),
     cut() {
       run("perl", "-e", shutDown, mount);
     },

@@ -10,11 +10,10 @@ import type { TortureProvider } from "./torture-provider.ts";
 
 export interface PowerCutOptions {
   readonly provider: TortureProvider;
-  readonly random: () => number;
   /** What the program is told in its settings; absent leaves the default. */
   readonly durability?: string | undefined;
   /** How long the program works before the cut. */
-  readonly afterMs: () => number;
+  readonly afterMs: number;
 }
 
 export interface PowerCut {
@@ -34,7 +33,7 @@ export async function cutPower(options: PowerCutOptions): Promise<PowerCut> {
   using disk = createPowerCutDisk();
   const place = createPlace(disk, options.durability);
   const program = startProgram(place, ["--session-id", place.sessionId], options.provider.url);
-  await Promise.race([wait(options.afterMs()), program.ended]);
+  await Promise.race([wait(options.afterMs), program.ended]);
   program.process.kill("SIGSTOP");
   disk.cut();
   const running = program.process.exitCode === null;
@@ -56,7 +55,7 @@ interface Place {
   readonly transcript: string;
 }
 
-function createPlace({ mount, outside }: PowerCutDisk, durability: string | undefined): Place {
+function createPlace({ mount, outside, sync }: PowerCutDisk, durability: string | undefined): Place {
   const [home, project, log] = [join(mount, "home"), join(mount, "project"), join(outside, "log.txt")];
   mkdirSync(join(home, ".claude"), { recursive: true });
   mkdirSync(project);
@@ -64,6 +63,7 @@ function createPlace({ mount, outside }: PowerCutDisk, durability: string | unde
   symlinkSync(log, join(project, "log.txt"));
   const settings = { resumeInterruptedAgents: true, ...(durability === undefined ? {} : { durability }) };
   writeFileSync(join(home, ".claude/settings.json"), JSON.stringify(settings));
+  sync();
   const sessionId = randomUUID();
   const { transcripts } = createPaths({ cwd: project, home, environment: {}, platform: process.platform });
   return { home, project, log, sessionId, transcript: join(transcripts, `${sessionId}.jsonl`) };

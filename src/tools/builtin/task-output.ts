@@ -41,12 +41,12 @@ export function createTaskOutputTool({ sources, now }: TaskToolOptions): Tool {
       }
       const { source } = found;
       const limitMs = Math.min(600_000, Math.max(0, timeout));
-      const waits = block && found.task.state === "running";
-      if (waits) await waitForEnd(source.ended(task_id), { limitMs, signal });
+      // Also for one that has just ended: it is still being recorded, and its parent has not been told.
+      if (block) await waitForEnd(source.ended(task_id), { limitMs, signal });
       const task = source.find(task_id) ?? found.task;
       const output = await source.output(task_id);
       const stillRuns =
-        waits && task.state === "running" ? `It is still running after ${limitMs} ms of waiting.` : "";
+        block && task.state === "running" ? `It is still running after ${limitMs} ms of waiting.` : "";
       return { content: compose(task, { now: now(), output, stillRuns }), data: { task, output } };
     },
   });

@@ -30,7 +30,7 @@ function createSource(kind: string, tasks: readonly Partial<TaskView>[]) {
     find: (id) => views.get(id),
     list: () => [...views.values()],
     output: async (id) => `output of ${id}\n`,
-    ended: () => gate.promise,
+    ended: (id) => (views.get(id)?.state === "running" ? gate.promise : Promise.resolve()),
     stop: async (id) => finish(id, "stopped"),
   };
   return { source, finish };
