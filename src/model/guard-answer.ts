@@ -64,9 +64,9 @@ function foreignAnswer(text: string, contentType: string): ModelFault {
 }
 
 /** A `fetch` for packages that read answers themselves: bounded errors, bounded lines, and no pages taken for streams. */
-export function guardFetch(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
+export function guardFetch(transport: typeof globalThis.fetch): typeof globalThis.fetch {
   return async (input, init) => {
-    const response = await fetch(input, init);
+    const response = await transport(input, init);
     const { body, status, statusText, headers } = response;
     if (body === null) return response;
     const contentType = headers.get("content-type") ?? "";

@@ -1,5 +1,4 @@
 import { createStopwatch } from "../foundation/stopwatch.ts";
-import { version } from "../foundation/version.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { withServerInstructions } from "../planning/server-instructions.ts";
@@ -30,7 +29,7 @@ import { maySearch } from "./may-search.ts";
 import { prepareMemory } from "./memory-turns.ts";
 import { openAsking } from "./open-asking.ts";
 import { openChildren } from "./open-children.ts";
-import { chooseSession, openTranscript } from "./open-transcript.ts";
+import { chooseSession, openTranscript, transcriptFacts } from "./open-transcript.ts";
 import { prepareChild } from "./prepare-child.ts";
 import { refuseMissingPromptTool } from "./prompt-tool.ts";
 import { restateWork } from "./restate-work.ts";
@@ -118,7 +117,7 @@ export async function openSession<Output>(
   });
   const whileAsking = holding(guard.stopwatch);
   const { durability, notice } = world;
-  const takeOver = options.takeOver === true;
+  const keeping = { durability, notice, takeOver: options.takeOver === true, signal };
   const transcript = await openTranscript({
     ...chosen,
     isKept: world.keepsTranscripts && options.childrenOnly !== true,
@@ -128,7 +127,7 @@ export async function openSession<Output>(
     facts: () => transcriptFacts(world, plan, system.branch),
     plan,
     choices: options,
-    keeping: { durability, takeOver, signal, notice },
+    keeping,
   });
   const { heard } = transcript;
   const granted = new Set(plan.tools.map(({ name }) => name));
@@ -157,7 +156,7 @@ export async function openSession<Output>(
     world,
     look,
     tasks,
-    takeOver,
+    takeOver: keeping.takeOver,
     parent: { plan, model, chosenModel },
     messages: () => opened?.messages() ?? [],
     tools: built.tools,
@@ -234,7 +233,7 @@ export async function openSession<Output>(
     begin: () => prepareMemory(plan, world.notice),
     ...(heard === undefined
       ? {}
-      : { recover: (signal) => runRecovery({ world, plan, heard, children, takeOver, signal }) }),
+      : { recover: (signal) => runRecovery({ world, plan, heard, children, ...keeping, signal }) }),
     now: world.now,
     atOnce: readEnvironment(world.environment).options.maxToolUseConcurrency,
     compaction: createCompactionPort({
@@ -290,15 +289,4 @@ function openOutput({ environment }: SessionWorld, { output }: SessionOptions) {
   if (output === undefined) return undefined;
   const { maxStructuredOutputRetries } = readEnvironment(environment).options;
   return createTypedOutput(output, { maxRetries: maxStructuredOutputRetries });
-}
-
-function transcriptFacts(world: SessionWorld, plan: RunPlan, branch: string | undefined) {
-  return {
-    sessionId: plan.sessionId,
-    cwd: plan.directory,
-    version,
-    entrypoint: world.entrypoint,
-    permissionMode: plan.policy.mode,
-    ...(branch === undefined ? {} : { gitBranch: branch }),
-  };
 }

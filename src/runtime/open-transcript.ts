@@ -2,6 +2,7 @@ import { basename } from "node:path";
 import type { Message } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import { Fault, isFault } from "../foundation/fault.ts";
+import { version } from "../foundation/version.ts";
 import { findLatestSession, findSession } from "../journal/find-sessions.ts";
 import { forkSession } from "../journal/fork-session.ts";
 import type { IdSource } from "../journal/id-source.ts";
@@ -20,6 +21,7 @@ import { waitForOwner } from "../storage/wait-for-owner.ts";
 import { findChildAnswers } from "../tasks/find-child-answers.ts";
 import { type HeardAgents, readToldAgents } from "../tasks/told-agents.ts";
 import type { SessionOptions } from "./runtime-options.ts";
+import type { SessionWorld } from "./session-world.ts";
 
 /** Which session a run belongs to, before anything is opened or copied. */
 export interface ChosenSession {
@@ -232,4 +234,20 @@ function openLog(
 async function loadWithoutWords(transcripts: string, sessionId: string): Promise<LoadedSession | undefined> {
   const left = await load(transcripts, sessionId).catch(() => undefined);
   return left?.records.length === 0 ? left : undefined;
+}
+
+/** What every line of the main conversation says about its session. */
+export function transcriptFacts(
+  world: Pick<SessionWorld, "entrypoint">,
+  plan: RunPlan,
+  branch: string | undefined,
+): TranscriptFacts {
+  return {
+    sessionId: plan.sessionId,
+    cwd: plan.directory,
+    version,
+    entrypoint: world.entrypoint,
+    permissionMode: plan.policy.mode,
+    ...(branch === undefined ? {} : { gitBranch: branch }),
+  };
 }

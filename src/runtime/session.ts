@@ -1,5 +1,5 @@
 import type { Message, UserMessage } from "../conversation/message.ts";
-import { addTotals, type RunEnding, type RunEvent, type RunTotals } from "../conversation/run-event.ts";
+import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { Fault } from "../foundation/fault.ts";
 import { interruptedResults } from "../journal/interrupted-calls.ts";
@@ -19,6 +19,7 @@ import type { TaskManager } from "../tasks/task-manager.ts";
 import { readCompactCommand } from "./compact-command.ts";
 import { preparePrompt } from "./prepare-prompt.ts";
 import { type RunHandle, startRun } from "./run-handle.ts";
+import { finalEnding, joinEndings, withTree } from "./session-endings.ts";
 import { createLimits } from "./session-limits.ts";
 import { createPorts, type MainParts } from "./session-ports.ts";
 import { createSessionRecovery } from "./session-recovery.ts";
@@ -254,11 +255,6 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
   };
 }
 
-/** Adds what the children took; a run without children is its own tree. */
-function withTree(ending: RunEnding, children: RunTotals | undefined): RunEnding {
-  return children === undefined ? ending : { ...ending, tree: addTotals(ending.totals, children) };
-}
-
 function refuseWhen(applies: boolean, code: string, message: string): void {
   if (applies) throw new Fault(code, message);
 }
@@ -284,29 +280,4 @@ function withInitialPrompt(
   if (initial === undefined) return content;
   const blocks = typeof content === "string" ? [{ type: "text", text: content } as const] : content;
   return [{ type: "text", text: initial }, ...blocks];
-}
-
-/** A run that had to be reminded is one run to its caller. */
-function joinEndings(before: RunEnding | undefined, last: RunEnding): RunEnding {
-  if (before === undefined) return last;
-  return {
-    ...last,
-    text: last.text === "" ? before.text : last.text,
-    denials: [...before.denials, ...last.denials],
-    totals: addTotals(before.totals, last.totals),
-  };
-}
-
-interface OutputResult {
-  readonly isMissing: boolean;
-  readonly limit: string | undefined;
-  readonly handedIn: { readonly output: unknown } | undefined;
-}
-
-function finalEnding(ending: RunEnding, { isMissing, limit, handedIn }: OutputResult): RunEnding {
-  if (handedIn !== undefined) return { ...ending, output: handedIn.output };
-  if (!isMissing) return ending;
-  if (limit !== undefined) return { ...ending, status: "partial", reason: limit };
-  const error = "The agent did not hand in a result of the form that was asked for.";
-  return { ...ending, status: "failed", reason: "max_structured_output_retries", error };
 }
