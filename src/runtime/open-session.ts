@@ -1,6 +1,5 @@
 import { createStopwatch } from "../foundation/stopwatch.ts";
 import { sessionFiles } from "../journal/session-files.ts";
-import type { RunPlan } from "../planning/run-plan.ts";
 import { withServerInstructions } from "../planning/server-instructions.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import { agentOutputFile } from "../tasks/agent-output-file.ts";
