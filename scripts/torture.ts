@@ -148,7 +148,7 @@ async function tortureDescriptors(): Promise<void> {
     for (const limit of limits)
       for (const subject of descriptorSubjects) {
         const { url } = subject === "alone" ? alone : family;
-        const { outcome, output } = await runWithDescriptors(subject, limit, url);
+        const { outcome, output } = await runWithDescriptors(subject, limit, { url });
         counts[outcome] += 1;
         console.log(`  ${limit} descriptors, ${subject}: ${outcome}`);
         if (outcome === "crashed") console.log(output);

@@ -9,7 +9,7 @@ test.runIf(powerCutObstacle() === undefined)(
   "after a power cut no effect is without its record, and nothing is done twice [TRN-2]",
   async () => {
     await using provider = await startTortureProvider();
-    const { effects, unrecorded, repeated } = await cutPower({ provider, afterMs: 2_000 });
+    const { effects, unrecorded, repeated } = await cutPower({ provider, afterMs: 1_500, goesOn: false });
     expect({ unrecorded, repeated }).toEqual({ unrecorded: [], repeated: [] });
     expect(effects).toBeGreaterThan(0);
   },
@@ -29,7 +29,7 @@ test.skipIf(process.platform === "win32").each(["children", "embedded"] as const
   "with few file descriptors nothing crashes: %s [SDK-3]",
   async (subject) => {
     await using provider = await startTortureProvider("children");
-    const { outcome, output } = await runWithDescriptors(subject, 66, provider.url);
+    const { outcome, output } = await runWithDescriptors(subject, 50, { url: provider.url, seconds: 3 });
     expect(outcome, output).not.toBe("crashed");
   },
   90_000,

@@ -21,21 +21,19 @@ export interface DescriptorRun {
 const program = join(projectRoot, "bin/retinue.js");
 const embedded = fileURLToPath(new URL("embedded-program.ts", import.meta.url));
 const deadlineMs = 60_000;
-/** A model that does not give up would go on for ever where nothing can be started. */
-const longest = 20;
-const printOptions = [
-  "--output-format",
-  "json",
-  "--dangerously-skip-permissions",
-  "--max-time",
-  `${longest}s`,
-];
+const printOptions = ["--output-format", "json", "--dangerously-skip-permissions"];
+
+export interface DescriptorOptions {
+  readonly url: string;
+  /** A model that does not give up would go on for ever where nothing can be started. */
+  readonly seconds?: number;
+}
 
 /** Runs a subject with at most so many open files (`ulimit -n`). */
 export async function runWithDescriptors(
   subject: DescriptorSubject,
   limit: number,
-  url: string,
+  { url, seconds = 20 }: DescriptorOptions,
 ): Promise<DescriptorRun> {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-descriptors-")));
   const [home, project] = [join(root, "home"), join(root, "project")];
@@ -47,7 +45,10 @@ export async function runWithDescriptors(
     JSON.stringify({ hooks: { PreToolUse: tell, SubagentStart: tell, SubagentStop: tell } }),
   );
   try {
-    const own = subject === "embedded" ? [embedded] : [program, "-p", "Do all steps.", ...printOptions];
+    const own =
+      subject === "embedded"
+        ? [embedded]
+        : [program, "-p", "Do all steps.", ...printOptions, "--max-time", `${seconds}s`];
     const child = spawn("sh", ["-c", `ulimit -n ${limit}; exec "$@"`, "sh", process.execPath, ...own], {
       cwd: project,
       env: { PATH: process.env["PATH"], HOME: home, ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: "none" },

@@ -10,7 +10,7 @@ try {
   const run = runtime.run("Do all steps.", {
     skipPermissions: true,
     model: "claude-sonnet-4-5",
-    limits: { tree: { seconds: 20 } },
+    limits: { tree: { seconds: Number(process.argv[2]) } },
   });
   const { status, text, error } = await run;
   console.log(JSON.stringify({ type: "result", status, text, error }));

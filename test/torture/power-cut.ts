@@ -14,6 +14,8 @@ export interface PowerCutOptions {
   readonly durability?: string | undefined;
   /** How long the program works before the cut. */
   readonly afterMs: number;
+  /** False leaves the session as the cut left it. */
+  readonly goesOn?: boolean;
 }
 
 export interface PowerCut {
@@ -43,7 +45,7 @@ export async function cutPower(options: PowerCutOptions): Promise<PowerCut> {
   const before = effectsOf(place);
   const recorded = recordedCalls(place);
   const unrecorded = [...before].filter((id) => !recorded.has(id));
-  if (running) await takeUpAgain(place, options.provider.url);
+  if (running && options.goesOn !== false) await takeUpAgain(place, options.provider.url);
   return { effects: before.size, unrecorded, repeated: repeatedIn(place) };
 }
 
