@@ -47,7 +47,7 @@ export async function runWithDescriptors(
   try {
     const own =
       subject === "embedded"
-        ? [embedded]
+        ? [embedded, String(seconds)]
         : [program, "-p", "Do all steps.", ...printOptions, "--max-time", `${seconds}s`];
     const child = spawn("sh", ["-c", `ulimit -n ${limit}; exec "$@"`, "sh", process.execPath, ...own], {
       cwd: project,
@@ -84,6 +84,8 @@ function judge(
 ): DescriptorRun["outcome"] {
   if (signal !== null || crashes.some((crash) => crash.test(output))) return "crashed";
   if (subject === "embedded" && !output.includes("host alive true")) return "crashed";
+  // A mistake of the torture itself must not pass for a run that ended in order.
+  if (/limits\.|Unknown option/.test(output)) return "crashed";
   const hasResult = /"type":"result"/.test(output) || /^retinue: /m.test(output);
   if (!hasResult) return "crashed";
   return code === 0 && /ALL DONE|"completed"|"subtype":"success"/.test(output) ? "done" : "failed";
