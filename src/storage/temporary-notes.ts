@@ -11,19 +11,27 @@ export function temporaryName(name: string): string {
 
 const temporaryPattern = /^\..{1,60}\.[0-9a-f]{12}\.tmp$/;
 
+/** Notes that a half-written file is about to stand somewhere; gives back how to forget it. */
+export type NoteTemporary = (path: string) => () => void;
+
 /**
- * Notes that a half-written file is about to stand somewhere, so that it can be removed when this process dies before it
- * is done. Gives back how to forget it. A note that cannot be written keeps nobody from the work.
+ * Notes half-written files in a folder, so that they can be removed when this process dies before they are done. A note
+ * that cannot be written keeps nobody from the work.
  */
-export function noteTemporary(directory: string, path: string): () => void {
-  const note = join(directory, `${randomBytes(6).toString("hex")}.json`);
-  try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
-    writeFileSync(note, JSON.stringify({ ...thisProcess(), path }), { flag: "wx", mode: 0o600 });
-  } catch {
-    return () => undefined;
-  }
-  return () => rmSync(note, { force: true });
+export function createTemporaryNotes(directory: string): NoteTemporary {
+  let own: ProcessIdentity | undefined;
+  return (path) => {
+    const note = join(directory, `${randomBytes(6).toString("hex")}.json`);
+    try {
+      if (own === undefined) mkdirSync(directory, { recursive: true, mode: 0o700 });
+      own ??= thisProcess();
+      writeFileSync(note, JSON.stringify({ ...own, path }), { flag: "wx", mode: 0o600 });
+    } catch {
+      own = undefined;
+      return () => undefined;
+    }
+    return () => rmSync(note, { force: true });
+  };
 }
 
 /** No write takes this long; for processes that cannot be seen from here. */

@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { access, mkdir, open, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { temporaryName } from "../storage/temporary-notes.ts";
+import { type NoteTemporary, temporaryName } from "../storage/temporary-notes.ts";
 
 export interface WriteOptions {
   /** Kept for a file that was there before; absent for a new one. */
@@ -9,7 +9,7 @@ export interface WriteOptions {
   /** Asked just before the new content takes the place of the old; false leaves the old. */
   readonly stillWanted: () => Promise<boolean>;
   /** Hears of the half-written file before it is made, so that somebody can remove it after a crash. */
-  readonly noteTemporary?: ((path: string) => () => void) | undefined;
+  readonly noteTemporary?: NoteTemporary | undefined;
 }
 
 /** Replaces a file in one step, so that no reader sees half of it; makes the folders above it. False: no longer wanted. */

@@ -1,6 +1,6 @@
 import { link, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { noteTemporary, temporaryName } from "../../storage/temporary-notes.ts";
+import { createTemporaryNotes, temporaryName } from "../../storage/temporary-notes.ts";
 
 /** Writes a whole file or nothing; `notes` is where half-written files are noted. Answers "exists" instead of replacing a file, unless that is wanted. */
 export async function writeNewFile(
@@ -10,7 +10,7 @@ export async function writeNewFile(
 ): Promise<"written" | "exists"> {
   await mkdir(dirname(file), { recursive: true });
   const draft = join(dirname(file), temporaryName(basename(file)));
-  const forget = noteTemporary(notes, draft);
+  const forget = createTemporaryNotes(notes)(draft);
   try {
     await writeFile(draft, text, { flag: "wx" });
     if (replaces) await rename(draft, file);
