@@ -7,7 +7,7 @@ import { checkSessionOptions } from "../check-session-options.ts";
 import type { CliHost } from "../cli-host.ts";
 import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
 import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
-import { createPrinter, type Printer } from "../print/printer.ts";
+import { createPrinter, type Printer, printFailure } from "../print/printer.ts";
 import { readPrompt } from "../print/read-input.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 import { findNamedTask } from "./find-named-task.ts";
@@ -45,14 +45,21 @@ export async function resume(
   try {
     await using runtime = createPrintRuntime(context, options);
     const own = { ...request.session, sessionId: task.sessionId, childrenOnly: true };
-    await using session = await openPrintSession(runtime, own, signal);
+    await using session = await openPrintSession(runtime, own, signal).catch((error: unknown) => {
+      if (!signal.aborted) printFailure(host, { ...request, session: own }, error);
+      throw error;
+    });
     const handle = session.spawn(task.agentType, prompt, {
       resume: task.id,
       description: task.description,
       ...(options.model === undefined ? {} : { model: options.model }),
     });
     signal.addEventListener("abort", () => void handle.stop().catch(() => undefined), { once: true });
-    const code = await follow(handle, createPrinter(host, request, session));
+    const printer = createPrinter(host, request, session);
+    const code = await follow(handle, printer).catch((error: unknown) => {
+      if (!signal.aborted) printer.fail(error);
+      throw error;
+    });
     return stop.signal.aborted ? 130 : code;
   } finally {
     forget();
