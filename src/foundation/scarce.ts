@@ -3,8 +3,10 @@ import { sleep } from "./abort.ts";
 /** With these the system says that it has too little of something at the moment: descriptors, processes, memory. */
 const scarceCodes: ReadonlySet<unknown> = new Set(["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"]);
 
+/** Also where somebody has put the error of the system into words of their own. */
 export function isScarce(error: unknown): boolean {
-  return error instanceof Error && "code" in error && scarceCodes.has(error.code);
+  if (!(error instanceof Error)) return false;
+  return ("code" in error && scarceCodes.has(error.code)) || isScarce(error.cause);
 }
 
 /** About a second in all: others give back what they hold, or there is too little for good. */

@@ -1,4 +1,5 @@
 import { basename } from "node:path";
+import { retryWhileScarce } from "../foundation/scarce.ts";
 import { version } from "../foundation/version.ts";
 import type { IdSource } from "../journal/id-source.ts";
 import { journalPlan } from "../journal/journaled-plan.ts";
@@ -41,7 +42,9 @@ export async function openChildTranscript(
   if (!options.isKept)
     return { history: loaded?.messages ?? [], record: () => undefined, close: async () => undefined };
   const { durability, takeOver = false } = keeping;
-  const log = openAppendLog(file, { expectLength: loaded?.length ?? 0, durability, takeOver });
+  const log = await retryWhileScarce(() =>
+    openAppendLog(file, { expectLength: loaded?.length ?? 0, durability, takeOver }),
+  );
   const facts = (): TranscriptFacts => ({ ...options.facts(), version });
   const writer = createTranscriptWriter({
     log,

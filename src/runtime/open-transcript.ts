@@ -2,6 +2,7 @@ import { basename } from "node:path";
 import type { Message } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import { Fault, isFault } from "../foundation/fault.ts";
+import { retryWhileScarce } from "../foundation/scarce.ts";
 import { version } from "../foundation/version.ts";
 import { findLatestSession, findSession } from "../journal/find-sessions.ts";
 import { forkSession } from "../journal/fork-session.ts";
@@ -133,7 +134,7 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     read === undefined || known.size === 0
       ? read
       : { ...read, ...rebuildConversation(read.records, { known }) };
-  const log = openLog(options, loaded?.length ?? 0);
+  const log = await retryWhileScarce(() => openLog(options, loaded?.length ?? 0));
   const writer = createTranscriptWriter({
     log,
     ids,

@@ -53,7 +53,7 @@ export function lookAtLock(
   try {
     const holder = readHolder(`${file}.lock`);
     if (holder === undefined) return { type: "free" };
-    const standing = standingOf(holder, file, (options.now ?? Date.now)());
+    const standing = standingOf(holder, file, options.now ?? Date.now);
     return standing.type === "lost" ? { type: "free" } : { ...heldFacts(holder, standing), type: "held" };
   } catch {
     return { type: "held" };
@@ -102,7 +102,7 @@ function takeLock(lockFile: string, taking: Taking): LockAnswer {
     if (createWholeFile(lockFile, text) === "created") return taken(lockFile, text, { beats: depth === 0 });
     const holder = readHolder(lockFile);
     if (holder === undefined) continue;
-    const standing = standingOf(holder, file, now());
+    const standing = standingOf(holder, file, now);
     const isLost = standing.type === "lost" || takeOver;
     if (depth === deepestTakeover || !isLost)
       return { type: "held", lockFile, ...heldFacts(holder, standing) };
@@ -151,15 +151,16 @@ type Standing =
   | { readonly type: "lost"; readonly because: "gone" | "expired" }
   | { readonly type: "kept"; readonly expiresInMs?: number };
 
-function standingOf(holder: Holder, file: string, now: number): Standing {
+/** The time is asked for only where it decides: it may cost a file. */
+function standingOf(holder: Holder, file: string, now: () => number): Standing {
   const { owner, modified } = holder;
-  if (owner === undefined) return byTime(now - modified, unreadablePatienceMs);
+  if (owner === undefined) return byTime(now() - modified, unreadablePatienceMs);
   const liveness = livenessOf(owner);
   if (liveness === "gone") return { type: "lost", because: "gone" };
   if (liveness === "running") return { type: "kept" };
-  if (holder.expiresAfterMs !== undefined) return byTime(now - modified, holder.expiresAfterMs);
+  if (holder.expiresAfterMs !== undefined) return byTime(now() - modified, holder.expiresAfterMs);
   const written = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  return byTime(now - Math.max(modified, written), silentPatienceMs);
+  return byTime(now() - Math.max(modified, written), silentPatienceMs);
 }
 
 function byTime(silentMs: number, patienceMs: number): Standing {

@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import { access, mkdir, open, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { retryWhileScarce } from "../foundation/scarce.ts";
 import { type NoteTemporary, temporaryName } from "../storage/temporary-notes.ts";
 
 export interface WriteOptions {
@@ -40,7 +41,7 @@ export async function writeAtomically(
 }
 
 async function writeNew(file: string, bytes: Uint8Array, mode: number | undefined): Promise<void> {
-  await using handle = await open(file, "wx", 0o666);
+  await using handle = await retryWhileScarce(() => open(file, "wx", 0o666));
   await handle.writeFile(bytes);
   if (mode !== undefined) await handle.chmod(mode & 0o7777);
   await handle.sync();
