@@ -16,6 +16,7 @@ export function spawnProcess(
   return retryWhileScarce(async () => {
     const child = spawn(file, args, options);
     child.on("error", () => undefined);
+    for (const stream of child.stdio ?? []) stream?.on("error", () => undefined);
     if (child.pid !== undefined) return child;
     const [error]: readonly unknown[] = await once(child, "error").catch((reason: unknown) => [reason]);
     for (const stream of child.stdio ?? []) stream?.destroy();

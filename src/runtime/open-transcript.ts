@@ -17,7 +17,7 @@ import type { TranscriptFacts } from "../journal/transcript-line.ts";
 import { createTranscriptWriter, type TranscriptWriter } from "../journal/transcript-writer.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { type AppendLog, openAppendLog } from "../storage/append-log.ts";
-import type { Durability } from "../storage/group-sync.ts";
+import type { Durability } from "../storage/durability.ts";
 import { waitForOwner } from "../storage/wait-for-owner.ts";
 import { findChildAnswers } from "../tasks/find-child-answers.ts";
 import { type HeardAgents, readToldAgents } from "../tasks/told-agents.ts";

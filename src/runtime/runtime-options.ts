@@ -6,7 +6,7 @@ import type { Model } from "../model/model.ts";
 import type { Approver } from "../permissions/approver.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { SessionLimitOptions } from "../planning/plan-limits.ts";
-import type { Durability } from "../storage/group-sync.ts";
+import type { Durability } from "../storage/durability.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { ToolHost } from "../tools/tool-host.ts";
 import type { CanUseTool } from "./admit.ts";

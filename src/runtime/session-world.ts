@@ -9,7 +9,7 @@ import type { ModelFactory } from "../model/model-factory.ts";
 import type { Approver } from "../permissions/approver.ts";
 import type { AskedServer } from "../settings/judge-mcp-entry.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
-import type { Durability } from "../storage/group-sync.ts";
+import type { Durability } from "../storage/durability.ts";
 import type { SandboxRuntime } from "../tools/load-sandbox.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { ToolHost } from "../tools/tool-host.ts";

@@ -1,6 +1,6 @@
 import { type JsonRecord, shown } from "../foundation/json-value.ts";
 import type { Finding } from "../foundation/problem.ts";
-import { durabilities } from "../storage/group-sync.ts";
+import { durabilities } from "../storage/durability.ts";
 import {
   choice,
   disable,

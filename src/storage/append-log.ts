@@ -10,9 +10,10 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { Fault } from "../foundation/fault.ts";
+import type { Durability } from "./durability.ts";
 import { fenceFile } from "./fence-file.ts";
 import { fileFault } from "./file-fault.ts";
-import { createGroupSync, type Durability, type GroupSyncOptions } from "./group-sync.ts";
+import { createGroupSync, type GroupSyncOptions } from "./group-sync.ts";
 import { type LockAnswer, type OwnerLock, type OwnerLockOptions, takeOwnerLock } from "./owner-lock.ts";
 
 export interface AppendLogOptions extends OwnerLockOptions, Pick<GroupSyncOptions, "dataSync"> {

@@ -3,10 +3,6 @@ import { promisify } from "node:util";
 import { retryWhileScarce } from "../foundation/scarce.ts";
 import { fileFault } from "./file-fault.ts";
 
-/** `sync`: a record is on the disk itself before what it announces happens. `os`: the operating system decides when. */
-export const durabilities = ["sync", "os"] as const;
-export type Durability = (typeof durabilities)[number];
-
 /** Brings the bytes of a growing file onto the disk. */
 export interface GroupSync {
   /** Resolves when the first `length` bytes are on the disk. Rejects with a Fault, and does so from then on. */

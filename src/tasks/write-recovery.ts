@@ -9,7 +9,7 @@ import type { TranscriptFacts } from "../journal/transcript-line.ts";
 import { sumTranscriptUsage } from "../journal/transcript-usage.ts";
 import { createTranscriptWriter } from "../journal/transcript-writer.ts";
 import { type AppendLog, openAppendLog } from "../storage/append-log.ts";
-import type { Durability } from "../storage/group-sync.ts";
+import type { Durability } from "../storage/durability.ts";
 import { foldChildRun } from "./child-run.ts";
 import { interruptedReason } from "./find-tasks.ts";
 import { foldTranscript } from "./transcript-task.ts";

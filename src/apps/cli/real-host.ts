@@ -113,6 +113,7 @@ function createQuestions(): Pick<CliHost, "ask" | "endQuestions"> {
     const { createInterface } = await import("node:readline");
     const opened = createInterface({ input: process.stdin, output: process.stdout });
     opened.on("SIGINT", () => opened.close());
+    process.stdin.on("error", () => opened.close());
     opened.on("line", (line) => {
       if (settle === undefined) typedAhead.push(line);
       else settle(line);
