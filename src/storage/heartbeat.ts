@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync, utimesSync, writeSync } from "node:fs";
 
 /** How often the owner of a lock gives a sign of life. */
-export const beatMs = 5_000;
+export const beatMs = 3_000;
 
 /**
  * Renews the time of a lock file while its owner lives, without keeping the process alive. A lock that somebody else has

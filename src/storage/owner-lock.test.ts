@@ -92,7 +92,7 @@ describe("where nobody can be asked, time decides", () => {
     await age(`${file}.lock`, 60 * 60_000);
     await age(file, 60_000);
     expect(takeOwnerLock(file, { now: () => now }).type).toBe("held");
-    await age(file, 16 * 60_000);
+    await age(file, 3 * 60_000);
     expect(takeOwnerLock(file, { now: () => now }).type).toBe("taken");
   });
 

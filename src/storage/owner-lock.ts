@@ -80,7 +80,7 @@ const expiresAfterMs = 4 * beatMs;
 /** A lock without a readable owner is one that is being written, for this long; a power cut can leave one too. */
 const unreadablePatienceMs = 10_000;
 /** A lock of an old version gives no sign of life; with its file it counts as left behind when both rest this long. */
-const silentPatienceMs = 15 * 60_000;
+const silentPatienceMs = 2 * 60_000;
 
 interface Taking {
   readonly file: string;
