@@ -125,10 +125,17 @@ function isHarmlessSet(flags: readonly Word[]): boolean {
 
 /** `-v` and `%n` set a variable. */
 function judgePrintf(rest: readonly Word[]): Judgement {
-  const format = rest[0]?.text === "--" ? rest[1] : rest[0];
-  const isPlain =
-    format?.literal === true && !format.text.startsWith("-") && !/%[^A-Za-z%]*n/.test(format.text);
-  return judgement(true, [], [isPlain || format === undefined ? undefined : "printf may set a variable"]);
+  return judgement(true, [], [isHarmlessFormat(rest) ? undefined : "printf may set a variable"]);
+}
+
+const conversion =
+  /%(?:%|[-+ #0']*(?:\*|\d+)?(?:\.(?:\*|\d*))?(?:[hlLjzt]*[diouxXeEfFgGaAcsbqQ]|\([^()]*\)T))/g;
+
+/** Whether the words after `printf` begin with a format that only prints. */
+export function isHarmlessFormat(rest: readonly Word[]): boolean {
+  const format = rest[0]?.text === "--" && rest[0].literal ? rest[1] : rest[0];
+  if (format === undefined) return true;
+  return format.literal && !format.text.startsWith("-") && !format.text.replace(conversion, "").includes("%");
 }
 
 const binary = /^(?:==?|!=|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef))$/;
@@ -152,8 +159,7 @@ export function isHarmlessTest(words: readonly Word[]): boolean {
 }
 
 function isOneTest(words: readonly Word[]): boolean {
-  if (words.some(({ loose, source, numeric }) => loose && numeric !== true && !source.startsWith('"')))
-    return false;
+  if (words.some(({ isOne }) => !isOne)) return false;
   const [left, operator] = words;
   if (words.length === 0) return true;
   if (words.length === 1) return true;

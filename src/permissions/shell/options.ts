@@ -48,6 +48,8 @@ interface Scan {
   readonly options: FoundOption[];
   at: number;
   unclear: string | undefined;
+  /** A word may turn into an option, or into several words. */
+  loose: boolean;
 }
 
 /** Splits arguments into options and operands; only options that stand in the table are understood. */
@@ -56,9 +58,8 @@ export function scanOptions(
   table: OptionTable,
   { stopAtOperand = false, numeric = false }: ScanOptions = {},
 ): ScannedWords {
-  const scan: Scan = { words, table, options: [], at: 0, unclear: undefined };
+  const scan: Scan = { words, table, options: [], at: 0, unclear: undefined, loose: false };
   const operands: Word[] = [];
-  let loose = false;
   while (scan.at < words.length) {
     const word = words[scan.at] as Word; // within the bounds that the loop has just checked
     if (word.text === "--" && word.literal) {
@@ -66,7 +67,7 @@ export function scanOptions(
       scan.at += 1;
       break;
     }
-    loose ||= word.loose;
+    scan.loose ||= word.loose;
     if (!word.text.startsWith("-") || word.text === "-") {
       if (stopAtOperand) break;
       operands.push(word);
@@ -75,7 +76,7 @@ export function scanOptions(
     else if (numeric && word.literal && /^-\d+$/.test(word.text)) scan.at += 1;
     else readCluster(scan, word);
   }
-  const { options, at: taken } = scan;
+  const { options, at: taken, loose } = scan;
   const unclear =
     scan.unclear ?? (loose ? "an argument is only known when it runs and may be an option" : undefined);
   const isLoose = loose && scan.unclear === undefined;
@@ -130,6 +131,7 @@ function pushOption(scan: Scan, name: string, signs: string): void {
   if (signs.includes(":") && value === undefined && !signs.includes("~"))
     scan.unclear ??= `the option ${name} has no value`;
   if (value !== undefined) scan.at += 1;
+  if (value?.isOne === false) scan.loose = true;
   scan.options.push({ name, signs, ...(value !== undefined && { value }) });
 }
 

@@ -51,6 +51,8 @@ export interface Scene {
   /** Why no rule may allow what runs here: an environment that changes what programs do. */
   readonly reason?: string | undefined;
   readonly depth: number;
+  /** It stands in a loop that was not seen to change the directory. */
+  readonly settled?: boolean;
   /** It stands in `$( )`, backticks or `<( )`. */
   readonly substituted?: true;
   /** It is only looked at for deny and ask rules; what is not understood in it makes nothing opaque. */
