@@ -1,3 +1,4 @@
+// @io
 import { stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { findAgentFiles } from "../definitions/find-agent-files.ts";

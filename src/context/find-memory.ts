@@ -1,3 +1,4 @@
+// @io
 import { lstat, realpath } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";

@@ -1,3 +1,4 @@
+// @io
 import type { Stats } from "node:fs";
 import { realpath } from "node:fs/promises";
 import type { Diagnostic } from "../foundation/diagnostic.ts";

@@ -1,3 +1,4 @@
+// @io
 import { execFile } from "node:child_process";
 import { isScarce, retryWhileScarce } from "../foundation/scarce.ts";
 import { searchPathOutside } from "../foundation/search-path.ts";

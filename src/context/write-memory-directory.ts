@@ -1,3 +1,4 @@
+// @io
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { RetinueError } from "../foundation/retinue-error.ts";

@@ -1,6 +1,8 @@
+// @io
 import { join, resolve } from "node:path";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
-import { type PermissionRule, parseRule } from "../permissions/parse-rule.ts";
+import { matchesPattern } from "../foundation/match-pattern.ts";
+import { formatRule, type PermissionRule, parseRule } from "../permissions/parse-rule.ts";
 import { discoverPluginAgents } from "../plugins/discover-plugin-agents.ts";
 import { discoverPlugins } from "../plugins/discover-plugins.ts";
 import type { Plugin } from "../plugins/plugin.ts";
@@ -10,11 +12,10 @@ import { findRepositoryRoot, realFolder } from "../settings/find-repository-root
 import { type LoadedSettings, loadSettings } from "../settings/load-settings.ts";
 import { createPaths, type Paths } from "../settings/paths.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
-import { denialsOf } from "./agent-denials.ts";
 import { builtinAgents } from "./builtin/builtin-agents.ts";
 import type { GuideFacts } from "./builtin/claude-code-guide.ts";
 import { type AgentPlace, createAgentFileLoader, type LoadedAgents } from "./load-agent-files.ts";
-import { type AgentRegistry, createRegistry } from "./registry.ts";
+import { type AgentDenial, type AgentRegistry, createRegistry } from "./registry.ts";
 
 export interface DiscoverOptions {
   readonly cwd: string;
@@ -203,4 +204,19 @@ function readFlagRules(options: DiscoverOptions): { rules: PermissionRule[]; dia
     }
   }
   return { rules, diagnostics };
+}
+
+/** The agents that deny rules speak of: `Task(name)`, `Agent(subagent_type:name)`, the whole tool, or all tools. */
+export function denialsOf(rules: readonly PermissionRule[]): AgentDenial[] {
+  return rules.flatMap((rule) => patternsOf(rule).map((pattern) => ({ pattern, rule: formatRule(rule) })));
+}
+
+/** Denying the tool denies every agent; a rule on a field such as `model:opus` is decided per call, not here. */
+function patternsOf({ tool, canonicalTool, specifier }: PermissionRule): readonly string[] {
+  if (specifier.type === "toolGlob")
+    return ["agent", "task"].some((name) => matchesPattern(tool.toLowerCase(), name)) ? ["*"] : [];
+  if (canonicalTool !== "Agent") return [];
+  if (specifier.type === "agent") return specifier.names;
+  if (specifier.type === "parameter" && specifier.name === "subagent_type") return [specifier.value];
+  return specifier.type === "whole" || specifier.type === "text" ? ["*"] : [];
 }

@@ -1,3 +1,4 @@
+// @io
 import { type Dirent, readdirSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Diagnostic } from "../foundation/diagnostic.ts";

@@ -1,3 +1,4 @@
+// @io
 import { readFileSync, type Stats, statSync } from "node:fs";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
 import type { AgentDefinition, AgentScope } from "./agent-definition.ts";

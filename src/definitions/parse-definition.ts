@@ -9,7 +9,6 @@ import type { AgentDefinition, AgentScope, AgentSource, WrittenField } from "./a
 import { isAdvisedAgentName, refuseAgentName } from "./agent-name.ts";
 import { type DefinitionFields, readDefinitionFields } from "./definition-fields.ts";
 import { type Frontmatter, readFrontmatter } from "./read-frontmatter.ts";
-import { applyScopeRules } from "./scope-rules.ts";
 
 export interface ParseAgentOptions {
   /** Shown in problems; its base name serves where the file has no `name`. */
@@ -184,4 +183,27 @@ function judgeDescription(
     path: [written["description"]?.key ?? "description"],
   };
   return [{ severity: options.scope === "plugin" ? "warning" : "error", ...issue }];
+}
+
+/** Plugins are other people's code: they may describe an agent, but not run commands, start servers or widen permissions. */
+const ignoredInPlugins = ["hooks", "mcpServers", "permissionMode", "initialPrompt"] as const;
+
+/** Takes away what the scope of a definition may not decide, with a warning for each field. */
+function applyScopeRules(definition: AgentDefinition, diagnostics: readonly Diagnostic[]): ParsedAgent {
+  if (definition.source.scope !== "plugin") return { definition, diagnostics };
+  const warnings: Diagnostic[] = [];
+  const kept: { -readonly [K in keyof AgentDefinition]: AgentDefinition[K] } = { ...definition };
+  for (const key of ignoredInPlugins) {
+    if (kept[key] === undefined) continue;
+    delete kept[key];
+    warnings.push({
+      severity: "warning",
+      code: "ignored-in-plugin",
+      message: `\`${key}\` is ignored in a plugin's agent.`,
+      advice: `Copy the agent to your own agents folder if it needs \`${key}\`.`,
+      ...(definition.source.file === undefined ? {} : { file: definition.source.file }),
+      ...definition.written[key]?.place,
+    });
+  }
+  return { definition: kept, diagnostics: [...diagnostics, ...warnings] };
 }

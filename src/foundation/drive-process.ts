@@ -1,11 +1,13 @@
+// @io
 import type { ChildProcess } from "node:child_process";
+import { accessSync, constants, statSync } from "node:fs";
+import { delimiter, isAbsolute, join, resolve } from "node:path";
 import type { Duplex, Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { closeWriteEnd, connectPipe, type Pipe } from "./connect-pipe.ts";
 import { spawnProcess } from "./drive-spawn.ts";
 import { endProcessGroup } from "./end-process-group.ts";
 import { findGroupMembers, groupAnswers } from "./find-group-members.ts";
-import { whyNotRunnable } from "./find-program.ts";
 import { groupWatchdog } from "./watch-groups.ts";
 
 export interface ProcessRequest {
@@ -281,5 +283,34 @@ async function within(promise: Promise<unknown>, limitMs: number): Promise<boole
     return await Promise.race([promise.then(() => true), limit]);
   } finally {
     clearTimeout(timer);
+  }
+}
+
+const defaultPath = ["/usr/local/bin", "/usr/bin", "/bin"];
+
+/** Why a program cannot be started, in the system's word, or undefined where it can. */
+function whyNotRunnable(
+  file: string,
+  { directory, path }: { readonly directory: string; readonly path: string | undefined },
+): "ENOENT" | "EACCES" | undefined {
+  const places = file.includes("/")
+    ? [resolve(directory, file)]
+    : (path?.split(delimiter) ?? defaultPath).map((folder) =>
+        join(isAbsolute(folder) ? folder : resolve(directory, folder), file),
+      );
+  const answers = places.map(judge);
+  if (answers.includes(undefined)) return undefined;
+  return answers.includes("EACCES") ? "EACCES" : "ENOENT";
+}
+
+function judge(file: string): "ENOENT" | "EACCES" | undefined {
+  try {
+    const found = statSync(file, { throwIfNoEntry: false });
+    if (found === undefined) return "ENOENT";
+    if (!found.isFile()) return "EACCES";
+    accessSync(file, constants.X_OK);
+    return undefined;
+  } catch {
+    return "EACCES";
   }
 }

@@ -1,3 +1,4 @@
+// @io
 import { setTimeout as sleep } from "node:timers/promises";
 import { spawnProcess } from "./drive-spawn.ts";
 import { findGroupMembers, groupAnswers } from "./find-group-members.ts";

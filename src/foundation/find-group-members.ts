@@ -1,3 +1,4 @@
+// @io
 import { readdirSync, readFileSync } from "node:fs";
 import { isScarce } from "./scarce.ts";
 

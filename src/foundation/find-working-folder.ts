@@ -1,3 +1,4 @@
+// @io
 import { RetinueError } from "./retinue-error.ts";
 
 /** The folder this process was started in; one that was removed meanwhile has no path any more. */

@@ -1,3 +1,4 @@
+// @io
 import type { ChildProcess } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { spawnGuarded } from "./drive-spawn.ts";

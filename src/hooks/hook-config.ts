@@ -3,7 +3,6 @@ import { isRecord, type JsonRecord, kindOf, shown } from "../foundation/json-val
 import { nearestName } from "../foundation/nearest-name.ts";
 import { hookEventNames, isHookEventName } from "./hook-events.ts";
 import { readHookHandler } from "./hook-handler.ts";
-import { readHookMatcher } from "./hook-matcher.ts";
 import type { HookRule } from "./hook-rule.ts";
 
 export type { HookHandler, HookHandlerType, HookRule } from "./hook-rule.ts";
@@ -201,4 +200,52 @@ function readListEntry(entry: JsonRecord, path: DocumentPath, reading: Reading):
       advice: shapeAdvice,
     });
   }
+}
+
+type MatcherReading =
+  | { readonly type: "matcher"; readonly matcher?: string; readonly issues: readonly Issue[] }
+  | { readonly type: "invalid"; readonly issues: readonly Issue[] };
+
+/** Reads a `matcher`. Absent, empty and `*` are all "everything"; a list of names is joined with `|`. */
+function readHookMatcher(value: unknown, path: DocumentPath): MatcherReading {
+  const text =
+    Array.isArray(value) && value.every((name) => typeof name === "string") ? value.join("|") : value;
+  if (text === undefined || text === null) return { type: "matcher", issues: [] };
+  if (typeof text !== "string") {
+    return { type: "invalid", issues: [wrongKind(value, path)] };
+  }
+  if (text.trim() === "" || text.trim() === "*") return { type: "matcher", issues: [] };
+  return { type: "matcher", matcher: text, issues: isPattern(text) ? [] : [notAPattern(text, path)] };
+}
+
+/** Letters, digits, `_`, `-`, blanks, commas and bars are names; everything else must be a regular expression. */
+function isPattern(text: string): boolean {
+  if (/^[\w\-\s,|]*$/.test(text)) return true;
+  try {
+    new RegExp(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function wrongKind(value: unknown, path: DocumentPath): Issue {
+  return {
+    severity: "error",
+    code: "hook-matcher-invalid",
+    message: `A matcher is a text, but here it is ${kindOf(value)}; these hooks were left out.`,
+    advice:
+      'Write the names with bars between them, as in "Edit|Write", or leave the matcher out to match everything.',
+    path,
+  };
+}
+
+function notAPattern(text: string, path: DocumentPath): Issue {
+  return {
+    severity: "warning",
+    code: "hook-matcher-not-a-pattern",
+    message: `The matcher ${shown(text)} is neither a list of names nor a regular expression; it cannot match as meant.`,
+    advice: 'Write "*" for everything, names as in "Edit|Write", or a regular expression such as "mcp__.*".',
+    path,
+  };
 }

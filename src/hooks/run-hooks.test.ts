@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { CallOutcome, EventOutcome } from "./aggregate-hooks.ts";
-import { findMarkedProcesses } from "./find-marked-processes.ts";
 import type { FiredEvent, HookPayloads } from "./hook-input.ts";
 import type { HookHandler } from "./hook-rule.ts";
+import { findMarkedProcesses } from "./run-command-hook.ts";
 import { createHookRunner, type HookRunnerOptions, type LateAnswer } from "./run-hooks.ts";
 import type { HookOrigin, SourcedHookRule } from "./select-hooks.ts";
 

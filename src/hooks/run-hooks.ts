@@ -1,3 +1,4 @@
+// @io
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { aggregate, type HookOutcome, type HookResult } from "./aggregate-hooks.ts";

@@ -1,3 +1,4 @@
+// @io
 import { matchesPattern } from "../foundation/match-pattern.ts";
 import type { HookReading } from "./hook-answer.ts";
 import type { FiredEvent } from "./hook-input.ts";

@@ -1,3 +1,4 @@
+// @io
 import { readdir } from "node:fs/promises";
 import { findLatestSession, findSession } from "../journal/find-sessions.ts";
 import { isAgentId, isSessionId } from "../journal/session-files.ts";

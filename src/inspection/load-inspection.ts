@@ -1,16 +1,71 @@
-import { readdir, stat } from "node:fs/promises";
+// @io
+import { open, readdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
+import type { JsonRecord } from "../foundation/json-value.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
 import { findSession } from "../journal/find-sessions.ts";
 import { isAgentId, sessionFiles } from "../journal/session-files.ts";
+import { errorCode, fileError } from "../storage/file-error.ts";
 import { hasLiveOwner } from "../storage/owner-lock.ts";
+import { parseLines, readRange } from "../storage/read-lines.ts";
 import type { KnownChild } from "../tasks/child-meta.ts";
 import { loadChildMeta } from "../tasks/load-child-meta.ts";
 import { type AgentFold, createAgentFold } from "./fold-agent.ts";
 import { type AgentParts, inspectSession } from "./inspect-session.ts";
 import type { Inspection } from "./inspection.ts";
-import { createLineSource, type LineSource } from "./load-lines.ts";
-import { createRouter } from "./route-lines.ts";
+import { textField } from "./read-line.ts";
+
+/** Reads a file of JSON lines in pieces, and the next time only what was added. */
+interface LineSource {
+  /** Hands over each new line; `isGrowing` leaves an unfinished last line for the next time. */
+  load(isGrowing: boolean): Promise<void>;
+  readonly broken: number;
+  readonly isTorn: boolean;
+}
+
+const lineFeed = 0x0a;
+const pieceBytes = 8 * 1024 * 1024;
+
+function createLineSource(file: string, take: (record: JsonRecord) => void): LineSource {
+  let at = 0;
+  let broken = 0;
+  let isTorn = false;
+
+  const takeLines = (bytes: Buffer): void => {
+    const lines = parseLines(bytes);
+    broken += lines.broken;
+    isTorn = lines.torn;
+    for (const record of lines.values) take(record);
+    at += bytes.length;
+  };
+
+  return {
+    get broken() {
+      return broken;
+    },
+    get isTorn() {
+      return isTorn;
+    },
+    async load(isGrowing) {
+      try {
+        await using handle = await open(file, "r");
+        const { size } = await handle.stat();
+        for (let length = pieceBytes; at < size; ) {
+          const bytes = await readRange(handle, at, Math.min(size, at + length));
+          const whole = bytes.lastIndexOf(lineFeed) + 1;
+          const isLast = bytes.length < length;
+          if (whole > 0) takeLines(bytes.subarray(0, whole));
+          if (isLast && whole < bytes.length && !isGrowing) takeLines(bytes.subarray(whole));
+          if (isLast) return;
+          // A line longer than a piece is read in a longer one.
+          length = whole === 0 ? length * 2 : pieceBytes;
+        }
+      } catch (error) {
+        if (errorCode(error) !== "ENOENT") throw fileError("read", file, error);
+      }
+    },
+  };
+}
 
 export interface InspectionOptions {
   /** The folder of the project's transcripts. */
@@ -136,4 +191,25 @@ function describeFlaws(id: string, { broken, isTorn }: LineSource): readonly str
     ...(broken > 0 ? [`${id}: ${broken} lines of its transcript cannot be read and are left out.`] : []),
     ...(isTorn ? [`${id}: the last line of its transcript was cut off.`] : []),
   ];
+}
+
+/**
+ * Tells to which agent a line of a main transcript belongs: older programs have written children into it, some without
+ * naming them, and those are told apart by the line their conversation begins with.
+ */
+function createRouter(main: string): (record: JsonRecord) => string {
+  const roots = new Map<string, string>();
+  return (record) => {
+    if (record.isSidechain !== true) return main;
+    const named = textField(record, "agentId");
+    if (named !== undefined && isAgentId(named) && named !== main) return named;
+    const uuid = textField(record, "uuid") ?? "";
+    const root = roots.get(textField(record, "parentUuid") ?? "") ?? sidechainName(uuid);
+    roots.set(uuid, root);
+    return root;
+  };
+}
+
+function sidechainName(uuid: string): string {
+  return `sidechain-${uuid.replace(/[^A-Za-z0-9]/g, "").slice(0, 8)}`;
 }

@@ -1,3 +1,4 @@
+// @io
 import type { Stats } from "node:fs";
 import { lstat, readdir, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// @io
 import { open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { JsonRecord } from "../foundation/json-value.ts";

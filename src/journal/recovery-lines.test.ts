@@ -7,7 +7,7 @@ import { noUsage } from "../conversation/usage.ts";
 import type { JsonRecord } from "../foundation/json-value.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { parseLines } from "../storage/read-lines.ts";
-import { forkLines } from "./fork-lines.ts";
+import { forkLines } from "./fork-session.ts";
 import { interruptedResult } from "./interrupted-calls.ts";
 import { journalPlan, readEarlierPlans } from "./journaled-plan.ts";
 import { rebuildConversation } from "./rebuild.ts";

@@ -1,6 +1,5 @@
 import type { TextBlock, ToolResultBlock, UserBlock } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
-import { type CallFacts, createCallFacts } from "./call-facts.ts";
 import type { IdSource } from "./id-source.ts";
 import { createKeptLines } from "./kept-lines.ts";
 import type { ConversationSources } from "./rebuild.ts";
@@ -12,6 +11,7 @@ import {
   customTitleLine,
   type LinePlace,
   systemLine,
+  type ToolCallFacts,
   type TranscriptFacts,
   tagLine,
   type UserLineFields,
@@ -281,4 +281,47 @@ function retryMaker(
       retryAttempt: attempt,
       maxRetries: maxAttempts,
     });
+}
+
+/** Remembers how calls go until their results are written down, all of one answer together. */
+interface CallFacts {
+  hear(event: RunEvent): void;
+  /** What is known of a call, once. */
+  take(callId: string): ToolCallFacts | undefined;
+}
+
+/** `now` tells milliseconds since 1970. */
+function createCallFacts(now: () => number): CallFacts {
+  const started = new Map<string, number>();
+  const finished = new Map<string, ToolCallFacts>();
+  return {
+    hear(event) {
+      // Calls of an answer before that one have their results.
+      if (event.type === "assistant-answered") {
+        started.clear();
+        finished.clear();
+      }
+      if (event.type === "call-started") started.set(event.call.id, now());
+      if (event.type === "call-finished")
+        finished.set(event.call.id, factsOf(event, started.get(event.call.id)));
+    },
+    take(callId) {
+      const facts = finished.get(callId);
+      finished.delete(callId);
+      return facts;
+    },
+  };
+}
+
+function factsOf(
+  { durationMs, decidedMs, asked, denied }: Extract<RunEvent, { type: "call-finished" }>,
+  startedAt: number | undefined,
+): ToolCallFacts {
+  return {
+    ...(startedAt === undefined ? {} : { startedAt }),
+    durationMs: Math.round(durationMs),
+    ...(decidedMs === undefined ? {} : { decidedMs: Math.round(decidedMs) }),
+    ...(asked === true ? { asked } : {}),
+    ...(denied === undefined ? {} : { denied }),
+  };
 }

@@ -1,6 +1,9 @@
+import type { CallIntent } from "../conversation/call-intent.ts";
 import {
+  type AssistantMessage,
   type Message,
   type TextBlock,
+  type ToolResultBlock,
   textOf,
   toolCallsOf,
   type UserBlock,
@@ -9,11 +12,11 @@ import {
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { costOf } from "../conversation/usage.ts";
 import type { ModelRequest } from "../model/model.ts";
+import { repeatsOf } from "../tools/tool-repeats.ts";
 import { specificationsOf } from "../tools/tool-specification.ts";
-import { intentsOf } from "./call-intents.ts";
+import { findTool } from "./authorize-call.ts";
 import { createRounds } from "./call-round.ts";
 import { type Compactor, createCompactor } from "./compactor.ts";
-import { describeUnfinished } from "./hand-in.ts";
 import { endingOfCause, type LimitReached } from "./limit-reached.ts";
 import type { LoopInput, LoopPorts } from "./loop-ports.ts";
 import { type LostAnswer, type ModelAnswer, takeModelTurn } from "./model-turn.ts";
@@ -257,4 +260,47 @@ function endOf(answer: ModelAnswer, shortened: LimitReached | undefined): Ending
 function textOfEnd({ text, status }: Ending, tally: Tally, messages: readonly Message[]): string {
   const said = text ?? tally.lastText();
   return said.trim() === "" && status === "partial" ? describeUnfinished(messages) : said;
+}
+
+/** What the calls of an answer would do when repeated; a call of no tool there is does nothing. */
+function intentsOf(
+  message: AssistantMessage,
+  ports: LoopPorts,
+): { readonly intents?: readonly CallIntent[] } {
+  const calls = toolCallsOf(message);
+  if (calls.length === 0) return {};
+  const intents = calls.map(({ id, name }): CallIntent => {
+    const tool = findTool(name, ports);
+    return { callId: id, tool: tool?.name ?? name, repeats: tool === undefined ? "pure" : repeatsOf(tool) };
+  });
+  return { intents };
+}
+
+/** So much of the last result stands for work that nobody wrote up. */
+const maxResult = 2000;
+
+/** What an agent leaves that ended before it wrote a word: its calls, and the end of the last result. */
+function describeUnfinished(messages: readonly Message[]): string {
+  const calls = messages.flatMap((message) => (message.role === "assistant" ? toolCallsOf(message) : []));
+  if (calls.length === 0) return "";
+  const counts = new Map<string, number>();
+  for (const { name } of calls) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const made = [...counts].map(([name, count]) => (count === 1 ? name : `${name} ${count} times`)).join(", ");
+  const last = lastResult(messages);
+  const result = last === "" ? "" : `\n\nThe last result it saw:\n${last}`;
+  return `(It ended before it wrote a result. It had called ${made}.)${result}`;
+}
+
+function lastResult(messages: readonly Message[]): string {
+  const blocks = messages.flatMap((message): readonly ToolResultBlock[] =>
+    message.role === "user" && typeof message.content !== "string"
+      ? message.content.filter((block): block is ToolResultBlock => block.type === "tool_result")
+      : [],
+  );
+  const { content = "" } = blocks.at(-1) ?? {};
+  const text =
+    typeof content === "string"
+      ? content
+      : content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+  return text.length <= maxResult ? text : `${text.slice(0, maxResult)} …`;
 }

@@ -1,3 +1,4 @@
+// @io
 import { abortable, sleep } from "../foundation/abort.ts";
 import type { JsonRecord } from "../foundation/json-value.ts";
 import type { CallEnd } from "./call-end.ts";

@@ -1,3 +1,4 @@
+// @io
 import { isRecord, shown } from "../foundation/json-value.ts";
 import { runProcess } from "../foundation/run-process.ts";
 import { commandEnvironment } from "../tools/command-environment.ts";

@@ -1,3 +1,4 @@
+// @io
 import type { ChildProcess } from "node:child_process";
 import type { Transport } from "@modelcontextprotocol/client";
 import { escapeControlTags } from "../conversation/escape-control-tags.ts";
@@ -7,7 +8,6 @@ import { findGroupMembers, groupAnswers } from "../foundation/find-group-members
 import { isRecord, shown } from "../foundation/json-value.ts";
 import { groupWatchdog, type WatchedGroup } from "../foundation/watch-groups.ts";
 import { cleanTerminalText } from "../tools/terminal-text.ts";
-import { createLineReader, createTail } from "./line-reader.ts";
 import { within } from "./within.ts";
 
 export interface ServerProcess {
@@ -187,4 +187,45 @@ function describeExit(child: ChildProcess | undefined): string | undefined {
   return child.exitCode === null
     ? `was ended by ${String(child.signalCode)}`
     : `ended with exit code ${child.exitCode}`;
+}
+
+interface LineReader {
+  /** False once a line has become longer than the limit; nothing more is read then. */
+  push(chunk: Buffer): boolean;
+}
+
+/** Cuts bytes into lines. Each byte is looked at once, however small the pieces and long the lines are. */
+export function createLineReader(limit: number, onLine: (line: string) => void): LineReader {
+  let parts: Buffer[] = [];
+  let size = 0;
+  let isOver = false;
+  return {
+    push(chunk) {
+      let rest = chunk;
+      for (let end = rest.indexOf(0x0a); end !== -1 && !isOver; end = rest.indexOf(0x0a)) {
+        parts.push(rest.subarray(0, end));
+        const line = Buffer.concat(parts).toString("utf8");
+        parts = [];
+        size = 0;
+        rest = rest.subarray(end + 1);
+        onLine(line.endsWith("\r") ? line.slice(0, -1) : line);
+      }
+      parts.push(rest);
+      size += rest.length;
+      isOver ||= size > limit;
+      if (isOver) parts = [];
+      return !isOver;
+    },
+  };
+}
+
+/** Keeps the end of what is written. */
+export function createTail(limit: number): { push(chunk: Buffer): void; text(): string } {
+  let kept = Buffer.alloc(0);
+  return {
+    push(chunk) {
+      kept = Buffer.concat([kept, chunk.subarray(-limit)]).subarray(-limit);
+    },
+    text: () => kept.toString("utf8"),
+  };
 }

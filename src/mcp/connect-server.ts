@@ -1,12 +1,11 @@
 import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Client, ElicitResult, RequestOptions } from "@modelcontextprotocol/client";
+import type { Client, ElicitResult, RequestOptions, StandardSchemaV1 } from "@modelcontextprotocol/client";
 import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import { abortable } from "../foundation/abort.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { version } from "../foundation/version.ts";
-import { anything } from "./anything.ts";
 import { type CallEnd, describeFailure, describeStart, refusesHandshake } from "./call-end.ts";
 import { connectTransport, type Sdk, type ServerTransport } from "./connect-transport.ts";
 import { hideSecrets } from "./hide-secrets.ts";
@@ -247,3 +246,8 @@ function followProgress(onProgress: (text: string) => void): Pick<RequestOptions
     },
   };
 }
+
+/** Takes every result as it came: one flaw in a server's answer must cost that part, not all of it. */
+const anything: StandardSchemaV1<unknown, unknown> = {
+  "~standard": { version: 1, vendor: "retinue", validate: (value) => ({ value }) },
+};

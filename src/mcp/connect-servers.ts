@@ -1,3 +1,4 @@
+import { sleep } from "../foundation/abort.ts";
 import { shown } from "../foundation/json-value.ts";
 import { limitText } from "../tools/output-limit.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -8,7 +9,6 @@ import type { McpServer } from "./mcp-server.ts";
 import { createMcpTool, isSameTool } from "./mcp-tool.ts";
 import { createResourceTools } from "./resource-tools.ts";
 import { readToolResult } from "./result-parts.ts";
-import { runSpaced } from "./run-spaced.ts";
 import { mcpServerPart, mcpToolName } from "./tool-name.ts";
 
 /** A server may say as often as it likes that its tools have changed; it is asked for them this often. */
@@ -144,4 +144,29 @@ function withoutNamesakes(servers: readonly McpServer[]): {
     }
   }
   return { taken: [...owners.values()], refused };
+}
+
+/**
+ * Runs the work when it is asked for, and once more after a pause where it was asked for meanwhile: one at a time, however
+ * often somebody asks. The work must not reject.
+ */
+export function runSpaced(
+  work: () => Promise<void>,
+  { pauseMs, signal }: { readonly pauseMs: number; readonly signal: AbortSignal },
+): () => void {
+  let isWanted = false;
+  let isRunning = false;
+  async function run(): Promise<void> {
+    isRunning = true;
+    while (isWanted && !signal.aborted) {
+      isWanted = false;
+      await work();
+      await sleep(pauseMs, signal).catch(() => undefined);
+    }
+    isRunning = false;
+  }
+  return () => {
+    isWanted = true;
+    if (!isRunning) void run();
+  };
 }

@@ -1,6 +1,6 @@
+// @io
 import type { StreamableHTTPClientTransport, Transport } from "@modelcontextprotocol/client";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import { createBoundedFetch } from "./connect-fetch.ts";
 import { connectHeaders } from "./connect-headers.ts";
 import { connectProcess, maxMessage } from "./connect-process.ts";
 import type { McpConnectionOptions } from "./mcp-connections.ts";
@@ -131,4 +131,28 @@ async function connectProgram(
     describe: () => "",
     release: () => within(program.close?.() ?? Promise.resolve(), graceMs),
   };
+}
+
+/** The web's `fetch`, but that an answer ends in an error as soon as one message in it is longer than the limit. */
+export function createBoundedFetch(limit: number): typeof fetch {
+  return async (address, init) => {
+    const response = await fetch(address, init);
+    const { body, status, statusText, headers } = response;
+    if (body === null || status < 200) return response;
+    const isStream = headers.get("content-type")?.includes("text/event-stream") === true;
+    return new Response(body.pipeThrough(createLimiter(limit, isStream)), { status, statusText, headers });
+  };
+}
+
+/** An event stream lasts as long as it likes, but each of its lines is only so long. */
+function createLimiter(limit: number, isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
+  let size = 0;
+  return new TransformStream({
+    transform(chunk, controller) {
+      const end = isStream ? chunk.lastIndexOf(0x0a) : -1;
+      size = end === -1 ? size + chunk.length : chunk.length - end - 1;
+      if (size > limit) controller.error(new Error(`it sent a message of more than ${limit} bytes`));
+      else controller.enqueue(chunk);
+    },
+  });
 }

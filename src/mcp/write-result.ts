@@ -1,3 +1,4 @@
+// @io
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ImageBlock, TextBlock } from "../conversation/message.ts";

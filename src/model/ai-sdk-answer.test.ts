@@ -1,9 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { JsonRecord } from "../foundation/json-value.ts";
-import { createAnswerReader } from "./ai-sdk-answer.ts";
+import { createAnswerReader, readFinishReason, readUsage } from "./ai-sdk-answer.ts";
 import { toPrompt } from "./ai-sdk-prompt.ts";
-import { readFinishReason, readUsage } from "./ai-sdk-usage.ts";
 
 const finish = { type: "finish", finishReason: { unified: "stop" }, usage: undefined };
 

@@ -1,8 +1,7 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { LanguageModelV2, LanguageModelV3 } from "@ai-sdk/provider";
 import { describe, expect, expectTypeOf, test } from "vitest";
-import type { FakeProvider } from "../testing/fake-provider.ts";
-import { startFakeProvider } from "../testing/fake-provider.ts";
+import { type FakeProvider, startFakeProvider } from "../testing/fake-provider.ts";
 import { createAiSdkModel } from "./ai-sdk-model.ts";
 import { createModelFromLanguageModel, type LanguageModel } from "./language-model.ts";
 import type { Model, ModelEvent, ModelRequest } from "./model.ts";

@@ -1,3 +1,4 @@
+// @io
 import type { LocalPlace, LocalServer } from "./local-models.ts";
 import { createHttpFetch } from "./run-http-request.ts";
 

@@ -1,3 +1,4 @@
+// @io
 import { readFileSync } from "node:fs";
 import { createRequire, findPackageJSON } from "node:module";
 import { dirname, join } from "node:path";

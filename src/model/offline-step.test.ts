@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Message, ToolUseBlock } from "../conversation/message.ts";
 import type { ModelRequest, ToolSpecification } from "./model.ts";
 import type { OfflineStep } from "./offline-call.ts";
-import { nextOfflineStep } from "./offline-step.ts";
+import { nextOfflineStep } from "./offline-model.ts";
 import { offlineAnswer, offlineHelp, offlineLabel } from "./offline-texts.ts";
 
 const fields: Readonly<Record<string, readonly string[]>> = {

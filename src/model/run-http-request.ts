@@ -1,3 +1,4 @@
+// @io
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { isRecord } from "../foundation/json-value.ts";
 import { maxErrorBody } from "./guard-answer.ts";

@@ -1,3 +1,4 @@
+// @io
 import { lstatSync, readlinkSync, realpathSync } from "node:fs";
 
 /**

@@ -1,3 +1,4 @@
+// @io
 import { readFileSync } from "node:fs";
 import { posix } from "node:path";
 

@@ -1,7 +1,8 @@
+// @io
 import { statSync } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { posix } from "node:path";
 import type { PathFact } from "./call-facts.ts";
-import { findBelow } from "./find-below.ts";
 import { gatherPathFact, literalPath, type PathWorld } from "./gather-path-facts.ts";
 import { matchesPath } from "./match-rule.ts";
 import type { PolicyRule } from "./permission-policy.ts";
@@ -139,4 +140,39 @@ function canMatchBelow({ rule, anchor }: PolicyRule, folder: string, world: Path
 
 function isBelow(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder === "/" ? "/" : `${folder}/`);
+}
+
+interface BelowOptions {
+  /** Whether an entry is one that is looked for. */
+  readonly matches: (path: string, isLink: boolean) => boolean;
+  /** Names that begin with a dot are left out. */
+  readonly visible?: boolean;
+  /** Folders of these names are not entered. */
+  readonly skip?: readonly string[];
+  readonly maxEntries: number;
+}
+
+interface Below {
+  readonly found?: string;
+  /** There was more than could be looked at. */
+  readonly isIncomplete?: true;
+}
+
+/** Looks for one entry below a folder; links are not followed, and what cannot be read holds nothing. */
+async function findBelow(folder: string, options: BelowOptions): Promise<Below> {
+  const { matches, visible = false, skip = [], maxEntries } = options;
+  const waiting = [folder];
+  let seen = 0;
+  for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
+    const entries = await readdir(at, { withFileTypes: true }).catch(() => []);
+    for (const entry of entries) {
+      seen += 1;
+      if (seen > maxEntries) return { isIncomplete: true };
+      if (visible && entry.name.startsWith(".")) continue;
+      const path = posix.join(at, entry.name);
+      if (matches(path, entry.isSymbolicLink())) return { found: path };
+      if (entry.isDirectory() && !skip.includes(entry.name)) waiting.push(path);
+    }
+  }
+  return {};
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { criticalityOf } from "./critical-paths.ts";
+import { criticalityOf } from "./guard-call.ts";
 import { protectionOf } from "./protected-paths.ts";
 
 describe("[PRM-10] files that steer what runs by itself", () => {

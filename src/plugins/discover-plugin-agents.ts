@@ -1,3 +1,4 @@
+// @io
 import { readdir, realpath, stat } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
 import type { Diagnostic } from "../foundation/diagnostic.ts";

@@ -1,3 +1,4 @@
+// @io
 import { realpath } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { Diagnostic } from "../foundation/diagnostic.ts";

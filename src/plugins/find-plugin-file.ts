@@ -1,3 +1,4 @@
+// @io
 import { realpath } from "node:fs/promises";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { isFile } from "./load-plugin.ts";

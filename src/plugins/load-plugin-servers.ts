@@ -1,3 +1,4 @@
+// @io
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Diagnostic, type Issue, placeFindings } from "../foundation/diagnostic.ts";

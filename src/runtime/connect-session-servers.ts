@@ -3,15 +3,16 @@ import { abortable } from "../foundation/abort.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { McpConnectionOptions, McpConnections, McpServerState } from "../mcp/mcp-connections.ts";
 import type { McpServer } from "../mcp/mcp-server.ts";
-import { mcpServerPart } from "../mcp/tool-name.ts";
+import { mcpIdentity, mcpServerPart, mcpToolName } from "../mcp/tool-name.ts";
+import type { ApprovalAnswer, Approver } from "../permissions/approver.ts";
 import type { ServerInstructions } from "../planning/server-instructions.ts";
+import type { AskedServer } from "../settings/judge-mcp-entry.ts";
 import type { ChildServers, ConnectChildOptions } from "../tasks/child-host.ts";
-import { availableTool } from "../tools/match-tools.ts";
-import { createAskMcpServer } from "./ask-mcp-server.ts";
+import { type AvailableTool, availableTool } from "../tools/match-tools.ts";
+import { parseToolEntry } from "../tools/tool-entry.ts";
 import { chooseOwnServers } from "./choose-own-servers.ts";
-import { type GatheredMcp, refuseBrokenMcpConfig } from "./gather-mcp-servers.ts";
+import { type GatheredMcp, type McpAnswer, refuseBrokenMcpConfig } from "./gather-mcp-servers.ts";
 import { mcpConnectionOptions } from "./mcp-options.ts";
-import { plannedTools } from "./planned-tools.ts";
 import { heldNotices, type SessionServers, sharedState } from "./session-servers.ts";
 import type { RuntimeContext } from "./session-world.ts";
 
@@ -165,4 +166,76 @@ function failureNote({ server, status }: McpServerState): readonly string[] {
   if (status.type !== "failed") return [];
   const advice = status.advice === undefined ? "" : ` ${status.advice}`;
   return [`The MCP server ${JSON.stringify(server.name)} failed: ${status.reason}.${advice}`];
+}
+
+/** Puts the question about a project's server to whoever answers for tools; they see the definition before expansion. */
+export function createAskMcpServer(
+  approver: Approver,
+  signal: AbortSignal,
+): (server: AskedServer) => Promise<McpAnswer> {
+  return async ({ entry, reason }) => {
+    const { config, file } = entry;
+    const answer = await approver.approve(
+      {
+        path: [{ id: "main", name: "main" }],
+        callId: `mcp-server:${config.name}`,
+        tool: "McpServer",
+        input: {
+          name: config.name,
+          definition: config.written,
+          ...(file === undefined ? {} : { file }),
+        },
+        reason: `The project wants to ${startWords(config.kind)} the MCP server ${config.name}: ${reason}.`,
+        suggestedRules: [],
+      },
+      { signal },
+    );
+    return meaningOf(answer);
+  };
+}
+
+function startWords(kind: string | undefined): string {
+  return kind === "stdio" ? "start" : "connect to";
+}
+
+function meaningOf(answer: ApprovalAnswer): McpAnswer {
+  if (answer.type !== "allow") return "no";
+  return answer.for === "save" ? "remember" : "for this session";
+}
+
+/** What stands in a plan for the tools of servers that were not asked: all of them, and those a definition names. */
+function plannedTools(
+  servers: readonly Pick<McpServer, "name">[],
+  definition: Pick<AgentDefinition, "tools" | "mcpServers"> | undefined,
+): readonly AvailableTool[] {
+  const entries = (definition?.tools ?? []).map((entry) => parseToolEntry(entry).name);
+  const limits = (definition?.mcpServers ?? []).flatMap((server) =>
+    server.type === "reference" ? [server] : [],
+  );
+  return servers.flatMap(({ name }) => {
+    const part = mcpServerPart(name);
+    const limit = limits.find((each) => mcpServerPart(each.name) === part)?.tools;
+    const named = limit ?? entries.flatMap((entry) => toolIn(entry, part));
+    const literal = [...new Set(named)].filter((tool) => !tool.includes("*"));
+    return [
+      ...literal.map((tool) => planned(name, tool)),
+      ...(limit === undefined ? [whole(name, part)] : []),
+    ];
+  });
+}
+
+function toolIn(entry: string, server: string): readonly string[] {
+  const [, named, tool] = /^mcp__(.+?)__(.+)$/.exec(entry) ?? [];
+  return named !== undefined && tool !== undefined && mcpServerPart(named) === server ? [tool] : [];
+}
+
+function planned(server: string, tool: string): AvailableTool {
+  const bare = toolIn(tool, mcpServerPart(server))[0] ?? tool;
+  const identity = mcpIdentity(server, bare);
+  return { name: mcpToolName(server, bare), effect: "execute", origin: "mcp", server, mcp: identity };
+}
+
+function whole(server: string, part: string): AvailableTool {
+  const mcp = { server: part, tool: "*" };
+  return { name: `mcp__${part}__*`, effect: "execute", origin: "mcp", server, mcp };
 }

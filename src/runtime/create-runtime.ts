@@ -1,3 +1,4 @@
+// @io
 import type { UserMessage } from "../conversation/message.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AgentInput } from "../definitions/define-agent.ts";
@@ -12,8 +13,8 @@ import { createWorld } from "./gather-world.ts";
 import { type RunHandle, startRun, stoppedEnding } from "./run-handle.ts";
 import type { RunOptions, RuntimeOptions, SessionOptions } from "./runtime-options.ts";
 import type { Session } from "./session.ts";
+import type { RuntimeContext } from "./session-world.ts";
 import { describeTask, type SpawnOptions } from "./spawn-options.ts";
-import { createTidying } from "./tidying.ts";
 import type { LoopTool } from "./tools-for-loops.ts";
 
 /** Everything a program needs: agents, sessions, runs. Disposing it ends what is still running. */
@@ -177,4 +178,32 @@ function refuseWhenDisposed(signal: AbortSignal): void {
 
 function codeOf({ reason }: AbortSignal): string {
   return isRetinueError(reason) ? reason.code : "aborted";
+}
+
+/** Removes what old sessions left, beside the work: it is begun once, and nobody waits for it but the end. */
+interface Tidying {
+  begin(world: Pick<RuntimeContext, "discovered" | "environment">): void;
+  end(): Promise<void>;
+}
+
+/** How long transcripts are kept where settings do not say. */
+const defaultDays = 30;
+
+export function createTidying(signal: AbortSignal, now: () => number): Tidying {
+  let work: Promise<void> | undefined;
+  async function tidy({
+    discovered: { paths, settings },
+    environment,
+  }: Parameters<Tidying["begin"]>[0]): Promise<void> {
+    const { cleanUp } = await import("../tasks/run-cleanup.ts");
+    const olderThanDays = settings.settings.plain.cleanupPeriodDays ?? defaultDays;
+    await cleanUp({ ...paths, olderThanDays, now: now(), dryRun: false, environment, signal });
+  }
+  return {
+    begin(world) {
+      // What cannot be removed today is tried again at the next start.
+      work ??= tidy(world).catch(() => undefined);
+    },
+    end: async () => work,
+  };
 }

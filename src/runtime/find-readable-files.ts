@@ -1,3 +1,4 @@
+// @io
 import { type Stats, statSync } from "node:fs";
 import { decide } from "../permissions/decide.ts";
 import { literalPath } from "../permissions/gather-path-facts.ts";

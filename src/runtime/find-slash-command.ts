@@ -1,3 +1,4 @@
+// @io
 import { access } from "node:fs/promises";
 import type { UserMessage } from "../conversation/message.ts";
 import { lookUpSkill } from "../skills/look-up-skill.ts";

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { defineAgent } from "../definitions/define-agent.ts";
 import { discoverAgents } from "../definitions/discover-agents.ts";
 import type { ApprovalRequest } from "../permissions/approver.ts";
-import { createAskMcpServer } from "./ask-mcp-server.ts";
+import { createAskMcpServer } from "./connect-session-servers.ts";
 import {
   chooseAgentServers,
   type GatherMcpOptions,

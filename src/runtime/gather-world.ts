@@ -1,3 +1,4 @@
+// @io
 import { randomUUID } from "node:crypto";
 import { isAbsolute, resolve } from "node:path";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
@@ -11,6 +12,7 @@ import { sleep } from "../foundation/abort.ts";
 import { findWorkingFolder } from "../foundation/find-working-folder.ts";
 import { isRecord } from "../foundation/json-value.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
+import { runProcess } from "../foundation/run-process.ts";
 import type { ProgramServer } from "../mcp/mcp-connections.ts";
 import { createCoolDowns } from "../model/cool-down.ts";
 import type { LocalServer } from "../model/local-models.ts";
@@ -27,7 +29,6 @@ import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import { createReadOnlySandbox } from "../tools/load-read-only-sandbox.ts";
 import { createSandboxRuntime } from "../tools/load-sandbox.ts";
 import type { GatheredMcp, GatherMcpOptions } from "./gather-mcp-servers.ts";
-import { runKeyHelper } from "./run-key-helper.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
 import type { RuntimeContext } from "./session-world.ts";
 
@@ -254,4 +255,36 @@ function toDefinition(agent: AgentDefinition | AgentInput): AgentDefinition {
 async function isTrusted(place: Place): Promise<boolean> {
   const { stateFile } = createPaths(place);
   return (await createTrustStore({ stateFile, home: place.home }).isTrusted(place.cwd)).trusted;
+}
+
+const timeLimitMs = 10_000;
+
+/** Runs the command that settings name for getting a key; what it prints is the key. */
+async function runKeyHelper(
+  command: string,
+  options: { readonly environment: Readonly<Record<string, string | undefined>>; readonly directory: string },
+): Promise<string> {
+  const result = await runProcess({
+    file: "/bin/sh",
+    arguments: ["-c", command],
+    directory: options.directory,
+    environment: definedOnly(options.environment),
+    signal: AbortSignal.timeout(timeLimitMs),
+    maxBytes: 10_000,
+  });
+  const key = result.stdout.trim();
+  if (result.exitCode === 0 && key !== "") return key;
+  throw new RetinueError(
+    "key-helper-failed",
+    `The command of the setting apiKeyHelper gave no key (exit ${result.exitCode ?? "by signal"}).`,
+    {
+      advice: "Run it by hand; it must print the key and nothing else.",
+    },
+  );
+}
+
+function definedOnly(variables: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(variables).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
 }

@@ -12,10 +12,11 @@ import type { Approver } from "../permissions/approver.ts";
 import type { LimitFacts } from "../planning/plan-limits.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
+import type { SpawnRequest } from "../planning/spawn-request.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import { replaceWholeFile } from "../storage/create-whole-file.ts";
 import { agentOutputFile } from "../tasks/agent-output-file.ts";
-import { createAgentTool } from "../tasks/agent-tool.ts";
+import { createAgentTool, type Spawn, type SpawnOutcome } from "../tasks/agent-tool.ts";
 import type { TreeBudget } from "../tasks/budget.ts";
 import type { ChildClocks, ChildHost, ChildRecord, Isolated } from "../tasks/child-host.ts";
 import { createChildMail } from "../tasks/child-mail.ts";
@@ -35,7 +36,6 @@ import { openAgentOutput } from "../tasks/write-agent-output.ts";
 import { openQueueMark, queueMarkFile } from "../tasks/write-queue-mark.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
 import type { Tool } from "../tools/tool.ts";
-import { admitStarts } from "./authorize-starts.ts";
 import { isServed, modelLimits } from "./choose-model.ts";
 import type { ChildPrompt } from "./gather-system-prompt.ts";
 import { listedAgents } from "./listed-agents.ts";
@@ -302,6 +302,30 @@ async function openRecord(
     async close() {
       output.close();
       await transcript.close();
+    },
+  };
+}
+
+/** Starts of children that no call of the Agent tool asks for, decided about as if one did. */
+function admitStarts(tool: Tool, spawn: Spawn) {
+  let authorize: LoopPorts["authorize"] | undefined;
+  return {
+    attach(port: LoopPorts["authorize"]): void {
+      authorize = port;
+    },
+    async start(request: SpawnRequest, { signal }: { readonly signal: AbortSignal }): Promise<SpawnOutcome> {
+      const input = {
+        description: request.description,
+        prompt: request.prompt,
+        ...(request.agentType === undefined ? {} : { subagent_type: request.agentType }),
+        ...(request.resume === undefined ? {} : { resume: request.resume }),
+        ...(request.background === undefined ? {} : { run_in_background: request.background }),
+      };
+      const call = { type: "tool_use", id: request.callId ?? "message", name: tool.name, input } as const;
+      const authorization = await authorize?.({ call, tool, input }, { signal });
+      if (authorization?.type !== "allowed")
+        return { type: "refused", reason: authorization?.reason ?? "The agent is not ready yet." };
+      return spawn(request, { signal });
     },
   };
 }

@@ -1,5 +1,7 @@
-import { createStopwatch } from "../foundation/stopwatch.ts";
+import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
 import { sessionFiles } from "../journal/session-files.ts";
+import type { RunWatch } from "../loop/watch-run.ts";
+import type { RunPlan } from "../planning/run-plan.ts";
 import { withServerInstructions } from "../planning/server-instructions.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import { unsafeManagedCode } from "../settings/find-foreign-writers.ts";
@@ -23,7 +25,6 @@ import { createForkSkill } from "./fork-skill.ts";
 import { gatherMemory } from "./gather-memory.ts";
 import { gatherSystemPrompt } from "./gather-system-prompt.ts";
 import { limitFacts } from "./limit-facts.ts";
-import { mainWatch } from "./main-watch.ts";
 import { mayLoadIn } from "./may-load.ts";
 import { prepareMemory } from "./memory-turns.ts";
 import { openAsking } from "./open-asking.ts";
@@ -295,4 +296,23 @@ function openOutput({ environment }: RuntimeContext, { output }: SessionOptions)
   if (output === undefined) return undefined;
   const { maxStructuredOutputRetries } = readEnvironment(environment).options;
   return createTypedOutput(output, { maxRetries: maxStructuredOutputRetries });
+}
+
+/** The main agent is not watched for silence: whoever started it sees that, and its children speak for themselves. */
+function mainWatch(
+  { limits, treeLimits }: RunPlan,
+  {
+    world,
+    stopwatch,
+    treeTime,
+  }: { readonly world: RuntimeContext; readonly stopwatch: Stopwatch; readonly treeTime: Stopwatch },
+): RunWatch {
+  const own = limits?.timeMs === undefined ? {} : { timeMs: limits.timeMs.value };
+  const tree = treeLimits?.timeMs;
+  return {
+    clock: world.clock,
+    stopwatch,
+    ...own,
+    ...(tree === undefined ? {} : { tree: { stopwatch: treeTime, timeMs: tree.value } }),
+  };
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { estimateTextTokens } from "../conversation/token-estimate.ts";
 import { foldTask, startedTask } from "../tasks/task-state.ts";
-import { readCompactCommand } from "./compact-command.ts";
 import { restateWork } from "./restate-work.ts";
+import { readCompactCommand } from "./session.ts";
 
 const task = (id: string, background: boolean) =>
   startedTask({

@@ -1,3 +1,4 @@
+// @io
 import { existsSync } from "node:fs";
 import { mkdir, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";

@@ -12,7 +12,7 @@ import {
 } from "../hooks/run-hooks.ts";
 import type { SourcedHookRule } from "../hooks/select-hooks.ts";
 import { sessionFiles } from "../journal/session-files.ts";
-import type { CallRequest, LoopPorts } from "../loop/loop-ports.ts";
+import type { CallRequest, CompactionPort, LoopPorts } from "../loop/loop-ports.ts";
 import { takeModelTurn } from "../loop/model-turn.ts";
 import type { Model } from "../model/model.ts";
 import { gatherCallFacts } from "../permissions/gather-call-facts.ts";
@@ -21,15 +21,51 @@ import { parseRule } from "../permissions/parse-rule.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { loadPluginHooks } from "../plugins/load-plugin-hooks.ts";
 import type { CallServer } from "../tasks/child-host.ts";
-import { type CallHooks, createCallHooks } from "./call-hooks.ts";
+import { type CallHookDependencies, type CallHooks, createCallHooks } from "./call-hooks.ts";
 import { type ChildHookDependencies, createChildHooks } from "./child-hooks.ts";
 import { chooseModel } from "./choose-model.ts";
-import { type CompactionHooks, createCompactionHooks } from "./compaction-hooks.ts";
 import { createHookGrants } from "./hook-grants.ts";
 import { collectHookRules } from "./hook-rules.ts";
-import { createPromptHooks, type PromptHooks } from "./prompt-hooks.ts";
+import { createPromptHooks, type PromptHooks, withContext } from "./prompt-hooks.ts";
 import { withEnvironmentFile } from "./run-environment-file.ts";
 import type { RuntimeContext } from "./session-world.ts";
+
+interface CompactionHookDependencies
+  extends Pick<CallHookDependencies, "runner" | "situation" | "report" | "wantStop"> {
+  readonly model: string;
+  /** A compaction begins the main agent's session anew; a child has none. */
+  readonly isChild: boolean;
+}
+
+type CompactionHooks = Required<Pick<CompactionPort, "before" | "after">>;
+
+/** The hooks around a compaction: one may hold it up or add to its instructions, one hears the summary. */
+function createCompactionHooks(dependencies: CompactionHookDependencies): CompactionHooks {
+  const { runner, situation, report, model, isChild, wantStop } = dependencies;
+  return {
+    async before({ trigger, instructions }, { signal }) {
+      if (!runner.hears("PreCompact")) return { type: "granted" };
+      const payload = { trigger, instructions: instructions ?? null };
+      const outcome = await runner.fire("PreCompact", payload, await situation(signal));
+      report(outcome);
+      if (outcome.stop !== undefined) wantStop();
+      if (outcome.blocked || outcome.stop !== undefined)
+        return { type: "blocked", reason: outcome.reason || outcome.stop || "a hook held it up" };
+      return { type: "granted", ...(outcome.context === undefined ? {} : { instructions: outcome.context }) };
+    },
+    async after({ trigger, summary }, { signal }) {
+      if (runner.hears("PostCompact"))
+        report(await runner.fire("PostCompact", { trigger, summary }, await situation(signal)));
+      if (isChild || !runner.hears("SessionStart")) return undefined;
+      const payload = { source: "compact", model };
+      const outcome = await runner.fire("SessionStart", payload, await situation(signal));
+      report(outcome);
+      return outcome.context === undefined
+        ? undefined
+        : { role: "user", content: withContext([], [outcome.context]) };
+    },
+  };
+}
 
 export interface SessionHooks extends CallHooks, PromptHooks {
   /** Messages of hooks that run beside the work. */

@@ -1,5 +1,5 @@
-import type { Message, UserMessage } from "../conversation/message.ts";
-import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
+import { type Message, textOf, type UserMessage } from "../conversation/message.ts";
+import { addTotals, type RunEnding, type RunEvent, type RunTotals } from "../conversation/run-event.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { interruptedResults } from "../journal/interrupted-calls.ts";
@@ -16,10 +16,8 @@ import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { Skill } from "../skills/skill.ts";
 import { type AgentHandle, type AgentHost, startAgent } from "../tasks/agent-handle.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
-import { readCompactCommand } from "./compact-command.ts";
 import { preparePrompt } from "./prepare-prompt.ts";
 import { type RunHandle, startRun } from "./run-handle.ts";
-import { finalEnding, joinEndings, withTree } from "./session-endings.ts";
 import { createLimits } from "./session-limits.ts";
 import { createPorts, type MainParts } from "./session-ports.ts";
 import { createSessionRecovery } from "./session-recovery.ts";
@@ -286,4 +284,46 @@ function withInitialPrompt(
   if (initial === undefined) return content;
   const blocks = typeof content === "string" ? [{ type: "text", text: content } as const] : content;
   return [{ type: "text", text: initial }, ...blocks];
+}
+
+/** What a prompt that is exactly `/compact` or `/compact …` asks of the summary; undefined for any other prompt. */
+export function readCompactCommand(
+  content: UserMessage["content"],
+): { readonly instructions: string | undefined } | undefined {
+  if (typeof content !== "string" && content.some(({ type }) => type !== "text")) return undefined;
+  const match = /^\s*\/compact(\s.*)?$/s.exec(textOf({ role: "user", content }));
+  if (match === null) return undefined;
+  const instructions = match[1]?.trim() ?? "";
+  return { instructions: instructions === "" ? undefined : instructions };
+}
+
+/** Adds what the children took; a run without children is its own tree. */
+function withTree(ending: RunEnding, children: RunTotals | undefined): RunEnding {
+  return children === undefined ? ending : { ...ending, tree: addTotals(ending.totals, children) };
+}
+
+/** A run that had to be reminded is one run to its caller. */
+function joinEndings(before: RunEnding | undefined, last: RunEnding): RunEnding {
+  if (before === undefined) return last;
+  return {
+    ...last,
+    text: last.text === "" ? before.text : last.text,
+    denials: [...before.denials, ...last.denials],
+    totals: addTotals(before.totals, last.totals),
+  };
+}
+
+/** What became of a result of a certain form that was asked for. */
+interface OutputResult {
+  readonly isMissing: boolean;
+  readonly limit: string | undefined;
+  readonly handedIn: { readonly output: unknown } | undefined;
+}
+
+function finalEnding(ending: RunEnding, { isMissing, limit, handedIn }: OutputResult): RunEnding {
+  if (handedIn !== undefined) return { ...ending, output: handedIn.output };
+  if (!isMissing) return ending;
+  if (limit !== undefined) return { ...ending, status: "partial", reason: limit };
+  const error = "The agent did not hand in a result of the form that was asked for.";
+  return { ...ending, status: "failed", reason: "max_structured_output_retries", error };
 }

@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { createSampleRuntime } from "../testing/sample-runtime.ts";
-import { createTidying } from "./tidying.ts";
+import { createTidying } from "./create-runtime.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 

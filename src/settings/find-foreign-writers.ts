@@ -1,3 +1,4 @@
+// @io
 import { lstat, realpath } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Diagnostic } from "../foundation/diagnostic.ts";

@@ -1,3 +1,4 @@
+// @io
 import { userInfo } from "node:os";
 import { isAbsolute } from "node:path";
 import { RetinueError } from "../foundation/retinue-error.ts";

@@ -1,3 +1,4 @@
+// @io
 import { constants } from "node:fs";
 import { open, readdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";

@@ -1,3 +1,4 @@
+// @io
 import { realpath, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { applyEdits, modify } from "jsonc-parser";

@@ -1,3 +1,4 @@
+// @io
 import { randomBytes } from "node:crypto";
 import { chmod, mkdir, open, readdir, readFile, realpath, rename, rm, rmdir, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";

@@ -1,3 +1,4 @@
+// @io
 import { existsSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
 

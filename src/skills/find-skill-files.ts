@@ -1,3 +1,4 @@
+// @io
 import { type Dirent, lstatSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { unreadable } from "../definitions/find-agent-files.ts";

@@ -1,3 +1,4 @@
+// @io
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from "node:fs";
 import { unreadable } from "../definitions/find-agent-files.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";

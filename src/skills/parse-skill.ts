@@ -1,11 +1,9 @@
 import { type Frontmatter, type FrontmatterField, readFrontmatter } from "../definitions/read-frontmatter.ts";
 import { type Diagnostic, hasErrors, type Issue, placeFindings } from "../foundation/diagnostic.ts";
 import { withoutByteOrderMark } from "../foundation/source-text.ts";
-import { firstParagraph } from "./first-paragraph.ts";
 import type { Skill, SkillPlugin, SkillScope, SkillSource } from "./skill.ts";
 import { readSkillFields, type SkillFields } from "./skill-fields.ts";
 import { type SkillKey, skillVocabulary } from "./skill-keys.ts";
-import { isShowableName, pluginSkillName, refuseSkillName } from "./skill-name.ts";
 
 export interface ReadSkillOptions {
   readonly file: string;
@@ -200,3 +198,55 @@ function placeName({ file, kind }: ReadSkillOptions): string {
 function folderOf(file: string): string {
   return file.replace(/[/\\][^/\\]*$/, "");
 }
+
+const longest = 1024;
+
+/** What a text says first: its first paragraph that is no heading, else its first heading. */
+function firstParagraph(body: string): string {
+  const blocks = beginningOf(body).split(/\n[ \t]*\n/);
+  const texts = blocks.map((block) => ({ heading: /^\s*#{1,6}\s/.test(block), text: plainText(block) }));
+  const filled = texts.filter(({ text }) => text !== "");
+  const chosen = filled.find(({ heading }) => !heading) ?? filled[0];
+  return (chosen?.text ?? "").slice(0, longest).trim();
+}
+
+/** Enough to hold a few headings and comments before the first paragraph, however long the body is. */
+function beginningOf(body: string): string {
+  return body.slice(0, 16 * longest).replace(/<!--[\s\S]*?(?:-->|$)/g, "");
+}
+
+/** Without the marks of headings, quotes and fences; lines become one. */
+function plainText(block: string): string {
+  const lines = block.split("\n").filter((line) => !/^\s*(?:```|~~~|-{3,}\s*$|={3,}\s*$)/.test(line));
+  const isHeadingOnly = lines.every((line) => /^\s*(?:#|$)/.test(line));
+  const kept = isHeadingOnly ? lines : lines.filter((line) => !/^\s*#{1,6}\s/.test(line));
+  return kept
+    .map((line) => line.replace(/^\s*(?:#{1,6}|>)\s*/, "").trim())
+    .join(" ")
+    .trim();
+}
+
+const maxName = 256;
+
+/** Why a name cannot call a skill; undefined when it can. Names are looked up and never joined to a path. */
+function refuseSkillName(name: string): string | undefined {
+  if (name.trim() === "") return "it is empty";
+  if (name.length > maxName) return `it is longer than ${maxName} characters`;
+  if (invisible.test(name)) return "it holds a control or invisible character";
+  if (/[/\\]/.test(name) || /^[.~]/.test(name)) return "it reads as a path";
+  if (/^[-$]/.test(name) || /\s/.test(name)) return "it cannot be typed as one word";
+  if (/^__.*__$/.test(name)) return "such names mean something to programs";
+  return undefined;
+}
+
+/** A name that is only shown may have blanks and signs, but nothing that changes the text around it. */
+function isShowableName(name: string): boolean {
+  return name.trim() !== "" && name.length <= maxName && !invisible.test(name);
+}
+
+/** `plugin:name`; a name that already carries its plugin's is left as it is. */
+function pluginSkillName(plugin: string, name: string): string {
+  return name.startsWith(`${plugin}:`) ? name : `${plugin}:${name}`;
+}
+
+const invisible = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/;

@@ -1,10 +1,62 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { isRecord } from "../foundation/json-value.ts";
 import { createWholeFile, replaceWholeFile } from "./create-whole-file.ts";
 import { errorCode, fileError } from "./file-error.ts";
-import { beatMs, startHeartbeat } from "./heartbeat.ts";
 import { livenessOf, type ProcessIdentity, thisProcess } from "./process-identity.ts";
+
+/** How often the owner of a lock gives a sign of life. */
+const beatMs = 3_000;
+
+/**
+ * Renews the time of a lock file while its owner lives, without keeping the process alive. A lock that somebody else has
+ * taken over is left alone: it is another file by then, and the first byte is only ever written into the own one.
+ */
+export function startHeartbeat(lockFile: string, text: string, everyMs = beatMs): { stop(): void } {
+  const timer = setInterval(() => {
+    if (beat(lockFile, text) === "lost") clearInterval(timer);
+  }, everyMs);
+  timer.unref();
+  return { stop: () => clearInterval(timer) };
+}
+
+/** Writing gives the file the time of the file system; where nothing can be opened, this machine's time has to do. */
+export function beat(lockFile: string, text: string): "beaten" | "lost" {
+  try {
+    const descriptor = openSync(lockFile, "r+");
+    try {
+      const bytes = Buffer.alloc(Buffer.byteLength(text) + 1);
+      const length = readSync(descriptor, bytes, 0, bytes.length, 0);
+      if (bytes.toString("utf8", 0, length) !== text) return "lost";
+      writeSync(descriptor, text.slice(0, 1), 0);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch {
+    touch(lockFile);
+  }
+  return "beaten";
+}
+
+function touch(lockFile: string): void {
+  try {
+    const now = new Date();
+    utimesSync(lockFile, now, now);
+  } catch {
+    // It is gone, or the disk is: the next write of its owner says so.
+  }
+}
 
 export interface OwnerLock {
   readonly lockFile: string;

@@ -5,8 +5,7 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openAppendLog } from "./append-log.ts";
-import { beat, startHeartbeat } from "./heartbeat.ts";
-import { hasLiveOwner, lookAtLock, takeOwnerLock } from "./owner-lock.ts";
+import { beat, hasLiveOwner, lookAtLock, startHeartbeat, takeOwnerLock } from "./owner-lock.ts";
 import { livenessOf, thisProcess } from "./process-identity.ts";
 import { waitForOwner } from "./wait-for-owner.ts";
 

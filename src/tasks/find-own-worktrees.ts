@@ -1,3 +1,4 @@
+// @io
 import { lstat, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isOnThisMachine, isRunning } from "../storage/process-identity.ts";

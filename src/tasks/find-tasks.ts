@@ -1,3 +1,4 @@
+// @io
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { InFlightCall } from "../conversation/interrupted-agent.ts";

@@ -1,3 +1,4 @@
+// @io
 import { realpath, stat } from "node:fs/promises";
 import { basename, dirname, relative, resolve } from "node:path";
 import { type GitAnswer, oneLine, type WorktreeGit } from "./run-worktree-git.ts";

@@ -1,3 +1,4 @@
+// @io
 import { readFile } from "node:fs/promises";
 import { readChildMeta } from "./child-meta.ts";
 

@@ -1,15 +1,54 @@
+// @io
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type CleanupReport, cleanUpTranscripts } from "../journal/cleanup.ts";
+import { isSessionId, sessionFiles } from "../journal/session-files.ts";
 import type { Paths } from "../settings/paths.ts";
+import { hasLiveOwner, takeOwnerLock } from "../storage/owner-lock.ts";
 import { removeTemporaries } from "../storage/temporary-notes.ts";
+import { recoverCommands } from "../tools/run-command-recovery.ts";
+import { locksFolder } from "../tools/write-in-turn.ts";
 import { findWorktreeRepository } from "./find-worktree-repository.ts";
-import { cleanUpCommands, type EndedCommand } from "./run-command-cleanup.ts";
-import { cleanUpLocks } from "./run-lock-cleanup.ts";
 import { type CleanedWorktrees, cleanUpWorktrees } from "./run-worktree-cleanup.ts";
 import { createWorktreeGit } from "./run-worktree-git.ts";
 import { recoverWorktrees } from "./run-worktree-recovery.ts";
 import { pendingFolder } from "./write-pending-worktree.ts";
+
+interface CommandCleanup {
+  /** Holds one folder of transcripts per project. */
+  readonly projects: string;
+  /** Only tells what would be ended. */
+  readonly dryRun: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** A command that still ran although the process that had started it was gone. */
+interface EndedCommand {
+  readonly sessionId: string;
+  readonly agentId: string;
+  /** The number of its process group. */
+  readonly group: number;
+  readonly command: string;
+}
+
+/** Ends the commands of all sessions whose process is gone. */
+async function cleanUpCommands({ projects, dryRun, signal }: CommandCleanup) {
+  const ended: EndedCommand[] = [];
+  for (const project of await namesIn(projects)) {
+    for (const sessionId of (await namesIn(join(projects, project))).filter(isSessionId)) {
+      if (signal.aborted) return ended;
+      const { commands } = sessionFiles(join(projects, project), sessionId);
+      const recovered = await recoverCommands({ folder: commands, dryRun });
+      for (const { agentId, leader, command } of recovered.ended)
+        ended.push({ sessionId, agentId, group: leader.pid, command });
+    }
+  }
+  return ended;
+}
+
+async function namesIn(directory: string): Promise<readonly string[]> {
+  return readdir(directory).catch(() => []);
+}
 
 export interface Cleanup {
   /** Holds one folder of transcripts per project. */
@@ -82,4 +121,39 @@ async function mayHaveWorktrees(projectRoot: string): Promise<boolean> {
     // In a linked worktree `.git` is a file, and git itself has to say where its data is.
     return names instanceof Error && "code" in names && names.code === "ENOTDIR";
   });
+}
+
+interface LockCleanup {
+  /** The folders in which agents keep their memories. */
+  readonly memories: readonly string[];
+  /** Only tells what would go. */
+  readonly dryRun: boolean;
+}
+
+/** Removes the locks of memories whose process is gone, whatever their age: nobody holds them any more. */
+async function cleanUpLocks({ memories, dryRun }: LockCleanup): Promise<readonly string[]> {
+  const removed: string[] = [];
+  for (const folder of memories.map((memory) => join(memory, locksFolder))) {
+    const names = await readdir(folder).catch(() => []);
+    for (const name of names.filter((one) => /^[0-9a-f]{32}\.lock$/.test(one)).sort()) {
+      const file = join(folder, name);
+      if (isGone(file.slice(0, -".lock".length), dryRun)) removed.push(file);
+    }
+  }
+  return removed;
+}
+
+/** Taking a lock whose owner is gone and giving it back leaves none; of several who do so, one gets it. */
+function isGone(file: string, dryRun: boolean): boolean {
+  try {
+    if (hasLiveOwner(file)) return false;
+    if (dryRun) return true;
+    const answer = takeOwnerLock(file);
+    if (answer.type === "held") return false;
+    answer.lock.release();
+    return true;
+  } catch {
+    // What cannot be read or written is left for the next time.
+    return false;
+  }
 }

@@ -1,3 +1,4 @@
+// @io
 import { randomBytes } from "node:crypto";
 import { lstat, mkdir, realpath, rmdir } from "node:fs/promises";
 import { join, relative } from "node:path";

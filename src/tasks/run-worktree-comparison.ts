@@ -1,3 +1,4 @@
+// @io
 import { lstat, readFile, readlink, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { PendingWorktree } from "./pending-worktree.ts";

@@ -1,12 +1,15 @@
+// @io
+
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { lstat, readdir, readFile, realpath, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { sleep } from "../foundation/abort.ts";
 import { isOnThisMachine, isRunning } from "../storage/process-identity.ts";
-import { findProcessesAt } from "./find-processes-at.ts";
 import type { PendingWorktree } from "./pending-worktree.ts";
 import { runAlone } from "./run-alone.ts";
 import { whyTouched } from "./run-worktree-comparison.ts";
 import type { WorktreeGit } from "./run-worktree-git.ts";
+import { contains } from "./worktree-plan.ts";
 import { listPending, removePending, removeStaleTemporaries } from "./write-pending-worktree.ts";
 import { removeStaleIndexes } from "./write-snapshot-commit.ts";
 
@@ -157,4 +160,30 @@ async function mendPointers(commonDirectory: string, signal: AbortSignal): Promi
 
 async function readText(file: string): Promise<string> {
   return readFile(file, "utf8").catch(() => "");
+}
+
+/** Other processes that stand in a folder or name it in their command line. Where there is no /proc nothing can be found. */
+function findProcessesAt(folder: string): readonly number[] {
+  if (process.platform !== "linux") return [];
+  const name = basename(folder);
+  return readdirSync("/proc")
+    .filter((pid) => /^\d+$/.test(pid) && Number(pid) !== process.pid)
+    .filter((pid) => isIn(pid, folder) || commandOf(pid).includes(name))
+    .map(Number);
+}
+
+function isIn(pid: string, folder: string): boolean {
+  try {
+    return contains(folder, readlinkSync(`/proc/${pid}/cwd`));
+  } catch {
+    return false;
+  }
+}
+
+function commandOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8");
+  } catch {
+    return "";
+  }
 }

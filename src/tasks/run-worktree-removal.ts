@@ -1,3 +1,4 @@
+// @io
 import { lstat, readdir, readFile, realpath } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { thisProcess } from "../storage/process-identity.ts";

@@ -1,17 +1,22 @@
+// @io
 import { join } from "node:path";
 import { replaceWholeFile } from "../storage/create-whole-file.ts";
 import { thisProcess } from "../storage/process-identity.ts";
 import { findOwnWorktrees, type OwnWorktree, readMark, whyInUse } from "./find-own-worktrees.ts";
-import { findWorktreeBase } from "./find-worktree-base.ts";
-import { findWorktreeRepository, type WorktreeRepository } from "./find-worktree-repository.ts";
+import {
+  findDefaultBranch,
+  findWorktreeRepository,
+  type WorktreeRepository,
+} from "./find-worktree-repository.ts";
 import { runAlone } from "./run-alone.ts";
 import { addWorktree, fillWorktree } from "./run-worktree-addition.ts";
-import { createWorktreeGit } from "./run-worktree-git.ts";
+import { createWorktreeGit, oneLine, type WorktreeGit } from "./run-worktree-git.ts";
 import { recoverWorktrees } from "./run-worktree-recovery.ts";
 import { removeUnchanged, removeUnfinished, whyNotOurs } from "./run-worktree-removal.ts";
 import { formatMark, markFile } from "./worktree-mark.ts";
 import { planWorktree, type WorktreeSettings } from "./worktree-plan.ts";
 import { removePending } from "./write-pending-worktree.ts";
+import { writeSnapshotCommit } from "./write-snapshot-commit.ts";
 import { makeFolders } from "./write-worktree-files.ts";
 
 export interface WorktreeRequest {
@@ -157,4 +162,39 @@ function reasonOf(error: unknown, signal: AbortSignal): string {
 
 function refused(reason: string): WorktreeStart {
   return { type: "refused", reason: `No worktree was made, because ${reason}.` };
+}
+
+interface BaseRequest {
+  readonly settings: WorktreeSettings;
+  readonly agentName: string;
+}
+
+/** The commit that a worktree begins with; throws with a reason where there is none. */
+async function findWorktreeBase(
+  git: WorktreeGit,
+  repository: WorktreeRepository,
+  { settings, agentName }: BaseRequest,
+): Promise<string> {
+  const wanted = settings.baseRef ?? "current";
+  switch (wanted) {
+    case "head":
+      return repository.head;
+    case "fresh": {
+      const found = await findDefaultBranch(git, repository.top);
+      if (found !== undefined) return found;
+      throw new Error("git knows no default branch here; set worktree.baseRef to head or current");
+    }
+    case "current": {
+      const message = `Uncommitted changes as ${JSON.stringify(agentName)} found them`;
+      const commit = await writeSnapshotCommit(git, repository, message);
+      if (commit.type === "failed") {
+        throw new Error(
+          `the uncommitted changes could not be taken along (${commit.reason}); worktree.baseRef: head leaves them out`,
+        );
+      }
+      return oneLine(commit) ?? "";
+    }
+    default:
+      throw new Error(`worktree.baseRef is ${JSON.stringify(wanted)}; write current, head or fresh`);
+  }
 }

@@ -1,5 +1,6 @@
 import type { Message } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
+import { noUsage } from "../conversation/usage.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
 import { withEarlier } from "../planning/earlier-run.ts";
@@ -9,7 +10,6 @@ import type { RunPlan } from "../planning/run-plan.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { SpawnOutcome } from "./agent-tool.ts";
 import type { ChildHost, ChildRecord, ChildServers, Isolated, KeptWorktree } from "./child-host.ts";
-import { notStarted, recordLine } from "./child-record.ts";
 import {
   type DecidedChild,
   type HeldForChild,
@@ -23,8 +23,8 @@ import { endNotice, stallNotice, stallText } from "./notice.ts";
 import { resultText } from "./result-text.ts";
 import { refuseUnpaid, unknownType, withModel } from "./spawn-checks.ts";
 import { completedData, launchedData, launchedText } from "./spawn-results.ts";
-import type { TaskControl, TaskManager } from "./task-manager.ts";
-import { hasEnded, type TaskState } from "./task-state.ts";
+import type { TaskControl, TaskManager, TaskStarted } from "./task-manager.ts";
+import { hasEnded, interruptedReason, type TaskState } from "./task-state.ts";
 import { tellDefinition } from "./tell-definition.ts";
 import { watchChild } from "./watch-child.ts";
 
@@ -306,4 +306,29 @@ function ended(
       ...(worktree === undefined ? {} : { worktreePath: worktree.path, worktreeBranch: worktree.branch }),
     },
   };
+}
+
+/** What a run may ask of its record. A record that cannot be written any more does not keep hooks from hearing of it. */
+function recordLine({ told, commit }: ChildRecord): Pick<TaskControl, "told" | "commit"> {
+  return {
+    ...(commit === undefined ? {} : { commit }),
+    ...(told === undefined
+      ? {}
+      : {
+          async told(event) {
+            try {
+              await told(event);
+            } catch {
+              // The child ends by its next line.
+            }
+          },
+        }),
+  };
+}
+
+/** The ending of a child that was planned and found no place; one that came too late for its session can be resumed. */
+function notStarted({ reason: error, isOver }: Extract<TaskStarted, { type: "refused" }>): RunEnding {
+  const totals = { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 };
+  const reason = isOver === true ? interruptedReason : "not-started";
+  return { status: "stopped", reason, text: "", error, denials: [], totals };
 }

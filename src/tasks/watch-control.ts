@@ -1,3 +1,4 @@
+// @io
 import {
   closeSync,
   constants,

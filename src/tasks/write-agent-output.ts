@@ -1,3 +1,4 @@
+// @io
 import { closeSync, constants, mkdirSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { textOf } from "../conversation/message.ts";

@@ -1,3 +1,4 @@
+// @io
 import { mkdirSync, rmSync } from "node:fs";
 import { replaceWholeFile } from "../storage/create-whole-file.ts";
 import { type ControlFiles, stopRequest } from "./control-request.ts";

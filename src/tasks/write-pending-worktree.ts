@@ -1,3 +1,4 @@
+// @io
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { replaceWholeFile } from "../storage/create-whole-file.ts";

@@ -1,3 +1,4 @@
+// @io
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 
 /** Where other processes see that a child waits for a place; the number orders those of one session. */

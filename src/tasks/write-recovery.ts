@@ -1,3 +1,4 @@
+// @io
 import { readdirSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { RunEnding } from "../conversation/run-event.ts";

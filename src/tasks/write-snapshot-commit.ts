@@ -1,3 +1,4 @@
+// @io
 import { copyFile, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isOnThisMachine, isRunning, readIdentity, thisProcess } from "../storage/process-identity.ts";

@@ -1,3 +1,4 @@
+// @io
 import { constants } from "node:fs";
 import { copyFile, lstat, mkdir, readFile, realpath, symlink } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";

@@ -3,8 +3,7 @@ import type { Usage } from "../conversation/usage.ts";
 import type { JsonRecord } from "../foundation/json-value.ts";
 import type { ModelRequest } from "../model/model.ts";
 import { findAnthropicFlaw } from "./anthropic-flaws.ts";
-import type { Piece, ScriptedAnswer } from "./scripted-answer.ts";
-import { errorKinds } from "./scripted-answer.ts";
+import { errorKinds, type Piece, type ScriptedAnswer } from "./scripted-answer.ts";
 import { listOf, type StatusError, textOfValue, type Wire, type WireStream } from "./wire.ts";
 
 /** The Anthropic Messages protocol. */

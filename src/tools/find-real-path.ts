@@ -1,3 +1,4 @@
+// @io
 import { readlink, realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { RetinueError } from "../foundation/retinue-error.ts";

@@ -1,3 +1,4 @@
+// @io
 import { access, constants } from "node:fs/promises";
 import { join } from "node:path";
 

@@ -7,8 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runProcess } from "../foundation/run-process.ts";
 import { findSystemProgram } from "./find-system-program.ts";
-import { createReadOnlySandbox } from "./load-read-only-sandbox.ts";
-import { processViews, readOnlyInvocation } from "./read-only-sandbox.ts";
+import { createReadOnlySandbox, processViews, readOnlyInvocation } from "./load-read-only-sandbox.ts";
 import type { Invocation } from "./sandbox.ts";
 import { socketFilter } from "./socket-filter.ts";
 

@@ -1,3 +1,4 @@
+// @io
 import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { endProcessGroup } from "../foundation/end-process-group.ts";

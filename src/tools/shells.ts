@@ -1,3 +1,7 @@
+// @io
+
+import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { settledSoon } from "../foundation/abort.ts";
 import { type ProcessEnding, startProcess } from "../foundation/drive-process.ts";
@@ -5,13 +9,11 @@ import { RetinueError } from "../foundation/retinue-error.ts";
 import { groupWatchdog } from "../foundation/watch-groups.ts";
 import type { CommandEnd, CommandRecord } from "./command-record.ts";
 import type { Shell } from "./find-shell.ts";
-import { loadCommandOutput } from "./load-command-output.ts";
-import { loadTextPage } from "./load-text-page.ts";
 import { cutOffNote } from "./run-command-recovery.ts";
 import type { Invocation } from "./sandbox.ts";
 import { shellArguments } from "./shell-command.ts";
 import type { TaskSource, TaskView } from "./task-source.ts";
-import { pageOf } from "./text-page.ts";
+import { pageLength, pageOf, type TextPage } from "./text-page.ts";
 import { type CommandOutput, createCommandOutput } from "./write-command-output.ts";
 import type { CommandRecords, OpenCommand, StartedCommand } from "./write-command-records.ts";
 
@@ -264,4 +266,45 @@ function endingNote(ending: ProcessEnding): string | undefined {
 function forgetOldest(entries: Map<string, Entry>, maxEnded: number): void {
   const done = [...entries].filter(([, { view }]) => view.state !== "running");
   for (const [id] of done.slice(0, Math.max(0, done.length - maxEnded))) entries.delete(id);
+}
+
+const defaultLimit = 30_000;
+
+/** What an earlier process kept of a command's output: all of it, or its beginning and end; empty where nothing is kept. */
+async function loadCommandOutput(file: string | undefined, limit = defaultLimit): Promise<string> {
+  if (file === undefined) return "";
+  const handle = await open(file).catch(() => undefined);
+  if (handle === undefined) return "";
+  try {
+    const { size } = await handle.stat();
+    const read = async (length: number, position: number): Promise<string> => {
+      const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, position);
+      return buffer.toString("utf8", 0, bytesRead);
+    };
+    if (size <= limit) return await read(size, 0);
+    const head = Math.ceil(limit * 0.4);
+    const tail = limit - head;
+    const [start, end] = [await read(head, 0), await read(tail, size - tail)];
+    return `${start}\n\n[… ${size - limit} bytes left out; all of it is in ${file} …]\n\n${end}`;
+  } catch {
+    return "";
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The page of a text file that begins at an offset; the file may still grow, so its length is not told. */
+export async function loadTextPage(file: string, offset: number, length = pageLength): Promise<TextPage> {
+  const start = Math.max(0, offset);
+  let skipped = 0;
+  let text = "";
+  for await (const chunk of createReadStream(file, { encoding: "utf8" })) {
+    const piece = String(chunk);
+    const from = Math.min(piece.length, start - skipped);
+    skipped += from;
+    text += piece.slice(from);
+    if (text.length > length) break;
+  }
+  const { text: shown, next } = pageOf(text, 0, length);
+  return { text: shown, offset: skipped, ...(next === undefined ? {} : { next: skipped + shown.length }) };
 }

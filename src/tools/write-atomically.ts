@@ -1,3 +1,4 @@
+// @io
 import { constants } from "node:fs";
 import { access, mkdir, open, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";

@@ -3,7 +3,7 @@ import { toolAliases } from "../../src/foundation/tool-aliases.ts";
 import { matchSubject } from "../../src/hooks/match-subject.ts";
 import { removesTool } from "../../src/permissions/decide.ts";
 import { parseRule } from "../../src/permissions/parse-rule.ts";
-import { chooseTools } from "../../src/planning/choose-tools.ts";
+import { chooseTools } from "../../src/planning/plan-session.ts";
 import { sessionRules } from "../../src/runtime/session-rules.ts";
 import { mergeSettings } from "../../src/settings/merge-settings.ts";
 import { readPermissions } from "../../src/settings/permission-settings.ts";

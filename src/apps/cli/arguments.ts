@@ -1,8 +1,10 @@
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
 import { Command, CommanderError } from "commander";
 import { nearestName } from "../../foundation/nearest-name.ts";
 import type { RetinueError } from "../../foundation/retinue-error.ts";
 import { splitEntries } from "../../tools/list-field.ts";
-import { addMcpCommands } from "./add-mcp-commands.ts";
+import { addMcpServerCommands } from "./add-mcp-server-commands.ts";
 import { addSkillCommands } from "./add-skill-commands.ts";
 import { addTaskCommands } from "./add-task-commands.ts";
 import type { CliHost } from "./cli-host.ts";
@@ -10,7 +12,6 @@ import { describe, type Invoke } from "./describe-command.ts";
 import { helpText } from "./help-text.ts";
 import type { PrintOptions } from "./print/print-options.ts";
 import { misuse, parseSettingSources, type SessionOptions } from "./session-options.ts";
-import { takeMcpConfigs } from "./take-mcp-configs.ts";
 
 /** Understands the arguments and runs what they ask for; each command is loaded only when it is used. */
 export async function runProgram(arguments_: readonly string[], host: CliHost): Promise<number> {
@@ -274,4 +275,57 @@ function usageAdvice({ code }: CommanderError, path: string): string {
 
 function pathOf(command: Command): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
+}
+
+/** The commands about MCP. */
+function addMcpCommands(program: Command, invoke: Invoke): void {
+  const mcp = describe(program.command("mcp"), "Lists MCP servers; serves agents to MCP clients.")
+    .argument("[command]")
+    .usage("[list|get|add|remove|approve|reject|serve] [options]")
+    .option("--json", "print JSON")
+    .option("--check", "connect them, and tell how many tools each has or why it fails")
+    .allowExcessArguments();
+  mcp.action((name: string | undefined, options: { json?: boolean; check?: boolean }) => {
+    if (name !== undefined)
+      throw misuse(
+        `There is no command \`mcp ${name}\`.`,
+        `The commands are ${mcp.commands.map((command) => `mcp ${command.name()}`).join(", ")}.`,
+      );
+    return invoke(async (context) => (await import("./commands/mcp-list.ts")).mcpList(context, options));
+  });
+  addMcpServerCommands(mcp, invoke);
+  addServe(mcp, invoke);
+}
+
+function addServe(mcp: Command, invoke: Invoke): void {
+  describe(mcp.command("serve"), "Gives any MCP client the agents of this folder, over stdin and stdout.")
+    .option("--http [port]", "over HTTP on this machine instead; a free port when none is given")
+    .option("--cwd <folder>", "serve this folder instead of the one it is started in")
+    .option("--token-file <file>", "with --http: the token that clients must send")
+    .action((_, command: Command) =>
+      invoke(async (context) =>
+        (await import("./commands/mcp-serve.ts")).mcpServe(context, command.optsWithGlobals()),
+      ),
+    );
+}
+
+/**
+ * People give several configurations behind one `--mcp-config`, so words that begin the prompt and can be nothing else
+ * are taken for more of them: JSON with servers, or a `.json` file that is there.
+ */
+export function takeMcpConfigs(
+  words: readonly string[],
+  given: readonly string[] | undefined,
+  cwd: string,
+): { readonly words: readonly string[]; readonly configs?: readonly string[] } {
+  if (given === undefined) return { words };
+  const end = words.findIndex((word) => !isConfig(word, cwd));
+  const count = end === -1 ? words.length : end;
+  return { words: words.slice(count), configs: [...given, ...words.slice(0, count)] };
+}
+
+function isConfig(word: string, cwd: string): boolean {
+  if (/^\s*\{/.test(word)) return word.includes('"mcpServers"');
+  if (!/\.json$/i.test(word)) return false;
+  return statSync(resolve(cwd, word), { throwIfNoEntry: false })?.isFile() === true;
 }

@@ -1,8 +1,10 @@
 import { isRetinueError } from "../../foundation/retinue-error.ts";
 import type { CliHost } from "./cli-host.ts";
 import { helpText } from "./help-text.ts";
+import { exitCodeOf } from "./interruption.ts";
 import { createRealHost, createRealOutputs } from "./real-host.ts";
-import { reportError } from "./report-error.ts";
+import { createPaint } from "./views/colour.ts";
+import { harmless, wrap } from "./views/text-width.ts";
 
 /** Runs the command line and returns the exit code: 0, 1 when something is wrong, 2 for misuse, 128 and its number for a signal. */
 export async function main(arguments_: readonly string[], given?: CliHost): Promise<number> {
@@ -31,4 +33,27 @@ export async function main(arguments_: readonly string[], given?: CliHost): Prom
 function refuseLostOutput({ stdout: { closed } }: CliHost): void {
   if (closed?.aborted === true && isRetinueError(closed.reason) && closed.reason.code !== "reader-gone")
     throw closed.reason;
+}
+
+/** One sentence, its advice on the next line, and the exit code that goes with it. A stack trace only when asked for. */
+function reportError(error: unknown, { stderr }: Pick<CliHost, "stderr">, isVerbose: boolean): number {
+  const paint = createPaint(stderr.isColourAllowed);
+  const code = isRetinueError(error) ? error.code : "unexpected";
+  if (code === "interrupted") {
+    stderr.write("\n");
+    return exitCodeOf(error);
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  const advice = isRetinueError(error)
+    ? error.advice
+    : "Run it again with --verbose to see where this happened.";
+  const sentence = isRetinueError(error) ? message : `Something went wrong that should not: ${message}`;
+  stderr.write(`${paint.error("retinue:")} ${onLines(sentence)}\n`);
+  if (advice !== undefined) stderr.write(`${wrap(onLines(advice), stderr.columns ?? 100).join("\n")}\n`);
+  if (isVerbose && error instanceof Error) stderr.write(`${onLines(error.stack ?? "")}\n`);
+  return code === "misuse" ? 2 : 1;
+}
+
+function onLines(text: string): string {
+  return text.split("\n").map(harmless).join("\n");
 }

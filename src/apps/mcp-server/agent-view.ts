@@ -1,7 +1,6 @@
 import type { RunEnding } from "../../conversation/run-event.ts";
 import { contextTokens, noUsage } from "../../conversation/usage.ts";
-import type { JsonRecord } from "../../foundation/json-value.ts";
-import { isRecord } from "../../foundation/json-value.ts";
+import { isRecord, type JsonRecord } from "../../foundation/json-value.ts";
 import { readAssistantBlocks } from "../../journal/content-blocks.ts";
 import type { FoundTask } from "../../tasks/find-tasks.ts";
 import { resultText } from "../../tasks/result-text.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ApprovalRequest } from "../../permissions/approver.ts";
-import { permissionQuestion } from "./permission-question.ts";
+import { permissionQuestion } from "./flight-desk.ts";
 
 const request: ApprovalRequest = {
   path: [

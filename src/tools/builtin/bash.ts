@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
-import { startProcess } from "../../foundation/drive-process.ts";
+import { type ProcessEnding, startProcess } from "../../foundation/drive-process.ts";
 import { commandEnvironment, readOnlyEnvironment } from "../command-environment.ts";
 import { findShell, type Shell } from "../find-shell.ts";
 import {
@@ -12,10 +12,8 @@ import {
 } from "../shell-command.ts";
 import type { Shells } from "../shells.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
-import { createCommandOutput } from "../write-command-output.ts";
+import { type CommandOutputView, createCommandOutput } from "../write-command-output.ts";
 import type { OpenCommand } from "../write-command-records.ts";
-import { backgroundLimit, foregroundLimit, outputLimit } from "./bash-limits.ts";
-import { endingNotes, outcomeOf } from "./bash-outcome.ts";
 import { enterSandbox, type Sandboxes } from "./bash-sandbox.ts";
 import { builtinTool, failed } from "./builtin-tool.ts";
 import { keepDirectory, type ShellDirectories, startDirectory } from "./shell-directories.ts";
@@ -221,4 +219,86 @@ function lastLine(text: string): string {
 /** Ids come from a provider and may hold anything. */
 function fileNameOf(callId: string): string {
   return callId.replace(/[^\w-]/g, "_").slice(0, 100) || "output";
+}
+
+/** What a model should know about how a command ended, besides its output. */
+function endingNotes(ending: ProcessEnding, limit: TimeLimit): readonly string[] {
+  const notes: string[] = [];
+  if (ending.notStarted !== undefined) notes.push(`The command could not be started: ${ending.notStarted}`);
+  if (ending.aborted) notes.push("The command was interrupted before it ended.");
+  if (ending.timedOut) {
+    notes.push(
+      `The command was ended after ${limit.milliseconds} ms, its time limit. Give it a longer timeout, or run_in_background.`,
+    );
+  } else if (ending.exitCode !== undefined && ending.exitCode !== 0) {
+    notes.push(`Exit code ${ending.exitCode}`);
+  } else if (ending.signal !== undefined && !ending.aborted) notes.push(`Ended by ${ending.signal}`);
+  if (ending.leftBehind > 0 && !ending.timedOut && !ending.aborted) {
+    notes.push(
+      `Processes it had left behind were ended (${ending.leftBehind}). Use run_in_background for what should go on.`,
+    );
+  }
+  return notes;
+}
+
+function outcomeOf(
+  view: CommandOutputView,
+  ending: ProcessEnding,
+  { notes, durationMs }: { readonly notes: readonly (string | undefined)[]; readonly durationMs: number },
+): ToolOutcome {
+  const said = notes.filter((note) => note !== undefined);
+  const output = view.text.trimEnd();
+  const parts =
+    output === "" && said.length === 0 ? ["(no output)"] : [output, ...said].filter((part) => part !== "");
+  const interrupted = ending.timedOut || ending.aborted;
+  return {
+    content: parts.join("\n"),
+    isError: interrupted || ending.exitCode !== 0,
+    data: {
+      stdout: view.text,
+      stderr: "",
+      interrupted,
+      ...(ending.exitCode === undefined ? {} : { exitCode: ending.exitCode }),
+      ...(view.file === undefined ? {} : { persistedOutputPath: view.file }),
+      durationMs,
+    },
+  };
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** How long a command may run, and what to tell a model whose wish was cut. */
+interface TimeLimit {
+  readonly milliseconds: number;
+  readonly note?: string;
+}
+
+export function foregroundLimit(wished: number | undefined, environment: Environment): TimeLimit {
+  const usual = positive(environment["BASH_DEFAULT_TIMEOUT_MS"]) ?? 120_000;
+  const most = Math.max(positive(environment["BASH_MAX_TIMEOUT_MS"]) ?? 600_000, usual);
+  return limitWish(wished, usual, most);
+}
+
+export function backgroundLimit(wished: number | undefined): TimeLimit {
+  return limitWish(wished, 1_800_000, 7_200_000);
+}
+
+/** Characters of output that a model sees. */
+export function outputLimit(environment: Environment): number {
+  const wished = positive(environment["BASH_MAX_OUTPUT_LENGTH"]) ?? 30_000;
+  return Math.min(128_000, Math.max(4_000, wished));
+}
+
+function limitWish(wished: number | undefined, usual: number, most: number): TimeLimit {
+  if (wished === undefined || wished <= 0) return { milliseconds: usual };
+  if (wished <= most) return { milliseconds: wished };
+  return { milliseconds: most, note: `The time limit was cut to ${most} ms, the longest there is.` };
+}
+
+/** Node counts timers in 31 bits. */
+const maxTimer = 2 ** 31 - 1;
+
+function positive(value: string | undefined): number | undefined {
+  const number = value === undefined || value.trim() === "" ? Number.NaN : Number(value);
+  return Number.isInteger(number) && number > 0 ? Math.min(number, maxTimer) : undefined;
 }

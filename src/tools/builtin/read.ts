@@ -1,16 +1,18 @@
 import { extname } from "node:path";
 import * as z from "zod";
-import { imageTypeOf } from "../image-header.ts";
+import { imageSizeOf, imageTypeOf } from "../image-header.ts";
+import { createLineWindow } from "../line-window.ts";
+import { readNotebookJson } from "../notebook.ts";
+import { notebookText } from "../notebook-text.ts";
+import { decodeText } from "../text-encoding.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
 import { pathForRules } from "../workspace-path.ts";
 import { builtinTool, failed, fileTrouble } from "./builtin-tool.ts";
 import { describeMissing } from "./describe-missing.ts";
 import { type Located, locateDecided } from "./locate.ts";
-import { loadBytes, openFile } from "./open-file.ts";
-import { readImage } from "./read-image.ts";
-import { readNotebook } from "./read-notebook.ts";
+import { type LoadedFile, loadBytes, openFile } from "./open-file.ts";
 import { readPdf } from "./read-pdf.ts";
-import { type ReadRequest, readHugeText, readText } from "./read-text.ts";
+import { describeRange, type ReadRequest, readHugeText, readText } from "./read-text.ts";
 import { optionalFlag, optionalNumber, optionalText } from "./tolerant-input.ts";
 
 const input = z.object({
@@ -87,4 +89,57 @@ function readRequest(given: ReadInput, { path, realPath }: Found, context: ToolC
 
 function isPdf(bytes: Buffer): boolean {
   return bytes.subarray(0, 5).toString("latin1") === "%PDF-";
+}
+
+/** An image that a provider rejects would spoil the whole conversation, so it is measured before it is sent. */
+function readImage(request: ReadRequest, { bytes, digest, stats }: LoadedFile): ToolOutcome {
+  const { path, realPath, context } = request;
+  const type = imageTypeOf(bytes);
+  const size = type === undefined ? undefined : imageSizeOf(bytes, type);
+  if (type === undefined || size === undefined) {
+    return failed(`${path} begins like an image, but its header is damaged; it cannot be shown.`);
+  }
+  if (bytes.length > maxImageBytes) {
+    return failed(
+      `${path} has ${bytes.length} bytes; images of at most ${maxImageBytes} bytes can be shown. Make a smaller copy with a shell command and read that.`,
+    );
+  }
+  if (size.width > maxImageSide || size.height > maxImageSide) {
+    return failed(
+      `${path} is ${size.width} × ${size.height} pixels; at most ${maxImageSide} on a side can be shown. Make a smaller copy with a shell command and read that.`,
+    );
+  }
+  context.files.noteSeen(realPath, { digest, mtimeMs: stats.mtimeMs, partial: false });
+  return {
+    content: [
+      { type: "text", text: `${path} (${type}, ${size.width} × ${size.height} pixels)` },
+      { type: "image", source: { type: "base64", media_type: type, data: bytes.toString("base64") } },
+    ],
+    data: { type: "image", file: { filePath: path, type, originalSize: bytes.length, dimensions: size } },
+  };
+}
+
+/** Five megabytes are allowed once it is written in base64, which is a third longer. */
+const maxImageBytes = 3_750_000;
+const maxImageSide = 8000;
+
+/** A notebook that cannot be understood is shown as the text it is, so that it can be mended. */
+function readNotebook(request: ReadRequest, loaded: LoadedFile): ToolOutcome {
+  const reading = readNotebookJson(decodeText(loaded.bytes).text);
+  if (reading.type === "broken") return readText(request, loaded);
+  const window = createLineWindow(request.range);
+  window.take(notebookText(reading.notebook));
+  const shown = window.finish();
+  const { digest, stats } = loaded;
+  request.context.files.noteSeen(request.realPath, {
+    digest,
+    mtimeMs: stats.mtimeMs,
+    partial: shown.start > 1 || shown.lines.length < shown.total,
+  });
+  const remarks = describeRange(shown, request.range, true).map((remark) => `\n\n[${remark}]`);
+  const cells = reading.notebook.cells.map(({ id, type }) => ({ cell_id: id, cellType: type }));
+  return {
+    content: `${shown.lines.join("\n")}${remarks.join("")}`,
+    data: { type: "notebook", file: { filePath: request.path, cells } },
+  };
 }

@@ -3,6 +3,8 @@ import { placeText } from "../../../foundation/diagnostic.ts";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
 import { describeRule } from "../../../permissions/decide.ts";
 import type { ChildPlan, Overridden } from "../../../planning/plan-run.ts";
+import type { RunLimits } from "../../../planning/run-limits.ts";
+import type { Decided, RunPlan } from "../../../planning/run-plan.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import { displayPath } from "../display-path.ts";
 import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
@@ -13,7 +15,6 @@ import { renderFields, type ShownField } from "../views/fields-view.ts";
 import { harmless } from "../views/text-width.ts";
 import { sourceAsJson } from "./agent-json.ts";
 import { scopeWords } from "./agents-list.ts";
-import { describeLimits } from "./describe-limits.ts";
 import { type PlanOrigin, planOrigins } from "./plan-origins.ts";
 
 export interface PlanOptions extends PrintOptions {
@@ -177,4 +178,28 @@ function describeRules(
 
 function describeOverridden({ field, value, from }: Overridden): ShownField {
   return { label: "did not count", value: `${field} ${value}`, origin: from };
+}
+
+/** What a run and its tree may take, each with where the number came from. */
+function describeLimits({ limits = {}, treeLimits = {} }: RunPlan): readonly ShownField[] {
+  return [...describe(limits, ""), ...describe(treeLimits, " for the whole tree")];
+}
+
+const seconds = (milliseconds: number): string => `at most ${milliseconds / 1000} s`;
+
+const rows: readonly [key: keyof RunLimits, label: string, show: (value: number) => string][] = [
+  ["timeMs", "time", seconds],
+  ["tokens", "tokens", (value) => `at most ${value}`],
+  ["cost", "money", (value) => `at most ${value} US dollars`],
+  ["toolCalls", "tool calls", (value) => `at most ${value}`],
+  ["toolTimeMs", "one tool call", seconds],
+  ["silenceMs", "silence", (value) => `told after ${value / 1000} s, stopped after ${(2 * value) / 1000} s`],
+  ["repeatedCalls", "repeated calls", (value) => `ends after ${value} equal calls without anything new`],
+];
+
+function describe(limits: RunLimits, whose: string): readonly ShownField[] {
+  return rows.flatMap(([key, label, show]) => {
+    const limit: Decided<number> | undefined = limits[key];
+    return limit === undefined ? [] : [{ label, value: `${show(limit.value)}${whose}`, origin: limit.from }];
+  });
 }

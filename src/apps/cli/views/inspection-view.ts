@@ -1,17 +1,18 @@
+import { describeStep } from "../../../inspection/describe-step.ts";
 import {
   allTokens,
   describeCost,
   describeDuration,
+  describeOffset,
   describeTokens,
   describeTotalCost,
 } from "../../../inspection/figures.ts";
-import type { InFlight, InspectedAgent, Inspection, Refusal } from "../../../inspection/inspection.ts";
+import type { InFlight, InspectedAgent, Inspection, Refusal, Step } from "../../../inspection/inspection.ts";
 import { createTimeAxis } from "../../../inspection/time-axis.ts";
 import type { Paint } from "./colour.ts";
 import { plural } from "./diagnostic-view.ts";
-import { renderAgentSteps } from "./inspection-steps-view.ts";
 import { type Column, renderTable } from "./table-view.ts";
-import { cutTo, harmless, wrap } from "./text-width.ts";
+import { cutTo, harmless, pad, wrap } from "./text-width.ts";
 import { renderTimeline, timelineLegend } from "./timeline-view.ts";
 
 export interface InspectionViewOptions {
@@ -182,4 +183,40 @@ function renderList(
 
 function more(count: number, shown: number, noun: string): string {
   return count <= shown ? "" : `and ${plural(count - shown, noun)} more\n`;
+}
+
+const maxText = 6;
+
+/** What one agent did, step by step, one line each, then what it said last. */
+function renderAgentSteps(
+  agent: InspectedAgent,
+  { paint, width }: { readonly paint: Paint; readonly width: number },
+): string {
+  const { id, agentType, steps, startedAt = 0, result } = agent;
+  const heading = id === "main" ? "STEPS OF main" : `STEPS OF ${id} (${agentType})`;
+  const lines = steps.map((step) => renderStep(step, startedAt, { paint, width }));
+  const said = result === undefined ? [] : [paint.dim("SAID LAST"), ...firstLines(result, width)];
+  return `${[paint.dim(cutTo(harmless(heading), width)), ...lines, ...said].join("\n")}\n`;
+}
+
+function renderStep(
+  step: Step,
+  start: number,
+  { paint, width }: { readonly paint: Paint; readonly width: number },
+): string {
+  const { what, detail, isBad } = describeStep(step);
+  const offset = step.at === undefined ? "?" : describeOffset(step.at - start);
+  const duration = "durationMs" in step ? describeDuration(step.durationMs) : "";
+  const lead = `${offset.padStart(7)} ${duration.padStart(9)}  `;
+  const name = pad(cutTo(harmless(what), 14), 14);
+  const rest = cutTo(harmless(detail), Math.max(8, width - lead.length - 15));
+  return `${paint.dim(lead)}${isBad ? paint.error(name) : paint.name(name)} ${rest}`.trimEnd();
+}
+
+function firstLines(text: string, width: number): readonly string[] {
+  const lines = text
+    .split("\n")
+    .flatMap((line) => wrap(harmless(line), width - 2))
+    .map((line) => `  ${line}`.trimEnd());
+  return lines.length <= maxText ? lines : [...lines.slice(0, maxText), "  …"];
 }

@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
-import type { TaskState } from "../../../tasks/task-state.ts";
-import { wasCutOff } from "../../../tasks/task-state.ts";
+import { type TaskState, wasCutOff } from "../../../tasks/task-state.ts";
 import type { CliOutput } from "../cli-host.ts";
 import { signalOf } from "../interruption.ts";
 import { createPaint } from "./colour.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { sourceExcerpt } from "./source-excerpt.ts";
+import { sourceExcerpt } from "./diagnostic-view.ts";
 import { widthOf } from "./text-width.ts";
 
 describe("sourceExcerpt", () => {
