@@ -17,8 +17,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AgentScope, MemoryScope } from "../definitions/agent-definition.ts";
 import { createPaths } from "../settings/paths.ts";
-import type { MemoryRequest } from "./find-memory.ts";
-import { loadMemory } from "./load-memory.ts";
+import { loadMemory, type MemoryRequest } from "./load-memory.ts";
 import { makeMemoryDirectory } from "./write-memory-directory.ts";
 
 let root: string;

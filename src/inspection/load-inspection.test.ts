@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { takeOwnerLock } from "../storage/owner-lock.ts";
-import { findInspected } from "./find-inspected.ts";
 import { createInspectionSource } from "./load-inspection.ts";
+import { findInspected } from "./load-named-inspection.ts";
 
 const session = "3f0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";
 const other = "3f0b9999-9a51-4c62-8d0c-5a4f3e2b1a00";

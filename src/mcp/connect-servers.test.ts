@@ -8,7 +8,7 @@ import { findGroupMembers } from "../foundation/find-group-members.ts";
 import { decide } from "../permissions/decide.ts";
 import { parseRule } from "../permissions/parse-rule.ts";
 import type { PermissionPolicy, PolicyRule } from "../permissions/permission-policy.ts";
-import { createWorkspace, type Workspace } from "../testing/workspace.ts";
+import { createWorkspace, type Workspace } from "../testing/sample-runtime.ts";
 import type { Tool } from "../tools/tool.ts";
 import { connectServers } from "./connect-servers.ts";
 import type { McpConnectionOptions, McpConnections } from "./mcp-connections.ts";

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { costOf } from "../conversation/usage.ts";
-import { shippedModels } from "./catalog-data.ts";
 import { shippedAliases } from "./model-aliases.ts";
-import { lookUpModel } from "./model-catalog.ts";
+import { lookUpModel, shippedModels } from "./model-catalog.ts";
 import { readModelOverrides } from "./model-overrides.ts";
 
 describe("lookUpModel [MDL-2]", () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Skill } from "../skills/skill.ts";
+import { createWorkspace } from "../testing/sample-runtime.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
-import { createWorkspace } from "../testing/workspace.ts";
 import { type AgentSkillsParts, createAgentSkills, type SkillAdmission } from "./agent-skills.ts";
 
 const ship: Skill = {

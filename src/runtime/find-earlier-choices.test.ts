@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { findChoices } from "../journal/find-choices.ts";
 import { type FakeProvider, startFakeProvider } from "../testing/fake-provider.ts";
-import { createWorkspace, type Workspace } from "../testing/workspace.ts";
+import { createWorkspace, type Workspace } from "../testing/sample-runtime.ts";
 import { createRuntime, type Runtime } from "./create-runtime.ts";
 
 interface Stage {

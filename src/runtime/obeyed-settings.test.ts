@@ -1,8 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { createSampleRuntime } from "../testing/sample-runtime.ts";
-import { createWorkspace } from "../testing/workspace.ts";
+import { createSampleRuntime, createWorkspace } from "../testing/sample-runtime.ts";
 import { createRuntime } from "./create-runtime.ts";
 
 describe("settings and variables that a run obeys", () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Skill } from "../skills/skill.ts";
-import { suits } from "./skill-offers.ts";
+import { suits } from "./agent-skills.ts";
 
 const at = (directory: string, paths?: readonly string[], scope: Skill["source"]["scope"] = "project") => ({
   source: { scope, kind: "skill" as const, file: `${directory}/SKILL.md`, directory },

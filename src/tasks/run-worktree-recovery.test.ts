@@ -15,8 +15,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { thisProcess } from "../storage/process-identity.ts";
+import { cleanUpWorktrees } from "./run-cleanup.ts";
 import { makeWorktree, type Worktree } from "./run-worktree.ts";
-import { cleanUpWorktrees } from "./run-worktree-cleanup.ts";
 import { markFile } from "./worktree-mark.ts";
 import { listPending, pendingFile } from "./write-pending-worktree.ts";
 

@@ -16,8 +16,8 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { cleanUpWorktrees, type WorktreeCleanup } from "./run-cleanup.ts";
 import { makeWorktree, type Worktree, type WorktreeRequest } from "./run-worktree.ts";
-import { cleanUpWorktrees, type WorktreeCleanup } from "./run-worktree-cleanup.ts";
 import { markFile, parseMark } from "./worktree-mark.ts";
 
 let root: string;

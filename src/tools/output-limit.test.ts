@@ -1,7 +1,7 @@
 import { readFile, stat, writeFile } from "node:fs/promises";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createWorkspace } from "../testing/workspace.ts";
+import { createWorkspace } from "../testing/sample-runtime.ts";
 import { limitText, takeEnd, takeStart } from "./output-limit.ts";
 import { boundOutput } from "./write-long-output.ts";
 

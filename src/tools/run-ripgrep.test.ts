@@ -1,6 +1,6 @@
 import { chmod } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createWorkspace, type Workspace } from "../testing/workspace.ts";
+import { createWorkspace, type Workspace } from "../testing/sample-runtime.ts";
 import { type RipgrepRequest, runRipgrep } from "./run-ripgrep.ts";
 
 let space: Workspace;

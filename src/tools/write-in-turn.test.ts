@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { takeOwnerLock } from "../storage/owner-lock.ts";
-import { createWorkspace, type Workspace } from "../testing/workspace.ts";
+import { createWorkspace, type Workspace } from "../testing/sample-runtime.ts";
 import { createEditTool } from "./builtin/edit.ts";
 import { createReadTool } from "./builtin/read.ts";
 import { createWriteTool } from "./builtin/write.ts";

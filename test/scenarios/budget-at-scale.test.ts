@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { estimateRequestTokens, estimateTextTokens } from "../../src/conversation/token-estimate.ts";
 import { costOf, noUsage, type Usage } from "../../src/conversation/usage.ts";
-import { findInspected } from "../../src/inspection/find-inspected.ts";
+import { findInspected } from "../../src/inspection/load-named-inspection.ts";
 import { createInspectionSource } from "../../src/inspection/load-inspection.ts";
 import { lookUpModel } from "../../src/model/model-catalog.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";

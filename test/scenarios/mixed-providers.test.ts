@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { createRuntime, type Runtime } from "../../src/runtime/create-runtime.ts";
 import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { ScriptedStep } from "../../src/testing/script.ts";
-import { createWorkspace } from "../../src/testing/workspace.ts";
+import { createWorkspace } from "../../src/testing/sample-runtime.ts";
 
 const wires = {
   anthropic: { model: "claude-sonnet-5", path: "/v1/messages" },

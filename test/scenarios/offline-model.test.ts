@@ -6,7 +6,7 @@ import { runAgentLoop } from "../../src/loop/agent-loop.ts";
 import type { LoopPorts } from "../../src/loop/loop-ports.ts";
 import { createOfflineModel } from "../../src/model/offline-model.ts";
 import { offlineLabel } from "../../src/model/offline-texts.ts";
-import { createWorkspace, type Workspace } from "../../src/testing/workspace.ts";
+import { createWorkspace, type Workspace } from "../../src/testing/sample-runtime.ts";
 import { createGlobTool } from "../../src/tools/builtin/glob.ts";
 import { createGrepTool } from "../../src/tools/builtin/grep.ts";
 import { createReadTool } from "../../src/tools/builtin/read.ts";

@@ -1,4 +1,4 @@
-import { findMemory } from "../../src/context/find-memory.ts";
+import { findMemory } from "../../src/context/load-memory.ts";
 import {
   type AgentDefinition,
   type AgentScope,

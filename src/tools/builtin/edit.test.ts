@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, symlink } from "node:fs/promises";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createWorkspace, type Workspace } from "../../testing/workspace.ts";
+import { createWorkspace, type Workspace } from "../../testing/sample-runtime.ts";
 import { encodeText, type TextShape } from "../text-encoding.ts";
 import { createEditTool } from "./edit.ts";
 import { createReadTool } from "./read.ts";

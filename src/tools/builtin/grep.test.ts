@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { readFile, symlink, truncate, utimes } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createWorkspace, type Workspace } from "../../testing/workspace.ts";
+import { createWorkspace, type Workspace } from "../../testing/sample-runtime.ts";
 import { specificationOf } from "../tool-specification.ts";
 import { createGrepTool } from "./grep.ts";
 

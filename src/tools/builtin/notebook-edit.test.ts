@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createWorkspace, type Workspace } from "../../testing/workspace.ts";
+import { createWorkspace, type Workspace } from "../../testing/sample-runtime.ts";
 import { createNotebookEditTool } from "./notebook-edit.ts";
 import { createReadTool } from "./read.ts";
 

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { chmod, mkdir, open, symlink, truncate } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { makePdf } from "../../testing/sample-pdf.ts";
-import { createWorkspace, type Workspace } from "../../testing/workspace.ts";
+import { createWorkspace, type Workspace } from "../../testing/sample-runtime.ts";
 import { encodeText } from "../text-encoding.ts";
 import { createReadTool } from "./read.ts";
 

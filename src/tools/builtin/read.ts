@@ -4,6 +4,8 @@ import { imageSizeOf, imageTypeOf } from "../image-header.ts";
 import { createLineWindow } from "../line-window.ts";
 import { readNotebookJson } from "../notebook.ts";
 import { notebookText } from "../notebook-text.ts";
+import { takeStart } from "../output-limit.ts";
+import { readPageRange } from "../page-range.ts";
 import { decodeText } from "../text-encoding.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
 import { pathForRules } from "../workspace-path.ts";
@@ -11,7 +13,6 @@ import { builtinTool, failed, fileTrouble } from "./builtin-tool.ts";
 import { describeMissing } from "./describe-missing.ts";
 import { type Located, locateDecided } from "./locate.ts";
 import { type LoadedFile, loadBytes, openFile } from "./open-file.ts";
-import { readPdf } from "./read-pdf.ts";
 import { describeRange, type ReadRequest, readHugeText, readText } from "./read-text.ts";
 import { optionalFlag, optionalNumber, optionalText } from "./tolerant-input.ts";
 
@@ -143,3 +144,71 @@ function readNotebook(request: ReadRequest, loaded: LoadedFile): ToolOutcome {
     data: { type: "notebook", file: { filePath: request.path, cells } },
   };
 }
+
+async function readPdf(
+  request: ReadRequest,
+  { bytes, digest, stats }: LoadedFile,
+  pages: string | undefined,
+): Promise<ToolOutcome> {
+  const { path, realPath, context } = request;
+  const document = await openPdf(bytes);
+  if (typeof document === "string") return failed(`${path} cannot be read as PDF: ${document}`);
+  try {
+    const total = document.numPages;
+    const range = readPageRange(pages, { total, limit: maxPages });
+    if (range.type === "refused") return failed(`${path}: ${range.reason}`);
+    const texts: string[] = [];
+    let left = request.range.characters;
+    let last = range.first - 1;
+    while (last < range.last && left > 0) {
+      context.signal.throwIfAborted();
+      last += 1;
+      const text = await pageText(document, last);
+      const shown = takeStart(text, left);
+      texts.push(`--- page ${last} of ${total} ---\n${shown === "" ? "(no text; perhaps a scan)" : shown}`);
+      if (shown.length < text.length)
+        texts.push("[The page goes on; this is as much as fits into one answer.]");
+      left -= text.length;
+    }
+    context.files.noteSeen(realPath, {
+      digest,
+      mtimeMs: stats.mtimeMs,
+      partial: last < total || range.first > 1,
+    });
+    if (last < total) texts.push(`[${total - last} more pages; continue with pages "${last + 1}-".]`);
+    const file = {
+      filePath: path,
+      originalSize: bytes.length,
+      totalPages: total,
+      firstPage: range.first,
+      lastPage: last,
+    };
+    return { content: texts.join("\n\n"), data: { type: "pdf", file } };
+  } finally {
+    await document.loadingTask.destroy();
+  }
+}
+
+async function openPdf(bytes: Buffer) {
+  const { getDocumentProxy } = await import("unpdf");
+  try {
+    // The library takes the memory over, so it gets a copy of its own.
+    return await getDocumentProxy(new Uint8Array(bytes), { verbosity: 0 });
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return /password/i.test(message) ? "it is protected with a password." : message;
+  }
+}
+
+async function pageText(
+  document: Exclude<Awaited<ReturnType<typeof openPdf>>, string>,
+  number: number,
+): Promise<string> {
+  const page = await document.getPage(number);
+  const { items } = await page.getTextContent();
+  page.cleanup();
+  const text = items.map((item) => ("str" in item ? `${item.str}${item.hasEOL ? "\n" : ""}` : "")).join("");
+  return text.trim();
+}
+
+const maxPages = 20;

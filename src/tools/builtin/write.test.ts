@@ -13,7 +13,7 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createWorkspace, type Workspace } from "../../testing/workspace.ts";
+import { createWorkspace, type Workspace } from "../../testing/sample-runtime.ts";
 import { createReadTool } from "./read.ts";
 import { createWriteTool } from "./write.ts";
 

@@ -1,15 +1,22 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { isAdvisedAgentName, refuseAgentName } from "../../../definitions/agent-name.ts";
 import { lintDefinition } from "../../../definitions/lint-definition.ts";
+import { lintModel } from "../../../definitions/lint-texts.ts";
+import { lintTools } from "../../../definitions/lint-tools.ts";
 import { parseAgentDefinition } from "../../../definitions/parse-definition.ts";
+import { rateDescription } from "../../../definitions/rate-description.ts";
 import { type Diagnostic, hasErrors } from "../../../foundation/diagnostic.ts";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
+import { shippedAliases } from "../../../model/model-aliases.ts";
+import { builtinTools } from "../../../tools/builtin-tools.ts";
 import { splitEntries } from "../../../tools/list-field.ts";
+import type { CliHost } from "../cli-host.ts";
 import { type GatheredSession, gatherSession } from "../gather-session.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
-import { createPaint } from "../views/colour.ts";
+import { createPaint, type Paint } from "../views/colour.ts";
+import { wrap } from "../views/text-width.ts";
 import { writeNewFile } from "../write-new-file.ts";
-import { askForAgent } from "./ask-for-agent.ts";
-import { complaintAboutModel, complaintAboutName, complaintAboutTools } from "./new-agent-answers.ts";
 import { folderFor, type NewOptions, type NewScope } from "./new-agent-place.ts";
 import { type NewAgent, starterFile } from "./starter-file.ts";
 
@@ -141,4 +148,134 @@ function tell(
     "Next: make its prompt your own, then run `retinue agents check`.",
   ];
   host.stdout.write(`${lines.join("\n")}\n`);
+}
+
+/** Asks a person for everything the options do not say yet. */
+async function askForAgent(
+  host: CliHost,
+  options: NewOptions,
+  session: GatheredSession,
+): Promise<NewOptions> {
+  const paint = createPaint(host.stdout.isColourAllowed);
+  const asker = createAsker(host, paint);
+  const scope =
+    options.scope ??
+    (await asker.ask(
+      "Scope",
+      "project (this folder) or user (all your folders) [project]",
+      complaintAboutScope,
+    ));
+  const folder = folderFor(scope === "user" ? "user" : "project", session);
+  const isTaken = (name: string): Complaint | undefined =>
+    options.force !== true && existsSync(join(folder, `${name}.md`))
+      ? { message: `There is already a ${session.nameOf(join(folder, `${name}.md`))}.` }
+      : undefined;
+  const name =
+    options.name ??
+    (await asker.ask("Name", "such as sql-reviewer", (text) => complaintAboutName(text) ?? isTaken(text)));
+  const description = options.description ?? (await asker.askDescription());
+  const tools =
+    options.tools ??
+    (await asker.ask("Tools", `empty for all; ${defaultTools.join(", ")}`, complaintAboutTools));
+  const model =
+    options.model ??
+    (await asker.ask("Model", "empty to inherit; sonnet, opus, haiku, …", complaintAboutModel));
+  return { ...options, name, description, tools, model, scope: scope === "user" ? "user" : "project" };
+}
+
+/** Tools for the work itself; whoever needs those for coordination knows their names. */
+const defaultTools = builtinTools
+  .filter(({ effect }) => ["read", "edit", "execute", "network"].includes(effect))
+  .map(({ name }) => name);
+
+function complaintAboutScope(text: string): Complaint | undefined {
+  return ["", "project", "user"].includes(text) ? undefined : { message: "Write project or user." };
+}
+
+function createAsker(host: CliHost, paint: Paint) {
+  const width = Math.min(host.stdout.columns ?? 80, 100);
+  const say = (text: string): void =>
+    host.stdout.write(
+      `${wrap(text, width - 2)
+        .map((line) => `  ${line}`)
+        .join("\n")}\n`,
+    );
+  const read = async (label: string): Promise<string> => (await host.ask(`${paint.bold(label)}: `)).trim();
+  return {
+    /** Again and again, until the answer can be used. */
+    async ask(
+      label: string,
+      hint: string,
+      complain: (text: string) => Complaint | undefined,
+    ): Promise<string> {
+      for (const line of wrap(hint, width - 2)) host.stdout.write(`  ${paint.dim(line)}\n`);
+      for (;;) {
+        const answer = await read(label);
+        const complaint = complain(answer);
+        if (complaint === undefined) return answer;
+        say([complaint.message, complaint.advice ?? ""].join(" ").trim());
+      }
+    },
+    /** Shows what would make the description better; an empty answer keeps the last one. */
+    async askDescription(): Promise<string> {
+      const hint = "What it does, when to use it, what it is not for. A model decides by this text alone.";
+      for (const line of wrap(hint, width - 2)) host.stdout.write(`  ${paint.dim(line)}\n`);
+      let kept = "";
+      for (;;) {
+        const answer = await read(kept === "" ? "Description" : "Description (Enter keeps it)");
+        if (answer === "" && kept !== "") return kept;
+        if (answer === "") continue;
+        kept = answer;
+        const advice = adviceOnDescription(answer);
+        if (advice.length === 0) return answer;
+        for (const sentence of advice) say(`- ${sentence}`);
+      }
+    },
+  };
+}
+
+interface Complaint {
+  readonly message: string;
+  readonly advice?: string;
+}
+
+const nameAdvice = "Use lower-case letters, digits and hyphens, such as sql-reviewer.";
+
+function complaintAboutName(name: string): Complaint | undefined {
+  const refusal = refuseAgentName(name);
+  const shown = JSON.stringify(name.slice(0, 80));
+  if (refusal !== undefined) {
+    return { message: `The name ${shown} cannot be used: ${refusal.reason}.`, advice: nameAdvice };
+  }
+  if (isAdvisedAgentName(name)) return undefined;
+  return { message: `The name ${shown} is hard to type and to match.`, advice: nameAdvice };
+}
+
+function complaintAboutTools(text: string): Complaint | undefined {
+  if (text.trim() === "") return undefined;
+  return complaint(lintTools({ ...blank, tools: splitEntries(text) }));
+}
+
+function complaintAboutModel(text: string): Complaint | undefined {
+  if (text.trim() === "") return undefined;
+  return complaint(lintModel({ ...blank, model: text }, { trusted: false, aliases: shippedAliases }));
+}
+
+/** What would make a description better; nothing when it is good. */
+function adviceOnDescription(text: string): readonly string[] {
+  return rateDescription(text).advice;
+}
+
+const blank = {
+  name: "new",
+  description: "",
+  prompt: "",
+  source: { scope: "project" },
+  written: {},
+} as const;
+
+function complaint(
+  issues: readonly { readonly severity: string; readonly message: string; readonly advice?: string }[],
+): Complaint | undefined {
+  return issues.find(({ severity }) => severity !== "note");
 }

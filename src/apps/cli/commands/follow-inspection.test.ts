@@ -4,7 +4,7 @@ import { inspectSession } from "../../../inspection/inspect-session.ts";
 import type { Inspection } from "../../../inspection/inspection.ts";
 import type { CliHost } from "../cli-host.ts";
 import { createPaint } from "../views/colour.ts";
-import { followInspection } from "./follow-inspection.ts";
+import { followInspection } from "./inspect.ts";
 
 const view = { paint: createPaint(false), width: 80, steps: false };
 
