@@ -27,10 +27,18 @@ export type {
   PromptContext,
   WrittenField,
 } from "./definitions/agent-definition.ts";
+export type { AgentPlace } from "./definitions/agent-file-loader.ts";
 export type { AgentLimits } from "./definitions/agent-limits.ts";
+export {
+  type AgentDenial,
+  type AgentLookup,
+  type AgentRegistry,
+  createRegistry,
+  type RegisteredAgent,
+  type RegistryInput,
+} from "./definitions/agent-registry.ts";
 export { type BuiltinAgentsOptions, builtinAgents } from "./definitions/builtin/builtin-agents.ts";
 export { type AgentInput, defineAgent } from "./definitions/define-agent.ts";
-export { readSessionAgents, type SessionAgents } from "./definitions/definition-object.ts";
 export {
   type AgentsDescription,
   type DescribeAgentsOptions,
@@ -44,26 +52,18 @@ export {
   discoverAgents,
 } from "./definitions/discover-agents.ts";
 export { type LintFacts, lintDefinition } from "./definitions/lint-definition.ts";
-export type { AgentPlace } from "./definitions/load-agent-files.ts";
 export {
   type ParseAgentOptions,
   type ParsedAgent,
   parseAgentDefinition,
-} from "./definitions/parse-definition.ts";
+} from "./definitions/parse-agent-definition.ts";
 export { type DescriptionRating, rateDescription } from "./definitions/rate-description.ts";
-export {
-  type AgentDenial,
-  type AgentLookup,
-  type AgentRegistry,
-  createRegistry,
-  type RegisteredAgent,
-  type RegistryInput,
-} from "./definitions/registry.ts";
+export { readSessionAgents, type SessionAgents } from "./definitions/read-definition-object.ts";
 export type { Diagnostic, DocumentPath, Issue, Locate, Place, Severity } from "./foundation/diagnostic.ts";
 export { isRetinueError, RetinueError, type RetinueErrorOptions } from "./foundation/retinue-error.ts";
 export type { WaitClock } from "./foundation/wait-clock.ts";
-export type { HookHandler, HookHandlerType, HookRule } from "./hooks/hook-config.ts";
-export type { HookFunction } from "./hooks/run-one-hook.ts";
+export type { HookHandler, HookHandlerType, HookRule } from "./hooks/read-hooks.ts";
+export type { HookFunction } from "./hooks/run-handler.ts";
 export type {
   InspectedAgent,
   InspectedSession,
@@ -73,11 +73,12 @@ export type {
 } from "./inspection/inspection.ts";
 export type { McpStatus, ProgramServer } from "./mcp/mcp-connections.ts";
 export type { McpScope } from "./mcp/mcp-server.ts";
+export type { AliasTable, AliasTarget } from "./model/alias-table.ts";
 export type { Model, ModelFacts, ModelRequest, ServerTool, ToolSpecification } from "./model/model.ts";
-export type { AliasTable, AliasTarget } from "./model/model-aliases.ts";
 export { ModelError, type ModelErrorCode, type ModelErrorOptions } from "./model/model-error.ts";
 export { type ModelReference, parseModelReference } from "./model/model-reference.ts";
 export type { ApprovalAnswer, ApprovalRequest, Approver, AskingAgent } from "./permissions/approver.ts";
+export type { PermissionMode } from "./permissions/permission-mode.ts";
 export {
   formatRule,
   type PermissionRule,
@@ -86,14 +87,13 @@ export {
   type RuleOptions,
   type RuleReading,
   type RuleSpecifier,
-} from "./permissions/parse-rule.ts";
-export type { PermissionMode } from "./permissions/permission-mode.ts";
-export type { SessionLimitOptions } from "./planning/plan-limits.ts";
+} from "./permissions/rules/parse-rule.ts";
+export type { SessionLimitOptions } from "./planning/limit-plan.ts";
 export type { Decided, RunPlan } from "./planning/run-plan.ts";
 export type { Plugin, PluginOrigin } from "./plugins/plugin.ts";
 export { type AiSdkTool, toAiSdkTools } from "./runtime/ai-sdk-tools.ts";
 export { type AnthropicTools, toAnthropicTools } from "./runtime/anthropic-tools.ts";
-export type { CanUseTool } from "./runtime/authorize.ts";
+export type { CanUseTool } from "./runtime/create-authorize.ts";
 export { createRuntime, type Runtime } from "./runtime/create-runtime.ts";
 export type { RunHandle, RunResult } from "./runtime/run-handle.ts";
 export type { RunOptions, RuntimeOptions, SessionOptions } from "./runtime/runtime-options.ts";
@@ -119,24 +119,24 @@ export {
   type TrustOutcome,
   type TrustStore,
   type TrustStoreOptions,
-} from "./settings/trust.ts";
+} from "./settings/trust-store.ts";
 export type { Skill, SkillScope, SkillSource } from "./skills/skill.ts";
 export type { SkillCatalog, SkillSearch } from "./skills/skill-catalog.ts";
 export type { AgentHandle, AgentResult } from "./tasks/agent-handle.ts";
-export type { Interrupted } from "./tasks/find-interrupted.ts";
-export type { InterruptedSession } from "./tasks/find-interrupted-sessions.ts";
-export type { FoundTask } from "./tasks/find-tasks.ts";
+export type { Interrupted } from "./tasks/recovery/find-interrupted.ts";
+export type { InterruptedSession } from "./tasks/recovery/find-interrupted-sessions.ts";
+export type { FoundTask } from "./tasks/recovery/find-tasks.ts";
 export type { StoppedBy, TaskManager, TaskNews } from "./tasks/task-manager.ts";
 export type { TaskState, TaskStatus } from "./tasks/task-state.ts";
-export type { ToolEffect } from "./tools/builtin-tools.ts";
 export type { FileLedger } from "./tools/file-ledger.ts";
-export type { AvailableTool } from "./tools/match-tools.ts";
-export { defineTool, type Tool, type ToolContext, type ToolOutcome } from "./tools/tool.ts";
+export type { ToolEffect } from "./tools/grants/builtin-tools.ts";
+export type { AvailableTool } from "./tools/grants/match-tools.ts";
 export {
   type GrantedTool,
   type GrantRequest,
   grantTools,
   type SpawnRule,
   type ToolGrant,
-} from "./tools/tool-grants.ts";
+} from "./tools/grants/tool-grants.ts";
+export { defineTool, type Tool, type ToolContext, type ToolOutcome } from "./tools/tool.ts";
 export type { HostQuestion, TodoItem, ToolHost } from "./tools/tool-host.ts";

@@ -70,7 +70,7 @@ test("processes are started in one place, where somebody listens to their errors
   expect(
     starters.map(({ path }) => path),
     "Use spawnProcess: a process that cannot be started ends the whole program where nobody listens.",
-  ).toEqual(["src/foundation/drive-spawn.ts"]);
+  ).toEqual(["src/foundation/spawn-process.ts"]);
 });
 
 test("every relative import of src names a file that is there", () => {

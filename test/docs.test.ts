@@ -104,7 +104,11 @@ describe("the pages name all that the source has", () => {
   });
 
   test("every environment variable", () => {
-    expectNamed(readProjectFile("src/settings/environment.ts"), /: \["([A-Z_]+)", /g, "docs/settings.md");
+    expectNamed(
+      readProjectFile("src/settings/read-environment.ts"),
+      /: \["([A-Z_]+)", /g,
+      "docs/settings.md",
+    );
   });
 
   test("every field of a definition", () => {
@@ -113,7 +117,7 @@ describe("the pages name all that the source has", () => {
   });
 
   test("every tool and every old name of one", () => {
-    const source = readProjectFile("src/tools/builtin-tools.ts");
+    const source = readProjectFile("src/tools/grants/builtin-tools.ts");
     expectNamed(source, /name: "(\w+)",/g, "docs/tools.md");
     const aliases = readProjectFile("src/foundation/tool-aliases.ts");
     expectNamed(aliases, /^ {2}\["(\w+)", "\w+"\],$/gm, "docs/tools.md");

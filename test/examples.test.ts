@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { lintDefinition } from "../src/definitions/lint-definition.ts";
-import { parseAgentDefinition } from "../src/definitions/parse-definition.ts";
+import { parseAgentDefinition } from "../src/definitions/parse-agent-definition.ts";
 import { projectRoot } from "./project-files.ts";
 
 const folder = join(projectRoot, "examples");

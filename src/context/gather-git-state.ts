@@ -2,10 +2,10 @@
 
 import { execFile } from "node:child_process";
 import { isAbsolute, join, resolve } from "node:path";
-import { isScarce, retryWhileScarce } from "../foundation/scarce.ts";
-import { searchPathOutside } from "../foundation/search-path.ts";
+import { isScarce, retryWhileScarce } from "../foundation/retry-while-scarce.ts";
+import { searchPathOutside } from "../foundation/search-path-outside.ts";
 import { findSteeringSetting } from "../permissions/find-steering-setting.ts";
-import { hardenedGit } from "../permissions/shell/hardened-git.ts";
+import { hardenedGit } from "../permissions/shell/programs/hardened-git.ts";
 import { findRepositoryRoot } from "../settings/find-repository-root.ts";
 import {
   bounded,

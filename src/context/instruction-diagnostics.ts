@@ -1,5 +1,5 @@
 import type { Diagnostic, Place } from "../foundation/diagnostic.ts";
-import { shown } from "../foundation/json-value.ts";
+import { shown } from "../foundation/json-record.ts";
 
 export const largestInstructionFile = 256 * 1024;
 export const largestInstructions = 1024 * 1024;

@@ -1,7 +1,7 @@
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { readFrontmatter } from "../definitions/read-frontmatter.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
-import type { MayLoad } from "../permissions/gather-read-rights.ts";
+import type { MayLoad } from "../permissions/may-load.ts";
 import { findForeignWriters, unsafeManagedDiagnostic } from "../settings/find-foreign-writers.ts";
 import {
   findInstructionFiles,
@@ -9,7 +9,6 @@ import {
   type InstructionPlaces,
   isInside,
 } from "./find-instruction-files.ts";
-import { matchesGlob } from "./glob-pattern.ts";
 import { findImports, type ImportReference } from "./import-references.ts";
 import {
   circularImportDiagnostic,
@@ -32,6 +31,7 @@ import {
 } from "./instructions.ts";
 import { cutText, loadInstructionText, loadRealPath } from "./load-instruction-text.ts";
 import { readMarkdownLines } from "./markdown-lines.ts";
+import { matchesGlob } from "./matches-glob.ts";
 
 export interface InstructionOptions extends InstructionPlaces {
   /** As CLAUDE_CODE_DISABLE_CLAUDE_MDS sets it. */

@@ -18,7 +18,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AgentScope, MemoryScope } from "../definitions/agent-definition.ts";
 import { createPaths } from "../settings/paths.ts";
 import { loadMemory, type MemoryRequest } from "./load-memory.ts";
-import { makeMemoryDirectory } from "./write-memory-directory.ts";
+import { makeMemoryDirectory } from "./make-memory-directory.ts";
 
 let root: string;
 let project: string;

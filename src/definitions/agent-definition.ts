@@ -1,5 +1,5 @@
 import type { Place } from "../foundation/diagnostic.ts";
-import type { HookRule } from "../hooks/hook-config.ts";
+import type { HookRule } from "../hooks/read-hooks.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { AgentLimits } from "./agent-limits.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readRule } from "../permissions/parse-rule.ts";
+import { readRule } from "../permissions/rules/parse-rule.ts";
 import { denialsOf } from "./discover-agents.ts";
 
 function patterns(written: unknown): string[] {

@@ -1,7 +1,7 @@
 import { RetinueError } from "../foundation/retinue-error.ts";
-import type { HookRule } from "../hooks/hook-config.ts";
+import type { HookRule } from "../hooks/read-hooks.ts";
 import type { AgentDefinition, AgentEnding, PromptContext } from "./agent-definition.ts";
-import { readDefinitionObject } from "./definition-object.ts";
+import { readDefinitionObject } from "./read-definition-object.ts";
 
 /** A definition made by a program. Lists may be arrays or comma-separated texts, as in files. */
 export interface AgentInput

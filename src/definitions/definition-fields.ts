@@ -1,6 +1,6 @@
 import type { Issue } from "../foundation/diagnostic.ts";
-import { isRecord } from "../foundation/json-value.ts";
-import { isWiderMode } from "../permissions/compare-modes.ts";
+import { isRecord } from "../foundation/json-record.ts";
+import { isWiderMode } from "../permissions/is-wider-mode.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { AgentDefinition, WrittenField } from "./agent-definition.ts";
 import { chooseFields } from "./choose-fields.ts";

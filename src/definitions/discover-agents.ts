@@ -2,20 +2,20 @@
 import { join, resolve } from "node:path";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { matchesPattern } from "../foundation/match-pattern.ts";
-import { formatRule, type PermissionRule, parseRule } from "../permissions/parse-rule.ts";
+import { formatRule, type PermissionRule, parseRule } from "../permissions/rules/parse-rule.ts";
 import { discoverPluginAgents } from "../plugins/discover-plugin-agents.ts";
 import { discoverPlugins } from "../plugins/discover-plugins.ts";
 import type { Plugin } from "../plugins/plugin.ts";
-import { pluginAgentId } from "../plugins/plugin-agents.ts";
+import { pluginAgentId } from "../plugins/plugin-agent-places.ts";
 import { findForeignWriters, unsafeManagedDiagnostic } from "../settings/find-foreign-writers.ts";
 import { findRepositoryRoot, realFolder } from "../settings/find-repository-root.ts";
 import { type LoadedSettings, loadSettings } from "../settings/load-settings.ts";
 import { createPaths, type Paths } from "../settings/paths.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
+import { type AgentPlace, createAgentFileLoader, type LoadedAgents } from "./agent-file-loader.ts";
+import { type AgentDenial, type AgentRegistry, createRegistry } from "./agent-registry.ts";
 import { builtinAgents } from "./builtin/builtin-agents.ts";
-import type { GuideFacts } from "./builtin/claude-code-guide.ts";
-import { type AgentPlace, createAgentFileLoader, type LoadedAgents } from "./load-agent-files.ts";
-import { type AgentDenial, type AgentRegistry, createRegistry } from "./registry.ts";
+import type { GuideFacts } from "./builtin/create-claude-code-guide.ts";
 
 export interface DiscoverOptions {
   readonly cwd: string;

@@ -1,5 +1,5 @@
+import { withoutByteOrderMark } from "../foundation/byte-order-mark.ts";
 import type { Issue } from "../foundation/diagnostic.ts";
-import { withoutByteOrderMark } from "../foundation/source-text.ts";
 
 /** A file cut into the lines between its fences and the text after them. Line numbers count from 1 in the original file. */
 export type FrontmatterBlock =

@@ -1,9 +1,9 @@
 import type { Diagnostic, DocumentPath, Issue, Place } from "../foundation/diagnostic.ts";
-import { type AliasTable, shippedAliases } from "../model/model-aliases.ts";
-import { parseToolEntry } from "../tools/tool-entry.ts";
-import { resolveToolName } from "../tools/tool-names.ts";
+import { type AliasTable, shippedAliases } from "../model/alias-table.ts";
+import { resolveToolName } from "../tools/grants/resolve-tool-name.ts";
+import { parseToolEntry } from "../tools/grants/tool-entry.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
-import { lintColor, lintDescription, lintModel, lintPrompt } from "./lint-texts.ts";
+import { lintColor, lintDescription, lintModel, lintPrompt } from "./lint-description.ts";
 import { lintTools } from "./lint-tools.ts";
 
 /** Fields by which a definition asks for more than its reader may expect, or for more than it will get. */

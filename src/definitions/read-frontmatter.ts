@@ -4,7 +4,7 @@ import { agentVocabulary, type KeyVocabulary } from "./definition-keys.ts";
 import { type FrontmatterBlock, splitFrontmatter } from "./frontmatter-block.ts";
 import { type FrontmatterEntry, placeOfEntry, splitEntriesByKey } from "./frontmatter-entries.ts";
 import { locateBelow } from "./locate-below.ts";
-import { readPlainFrontmatter } from "./plain-frontmatter.ts";
+import { readPlainFrontmatter } from "./read-plain-frontmatter.ts";
 import { type RepairedValue, repairEntry } from "./repair-entry.ts";
 
 /** One field as written; `unreadable` when even the repair step could not tell what it says. */

@@ -3,7 +3,7 @@ import { closeSync, constants, openSync, unlinkSync } from "node:fs";
 import { Socket } from "node:net";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import { spawnProcess } from "./drive-spawn.ts";
+import { spawnProcess } from "./spawn-process.ts";
 
 export interface Pipe {
   readonly readable: Readable;

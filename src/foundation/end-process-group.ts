@@ -1,7 +1,7 @@
 // @io
 import { setTimeout as sleep } from "node:timers/promises";
-import { spawnProcess } from "./drive-spawn.ts";
 import { findGroupMembers, groupAnswers } from "./find-group-members.ts";
+import { spawnProcess } from "./spawn-process.ts";
 
 const pollMs = 20;
 const killRounds = 25;

@@ -1,6 +1,6 @@
 // @io
 import { readdirSync, readFileSync } from "node:fs";
-import { isScarce } from "./scarce.ts";
+import { isScarce } from "./retry-while-scarce.ts";
 
 /**
  * The living processes that a leader started in its group or session, the leader included and zombies not. A process

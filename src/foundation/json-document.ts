@@ -1,6 +1,6 @@
 import { findNodeAtLocation, type ParseError, parseTree, printParseErrorCode } from "jsonc-parser";
+import { placeOfOffset, withoutByteOrderMark } from "./byte-order-mark.ts";
 import type { Diagnostic, DocumentPath, Locate } from "./diagnostic.ts";
-import { placeOfOffset, withoutByteOrderMark } from "./source-text.ts";
 
 /** A JSON text with its value and a way back from a value to its line. `value` is undefined only when `problem` is set. */
 export interface JsonDocument {

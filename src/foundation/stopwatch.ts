@@ -1,4 +1,4 @@
-import { abortable } from "./abort.ts";
+import { abortable } from "./abortable.ts";
 import type { WaitClock } from "./wait-clock.ts";
 
 /** Measures the time in which work goes on: it stands still before the start, after the stop, and while it is held. */

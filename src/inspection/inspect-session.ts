@@ -1,9 +1,9 @@
 import { addUsage, contextTokens } from "../conversation/usage.ts";
-import type { KnownChild } from "../tasks/child-meta.ts";
-import { addTotals, noTotals } from "./agent-totals.ts";
-import type { FoldedAgent } from "./fold-agent.ts";
+import type { KnownChild } from "../tasks/recovery/child-meta.ts";
+import type { FoldedAgent } from "./agent-fold.ts";
 import type { InspectedAgent, Inspection, ModelShare, Refusal, Step, ToolShare } from "./inspection.ts";
 import { boundedLine, defined } from "./read-line.ts";
+import { addTotals, noTotals } from "./totals-of.ts";
 
 export interface SessionParts {
   readonly id: string;

@@ -1,5 +1,5 @@
+import { describeDuration } from "./describe-duration.ts";
 import { type Html, html } from "./escape-html.ts";
-import { describeDuration } from "./figures.ts";
 import type { InspectedAgent } from "./inspection.ts";
 import { type Bar, type BarKind, barsOf, createTimeAxis, type TimeAxis } from "./time-axis.ts";
 

@@ -1,7 +1,7 @@
 import { costOf, type Usage } from "../conversation/usage.ts";
-import type { JsonRecord } from "../foundation/json-value.ts";
+import type { JsonRecord } from "../foundation/json-record.ts";
 import { readUsage } from "../journal/transcript-usage.ts";
-import { lookUpModel } from "../model/model-catalog.ts";
+import { lookUpModel } from "../model/look-up-model.ts";
 import type { CompactionStep, LostStep, Step, TurnStep } from "./inspection.ts";
 import { boundedLine, defined, numberField, recordField, textField, timeOf } from "./read-line.ts";
 

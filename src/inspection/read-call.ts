@@ -1,5 +1,5 @@
 import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
-import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import type { CallStep } from "./inspection.ts";
 import { boundedLine, defined, numberField, recordField, textField } from "./read-line.ts";
 

@@ -1,5 +1,5 @@
-import type { JsonRecord } from "../foundation/json-value.ts";
-import { readAssistantBlocks, readUserBlocks } from "../journal/content-blocks.ts";
+import type { JsonRecord } from "../foundation/json-record.ts";
+import { readAssistantBlocks, readUserBlocks } from "../journal/read-assistant-blocks.ts";
 import type { CallStep, Step, TurnStep } from "./inspection.ts";
 import { readAnswer } from "./read-answer.ts";
 import { type OpenCall, readCall, settleCall } from "./read-call.ts";

@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { createWholeFile } from "../storage/create-whole-file.ts";
 import { readLines } from "../storage/read-lines.ts";
@@ -6,7 +6,7 @@ import type { IdSource } from "./id-source.ts";
 import { checkSessionId, sessionFiles } from "./session-files.ts";
 import { bestTitle, readSessionTitles } from "./session-title.ts";
 import { findDamage, type TranscriptDamage } from "./transcript-damage.ts";
-import { customTitleLine } from "./transcript-line.ts";
+import { customTitleLine } from "./transcript-facts.ts";
 
 export interface ForkOptions {
   readonly transcripts: string;

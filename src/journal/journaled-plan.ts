@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
-import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
-import type { ChosenModel } from "../model/select-model.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
+import type { ChosenModel } from "../model/select-subagent-model.ts";
 import { type PermissionMode, parsePermissionMode } from "../permissions/permission-mode.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
-import type { GrantedTool } from "../tools/tool-grants.ts";
+import type { GrantedTool } from "../tools/grants/tool-grants.ts";
 
 /** A plan as it is kept: the prompt's texts only by length and hash, because they are long and made anew each time. */
 export type JournaledPlan = Omit<RunPlan | ChildPlan, "system"> & {

@@ -1,4 +1,4 @@
-import type { ConversationSources } from "./rebuild.ts";
+import type { ConversationSources } from "./rebuild-conversation.ts";
 
 /** The lines of the conversation since the last compaction, so that the next one can say which of them it keeps. */
 export interface KeptLines {

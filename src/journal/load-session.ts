@@ -1,6 +1,10 @@
-import type { JsonRecord } from "../foundation/json-value.ts";
+import type { JsonRecord } from "../foundation/json-record.ts";
 import { type ReadLinesOptions, readLines } from "../storage/read-lines.ts";
-import { type RebuildOptions, type RebuiltConversation, rebuildConversation } from "./rebuild.ts";
+import {
+  type RebuildOptions,
+  type RebuiltConversation,
+  rebuildConversation,
+} from "./rebuild-conversation.ts";
 import { findDamage, type TranscriptDamage } from "./transcript-damage.ts";
 
 export interface LoadedSession extends RebuiltConversation {

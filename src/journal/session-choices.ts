@@ -1,4 +1,4 @@
-import type { JsonRecord } from "../foundation/json-value.ts";
+import type { JsonRecord } from "../foundation/json-record.ts";
 
 /** What the caller of a session named, and a later call that goes on with it need not name again. */
 export interface SessionChoices {

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { shown } from "../foundation/json-value.ts";
+import { shown } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 
 /** Where the files of one session stand, below the folder of its project's transcripts. */

@@ -1,4 +1,4 @@
-import type { JsonRecord } from "../foundation/json-value.ts";
+import type { JsonRecord } from "../foundation/json-record.ts";
 import type { ParsedLines } from "../storage/read-lines.ts";
 
 /** What of a transcript is not there any more, as far as the rest tells. */

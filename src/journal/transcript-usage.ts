@@ -1,5 +1,5 @@
 import { addUsage, noUsage, type Usage } from "../conversation/usage.ts";
-import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 
 export interface TranscriptUsage {
   readonly usage: Usage;

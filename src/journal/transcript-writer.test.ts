@@ -9,7 +9,7 @@ import type { RunEvent } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
 import { openAppendLog } from "../storage/append-log.ts";
 import { loadSession } from "./load-session.ts";
-import type { TranscriptFacts } from "./transcript-line.ts";
+import type { TranscriptFacts } from "./transcript-facts.ts";
 import { createTranscriptWriter } from "./transcript-writer.ts";
 
 const facts: TranscriptFacts = {

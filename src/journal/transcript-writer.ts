@@ -2,8 +2,8 @@ import type { TextBlock, ToolResultBlock, UserBlock } from "../conversation/mess
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import type { IdSource } from "./id-source.ts";
 import { createKeptLines } from "./kept-lines.ts";
-import type { ConversationSources } from "./rebuild.ts";
-import type { ToldEvent } from "./recovery-lines.ts";
+import type { ToldEvent } from "./plan-line.ts";
+import type { ConversationSources } from "./rebuild-conversation.ts";
 import { createSideLines, type SideLines } from "./side-lines.ts";
 import {
   assistantLine,
@@ -17,7 +17,7 @@ import {
   type UserLineFields,
   userLine,
   wireUsage,
-} from "./transcript-line.ts";
+} from "./transcript-facts.ts";
 
 export interface TranscriptWriterOptions {
   readonly log: TranscriptLog;

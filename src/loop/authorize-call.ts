@@ -1,8 +1,8 @@
 import type { ToolUseBlock } from "../conversation/message.ts";
-import { isRecord, kindOf } from "../foundation/json-value.ts";
+import { isRecord, kindOf } from "../foundation/json-record.ts";
 import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
+import { resolveToolName } from "../tools/grants/resolve-tool-name.ts";
 import type { Tool } from "../tools/tool.ts";
-import { resolveToolName } from "../tools/tool-names.ts";
 import type { AdmitOptions, LoopPorts } from "./loop-ports.ts";
 import { offeredTools } from "./offered-tools.ts";
 

@@ -1,12 +1,12 @@
+import { estimateRequestTokens } from "../conversation/estimate-request-tokens.ts";
 import { type Message, textOf, type UserMessage } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { StopReason } from "../conversation/stop-reason.ts";
-import { estimateRequestTokens } from "../conversation/token-estimate.ts";
 import type { Usage } from "../conversation/usage.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { ModelRequest } from "../model/model.ts";
 import { ModelError } from "../model/model-error.ts";
-import { type CompactionOutcome, compactConversation } from "./compact.ts";
+import { type CompactionOutcome, compactConversation } from "./compact-conversation.ts";
 import { fullTokens } from "./compaction-threshold.ts";
 import { createContextFill } from "./context-fill.ts";
 import type { LoopPorts } from "./loop-ports.ts";

@@ -1,5 +1,5 @@
+import { estimateMessageTokens } from "../conversation/estimate-request-tokens.ts";
 import type { Message } from "../conversation/message.ts";
-import { estimateMessageTokens } from "../conversation/token-estimate.ts";
 import { contextTokens, type Usage } from "../conversation/usage.ts";
 
 /** How full a conversation is: what the provider counted at the last answer, and an estimate of what came since. */

@@ -1,5 +1,5 @@
 import { escapeControlTags } from "../conversation/escape-control-tags.ts";
-import { isRecord } from "../foundation/json-value.ts";
+import { isRecord } from "../foundation/json-record.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
 import { boundedText } from "./listed-tool.ts";
 

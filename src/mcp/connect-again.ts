@@ -1,6 +1,6 @@
 // @io
-import { abortable, sleep } from "../foundation/abort.ts";
-import type { JsonRecord } from "../foundation/json-value.ts";
+import { abortable, sleep } from "../foundation/abortable.ts";
+import type { JsonRecord } from "../foundation/json-record.ts";
 import type { CallEnd } from "./call-end.ts";
 import { connectServer, type RequestLimits, type ServerConnection } from "./connect-server.ts";
 import type { ListedTool } from "./listed-tool.ts";

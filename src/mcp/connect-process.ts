@@ -2,12 +2,12 @@
 import type { ChildProcess } from "node:child_process";
 import type { Transport } from "@modelcontextprotocol/client";
 import { escapeControlTags } from "../conversation/escape-control-tags.ts";
-import { spawnProcess } from "../foundation/drive-spawn.ts";
 import { endProcessGroup } from "../foundation/end-process-group.ts";
 import { findGroupMembers, groupAnswers } from "../foundation/find-group-members.ts";
-import { isRecord, shown } from "../foundation/json-value.ts";
-import { groupWatchdog, type WatchedGroup } from "../foundation/watch-groups.ts";
-import { cleanTerminalText } from "../tools/terminal-text.ts";
+import { groupWatchdog, type WatchedGroup } from "../foundation/group-watchdog.ts";
+import { isRecord, shown } from "../foundation/json-record.ts";
+import { spawnProcess } from "../foundation/spawn-process.ts";
+import { cleanTerminalText } from "../tools/terminal-cleaner.ts";
 import { within } from "./within.ts";
 
 export interface ServerProcess {

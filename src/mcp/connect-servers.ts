@@ -1,14 +1,14 @@
-import { sleep } from "../foundation/abort.ts";
-import { isRecord, shown } from "../foundation/json-value.ts";
-import { limitText } from "../tools/output-limit.ts";
+import { sleep } from "../foundation/abortable.ts";
+import { isRecord, shown } from "../foundation/json-record.ts";
+import { limitText } from "../tools/limit-text.ts";
 import type { McpToolFacts, Tool } from "../tools/tool.ts";
 import { connectAgain, type ServerLink } from "./connect-again.ts";
+import { createResourceTools } from "./create-resource-tools.ts";
 import type { ListedTool } from "./listed-tool.ts";
 import type { McpConnectionOptions, McpConnections, McpServerState } from "./mcp-connections.ts";
 import type { McpServer } from "./mcp-server.ts";
-import { createResourceTools } from "./resource-tools.ts";
+import { mcpIdentity, mcpServerPart, mcpToolName } from "./mcp-tool-name.ts";
 import { readToolResult } from "./result-parts.ts";
-import { mcpIdentity, mcpServerPart, mcpToolName } from "./tool-name.ts";
 import { writeResult } from "./write-result.ts";
 
 /** A server may say as often as it likes that its tools have changed; it is asked for them this often. */

@@ -1,9 +1,9 @@
 // @io
 import type { StreamableHTTPClientTransport, Transport } from "@modelcontextprotocol/client";
-import { isRecord, shown } from "../foundation/json-value.ts";
+import { isRecord, shown } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { runProcess } from "../foundation/run-process.ts";
-import { commandEnvironment } from "../tools/command-environment.ts";
+import { commandEnvironment } from "../tools/command/command-environment.ts";
 import { connectProcess, maxMessage } from "./connect-process.ts";
 import type { McpConnectionOptions } from "./mcp-connections.ts";
 import type { McpServer, McpTransport } from "./mcp-server.ts";

@@ -2,13 +2,13 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import { createAiSdkModel } from "./ai-sdk-model.ts";
-import { createAnthropicModel } from "./anthropic-model.ts";
+import { createAiSdkModel } from "./ai-sdk/create-ai-sdk-model.ts";
+import { createAnthropicModel } from "./anthropic/create-anthropic-model.ts";
 import { createCoolDowns, type WaitClock } from "./cool-down.ts";
 import { describeBody } from "./describe-body.ts";
 import type { Model } from "./model.ts";
 import { ModelError } from "./model-error.ts";
-import { withRetry } from "./retry.ts";
+import { withRetry } from "./with-retry.ts";
 
 const servers: Server[] = [];
 afterEach(() => {

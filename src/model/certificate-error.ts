@@ -1,4 +1,4 @@
-import { isRecord } from "../foundation/json-value.ts";
+import { isRecord } from "../foundation/json-record.ts";
 import { ModelError } from "./model-error.ts";
 
 /** What Node says of a connection whose other side cannot prove who it is; waiting changes nothing. */

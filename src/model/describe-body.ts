@@ -1,4 +1,4 @@
-import { isRecord } from "../foundation/json-value.ts";
+import { isRecord } from "../foundation/json-record.ts";
 
 /** More of an error than this helps neither a person nor a model, and every character of it is paid for. */
 const longest = 1_000;

@@ -1,6 +1,7 @@
 // @io
+
+import { createHttpFetch } from "./create-http-fetch.ts";
 import type { LocalPlace, LocalServer } from "./local-models.ts";
-import { createHttpFetch } from "./run-http-request.ts";
 
 export interface LocalSearchOptions {
   readonly fetch?: typeof globalThis.fetch;

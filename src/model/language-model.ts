@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
+import { estimateRequestTokens } from "../conversation/estimate-request-tokens.ts";
 import type { ModelEvent } from "../conversation/model-event.ts";
-import { estimateRequestTokens } from "../conversation/token-estimate.ts";
-import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
-import { createAnswerReader } from "./ai-sdk-answer.ts";
-import { toModelError } from "./ai-sdk-error.ts";
-import { type InterfaceVersion, type PromptOptions, toPrompt } from "./ai-sdk-prompt.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
+import { createAnswerReader } from "./ai-sdk/answer-reader.ts";
+import { toModelError } from "./ai-sdk/to-model-error.ts";
+import { type InterfaceVersion, type PromptOptions, toPrompt } from "./ai-sdk/to-prompt.ts";
 import type { Model, ModelFacts, ModelRequest } from "./model.ts";
 import { ModelError } from "./model-error.ts";
 import { createStallWatch, type StallLimits } from "./stall-watch.ts";

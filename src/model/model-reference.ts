@@ -1,5 +1,5 @@
 import { nearestName } from "../foundation/nearest-name.ts";
-import { type AliasTable, shippedAliases } from "./model-aliases.ts";
+import { type AliasTable, shippedAliases } from "./alias-table.ts";
 
 /** What a `model` field names, before anything is looked up. */
 export type ModelReference =

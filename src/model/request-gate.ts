@@ -1,4 +1,4 @@
-import { abortable } from "../foundation/abort.ts";
+import { abortable } from "../foundation/abortable.ts";
 
 /** The right to ask the provider once; given back when the answer is whole or has failed. */
 export interface GatePass {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { type DecideOptions, decide, type PermissionPolicy, removesServer, removesTool } from "./decide.ts";
 import { type CallToJudge, gatherCallFacts } from "./gather-call-facts.ts";
-import { parseRule, type RuleList } from "./parse-rule.ts";
 import type { PermissionMode } from "./permission-mode.ts";
+import { parseRule, type RuleList } from "./rules/parse-rule.ts";
 
 function rules(list: RuleList, ...texts: readonly string[]) {
   return texts.map((text) => {

@@ -1,15 +1,15 @@
 import { matchesPattern } from "../foundation/match-pattern.ts";
 import { factsOf, type PathFact, type PermissionRequest, type ShellFacts } from "./call-facts.ts";
-import { isInside } from "./containment.ts";
-import { grantShell } from "./decide-shell.ts";
-import { alwaysAsks, asksDespiteRules, isDevice } from "./guard-call.ts";
-import { matchesText } from "./match-command.ts";
-import { matchesCall, matchesPath, type RuleUse, speaksOfMcp } from "./match-rule.ts";
+import { alwaysAsks, asksDespiteRules, isDevice } from "./criticality-of.ts";
+import { grantShell } from "./grant-shell.ts";
+import { isInside } from "./is-inside.ts";
 import { isMcpTool, type McpIdentity, readMcpName } from "./mcp-identity.ts";
-import { formatRule, parseRule } from "./parse-rule.ts";
 import type { PermissionMode } from "./permission-mode.ts";
 import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
-import { isInMemory, refuseByScopes } from "./tool-scope.ts";
+import { isInMemory, refuseByScopes } from "./refuse-by-scopes.ts";
+import { matchesText } from "./rules/grants-unit.ts";
+import { matchesCall, matchesPath, type RuleUse, speaksOfMcp } from "./rules/matches-call.ts";
+import { formatRule, parseRule } from "./rules/parse-rule.ts";
 
 export type { PermissionRequest } from "./call-facts.ts";
 export type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";

@@ -4,9 +4,9 @@ import { readdir } from "node:fs/promises";
 import { posix } from "node:path";
 import type { PathFact } from "./call-facts.ts";
 import { gatherPathFact, literalPath, type PathWorld } from "./gather-path-facts.ts";
-import { matchesPath } from "./match-rule.ts";
 import type { PolicyRule } from "./permission-policy.ts";
-import { protectionOf } from "./protected-paths.ts";
+import { protectionOf } from "./protection-of.ts";
+import { matchesPath } from "./rules/matches-call.ts";
 import type { PathOperand } from "./shell/shell-analysis.ts";
 
 const maxEntries = 4_000;

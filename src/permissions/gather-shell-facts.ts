@@ -2,12 +2,12 @@
 import { lstatSync, statSync } from "node:fs";
 import { basename, posix } from "node:path";
 import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
-import { isInside } from "./containment.ts";
 import { findRealLocation } from "./find-real-location.ts";
 import { findSteeringSetting } from "./find-steering-setting.ts";
 import { absolutePath, gatherPathFact, type PathWorld } from "./gather-path-facts.ts";
 import { gatherReach } from "./gather-reach.ts";
 import { gitExclusions } from "./git-exclusions.ts";
+import { isInside } from "./is-inside.ts";
 import { loadAnalysis } from "./shell/load-analysis.ts";
 import type { PathOperand, ShellUnit } from "./shell/shell-analysis.ts";
 

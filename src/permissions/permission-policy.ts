@@ -1,5 +1,5 @@
-import type { PermissionRule } from "./parse-rule.ts";
 import type { PermissionMode } from "./permission-mode.ts";
+import type { PermissionRule } from "./rules/parse-rule.ts";
 
 /** A rule with the directory that its `/path` form starts at. */
 export interface PolicyRule {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { GrantedTool, ToolGrant } from "../tools/tool-grants.ts";
+import type { GrantedTool, ToolGrant } from "../tools/grants/tool-grants.ts";
 import { callMode, type EarlierRun, goOnPrompt, keptGrant, withEarlier } from "./earlier-run.ts";
 import type { SpawnRequest } from "./spawn-request.ts";
 

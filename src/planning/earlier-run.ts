@@ -1,6 +1,6 @@
 import type { ChildWishes } from "../permissions/child-policy.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
-import type { GrantedTool, ToolGrant } from "../tools/tool-grants.ts";
+import type { GrantedTool, ToolGrant } from "../tools/grants/tool-grants.ts";
 import type { SpawnRequest } from "./spawn-request.ts";
 
 /** What was decided for a child before, as far as going on with it heeds that. */

@@ -1,23 +1,23 @@
 import type { MemoryPlace } from "../context/memory-place.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import type { AliasTable } from "../model/model-aliases.ts";
+import type { AliasTable } from "../model/alias-table.ts";
 import { type ModelLimits, refuseModel } from "../model/model-limits.ts";
-import type { ChosenModel } from "../model/select-model.ts";
+import type { ChosenModel } from "../model/select-subagent-model.ts";
 import { type ChildWishes, childPolicy } from "../permissions/child-policy.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { PermissionPolicy } from "../permissions/permission-policy.ts";
-import type { AvailableTool } from "../tools/match-tools.ts";
-import { selectChildModel } from "./child-model.ts";
+import type { AvailableTool } from "../tools/grants/match-tools.ts";
 import { callMode, type EarlierRun, keptGrant } from "./earlier-run.ts";
-import { wantsToRunUnwatched } from "./in-background.ts";
+import { type LimitFacts, type LimitPlan, planChildLimits, refuseAgentLimits } from "./limit-plan.ts";
 import { memoryFacts } from "./memory-facts.ts";
 import { type OwnServers, serversOfChild } from "./own-servers.ts";
-import { type LimitFacts, type LimitPlan, planChildLimits, refuseAgentLimits } from "./plan-limits.ts";
 import { planTools } from "./plan-tools.ts";
 import type { RunPlan } from "./run-plan.ts";
+import { wantsToRunUnwatched } from "./runs-in-background.ts";
+import { refuseSearch, type SearchFacts } from "./search-facts.ts";
+import { selectChildModel } from "./select-child-model.ts";
 import type { SkillOfSpawn, SpawnRequest } from "./spawn-request.ts";
 import { maySpawn } from "./startable-agents.ts";
-import { refuseSearch, type SearchFacts } from "./web-search.ts";
 
 /** A child's run, decided completely before it starts. Plain data: it survives JSON. */
 export interface ChildPlan extends RunPlan {

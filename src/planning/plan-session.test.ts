@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { defineAgent } from "../definitions/define-agent.ts";
-import { parseAgentDefinition } from "../definitions/parse-definition.ts";
-import { parseRule } from "../permissions/parse-rule.ts";
-import type { AvailableTool } from "../tools/match-tools.ts";
+import { parseAgentDefinition } from "../definitions/parse-agent-definition.ts";
+import { parseRule } from "../permissions/rules/parse-rule.ts";
+import type { AvailableTool } from "../tools/grants/match-tools.ts";
 import { planSession, type SessionFacts, type SessionRequest } from "./plan-session.ts";
 
 const builtin = (name: string, effect: AvailableTool["effect"]): AvailableTool => ({

@@ -3,21 +3,21 @@ import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { PermissionPolicy, PolicyRule } from "../permissions/decide.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { SandboxRights } from "../permissions/permission-policy.ts";
-import type { AvailableTool } from "../tools/match-tools.ts";
-import { parseToolEntry } from "../tools/tool-entry.ts";
-import { grantTools } from "../tools/tool-grants.ts";
-import { narrowByServers, serversOfRun } from "./agent-servers.ts";
+import type { AvailableTool } from "../tools/grants/match-tools.ts";
+import { parseToolEntry } from "../tools/grants/tool-entry.ts";
+import { grantTools } from "../tools/grants/tool-grants.ts";
 import { decideMode } from "./decide-mode.ts";
-import { memoryFacts } from "./memory-facts.ts";
 import {
   type LimitFacts,
   planSessionLimits,
   refuseAgentLimits,
   type SessionLimitOptions,
-} from "./plan-limits.ts";
+} from "./limit-plan.ts";
+import { memoryFacts } from "./memory-facts.ts";
 import type { Decided, Planned } from "./run-plan.ts";
+import { refuseSearch } from "./search-facts.ts";
+import { narrowByServers, serversOfRun } from "./servers-of-run.ts";
 import { limitTools } from "./session-tools.ts";
-import { refuseSearch } from "./web-search.ts";
 
 /** What the caller of a session asked for. */
 export interface SessionRequest {

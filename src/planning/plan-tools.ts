@@ -1,9 +1,9 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import type { AvailableTool } from "../tools/match-tools.ts";
-import { grantTools, type ToolGrant } from "../tools/tool-grants.ts";
-import { narrowByServers } from "./agent-servers.ts";
+import type { AvailableTool } from "../tools/grants/match-tools.ts";
+import { grantTools, type ToolGrant } from "../tools/grants/tool-grants.ts";
 import { isReplaced, type OwnServers } from "./own-servers.ts";
 import type { RunPlan } from "./run-plan.ts";
+import { narrowByServers } from "./servers-of-run.ts";
 import { limitTools, type SessionTools, type ToolLimits } from "./session-tools.ts";
 
 /** What decides which tools a child gets. */

@@ -1,6 +1,6 @@
 import type { MemoryPlace } from "../context/memory-place.ts";
 import type { PermissionPolicy } from "../permissions/decide.ts";
-import type { GrantedTool, SpawnRule } from "../tools/tool-grants.ts";
+import type { GrantedTool, SpawnRule } from "../tools/grants/tool-grants.ts";
 import type { RunLimits } from "./run-limits.ts";
 
 /** A decided value and where it came from, so that a person can be told. */

@@ -1,8 +1,8 @@
 import { describeRule, removesTool } from "../permissions/decide.ts";
 import type { PolicyRule } from "../permissions/permission-policy.ts";
-import type { AvailableTool } from "../tools/match-tools.ts";
-import { removedTools } from "../tools/tool-denials.ts";
-import type { WithheldTool } from "../tools/tool-grants.ts";
+import type { AvailableTool } from "../tools/grants/match-tools.ts";
+import { removedTools } from "../tools/grants/read-denials.ts";
+import type { WithheldTool } from "../tools/grants/tool-grants.ts";
 import type { RunPlan } from "./run-plan.ts";
 
 /** The tools of a session, as its limits leave them to the agents below the main one. */

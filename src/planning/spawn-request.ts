@@ -1,5 +1,5 @@
 import type { AgentLimits } from "../definitions/agent-limits.ts";
-import type { HookRule } from "../hooks/hook-config.ts";
+import type { HookRule } from "../hooks/read-hooks.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { PolicyRule } from "../permissions/permission-policy.ts";
 

@@ -1,11 +1,11 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import { type AvailableTool, matchTools } from "../tools/match-tools.ts";
-import { parseToolEntry } from "../tools/tool-entry.ts";
-import type { SpawnRule } from "../tools/tool-grants.ts";
+import { type AvailableTool, matchTools } from "../tools/grants/match-tools.ts";
+import { parseToolEntry } from "../tools/grants/tool-entry.ts";
+import type { SpawnRule } from "../tools/grants/tool-grants.ts";
 import { planTools, type ToolFacts } from "./plan-tools.ts";
 import type { RunPlan } from "./run-plan.ts";
+import { webSearchName } from "./search-facts.ts";
 import { limitTools, type SessionTools } from "./session-tools.ts";
-import { webSearchName } from "./web-search.ts";
 
 export interface StartingFacts {
   readonly parent: RunPlan;

@@ -5,7 +5,7 @@ import { type Diagnostic, type Issue, placeFindings } from "../foundation/diagno
 import { parseJsonDocument } from "../foundation/json-document.ts";
 import { type EnabledPlugins, type Plugin, type PluginOrigin, settingFor } from "./plugin.ts";
 import { type PluginManifest, readPluginManifest } from "./plugin-manifest.ts";
-import { isSafeName } from "./plugin-path.ts";
+import { isSafeName } from "./read-inner-path.ts";
 
 export interface PluginCandidate {
   /** Absolute. */

@@ -5,9 +5,9 @@ import {
   type JsonObject,
   ownValue,
   wrongTypeFinding,
-} from "./json-fields.ts";
+} from "./json-object.ts";
 import { type PluginManifest, readPluginManifest } from "./plugin-manifest.ts";
-import { readInnerPath } from "./plugin-path.ts";
+import { readInnerPath } from "./read-inner-path.ts";
 
 export interface MarketplacePlugin {
   readonly name?: string;

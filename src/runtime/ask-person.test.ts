@@ -6,7 +6,7 @@ import type { ApprovalAnswer, ApprovalRequest } from "../permissions/approver.ts
 import { createAskQueue } from "../permissions/ask-queue.ts";
 import { decide, type PermissionPolicy } from "../permissions/decide.ts";
 import { gatherCallFacts } from "../permissions/gather-call-facts.ts";
-import { createSessionApprovals, type SessionApprovals } from "../permissions/session-approvals.ts";
+import { createSessionApprovals, type SessionApprovals } from "../permissions/rules/session-approvals.ts";
 import { type AskPersonDependencies, createAskPerson } from "./ask-person.ts";
 
 let work: string;

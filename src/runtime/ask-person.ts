@@ -6,9 +6,9 @@ import {
   type PermissionRequest,
   type PolicyRule,
 } from "../permissions/decide.ts";
-import { parseRule } from "../permissions/parse-rule.ts";
-import type { SessionApprovals } from "../permissions/session-approvals.ts";
-import { suggestRules } from "../permissions/suggest-rules.ts";
+import { parseRule } from "../permissions/rules/parse-rule.ts";
+import type { SessionApprovals } from "../permissions/rules/session-approvals.ts";
+import { suggestRules } from "../permissions/rules/suggest-rules.ts";
 
 export interface AskPersonDependencies {
   /** Shared by all agents of a session: a person sees one question at a time. */

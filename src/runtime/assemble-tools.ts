@@ -2,19 +2,19 @@ import { randomBytes } from "node:crypto";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { ModelFacts, ServerTool } from "../model/model.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
-import { webSearchName } from "../planning/web-search.ts";
-import type { Sandboxes } from "../tools/builtin/bash-sandbox.ts";
-import { createBuiltinTools } from "../tools/builtin/builtin-tool-set.ts";
+import { webSearchName } from "../planning/search-facts.ts";
+import { createBuiltinTools } from "../tools/builtin/create-builtin-tools.ts";
+import { createTodoStore, type TodoStore } from "../tools/builtin/create-todo-write-tool.ts";
+import type { Sandboxes } from "../tools/builtin/enter-sandbox.ts";
 import { createShellDirectories } from "../tools/builtin/shell-directories.ts";
-import { createTodoStore, type TodoStore } from "../tools/builtin/todo-write.ts";
-import { webSearchServerTool } from "../tools/builtin/web-search.ts";
-import { type AvailableTool, availableTool } from "../tools/match-tools.ts";
-import { createShells } from "../tools/shells.ts";
+import { webSearchServerTool } from "../tools/builtin/web/web-search-server-tool.ts";
+import { createShells } from "../tools/command/shells.ts";
+import { type AvailableTool, availableTool } from "../tools/grants/match-tools.ts";
 import type { TaskSource } from "../tools/task-source.ts";
 import type { Tool } from "../tools/tool.ts";
-import type { SessionCommands } from "./run-session-commands.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
+import type { SessionCommands } from "./session-commands.ts";
 import type { SessionServers } from "./session-servers.ts";
-import type { RuntimeContext } from "./session-world.ts";
 import { outputToolName } from "./typed-output.ts";
 
 export interface AssembledTools {

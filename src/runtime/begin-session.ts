@@ -2,14 +2,14 @@ import { RetinueError } from "../foundation/retinue-error.ts";
 import { findChoices } from "../journal/find-choices.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import { connectSessionServers } from "./connect-session-servers.ts";
+import { createPromptTool } from "./create-prompt-tool.ts";
 import { findMainAgent } from "./find-main-agent.ts";
 import { openSession } from "./open-session.ts";
 import { chooseSession } from "./open-transcript.ts";
-import { createPromptTool } from "./prompt-tool.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 import type { Session } from "./session.ts";
 import { refuseBrokenRestrictions } from "./session-rules.ts";
-import type { RuntimeContext } from "./session-world.ts";
 
 /** Opens a session while its MCP servers are connected; where it cannot be opened, they end again. */
 export async function beginSession<Output>(

@@ -1,9 +1,9 @@
-import type { CallOutcome, EventOutcome } from "../hooks/aggregate-hooks.ts";
+import type { CallOutcome, EventOutcome } from "../hooks/aggregate.ts";
 import type { CallPayload } from "../hooks/hook-input.ts";
-import type { FireOptions, HookRunner } from "../hooks/run-hooks.ts";
+import type { FireOptions, HookRunner } from "../hooks/hook-runner.ts";
 import type { Authorization, CallRequest, LoopPorts } from "../loop/loop-ports.ts";
 import type { ToolOutcome } from "../tools/tool.ts";
-import type { AuthorizeWithHooks, BeforeAsk } from "./authorize.ts";
+import type { AuthorizeWithHooks, BeforeAsk } from "./create-authorize.ts";
 import type { HookGrants } from "./hook-grants.ts";
 
 export interface CallHookDependencies {

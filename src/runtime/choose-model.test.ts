@@ -4,14 +4,14 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createCoolDowns } from "../model/cool-down.ts";
 import { createModelFactory } from "../model/model-factory.ts";
-import { offlineLabel } from "../model/offline-texts.ts";
+import { offlineLabel } from "../model/offline/offline-answer.ts";
 import { type FakeProvider, startFakeProvider } from "../testing/fake-provider.ts";
 import { createWorkspace } from "../testing/sample-runtime.ts";
 import type { Step } from "../testing/script.ts";
 import { chooseModel } from "./choose-model.ts";
 import { createRuntime, type Runtime } from "./create-runtime.ts";
-import { createWorld } from "./gather-world.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
+import { createWorld } from "./world.ts";
 
 /** A closed port on this machine, so that nothing here depends on what else runs on it. */
 const nowhere = "http://127.0.0.1:1/v1";

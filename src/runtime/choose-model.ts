@@ -1,19 +1,19 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
+import { aliasTable } from "../model/alias-table.ts";
 import type { LocalModel } from "../model/local-models.ts";
 import type { Model } from "../model/model.ts";
-import { aliasTable } from "../model/model-aliases.ts";
 import { type ModelLimits, refuseModel } from "../model/model-limits.ts";
 import {
   type ChosenModel,
   type ModelOrigin,
   type ModelSelection,
   selectMainModel,
-} from "../model/select-model.ts";
+} from "../model/select-subagent-model.ts";
 import { readLimitSettings } from "../planning/limit-settings.ts";
 import type { Decided } from "../planning/run-plan.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionOptions } from "./runtime-options.ts";
-import type { RuntimeContext } from "./session-world.ts";
 
 export interface ModelForSession {
   readonly model: Model;

@@ -1,7 +1,7 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { McpServerState } from "../mcp/mcp-connections.ts";
 import type { McpServer } from "../mcp/mcp-server.ts";
-import { mcpServerPart } from "../mcp/tool-name.ts";
+import { mcpServerPart } from "../mcp/mcp-tool-name.ts";
 import { chooseAgentServers, type GatheredMcp } from "./gather-mcp-servers.ts";
 
 export interface OwnServerChoice {

@@ -1,20 +1,20 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import { abortable } from "../foundation/abort.ts";
+import { abortable } from "../foundation/abortable.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { McpConnectionOptions, McpConnections, McpServerState } from "../mcp/mcp-connections.ts";
 import type { McpServer } from "../mcp/mcp-server.ts";
-import { mcpIdentity, mcpServerPart, mcpToolName } from "../mcp/tool-name.ts";
+import { mcpIdentity, mcpServerPart, mcpToolName } from "../mcp/mcp-tool-name.ts";
 import type { ApprovalAnswer, Approver } from "../permissions/approver.ts";
 import type { ServerInstructions } from "../planning/server-instructions.ts";
 import type { AskedServer } from "../settings/judge-mcp-entry.ts";
 import type { ChildServers, ConnectChildOptions } from "../tasks/child-host.ts";
-import { type AvailableTool, availableTool } from "../tools/match-tools.ts";
-import { parseToolEntry } from "../tools/tool-entry.ts";
+import { type AvailableTool, availableTool } from "../tools/grants/match-tools.ts";
+import { parseToolEntry } from "../tools/grants/tool-entry.ts";
 import { chooseOwnServers } from "./choose-own-servers.ts";
 import { type GatheredMcp, type McpAnswer, refuseBrokenMcpConfig } from "./gather-mcp-servers.ts";
-import { mcpConnectionOptions } from "./mcp-options.ts";
+import { mcpConnectionOptions } from "./mcp-connection-options.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
 import { heldNotices, type SessionServers, sharedState } from "./session-servers.ts";
-import type { RuntimeContext } from "./session-world.ts";
 
 export interface ConnectSessionOptions {
   /** The main agent; servers of its definition live as long as the session. */

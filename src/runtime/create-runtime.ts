@@ -3,19 +3,19 @@ import type { UserMessage } from "../conversation/message.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AgentInput } from "../definitions/define-agent.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
-import { abortable } from "../foundation/abort.ts";
+import { abortable } from "../foundation/abortable.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { Inspection } from "../inspection/inspection.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import { type AgentHandle, startAgent } from "../tasks/agent-handle.ts";
-import type { Interrupted } from "../tasks/find-interrupted.ts";
-import { createWorld } from "./gather-world.ts";
+import type { Interrupted } from "../tasks/recovery/find-interrupted.ts";
 import { type RunHandle, startRun, stoppedEnding } from "./run-handle.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
 import type { RunOptions, RuntimeOptions, SessionOptions } from "./runtime-options.ts";
 import type { Session } from "./session.ts";
-import type { RuntimeContext } from "./session-world.ts";
 import { describeTask, type SpawnOptions } from "./spawn-options.ts";
 import type { LoopTool } from "./tools-for-loops.ts";
+import { createWorld } from "./world.ts";
 
 /** Everything a program needs: agents, sessions, runs. Disposing it ends what is still running. */
 export interface Runtime extends AsyncDisposable {
@@ -105,14 +105,14 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
     skills: async () => (await world.gather()).skills(),
     async interrupted() {
       const [{ findInterrupted }, facts] = await Promise.all([
-        import("../tasks/find-interrupted.ts"),
+        import("../tasks/recovery/find-interrupted.ts"),
         world.gather(),
       ]);
       return findInterrupted(facts.discovered.paths.transcripts);
     },
     async inspect(id) {
       const [{ loadInspection }, facts] = await Promise.all([
-        import("../inspection/load-named-inspection.ts"),
+        import("../inspection/find-named-inspected.ts"),
         world.gather(),
       ]);
       const { transcripts } = facts.discovered.paths;
@@ -195,7 +195,7 @@ export function createTidying(signal: AbortSignal, now: () => number): Tidying {
     discovered: { paths, settings },
     environment,
   }: Parameters<Tidying["begin"]>[0]): Promise<void> {
-    const { cleanUp } = await import("../tasks/run-cleanup.ts");
+    const { cleanUp } = await import("../tasks/recovery/cleanup.ts");
     const olderThanDays = settings.settings.plain.cleanupPeriodDays ?? defaultDays;
     await cleanUp({ ...paths, olderThanDays, now: now(), dryRun: false, environment, signal });
   }

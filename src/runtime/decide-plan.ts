@@ -2,11 +2,11 @@ import { RetinueError } from "../foundation/retinue-error.ts";
 import type { PolicyRule } from "../permissions/decide.ts";
 import { planSession, type SessionFacts } from "../planning/plan-session.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
-import { sandboxRights } from "../tools/sandbox-settings.ts";
+import { sandboxRights } from "../tools/sandbox/sandbox-settings.ts";
 import { limitFacts } from "./limit-facts.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 import { ruleNotes, sessionRules } from "./session-rules.ts";
-import type { RuntimeContext } from "./session-world.ts";
 
 /** What opening a session found out for its plan. */
 export type FactsFound = Pick<

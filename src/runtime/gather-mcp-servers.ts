@@ -1,10 +1,11 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { type Diagnostic, type Issue, placeFindings } from "../foundation/diagnostic.ts";
-import { isRecord } from "../foundation/json-value.ts";
+import { isRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import { type McpServerConfig, readServer } from "../mcp/server-config.ts";
+import { type McpServerConfig, readServer } from "../mcp/mcp-server-config.ts";
 import { loadPluginServers } from "../plugins/load-plugin-servers.ts";
+import { approveMcpServers } from "../settings/approve-mcp-servers.ts";
 import { type ChosenServers, chooseMcpServers } from "../settings/choose-mcp-servers.ts";
 import type { AskedServer, McpFacts } from "../settings/judge-mcp-entry.ts";
 import { loadMcpApprovals } from "../settings/load-mcp-approvals.ts";
@@ -12,7 +13,6 @@ import { loadMcpEntries } from "../settings/load-mcp-entries.ts";
 import { readApprovalSettings } from "../settings/mcp-approval.ts";
 import type { McpEntry } from "../settings/mcp-entry.ts";
 import { readMcpPolicy } from "../settings/mcp-policy.ts";
-import { approveMcpServers } from "../settings/write-mcp-approvals.ts";
 
 /** What a person says to a server that came with the project. */
 export type McpAnswer = "for this session" | "remember" | "no";

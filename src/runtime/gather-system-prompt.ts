@@ -1,18 +1,18 @@
 import { isAbsolute, relative } from "node:path";
+import { buildSystemPrompt } from "../context/build-system-prompt.ts";
 import { gatherEnvironment } from "../context/gather-environment.ts";
 import { gatherGitState } from "../context/gather-git-state.ts";
 import { type Instructions, instructionsText } from "../context/instructions.ts";
 import type { LoadedMemory } from "../context/load-memory.ts";
 import { loadSessionInstructions } from "../context/load-session-instructions.ts";
 import { mainPrompt } from "../context/main-prompt.ts";
-import { buildSystemPrompt } from "../context/system-prompt.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { gatherMemory } from "./gather-memory.ts";
-import { mayLoadIn } from "./may-load.ts";
+import { mayLoadIn } from "./may-load-in.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 import type { SessionSkills } from "./session-skills.ts";
-import type { RuntimeContext } from "./session-world.ts";
 
 export interface SystemPromptFacts {
   readonly parts: readonly string[];

@@ -1,6 +1,6 @@
-import { isRecord, shown } from "../foundation/json-value.ts";
-import { parseRule } from "../permissions/parse-rule.ts";
+import { isRecord, shown } from "../foundation/json-record.ts";
 import type { PolicyRule } from "../permissions/permission-policy.ts";
+import { parseRule } from "../permissions/rules/parse-rule.ts";
 import type { TurnRights } from "./skill-turn.ts";
 
 /** Rules that hooks add while they allow a call; they hold for this agent and are never saved. */

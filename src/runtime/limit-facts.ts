@@ -1,8 +1,8 @@
+import type { LimitFacts } from "../planning/limit-plan.ts";
 import { type LimitSettings, readLimitSettings } from "../planning/limit-settings.ts";
-import type { LimitFacts } from "../planning/plan-limits.ts";
-import { readEnvironment } from "../settings/environment.ts";
+import { readEnvironment } from "../settings/read-environment.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionOptions } from "./runtime-options.ts";
-import type { RuntimeContext } from "./session-world.ts";
 
 /** When a silent agent in the background is stopped, unless the environment says otherwise. */
 const defaultStallMs = 600_000;

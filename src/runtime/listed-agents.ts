@@ -1,11 +1,11 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { childPolicy } from "../permissions/child-policy.ts";
-import { selectChildModel } from "../planning/child-model.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
+import { refuseSearch } from "../planning/search-facts.ts";
+import { selectChildModel } from "../planning/select-child-model.ts";
 import { startableAgents } from "../planning/startable-agents.ts";
-import { refuseSearch } from "../planning/web-search.ts";
 import type { ChildHost } from "../tasks/child-host.ts";
-import type { AvailableTool } from "../tools/match-tools.ts";
+import type { AvailableTool } from "../tools/grants/match-tools.ts";
 
 /** The agents that a model is told of: those it can start, with the tools that each would get. */
 export function listedAgents(

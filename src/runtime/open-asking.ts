@@ -1,6 +1,6 @@
 import type { Approver } from "../permissions/approver.ts";
 import { createAskQueue } from "../permissions/ask-queue.ts";
-import { createSessionApprovals } from "../permissions/session-approvals.ts";
+import { createSessionApprovals } from "../permissions/rules/session-approvals.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { writeLocalRules } from "../settings/write-local-rules.ts";
 import { type AskPerson, createAskPerson } from "./ask-person.ts";

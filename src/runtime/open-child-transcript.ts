@@ -1,10 +1,10 @@
 import { basename } from "node:path";
-import { retryWhileScarce } from "../foundation/scarce.ts";
+import { retryWhileScarce } from "../foundation/retry-while-scarce.ts";
 import { version } from "../foundation/version.ts";
 import type { IdSource } from "../journal/id-source.ts";
 import { journalPlan } from "../journal/journaled-plan.ts";
 import { loadSession } from "../journal/load-session.ts";
-import type { TranscriptFacts } from "../journal/transcript-line.ts";
+import type { TranscriptFacts } from "../journal/transcript-facts.ts";
 import { createTranscriptWriter } from "../journal/transcript-writer.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import { openAppendLog } from "../storage/append-log.ts";

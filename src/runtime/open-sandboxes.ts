@@ -1,9 +1,9 @@
-import type { Sandboxes } from "../tools/builtin/bash-sandbox.ts";
-import { createSandbox } from "../tools/run-in-sandbox.ts";
-import { readSandboxSettings } from "../tools/sandbox-settings.ts";
+import type { Sandboxes } from "../tools/builtin/enter-sandbox.ts";
+import { createSandbox } from "../tools/sandbox/create-sandbox.ts";
+import { readSandboxSettings } from "../tools/sandbox/sandbox-settings.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 import { denyRules } from "./session-rules.ts";
-import type { RuntimeContext } from "./session-world.ts";
 
 /** Where settings ask for it, commands run where the operating system keeps them inside the work. */
 export function openSandboxes(world: RuntimeContext, options: SessionOptions): Sandboxes {

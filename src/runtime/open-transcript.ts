@@ -2,27 +2,27 @@ import { basename } from "node:path";
 import type { Message } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
-import { retryWhileScarce } from "../foundation/scarce.ts";
+import { retryWhileScarce } from "../foundation/retry-while-scarce.ts";
 import { version } from "../foundation/version.ts";
 import { findLatestSession, findSession } from "../journal/find-sessions.ts";
 import { forkSession } from "../journal/fork-session.ts";
 import type { IdSource } from "../journal/id-source.ts";
 import { journalPlan } from "../journal/journaled-plan.ts";
 import { type LoadedSession, loadSession } from "../journal/load-session.ts";
-import { rebuildConversation } from "../journal/rebuild.ts";
+import { rebuildConversation } from "../journal/rebuild-conversation.ts";
 import { choiceLines, type SessionChoices } from "../journal/session-choices.ts";
 import { checkSessionId, sessionFiles } from "../journal/session-files.ts";
 import { describeDamage, type TranscriptDamage } from "../journal/transcript-damage.ts";
-import type { TranscriptFacts } from "../journal/transcript-line.ts";
+import type { TranscriptFacts } from "../journal/transcript-facts.ts";
 import { createTranscriptWriter, type TranscriptWriter } from "../journal/transcript-writer.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { type AppendLog, openAppendLog } from "../storage/append-log.ts";
 import type { Durability } from "../storage/durability.ts";
 import { waitForOwner } from "../storage/wait-for-owner.ts";
-import { findChildAnswers } from "../tasks/find-child-answers.ts";
+import { findChildAnswers } from "../tasks/recovery/find-child-answers.ts";
 import { type HeardAgents, readToldAgents } from "../tasks/told-agents.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionOptions } from "./runtime-options.ts";
-import type { RuntimeContext } from "./session-world.ts";
 
 /** Which session a run belongs to, before anything is opened or copied. */
 export interface ChosenSession {

@@ -1,5 +1,5 @@
 import type { Approver } from "../permissions/approver.ts";
-import { parseRule } from "../permissions/parse-rule.ts";
+import { parseRule } from "../permissions/rules/parse-rule.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import type { Tool } from "../tools/tool.ts";

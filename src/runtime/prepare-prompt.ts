@@ -1,9 +1,9 @@
 import type { UserMessage } from "../conversation/message.ts";
 import type { RunEnding } from "../conversation/run-event.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
+import type { MainParts } from "./create-ports.ts";
 import { type SlashCommand, withExpansion } from "./find-slash-command.ts";
 import { stoppedEnding } from "./run-handle.ts";
-import type { MainParts } from "./session-ports.ts";
 
 type Content = UserMessage["content"];
 

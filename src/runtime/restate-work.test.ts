@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { estimateTextTokens } from "../conversation/token-estimate.ts";
+import { estimateTextTokens } from "../conversation/estimate-request-tokens.ts";
 import { foldTask, startedTask } from "../tasks/task-state.ts";
 import { restateWork } from "./restate-work.ts";
 import { readCompactCommand } from "./session.ts";

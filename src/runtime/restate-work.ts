@@ -1,4 +1,4 @@
-import { estimateTextTokens } from "../conversation/token-estimate.ts";
+import { estimateTextTokens } from "../conversation/estimate-request-tokens.ts";
 import { shortenText } from "../loop/shorten-text.ts";
 import { hasEnded, type TaskState } from "../tasks/task-state.ts";
 import type { TodoItem } from "../tools/tool-host.ts";

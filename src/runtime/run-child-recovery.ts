@@ -2,10 +2,10 @@ import { version } from "../foundation/version.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import type { Model } from "../model/model.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
-import { loadEarlierRun } from "../tasks/load-earlier-run.ts";
-import { writeRecovery } from "../tasks/write-recovery.ts";
+import { loadEarlierRun } from "../tasks/recovery/load-earlier-run.ts";
+import { writeRecovery } from "../tasks/recovery/write-recovery.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
 import { openSessionHooks, type SessionHooks } from "./session-hooks.ts";
-import type { RuntimeContext } from "./session-world.ts";
 
 export interface ChildRecoveryParts {
   readonly world: RuntimeContext;

@@ -2,19 +2,19 @@ import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import { goOnPrompt } from "../planning/earlier-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
-import { readEnvironment } from "../settings/environment.ts";
+import { readEnvironment } from "../settings/read-environment.ts";
 import { hasLockFile } from "../storage/owner-lock.ts";
 import { waitForOwner } from "../storage/wait-for-owner.ts";
 import { agentOutputFile } from "../tasks/agent-output-file.ts";
-import { isInterrupted } from "../tasks/find-interrupted.ts";
-import { findLostNotices } from "../tasks/find-lost-notices.ts";
-import { type FoundTask, findTasks } from "../tasks/find-tasks.ts";
-import { interruptedLine, interruptedNote } from "../tasks/recovery-note.ts";
-import { recoverProjectWorktrees } from "../tasks/run-cleanup.ts";
+import { recoverProjectWorktrees } from "../tasks/recovery/cleanup.ts";
+import { isInterrupted } from "../tasks/recovery/find-interrupted.ts";
+import { findLostNotices } from "../tasks/recovery/find-lost-notices.ts";
+import { type FoundTask, findTasks } from "../tasks/recovery/find-tasks.ts";
+import { interruptedLine, interruptedNote } from "../tasks/recovery/interrupted-note.ts";
 import type { HeardAgents } from "../tasks/told-agents.ts";
 import type { Children } from "./open-children.ts";
-import type { SessionCommands } from "./run-session-commands.ts";
-import type { RuntimeContext } from "./session-world.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
+import type { SessionCommands } from "./session-commands.ts";
 
 export interface RecoveryParts {
   readonly world: RuntimeContext;

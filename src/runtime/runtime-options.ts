@@ -1,15 +1,15 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AgentInput } from "../definitions/define-agent.ts";
 import type { WaitClock } from "../foundation/wait-clock.ts";
-import type { HookFunction } from "../hooks/run-one-hook.ts";
+import type { HookFunction } from "../hooks/run-handler.ts";
 import type { Model } from "../model/model.ts";
 import type { Approver } from "../permissions/approver.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
-import type { SessionLimitOptions } from "../planning/plan-limits.ts";
+import type { SessionLimitOptions } from "../planning/limit-plan.ts";
 import type { Durability } from "../storage/durability.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { ToolHost } from "../tools/tool-host.ts";
-import type { CanUseTool } from "./authorize.ts";
+import type { CanUseTool } from "./create-authorize.ts";
 import type { OutputSchema } from "./typed-output.ts";
 
 /** What a program says once, for all its sessions. Everything has a default: the process it runs in. */

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, test, vi } from "vitest";
-import type { HookFunction } from "../hooks/run-one-hook.ts";
+import type { HookFunction } from "../hooks/run-handler.ts";
 import type { ModelRequest } from "../model/model.ts";
 import { createSampleRuntime, type SampleRuntime } from "../testing/sample-runtime.ts";
 import type { Step } from "../testing/script.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { textOf, type UserMessage } from "../conversation/message.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import { isRecord } from "../foundation/json-value.ts";
+import { isRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import {
   type AskModel,
@@ -9,26 +9,26 @@ import {
   type FireOptions,
   type HookRunnerOptions,
   type LateAnswer,
-} from "../hooks/run-hooks.ts";
+} from "../hooks/hook-runner.ts";
 import type { SourcedHookRule } from "../hooks/select-hooks.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import type { CallRequest, CompactionPort, LoopPorts } from "../loop/loop-ports.ts";
-import { takeModelTurn } from "../loop/model-turn.ts";
+import { takeModelTurn } from "../loop/take-model-turn.ts";
 import type { Model } from "../model/model.ts";
 import { gatherCallFacts } from "../permissions/gather-call-facts.ts";
-import { matchesCall } from "../permissions/match-rule.ts";
-import { parseRule } from "../permissions/parse-rule.ts";
+import { matchesCall } from "../permissions/rules/matches-call.ts";
+import { parseRule } from "../permissions/rules/parse-rule.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { loadPluginHooks } from "../plugins/load-plugin-hooks.ts";
 import type { CallServer } from "../tasks/child-host.ts";
 import { type CallHookDependencies, type CallHooks, createCallHooks } from "./call-hooks.ts";
-import { type ChildHookDependencies, createChildHooks } from "./child-hooks.ts";
 import { chooseModel } from "./choose-model.ts";
+import { collectHookRules } from "./collect-hook-rules.ts";
+import { type ChildHookDependencies, createChildHooks } from "./create-child-hooks.ts";
 import { createHookGrants } from "./hook-grants.ts";
-import { collectHookRules } from "./hook-rules.ts";
 import { createPromptHooks, type PromptHooks, withContext } from "./prompt-hooks.ts";
-import { withEnvironmentFile } from "./run-environment-file.ts";
-import type { RuntimeContext } from "./session-world.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
+import { withEnvironmentFile } from "./with-environment-file.ts";
 
 interface CompactionHookDependencies
   extends Pick<CallHookDependencies, "runner" | "situation" | "report" | "wantStop"> {

@@ -6,7 +6,7 @@ import type { RunPlan } from "../planning/run-plan.ts";
 import type { ServerInstructions } from "../planning/server-instructions.ts";
 import type { HeldServer } from "../settings/judge-mcp-entry.ts";
 import type { ChildServers, ConnectChildOptions } from "../tasks/child-host.ts";
-import type { AvailableTool } from "../tools/match-tools.ts";
+import type { AvailableTool } from "../tools/grants/match-tools.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { GatheredMcp } from "./gather-mcp-servers.ts";
 

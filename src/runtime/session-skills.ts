@@ -1,15 +1,15 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import type { MayLoad } from "../permissions/gather-read-rights.ts";
-import { matchesCall } from "../permissions/match-rule.ts";
+import type { MayLoad } from "../permissions/may-load.ts";
 import type { PolicyRule } from "../permissions/permission-policy.ts";
-import { pluginDataDirectory } from "../plugins/plugin-data.ts";
-import { createNestedFolders } from "../skills/find-nested-folders.ts";
+import { matchesCall } from "../permissions/rules/matches-call.ts";
+import { pluginDataDirectory } from "../plugins/plugin-data-directory.ts";
 import { listSkills } from "../skills/list-skills.ts";
 import { findNamedSkills } from "../skills/named-skills.ts";
+import { createNestedFolders } from "../skills/nested-folders.ts";
 import type { Skill } from "../skills/skill.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import { preloadedText, type SkillFacts } from "../skills/skill-text.ts";
-import type { RuntimeContext } from "./session-world.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
 
 /** Skills that stand in a system prompt. */
 export interface PreloadedSkills {

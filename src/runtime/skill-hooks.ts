@@ -1,5 +1,5 @@
 import { agentHooks } from "../hooks/agent-hooks.ts";
-import type { HookRule } from "../hooks/hook-config.ts";
+import type { HookRule } from "../hooks/read-hooks.ts";
 import type { SourcedHookRule } from "../hooks/select-hooks.ts";
 import type { MergedSettings } from "../settings/merge-settings.ts";
 import type { Skill } from "../skills/skill.ts";

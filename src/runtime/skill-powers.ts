@@ -1,10 +1,10 @@
-import type { HookRule } from "../hooks/hook-config.ts";
+import type { HookRule } from "../hooks/read-hooks.ts";
 import type { CallRequest } from "../loop/loop-ports.ts";
 import type { Skill } from "../skills/skill.ts";
 import { mayGrant, type SkillGrants, skillGrants } from "../skills/skill-grants.ts";
 import { hasCommands } from "../skills/skill-pieces.ts";
-import type { AuthorizeWithHooks } from "./authorize.ts";
-import type { RuntimeContext } from "./session-world.ts";
+import type { AuthorizeWithHooks } from "./create-authorize.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
 import { skillHooks } from "./skill-hooks.ts";
 
 /** What a skill does besides giving its text. */

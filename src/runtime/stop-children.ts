@@ -1,6 +1,6 @@
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
-import { endsSession } from "../tasks/interrupted-child.ts";
-import { stoppedNote } from "../tasks/recovery-note.ts";
+import { stoppedNote } from "../tasks/recovery/interrupted-note.ts";
+import { endsSession } from "../tasks/recovery/interrupted-outcome.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import { hasEnded, wasCutOff } from "../tasks/task-state.ts";
 

@@ -1,10 +1,10 @@
 import type { Diagnostic } from "../foundation/diagnostic.ts";
-import { shown } from "../foundation/json-value.ts";
-import { mcpDefinitionHash } from "../mcp/definition-hash.ts";
+import { shown } from "../foundation/json-record.ts";
 import { expandTransport, type VariableLookup } from "../mcp/expand-variables.ts";
+import { mcpDefinitionHash } from "../mcp/mcp-definition-hash.ts";
 import type { McpServer, McpTransport } from "../mcp/mcp-server.ts";
-import { findSameSpelling, refuseServerName } from "../mcp/server-name.ts";
-import { isHeader, refuseAddress } from "../mcp/server-transport.ts";
+import { isHeader, refuseAddress } from "../mcp/read-transport.ts";
+import { findSameSpelling, refuseServerName } from "../mcp/refuse-server-name.ts";
 import { type ApprovalFacts, decideProjectServer, untrusted } from "./mcp-approval.ts";
 import type { McpEntry } from "./mcp-entry.ts";
 import { type McpPolicy, refuseByDenial, refuseByPolicy } from "./mcp-policy.ts";

@@ -1,12 +1,12 @@
-import { isWiderMode } from "../permissions/compare-modes.ts";
+import { isWiderMode } from "../permissions/is-wider-mode.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
+import { limitSandbox } from "./limit-sandbox.ts";
 import {
   type PermissionSettings,
   type PermissionSwitches,
   restrictingSwitches,
 } from "./permission-settings.ts";
 import { type PlainSettings, restrictingPlainKeys } from "./plain-settings.ts";
-import { limitSandbox } from "./repository-sandbox.ts";
 import type { Settings } from "./settings.ts";
 import type { HeldBack, SettingsLayer } from "./settings-layer.ts";
 

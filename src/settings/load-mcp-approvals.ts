@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { parseJsonDocument } from "../foundation/json-document.ts";
-import { isRecord } from "../foundation/json-value.ts";
+import { isRecord } from "../foundation/json-record.ts";
 import { valueAt } from "./edit-json.ts";
 import { readBounded } from "./load-settings.ts";
 import type { Paths } from "./paths.ts";

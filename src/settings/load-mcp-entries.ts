@@ -1,9 +1,9 @@
 import { dirname, join, resolve } from "node:path";
 import { type Diagnostic, type DocumentPath, type Locate, placeFindings } from "../foundation/diagnostic.ts";
 import { parseJsonDocument } from "../foundation/json-document.ts";
-import { isRecord, shown } from "../foundation/json-value.ts";
+import { isRecord, shown } from "../foundation/json-record.ts";
 import type { McpScope } from "../mcp/mcp-server.ts";
-import { readMcpServers } from "../mcp/server-config.ts";
+import { readMcpServers } from "../mcp/mcp-server-config.ts";
 import { valueAt } from "./edit-json.ts";
 import { findForeignWriters, unsafeManagedDiagnostic } from "./find-foreign-writers.ts";
 import { readBounded } from "./load-settings.ts";

@@ -4,7 +4,7 @@ import { open, readdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { type Diagnostic, placeFindings } from "../foundation/diagnostic.ts";
 import { parseJsonDocument } from "../foundation/json-document.ts";
-import { shown } from "../foundation/json-value.ts";
+import { shown } from "../foundation/json-record.ts";
 import { findForeignWriters, unsafeManagedDiagnostic } from "./find-foreign-writers.ts";
 import { type MergedSettings, mergeSettings } from "./merge-settings.ts";
 import type { Paths } from "./paths.ts";

@@ -1,6 +1,6 @@
 import type { Locate } from "../foundation/diagnostic.ts";
 import type { McpScope } from "../mcp/mcp-server.ts";
-import type { McpServerConfig } from "../mcp/server-config.ts";
+import type { McpServerConfig } from "../mcp/mcp-server-config.ts";
 
 /** One server with where it stands, before anything is decided about it. */
 export interface McpEntry {

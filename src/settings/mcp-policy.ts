@@ -1,8 +1,8 @@
 import type { Diagnostic } from "../foundation/diagnostic.ts";
-import { isRecord, type JsonRecord, shown } from "../foundation/json-value.ts";
+import { isRecord, type JsonRecord, shown } from "../foundation/json-record.ts";
 import { matchesPattern } from "../foundation/match-pattern.ts";
 import type { McpScope, McpTransport } from "../mcp/mcp-server.ts";
-import { mcpServerPart } from "../mcp/tool-name.ts";
+import { mcpServerPart } from "../mcp/mcp-tool-name.ts";
 import type { MergedSettings } from "./merge-settings.ts";
 
 type PolicyEntry =

@@ -1,6 +1,6 @@
-import { isRecord } from "../foundation/json-value.ts";
-import { formatRule } from "../permissions/parse-rule.ts";
+import { isRecord } from "../foundation/json-record.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
+import { formatRule } from "../permissions/rules/parse-rule.ts";
 import { limitRepositoryLayer } from "./limit-repository-layer.ts";
 import type { InvalidRule, PermissionSwitches, WrittenRule } from "./permission-settings.ts";
 import type { PlainSettings } from "./plain-settings.ts";

@@ -1,10 +1,10 @@
 import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
-import { isRecord, kindOf, shown } from "../foundation/json-value.ts";
+import { isRecord, kindOf, shown } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
-import { parseModeLoosely } from "../permissions/compare-modes.ts";
-import { formatRule, type PermissionRule, type RuleList, readRule } from "../permissions/parse-rule.ts";
+import { parseModeLoosely } from "../permissions/is-wider-mode.ts";
 import { type PermissionMode, permissionModes } from "../permissions/permission-mode.ts";
-import { warnOfRule } from "../permissions/rule-warning.ts";
+import { formatRule, type PermissionRule, type RuleList, readRule } from "../permissions/rules/parse-rule.ts";
+import { warnOfRule } from "../permissions/rules/rule-warning.ts";
 import { wrongValue } from "./plain-settings.ts";
 import { disable, flag, textList, type ValueReader } from "./value-readers.ts";
 

@@ -1,5 +1,5 @@
 import type { Issue } from "../foundation/diagnostic.ts";
-import { type JsonRecord, shown } from "../foundation/json-value.ts";
+import { type JsonRecord, shown } from "../foundation/json-record.ts";
 import { durabilities } from "../storage/durability.ts";
 import {
   choice,

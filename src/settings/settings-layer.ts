@@ -1,4 +1,4 @@
-import type { HookRule } from "../hooks/hook-config.ts";
+import type { HookRule } from "../hooks/read-hooks.ts";
 import type { WrittenRule } from "./permission-settings.ts";
 import type { Settings, SettingsScope } from "./settings.ts";
 

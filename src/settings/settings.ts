@@ -1,6 +1,6 @@
 import type { Issue } from "../foundation/diagnostic.ts";
-import { isRecord, isUnreasonablyLarge, kindOf, shown } from "../foundation/json-value.ts";
-import { type HookRule, readHooks } from "../hooks/hook-config.ts";
+import { isRecord, isUnreasonablyLarge, kindOf, shown } from "../foundation/json-record.ts";
+import { type HookRule, readHooks } from "../hooks/read-hooks.ts";
 import {
   holdsRules,
   noPermissions,

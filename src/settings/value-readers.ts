@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 
 /** Reads one value tolerantly: undefined means it is not what was expected. */
 export interface ValueReader<T> {

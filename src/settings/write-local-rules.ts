@@ -2,12 +2,12 @@
 import { realpath, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { applyEdits, modify } from "jsonc-parser";
+import { byteOrderMark, withoutByteOrderMark } from "../foundation/byte-order-mark.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { parseJsonDocument } from "../foundation/json-document.ts";
-import { isRecord } from "../foundation/json-value.ts";
-import { byteOrderMark, withoutByteOrderMark } from "../foundation/source-text.ts";
-import { formatRule, parseRule, type RuleList } from "../permissions/parse-rule.ts";
-import { type UpdateFileOptions, updateFile } from "./write-shared-file.ts";
+import { isRecord } from "../foundation/json-record.ts";
+import { formatRule, parseRule, type RuleList } from "../permissions/rules/parse-rule.ts";
+import { type UpdateFileOptions, updateFile } from "./update-file.ts";
 
 export interface LocalRules {
   readonly list: RuleList;

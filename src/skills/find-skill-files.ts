@@ -3,7 +3,7 @@ import { type Dirent, lstatSync, readdirSync, realpathSync, statSync } from "nod
 import { basename, dirname, join } from "node:path";
 import { unreadable } from "../definitions/find-agent-files.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
-import { isWithin } from "../plugins/plugin-agents.ts";
+import { isWithin } from "../plugins/plugin-agent-places.ts";
 import type { SkillPlace } from "./skill-places.ts";
 
 export interface SkillFile {

@@ -1,5 +1,5 @@
 import type { Diagnostic } from "../foundation/diagnostic.ts";
-import { isRecord } from "../foundation/json-value.ts";
+import { isRecord } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
 import type { Skill } from "./skill.ts";
 

@@ -1,11 +1,11 @@
 import { type FieldReader, type FieldReport, fieldReaders } from "../definitions/field-readers.ts";
 import type { FrontmatterField } from "../definitions/read-frontmatter.ts";
-import { readToolList } from "../definitions/tool-list-fields.ts";
-import { isRecord } from "../foundation/json-value.ts";
+import { readToolList } from "../definitions/read-tool-list.ts";
+import { isRecord } from "../foundation/json-record.ts";
 import { canonicalToolName } from "../foundation/tool-aliases.ts";
-import { specifierKind } from "../permissions/rule-tools.ts";
-import { splitWords } from "../tools/list-field.ts";
-import { resolveToolName } from "../tools/tool-names.ts";
+import { specifierKind } from "../permissions/rules/specifier-kind.ts";
+import { resolveToolName } from "../tools/grants/resolve-tool-name.ts";
+import { splitWords } from "../tools/grants/split-entries.ts";
 import type { SkillKey } from "./skill-keys.ts";
 
 /** Reads `allowed-tools`. In a list each entry is one rule: `["Bash git status"]` must not become a grant of all of Bash. */

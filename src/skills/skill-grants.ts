@@ -1,7 +1,7 @@
-import { parseRule, type RuleList } from "../permissions/parse-rule.ts";
 import type { PolicyRule } from "../permissions/permission-policy.ts";
-import { warnOfRule } from "../permissions/rule-warning.ts";
-import { builtinTools } from "../tools/builtin-tools.ts";
+import { parseRule, type RuleList } from "../permissions/rules/parse-rule.ts";
+import { warnOfRule } from "../permissions/rules/rule-warning.ts";
+import { builtinTools } from "../tools/grants/builtin-tools.ts";
 import type { Skill } from "./skill.ts";
 
 /** What a skill changes about the rights of whoever calls it, for as long as the turn lasts. */

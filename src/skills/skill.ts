@@ -1,4 +1,4 @@
-import type { HookRule } from "../hooks/hook-config.ts";
+import type { HookRule } from "../hooks/read-hooks.ts";
 
 export type SkillScope = "managed" | "user" | "project" | "plugin";
 

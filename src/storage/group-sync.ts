@@ -1,6 +1,6 @@
 import { close, fdatasync, fsync, open } from "node:fs";
 import { promisify } from "node:util";
-import { retryWhileScarce } from "../foundation/scarce.ts";
+import { retryWhileScarce } from "../foundation/retry-while-scarce.ts";
 import { fileError } from "./file-error.ts";
 
 /** Brings the bytes of a growing file onto the disk. */

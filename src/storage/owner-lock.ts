@@ -11,7 +11,7 @@ import {
   writeFileSync,
   writeSync,
 } from "node:fs";
-import { isRecord } from "../foundation/json-value.ts";
+import { isRecord } from "../foundation/json-record.ts";
 import { createWholeFile, replaceWholeFile } from "./create-whole-file.ts";
 import { errorCode, fileError } from "./file-error.ts";
 import { livenessOf, type ProcessIdentity, thisProcess } from "./process-identity.ts";

@@ -1,6 +1,6 @@
 import { open } from "node:fs/promises";
-import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
-import { retryWhileScarce } from "../foundation/scarce.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
+import { retryWhileScarce } from "../foundation/retry-while-scarce.ts";
 import { fileError } from "./file-error.ts";
 
 export interface ReadLinesOptions {

@@ -1,4 +1,4 @@
-import { sleep } from "../foundation/abort.ts";
+import { sleep } from "../foundation/abortable.ts";
 import { fileSystemNow, lookAtLock } from "./owner-lock.ts";
 import type { ProcessIdentity } from "./process-identity.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Model, ModelEvent } from "../model/model.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
-import { createTreeBudget } from "./budget.ts";
+import { createTreeBudget } from "./budget/tree-budget.ts";
 import { withBudget } from "./run-guard.ts";
 
 const signal = new AbortController().signal;

@@ -2,20 +2,20 @@ import type { MemoryPlace } from "../context/memory-place.ts";
 import type { Message, UserMessage } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import type { AgentRegistry } from "../definitions/registry.ts";
+import type { AgentRegistry } from "../definitions/agent-registry.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
 import type { Stopwatch } from "../foundation/stopwatch.ts";
 import type { WaitClock } from "../foundation/wait-clock.ts";
-import type { ToldEvent } from "../journal/recovery-lines.ts";
+import type { ToldEvent } from "../journal/plan-line.ts";
 import type { LoopPorts } from "../loop/loop-ports.ts";
 import type { Model } from "../model/model.ts";
-import type { ChosenModel } from "../model/select-model.ts";
+import type { ChosenModel } from "../model/select-subagent-model.ts";
 import type { EarlierRun } from "../planning/earlier-run.ts";
 import type { OwnServers } from "../planning/own-servers.ts";
 import type { ChildPlan, SpawnFacts } from "../planning/plan-run.ts";
 import type { ServerInstructions } from "../planning/server-instructions.ts";
 import type { Tool } from "../tools/tool.ts";
-import type { TreeBudget } from "./budget.ts";
+import type { TreeBudget } from "./budget/tree-budget.ts";
 import type { TaskControl } from "./task-manager.ts";
 
 /** A child's own record: its conversation so far, and the pen that goes on with it. */

@@ -6,8 +6,8 @@ import type { LoopLimits } from "../loop/loop-ports.ts";
 import { createAttemptUsage } from "../model/attempt-usage.ts";
 import type { Model } from "../model/model.ts";
 import type { RunLimits } from "../planning/run-limits.ts";
-import type { AgentBudget, TreeBudget } from "./budget.ts";
-import { type Amount, actualAmount, createNeedEstimator } from "./budget-need.ts";
+import { type Amount, actualAmount, createNeedEstimator } from "./budget/need-estimator.ts";
+import type { AgentBudget, TreeBudget } from "./budget/tree-budget.ts";
 
 /** Keeps the limits of one agent wherever it spends something. */
 export interface RunGuard {

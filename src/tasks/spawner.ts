@@ -4,12 +4,13 @@ import { noUsage } from "../conversation/usage.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
 import { withEarlier } from "../planning/earlier-run.ts";
-import { runsInBackground } from "../planning/in-background.ts";
 import { type ChildPlan, type ChildPlanned, planRun } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
+import { runsInBackground } from "../planning/runs-in-background.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
-import type { SpawnOutcome } from "./agent-tool.ts";
 import type { ChildHost, ChildRecord, ChildServers, Isolated, KeptWorktree } from "./child-host.ts";
+import type { SpawnOutcome } from "./create-agent-tool.ts";
+import { createLocalExecutor } from "./create-local-executor.ts";
 import {
   type DecidedChild,
   type HeldForChild,
@@ -17,15 +18,19 @@ import {
   toldOf,
   unlessStarted,
 } from "./decided-child.ts";
-import { interruptedOutcome, isInterrupted, stopWithCaller, tellNews } from "./interrupted-child.ts";
-import { createLocalExecutor } from "./local-executor.ts";
-import { endNotice, stallNotice, stallText } from "./notice.ts";
+import { endNotice, stallNotice, stallText } from "./end-notice.ts";
+import { completedData, launchedData, launchedText } from "./launched-text.ts";
+import {
+  interruptedOutcome,
+  isInterrupted,
+  stopWithCaller,
+  tellNews,
+} from "./recovery/interrupted-outcome.ts";
 import { resultText } from "./result-text.ts";
-import { refuseUnpaid, unknownType, withModel } from "./spawn-checks.ts";
-import { completedData, launchedData, launchedText } from "./spawn-results.ts";
 import type { TaskControl, TaskManager, TaskStarted } from "./task-manager.ts";
 import { hasEnded, interruptedReason, type TaskState } from "./task-state.ts";
 import { tellDefinition } from "./tell-definition.ts";
+import { refuseUnpaid, unknownType, withModel } from "./unknown-type.ts";
 import { watchChild } from "./watch-child.ts";
 
 export interface SpawnerOptions {

@@ -3,8 +3,8 @@ import { addTotals, type RunEvent, type RunTotals } from "../conversation/run-ev
 import { createFeed } from "../foundation/feed.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { Stopwatch } from "../foundation/stopwatch.ts";
-import type { ToldEvent } from "../journal/recovery-lines.ts";
-import { endedBy, givenUp } from "./forced-ending.ts";
+import type { ToldEvent } from "../journal/plan-line.ts";
+import { endedBy, givenUp } from "./given-up.ts";
 import {
   foldTask,
   hasEnded,

@@ -1,5 +1,5 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import { settledSoon } from "../foundation/abort.ts";
+import { settledSoon } from "../foundation/abortable.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { TaskState } from "./task-state.ts";
 

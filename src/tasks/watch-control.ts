@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { agentOfRequest, type ControlFiles, isStopRequest } from "./control-request.ts";
+import { agentOfRequest, type ControlFiles, isStopRequest } from "./control-files.ts";
 import type { TaskManager } from "./task-manager.ts";
 
 /** Some file systems tell nobody of changes, so the folder is also looked at this often. */

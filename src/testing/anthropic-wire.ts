@@ -1,6 +1,6 @@
 import type { Message } from "../conversation/message.ts";
 import type { Usage } from "../conversation/usage.ts";
-import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import type { ModelRequest } from "../model/model.ts";
 import { errorKinds, type Piece, type ScriptedAnswer } from "./scripted-answer.ts";
 import { listOf, type StatusError, textOfValue, type Wire, type WireStream } from "./wire.ts";

@@ -1,10 +1,10 @@
+import { estimateBlockTokens, estimateRequestTokens } from "../conversation/estimate-request-tokens.ts";
 import type { AssistantBlock } from "../conversation/message.ts";
 import type { StopReason } from "../conversation/stop-reason.ts";
-import { estimateBlockTokens, estimateRequestTokens } from "../conversation/token-estimate.ts";
 import type { Usage } from "../conversation/usage.ts";
-import { readCallInput } from "../model/call-input.ts";
 import type { ModelRequest } from "../model/model.ts";
 import { ModelError, type ModelErrorCode } from "../model/model-error.ts";
+import { readCallInput } from "../model/read-call-input.ts";
 import type { StepAnswer, StepError } from "./script.ts";
 
 /** A step made ready to be said: every id and count is settled and depends on nothing but the request and its number. */

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
-import type { JsonRecord } from "../foundation/json-value.ts";
+import type { JsonRecord } from "../foundation/json-record.ts";
 import { errorKinds, failsConcurrency, piecesOf, type ScriptedAnswer } from "./scripted-answer.ts";
 import { isStatusError, textOfValue, type Wire, type WireStream } from "./wire.ts";
 

@@ -1,8 +1,8 @@
 import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
-import { spawnProcess } from "../foundation/drive-spawn.ts";
-import { groupWatchdog } from "../foundation/watch-groups.ts";
+import { groupWatchdog } from "../foundation/group-watchdog.ts";
+import { spawnProcess } from "../foundation/spawn-process.ts";
 
 export interface RipgrepRequest {
   readonly arguments: readonly string[];

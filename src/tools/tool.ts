@@ -3,9 +3,9 @@ import type { Repeats } from "../conversation/call-intent.ts";
 import type { DocumentBlock, ImageBlock, TextBlock } from "../conversation/message.ts";
 import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
 import type { McpIdentity } from "../permissions/mcp-identity.ts";
-import type { NoteTemporary } from "../storage/temporary-notes.ts";
-import type { ToolEffect } from "./builtin-tools.ts";
+import type { NoteTemporary } from "../storage/create-temporary-notes.ts";
 import type { FileLedger } from "./file-ledger.ts";
+import type { ToolEffect } from "./grants/builtin-tools.ts";
 import type { ToolHost } from "./tool-host.ts";
 import type { WriteInTurn } from "./write-in-turn.ts";
 

@@ -2,8 +2,8 @@
 import { constants } from "node:fs";
 import { access, mkdir, open, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { retryWhileScarce } from "../foundation/scarce.ts";
-import { type NoteTemporary, temporaryName } from "../storage/temporary-notes.ts";
+import { retryWhileScarce } from "../foundation/retry-while-scarce.ts";
+import { type NoteTemporary, temporaryName } from "../storage/create-temporary-notes.ts";
 
 export interface WriteOptions {
   /** Kept for a file that was there before; absent for a new one. */

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { isRecord, type JsonRecord } from "../../src/foundation/json-value.ts";
+import { isRecord, type JsonRecord } from "../../src/foundation/json-record.ts";
 import { type ProviderRequest, startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { Step } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";

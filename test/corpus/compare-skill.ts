@@ -1,4 +1,4 @@
-import { readSkillFile } from "../../src/skills/parse-skill.ts";
+import { readSkillFile } from "../../src/skills/read-skill-file.ts";
 import type { Skill } from "../../src/skills/skill.ts";
 import { type CorpusEntry, compareFields, type Expectation, type Mismatch } from "./corpus-manifest.ts";
 

@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { estimateRequestTokens, estimateTextTokens } from "../../src/conversation/token-estimate.ts";
+import { estimateRequestTokens, estimateTextTokens } from "../../src/conversation/estimate-request-tokens.ts";
 import { costOf, noUsage, type Usage } from "../../src/conversation/usage.ts";
-import { findInspected } from "../../src/inspection/load-named-inspection.ts";
-import { createInspectionSource } from "../../src/inspection/load-inspection.ts";
-import { lookUpModel } from "../../src/model/model-catalog.ts";
+import { findInspected } from "../../src/inspection/find-named-inspected.ts";
+import { createInspectionSource } from "../../src/inspection/inspection-source.ts";
+import { lookUpModel } from "../../src/model/look-up-model.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { StepFunction } from "../../src/testing/script.ts";
 import { claude, createErrorStage, foreign, noteCall, promptOf, taskOf } from "./errors-stage.ts";

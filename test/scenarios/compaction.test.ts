@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { estimateRequestTokens } from "../../src/conversation/estimate-request-tokens.ts";
 import { type Message, textOf } from "../../src/conversation/message.ts";
 import type { RunEvent } from "../../src/conversation/run-event.ts";
-import { estimateRequestTokens } from "../../src/conversation/token-estimate.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";

@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createRuntime, type Runtime } from "../../src/runtime/create-runtime.ts";
 import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { ScriptedStep } from "../../src/testing/script.ts";
 import { createWorkspace } from "../../src/testing/sample-runtime.ts";
+import type { ScriptedStep } from "../../src/testing/script.ts";
 
 const wires = {
   anthropic: { model: "claude-sonnet-5", path: "/v1/messages" },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readSessionAgents } from "../../src/definitions/definition-object.ts";
+import { readSessionAgents } from "../../src/definitions/read-definition-object.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
 import { createSampleRuntime, type SampleRuntime } from "../../src/testing/sample-runtime.ts";

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { textOf } from "../../src/conversation/message.ts";
-import { offlineLabel } from "../../src/model/offline-texts.ts";
+import { offlineLabel } from "../../src/model/offline/offline-answer.ts";
 import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { Step } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";

@@ -2,17 +2,17 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { toolAliases } from "../../src/foundation/tool-aliases.ts";
 import { matchSubject } from "../../src/hooks/match-subject.ts";
 import { removesTool } from "../../src/permissions/decide.ts";
-import { parseRule } from "../../src/permissions/parse-rule.ts";
+import { parseRule } from "../../src/permissions/rules/parse-rule.ts";
 import { chooseTools } from "../../src/planning/plan-session.ts";
 import { sessionRules } from "../../src/runtime/session-rules.ts";
 import { mergeSettings } from "../../src/settings/merge-settings.ts";
 import { readPermissions } from "../../src/settings/permission-settings.ts";
-import { readSkillFile } from "../../src/skills/parse-skill.ts";
+import { readSkillFile } from "../../src/skills/read-skill-file.ts";
 import { skillGrants } from "../../src/skills/skill-grants.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
-import { builtinTools } from "../../src/tools/builtin-tools.ts";
-import type { AvailableTool } from "../../src/tools/match-tools.ts";
-import { grantTools } from "../../src/tools/tool-grants.ts";
+import { builtinTools } from "../../src/tools/grants/builtin-tools.ts";
+import type { AvailableTool } from "../../src/tools/grants/match-tools.ts";
+import { grantTools } from "../../src/tools/grants/tool-grants.ts";
 import { createPlace, runCommand } from "./run-command.ts";
 
 const available = builtinTools.map(

@@ -4,7 +4,7 @@ import {
   type AgentScope,
   agentScopes,
 } from "../../src/definitions/agent-definition.ts";
-import { parseAgentDefinition } from "../../src/definitions/parse-definition.ts";
+import { parseAgentDefinition } from "../../src/definitions/parse-agent-definition.ts";
 import { createPaths } from "../../src/settings/paths.ts";
 import type { Fields, Roots } from "./security-case.ts";
 

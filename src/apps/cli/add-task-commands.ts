@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { describe, type Invoke } from "./describe-command.ts";
+import { describe, type Invoke } from "./describe.ts";
 
 /** The commands about child agents: what one would be, which there are, and what can be done with them. */
 export function addTaskCommands(program: Command, invoke: Invoke): void {

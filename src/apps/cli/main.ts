@@ -1,10 +1,10 @@
 import { isRetinueError } from "../../foundation/retinue-error.ts";
 import type { CliHost } from "./cli-host.ts";
+import { createRealHost, createRealOutputs } from "./create-real-host.ts";
+import { exitCodeOf } from "./end-signal.ts";
 import { helpText } from "./help-text.ts";
-import { exitCodeOf } from "./interruption.ts";
-import { createRealHost, createRealOutputs } from "./real-host.ts";
-import { createPaint } from "./views/colour.ts";
-import { harmless, wrap } from "./views/text-width.ts";
+import { createPaint } from "./views/paint.ts";
+import { harmless, wrap } from "./views/strip-control-characters.ts";
 
 /** Runs the command line and returns the exit code: 0, 1 when something is wrong, 2 for misuse, 128 and its number for a signal. */
 export async function main(arguments_: readonly string[], given?: CliHost): Promise<number> {
@@ -18,8 +18,8 @@ export async function main(arguments_: readonly string[], given?: CliHost): Prom
     // The command that scripts and prompts ask most often needs no reading of arguments.
     const code =
       arguments_.length === 1 && arguments_[0] === "agents"
-        ? await (await import("./commands/agents-list.ts")).agentsList({ host, session: {} }, {})
-        : await (await import("./arguments.ts")).runProgram(arguments_, host);
+        ? await (await import("./commands/agents/agents-list.ts")).agentsList({ host, session: {} }, {})
+        : await (await import("./run-program.ts")).runProgram(arguments_, host);
     // A file that cannot be written says so a moment after the write.
     await new Promise((resolve) => setImmediate(resolve));
     refuseLostOutput(host);

@@ -1,6 +1,6 @@
 import { link, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { createTemporaryNotes, temporaryName } from "../../storage/temporary-notes.ts";
+import { createTemporaryNotes, temporaryName } from "../../storage/create-temporary-notes.ts";
 
 /** Writes a whole file or nothing; `notes` is where half-written files are noted. Answers "exists" instead of replacing a file, unless that is wanted. */
 export async function writeNewFile(

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { DiscoveredAgents } from "../../definitions/discover-agents.ts";
-import { abortable, sleep } from "../../foundation/abort.ts";
-import { shown } from "../../foundation/json-value.ts";
+import { abortable, sleep } from "../../foundation/abortable.ts";
+import { shown } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { isAgentId } from "../../journal/session-files.ts";
 import type { SpawnRequest } from "../../planning/spawn-request.ts";
@@ -10,7 +10,7 @@ import type { SessionOptions } from "../../runtime/runtime-options.ts";
 import type { Session } from "../../runtime/session.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { readLines } from "../../storage/read-lines.ts";
-import { type FoundTask, findTasks } from "../../tasks/find-tasks.ts";
+import { type FoundTask, findTasks } from "../../tasks/recovery/find-tasks.ts";
 import type { TaskManager } from "../../tasks/task-manager.ts";
 import { hasEnded, type TaskState } from "../../tasks/task-state.ts";
 import { stopElsewhere } from "../cli/commands/stop-elsewhere.ts";

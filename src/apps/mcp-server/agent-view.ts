@@ -1,8 +1,8 @@
 import type { RunEnding } from "../../conversation/run-event.ts";
 import { contextTokens, noUsage } from "../../conversation/usage.ts";
-import { isRecord, type JsonRecord } from "../../foundation/json-value.ts";
-import { readAssistantBlocks } from "../../journal/content-blocks.ts";
-import type { FoundTask } from "../../tasks/find-tasks.ts";
+import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
+import { readAssistantBlocks } from "../../journal/read-assistant-blocks.ts";
+import type { FoundTask } from "../../tasks/recovery/find-tasks.ts";
 import { resultText } from "../../tasks/result-text.ts";
 import { hasEnded, type TaskState } from "../../tasks/task-state.ts";
 

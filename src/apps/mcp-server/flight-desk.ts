@@ -5,9 +5,9 @@ import {
   type Approver,
   describeAskingPath,
 } from "../../permissions/approver.ts";
-import type { CanUseTool } from "../../runtime/authorize.ts";
+import type { CanUseTool } from "../../runtime/create-authorize.ts";
 import type { HostQuestion, ToolHost } from "../../tools/tool-host.ts";
-import { harmless } from "../cli/views/text-width.ts";
+import { harmless } from "../cli/views/strip-control-characters.ts";
 import type { Flight } from "./flight.ts";
 import type { FormField, FormQuestion, FormReply } from "./form-question.ts";
 

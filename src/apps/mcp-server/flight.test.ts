@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { SpawnOutcome } from "../../tasks/agent-tool.ts";
+import type { SpawnOutcome } from "../../tasks/create-agent-tool.ts";
 import { createTaskManager } from "../../tasks/task-manager.ts";
 import { createFlight, type FlightOptions } from "./flight.ts";
 import type { FormQuestion } from "./form-question.ts";

@@ -1,5 +1,5 @@
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import type { SpawnOutcome } from "../../tasks/agent-tool.ts";
+import type { SpawnOutcome } from "../../tasks/create-agent-tool.ts";
 import type { TaskManager } from "../../tasks/task-manager.ts";
 import type { FormQuestion, FormReply } from "./form-question.ts";
 

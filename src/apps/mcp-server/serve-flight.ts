@@ -1,10 +1,10 @@
 import type { CallToolResult, InputRequiredResult, ServerContext } from "@modelcontextprotocol/server";
-import { isRecord } from "../../foundation/json-value.ts";
+import { isRecord } from "../../foundation/json-record.ts";
 import { maxResult } from "../../tasks/result-text.ts";
 import { deniedCalls } from "./agent-view.ts";
 import type { Flight, OpenQuestion } from "./flight.ts";
 import type { FormReply } from "./form-question.ts";
-import { reportProgress } from "./progress.ts";
+import { reportProgress } from "./report-progress.ts";
 
 export type Sdk = typeof import("@modelcontextprotocol/server");
 

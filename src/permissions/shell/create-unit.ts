@@ -1,8 +1,8 @@
-import { judgeCommand } from "./judge-command.ts";
-import { hasHarmlessGitGlobals, withoutGitGlobals } from "./judge-git.ts";
-import type { Judgement, Place, UsedPath } from "./judgement.ts";
+import { judgeCommand } from "./programs/judge-command.ts";
+import { hasHarmlessGitGlobals, withoutGitGlobals } from "./programs/judge-git.ts";
+import type { Judgement, Place, UsedPath } from "./programs/judgement.ts";
 import type { PathOperand, ShellUnit } from "./shell-analysis.ts";
-import { quoteWord, type Word } from "./shell-word.ts";
+import { quoteWord, type Word } from "./word.ts";
 import { launchers, managers, runners } from "./wrapper-specs.ts";
 
 export interface UnitInput {

@@ -4,9 +4,9 @@ import type {
   ParameterOperation,
   SimpleExpansionPart,
 } from "unbash";
-import { digitsOf, renderExpansion } from "./arithmetic.ts";
-import { isPublicVariable, privateName } from "./shell-variables.ts";
-import { markOpaque, type Scene, visitNested, type Walk } from "./shell-walk.ts";
+import { isPublicVariable, privateName } from "./private-name.ts";
+import { digitsOf, renderExpansion } from "./render-arithmetic.ts";
+import { markOpaque, type Scene, visitNested, type Walk } from "./walk.ts";
 
 /** What an expansion contributes to a word. */
 export type Piece =

@@ -5,11 +5,17 @@ import type {
   Word as SyntaxWord,
   WordPart,
 } from "unbash";
+import {
+  decodeAnsiC,
+  expandBraces,
+  hasUnclearBraces,
+  unescapeDouble,
+  unescapePlain,
+} from "./expand-braces.ts";
 import { addGlob, expandGlob } from "./expand-glob.ts";
 import { expandParameter, type Piece } from "./expand-parameter.ts";
-import { decodeAnsiC, expandBraces, hasUnclearBraces, unescapeDouble, unescapePlain } from "./quoting.ts";
-import { markOpaque, type Scene, visitNested, type Walk } from "./shell-walk.ts";
-import { plainWord, type Word } from "./shell-word.ts";
+import { markOpaque, type Scene, visitNested, type Walk } from "./walk.ts";
+import { plainWord, type Word } from "./word.ts";
 import {
   addHome,
   addPiece,

@@ -2,9 +2,9 @@
 
 import { readdir, stat } from "node:fs/promises";
 import { posix } from "node:path";
-import { matchesName } from "../path-pattern.ts";
+import { matchesName } from "../covers-path.ts";
 import type { ShellAnalysis } from "./shell-analysis.ts";
-import type { GlobRequest, Surroundings } from "./shell-walk.ts";
+import type { GlobRequest, Surroundings } from "./walk.ts";
 
 /** Where a command is to run. */
 export interface ShellPlace {
@@ -23,7 +23,7 @@ const maxPasses = 4;
 export async function loadAnalysis(command: string, place: ShellPlace): Promise<ShellAnalysis> {
   const kept = recent.get(keyOf(command, place));
   if (kept !== undefined) return kept;
-  const [grammar, { analyzeWith }] = await Promise.all([import("unbash"), import("./analyze-shell.ts")]);
+  const [grammar, { analyzeWith }] = await Promise.all([import("unbash"), import("./analyze-with.ts")]);
   const found = new Map<string, readonly string[] | "too-many">();
   const surroundings: Surroundings = {
     home: place.home,

@@ -1,13 +1,13 @@
 import { assign } from "./assign.ts";
 import { baseName, createUnit, toOperands, type UnitInput, writtenText } from "./create-unit.ts";
-import { isHarmlessFormat } from "./judge-builtin.ts";
-import { findActions } from "./judge-find.ts";
-import { optionTable, scanOptions } from "./options.ts";
-import { enter, lost, type State, staying } from "./shell-state.ts";
-import { isSafeVariable, privateName } from "./shell-variables.ts";
-import { markOpaque, type Scene, type Step, type Walk } from "./shell-walk.ts";
-import { quoteName, quoteWord, type Word } from "./shell-word.ts";
+import { optionTable, scanOptions } from "./option-table.ts";
+import { isSafeVariable, privateName } from "./private-name.ts";
+import { isHarmlessFormat } from "./programs/judge-builtin.ts";
+import { findActions } from "./programs/judge-find.ts";
+import { enter, lost, type State, staying } from "./state.ts";
 import { type Unwrapped, unwrap } from "./unwrap.ts";
+import { markOpaque, type Scene, type Step, type Walk } from "./walk.ts";
+import { quoteName, quoteWord, type Word } from "./word.ts";
 import { shells } from "./wrapper-specs.ts";
 
 export interface RunContext {

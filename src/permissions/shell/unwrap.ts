@@ -1,6 +1,6 @@
-import { optionPaths, type UsedPath } from "./judgement.ts";
-import { optionTable, type ScannedWords, scanOptions } from "./options.ts";
-import { unknownWord, type Word } from "./shell-word.ts";
+import { optionTable, type ScannedWords, scanOptions } from "./option-table.ts";
+import { optionPaths, type UsedPath } from "./programs/judgement.ts";
+import { unknownWord, type Word } from "./word.ts";
 import { type WrapperSpec, wrapperSpecs } from "./wrapper-specs.ts";
 
 /** What a command that starts another one starts. */

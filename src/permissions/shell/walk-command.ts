@@ -2,12 +2,12 @@ import type { Assignment, Command } from "unbash";
 import { assign, heldBy } from "./assign.ts";
 import { writtenText } from "./create-unit.ts";
 import { expandSingle, expandWord } from "./expand-word.ts";
+import { isSafeVariable, isSteeringVariable, privateName } from "./private-name.ts";
 import { type RunContext, runWords } from "./run-words.ts";
-import { staying } from "./shell-state.ts";
-import { isSafeVariable, isSteeringVariable, privateName } from "./shell-variables.ts";
-import { markOpaque, type Scene, type Step, type Walk } from "./shell-walk.ts";
-import { plainWord, quoteWord, type Word } from "./shell-word.ts";
+import { staying } from "./state.ts";
+import { markOpaque, type Scene, type Step, type Walk } from "./walk.ts";
 import { walkRedirections } from "./walk-redirections.ts";
+import { plainWord, quoteWord, type Word } from "./word.ts";
 
 /** Walks one simple command: what is expanded in it, the files it opens, and what it runs. */
 export function walkCommand(walk: Walk, command: Command, scene: Scene): Step {

@@ -1,10 +1,10 @@
 import type { HereDoc, Redirection } from "unbash";
 import { toOperands } from "./create-unit.ts";
+import { escapeDouble, unescapeDocument } from "./expand-braces.ts";
 import { expandParameter } from "./expand-parameter.ts";
 import { expandSingle } from "./expand-word.ts";
-import { escapeDouble, unescapeDocument } from "./quoting.ts";
-import { markOpaque, type Scene, visitNested, type Walk } from "./shell-walk.ts";
-import { quoteWord, type Word } from "./shell-word.ts";
+import { markOpaque, type Scene, visitNested, type Walk } from "./walk.ts";
+import { quoteWord, type Word } from "./word.ts";
 
 export interface WalkedRedirections {
   /** In shell syntax, each with a blank before it. */

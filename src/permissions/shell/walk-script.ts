@@ -11,16 +11,16 @@ import type {
   SyntaxNode,
   While,
 } from "unbash";
-import { renderArithmetic } from "./arithmetic.ts";
 import { assign, assignedNames } from "./assign.ts";
 import { expandSingle, expandWord } from "./expand-word.ts";
-import { either, type Flow, isNumber, lost, type State, staying } from "./shell-state.ts";
-import { privateName } from "./shell-variables.ts";
-import { markOpaque, type Scene, type Step, visitNested, type Walk } from "./shell-walk.ts";
-import { quoteWord, type Word } from "./shell-word.ts";
+import { privateName } from "./private-name.ts";
+import { renderArithmetic } from "./render-arithmetic.ts";
+import { either, type Flow, isNumber, lost, type State, staying } from "./state.ts";
+import { markOpaque, type Scene, type Step, visitNested, type Walk } from "./walk.ts";
 import { walkCommand } from "./walk-command.ts";
 import { walkRedirections } from "./walk-redirections.ts";
 import { walkTest } from "./walk-test.ts";
+import { quoteWord, type Word } from "./word.ts";
 
 /** Walks all commands of a script in their order; where the shell is afterwards matters only for `eval`. */
 export function walkScript(walk: Walk, script: ParsedScript, scene: Scene): Step {

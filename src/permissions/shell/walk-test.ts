@@ -1,7 +1,7 @@
 import type { Word as SyntaxWord, TestExpression } from "unbash";
 import { expandSingle } from "./expand-word.ts";
-import { markOpaque, type Scene, type Walk } from "./shell-walk.ts";
-import { quoteWord } from "./shell-word.ts";
+import { markOpaque, type Scene, type Walk } from "./walk.ts";
+import { quoteWord } from "./word.ts";
 
 const unary = /^-[abcdefghknoprstuwxzGLNOS]$/;
 const textComparison = new Set(["=", "==", "!="]);

@@ -1,5 +1,5 @@
 import type { Piece } from "./expand-parameter.ts";
-import { quoteWord, type Word } from "./shell-word.ts";
+import { quoteWord, type Word } from "./word.ts";
 
 /** A word while its parts are put together. */
 export interface WordDraft {

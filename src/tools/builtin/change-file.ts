@@ -1,7 +1,7 @@
 import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
+import { refuseBase } from "../add-seen-lines.ts";
 import { findRealPath } from "../find-real-path.ts";
-import { refuseBase } from "../seen-file.ts";
 import type { ToolContext, ToolOutcome } from "../tool.ts";
 import { writeAtomically } from "../write-atomically.ts";
 import { failed, fileTrouble } from "./builtin-tool.ts";

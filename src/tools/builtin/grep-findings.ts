@@ -1,4 +1,4 @@
-import { createPathReader, createRecordReader, type FoundLine, type GrepRecord } from "../grep-output.ts";
+import { createPathReader, createRecordReader, type FoundLine, type GrepRecord } from "../grep-record.ts";
 
 export type GrepMode = "content" | "files_with_matches" | "count";
 

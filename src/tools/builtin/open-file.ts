@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
-import { retryWhileScarce } from "../../foundation/scarce.ts";
+import { retryWhileScarce } from "../../foundation/retry-while-scarce.ts";
 import { fileTrouble } from "./builtin-tool.ts";
 
 /** The largest file that is held in memory; larger ones are shown in pieces and not edited. */

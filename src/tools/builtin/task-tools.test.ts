@@ -3,8 +3,8 @@ import { createSessionFiles } from "../file-ledger.ts";
 import type { TaskSource, TaskView } from "../task-source.ts";
 import { pageOf } from "../text-page.ts";
 import type { ToolContext } from "../tool.ts";
-import { createTaskStopTool } from "./builtin-tool-set.ts";
-import { createTaskOutputTool } from "./task-output.ts";
+import { createTaskStopTool } from "./create-builtin-tools.ts";
+import { createTaskOutputTool } from "./create-task-output-tool.ts";
 
 function createSource(kind: string, tasks: readonly Partial<TaskView>[]) {
   const views = new Map(

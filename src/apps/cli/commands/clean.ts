@@ -1,10 +1,10 @@
 import { findRepositoryRoot } from "../../../settings/find-repository-root.ts";
 import { loadSettings } from "../../../settings/load-settings.ts";
 import { createPaths } from "../../../settings/paths.ts";
-import { type Cleaned, cleanUp } from "../../../tasks/run-cleanup.ts";
+import { type Cleaned, cleanUp } from "../../../tasks/recovery/cleanup.ts";
 import { type DisplayPlaces, displayPath } from "../display-path.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
-import { harmless } from "../views/text-width.ts";
+import { harmless } from "../views/strip-control-characters.ts";
 
 export interface CleanOptions {
   readonly dryRun?: boolean;

@@ -1,5 +1,5 @@
 import type { AgentDefinition } from "../../../definitions/agent-definition.ts";
-import { isRecord } from "../../../foundation/json-value.ts";
+import { isRecord } from "../../../foundation/json-record.ts";
 import type { HookHandler } from "../../../hooks/hook-rule.ts";
 import type { McpTransport } from "../../../mcp/mcp-server.ts";
 import type { McpEntry } from "../../../settings/mcp-entry.ts";
@@ -8,9 +8,9 @@ import type { HeldBack } from "../../../settings/settings-layer.ts";
 import type { Skill } from "../../../skills/skill.ts";
 import { splitSkill } from "../../../skills/skill-pieces.ts";
 import type { GatheredSession } from "../gather-session.ts";
-import type { Paint } from "../views/colour.ts";
-import { harmless } from "../views/text-width.ts";
-import type { NestedConfiguration } from "./find-nested-configuration.ts";
+import type { Paint } from "../views/paint.ts";
+import { harmless } from "../views/strip-control-characters.ts";
+import type { NestedConfiguration } from "./agents/find-nested-configuration.ts";
 import { sourceName } from "./permissions-list.ts";
 
 /** One thing in a folder that counts only when the folder is trusted. */

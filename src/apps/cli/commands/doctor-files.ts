@@ -5,8 +5,8 @@ import type { McpServerState } from "../../../mcp/mcp-connections.ts";
 import { statusWords } from "../check-mcp.ts";
 import type { CliMcp } from "../gather-mcp.ts";
 import type { GatheredSession } from "../gather-session.ts";
-import { countBySeverity, describeCounts, plural } from "../views/diagnostic-view.ts";
-import { scopeWords } from "./agents-list.ts";
+import { countBySeverity, describeCounts, plural } from "../views/render-diagnostics.ts";
+import { scopeWords } from "./agents/agents-list.ts";
 import type { Checkup } from "./doctor.ts";
 
 const runCheck = "Run `retinue agents check` to see each with its place.";

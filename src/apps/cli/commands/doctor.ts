@@ -1,20 +1,20 @@
 import { loadSessionInstructions } from "../../../context/load-session-instructions.ts";
 import { placeText } from "../../../foundation/diagnostic.ts";
+import { chooseAdapter } from "../../../model/choose-adapter.ts";
+import { createPackageLoader } from "../../../model/create-package-loader.ts";
 import { findLocalServers } from "../../../model/find-local-servers.ts";
-import { createPackageLoader } from "../../../model/load-provider-package.ts";
 import { chooseLocalModel, localPlaces } from "../../../model/local-models.ts";
-import { chooseAdapter } from "../../../model/model-choice.ts";
-import { findProvider } from "../../../model/provider-table.ts";
-import { mayLoadHere } from "../../../runtime/may-load.ts";
-import { readEnvironment } from "../../../settings/environment.ts";
+import { findProvider } from "../../../model/provider-entry.ts";
+import { mayLoadHere } from "../../../runtime/may-load-in.ts";
+import { readEnvironment } from "../../../settings/read-environment.ts";
 import { checkMcp } from "../check-mcp.ts";
 import type { CliHost } from "../cli-host.ts";
 import { gatherMcpOf } from "../gather-mcp.ts";
 import { type GatheredSession, gatherSession } from "../gather-session.ts";
 import type { CommandContext } from "../session-options.ts";
-import { createPaint, type Paint } from "../views/colour.ts";
-import { countBySeverity, plural } from "../views/diagnostic-view.ts";
-import { harmless, pad, wrap } from "../views/text-width.ts";
+import { createPaint, type Paint } from "../views/paint.ts";
+import { countBySeverity, plural } from "../views/render-diagnostics.ts";
+import { harmless, pad, wrap } from "../views/strip-control-characters.ts";
 import {
   checkDefinitions,
   checkMcpServers,

@@ -1,13 +1,13 @@
 import { open } from "node:fs/promises";
 import { basename } from "node:path";
-import { sleep } from "../../../foundation/abort.ts";
+import { sleep } from "../../../foundation/abortable.ts";
 import { describeDamage, type TranscriptDamage } from "../../../journal/transcript-damage.ts";
 import { hasLiveOwner } from "../../../storage/owner-lock.ts";
 import { parseLines, readRange } from "../../../storage/read-lines.ts";
-import { exitCodeOf } from "../interruption.ts";
+import { exitCodeOf } from "../end-signal.ts";
 import type { CommandContext } from "../session-options.ts";
-import { createPaint } from "../views/colour.ts";
-import { renderTranscript } from "../views/transcript-view.ts";
+import { createPaint } from "../views/paint.ts";
+import { renderTranscript } from "../views/render-transcript.ts";
 import { findNamedTask } from "./find-named-task.ts";
 
 export interface LogsOptions {

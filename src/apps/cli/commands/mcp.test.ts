@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { takeMcpConfigs } from "../arguments.ts";
 import type { CliHost, CliOutput } from "../cli-host.ts";
 import { main } from "../main.ts";
+import { takeMcpConfigs } from "../run-program.ts";
 
 function createWorld(files: Readonly<Record<string, unknown>> = {}) {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-mcp-")));

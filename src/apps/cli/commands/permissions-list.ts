@@ -1,12 +1,12 @@
-import type { RuleList } from "../../../permissions/parse-rule.ts";
+import type { RuleList } from "../../../permissions/rules/parse-rule.ts";
 import type { MergedSettings } from "../../../settings/merge-settings.ts";
 import type { HeldBack, SettingsSource } from "../../../settings/settings-layer.ts";
 import { type GatheredSession, gatherSession } from "../gather-session.ts";
 import type { CommandContext, SessionOptions } from "../session-options.ts";
-import { createPaint } from "../views/colour.ts";
-import { plural } from "../views/diagnostic-view.ts";
-import { type Column, renderTable } from "../views/table-view.ts";
-import { harmless } from "../views/text-width.ts";
+import { createPaint } from "../views/paint.ts";
+import { plural } from "../views/render-diagnostics.ts";
+import { type Column, renderTable } from "../views/render-table.ts";
+import { harmless } from "../views/strip-control-characters.ts";
 
 interface ListedRule {
   readonly list: RuleList;

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { parseJsonDocument } from "../../../foundation/json-document.ts";
-import { isRecord, kindOf } from "../../../foundation/json-value.ts";
+import { isRecord, kindOf } from "../../../foundation/json-record.ts";
 import { nearestName } from "../../../foundation/nearest-name.ts";
 import {
   type AllowedBy,
@@ -11,21 +11,21 @@ import {
   type PermissionRequest,
   type PolicyRule,
 } from "../../../permissions/decide.ts";
-import { readCallText } from "../../../permissions/explain.ts";
 import { gatherCallFacts } from "../../../permissions/gather-call-facts.ts";
 import {
   type PermissionMode,
   parsePermissionMode,
   permissionModes,
 } from "../../../permissions/permission-mode.ts";
+import { readCallText } from "../../../permissions/rules/explain-decision.ts";
 import { decideMode } from "../../../planning/decide-mode.ts";
 import { findWorkingDirectories } from "../../../runtime/find-working-directories.ts";
 import { refuseBrokenRestrictions, sessionRules } from "../../../runtime/session-rules.ts";
-import { builtinTools } from "../../../tools/builtin-tools.ts";
+import { builtinTools } from "../../../tools/grants/builtin-tools.ts";
 import { type GatheredSession, gatherSession } from "../gather-session.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
-import { createPaint, type Paint } from "../views/colour.ts";
-import { harmless, pad } from "../views/text-width.ts";
+import { createPaint, type Paint } from "../views/paint.ts";
+import { harmless, pad } from "../views/strip-control-characters.ts";
 
 interface PolicyOptions {
   readonly mode?: string;

@@ -11,11 +11,11 @@ import { displayPath } from "../display-path.ts";
 import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
 import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
 import type { CommandContext } from "../session-options.ts";
-import { createPaint } from "../views/colour.ts";
-import { renderFields, type ShownField } from "../views/fields-view.ts";
-import { harmless } from "../views/text-width.ts";
-import { sourceAsJson } from "./agent-json.ts";
-import { scopeWords } from "./agents-list.ts";
+import { createPaint } from "../views/paint.ts";
+import { renderFields, type ShownField } from "../views/render-fields.ts";
+import { harmless } from "../views/strip-control-characters.ts";
+import { scopeWords } from "./agents/agents-list.ts";
+import { sourceAsJson } from "./agents/source-as-json.ts";
 
 export interface PlanOptions extends PrintOptions {
   readonly background?: boolean;

@@ -3,16 +3,16 @@ import { goOnPrompt } from "../../../planning/earlier-run.ts";
 import { waitForFile } from "../../../runtime/open-transcript.ts";
 import type { SessionOptions } from "../../../runtime/runtime-options.ts";
 import type { AgentHandle } from "../../../tasks/agent-handle.ts";
-import type { FoundTask } from "../../../tasks/find-tasks.ts";
+import type { FoundTask } from "../../../tasks/recovery/find-tasks.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import type { CliHost } from "../cli-host.ts";
-import { exitCodeOf } from "../interruption.ts";
+import { exitCodeOf } from "../end-signal.ts";
 import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
 import { type PrintOptions, type PrintRequest, readPrintOptions } from "../print/print-options.ts";
 import { createPrinter, type Printer, printFailure } from "../print/printer.ts";
-import { readPrompt } from "../print/read-input.ts";
+import { readPrompt } from "../print/read-prompt.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
-import { tellInterruption } from "../views/interruption-view.ts";
+import { tellInterruption } from "../views/tell-interruption.ts";
 import { findNamedTask } from "./find-named-task.ts";
 
 export interface ResumeOptions extends PrintOptions {

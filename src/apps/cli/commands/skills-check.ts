@@ -1,16 +1,16 @@
 import type { Diagnostic } from "../../../foundation/diagnostic.ts";
 import { lintAgentSkills } from "../../../skills/named-skills.ts";
 import type { CommandContext } from "../session-options.ts";
-import { createPaint } from "../views/colour.ts";
+import { createPaint } from "../views/paint.ts";
 import {
   countBySeverity,
   describeCounts,
   groupByFile,
   plural,
   renderDiagnostics,
-} from "../views/diagnostic-view.ts";
-import { diagnosticAsJson } from "./agent-json.ts";
-import type { CheckOptions } from "./agents-check.ts";
+} from "../views/render-diagnostics.ts";
+import type { CheckOptions } from "./agents/agents-check.ts";
+import { diagnosticAsJson } from "./agents/source-as-json.ts";
 import { gatherSkills } from "./gather-skills.ts";
 
 /** `retinue skills check`: every problem of skills with its place, and exit code 1 when there is an error. */

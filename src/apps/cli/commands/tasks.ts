@@ -1,14 +1,14 @@
 import type { InFlightCall } from "../../../conversation/interrupted-agent.ts";
 import { describeDamage, type TranscriptDamage } from "../../../journal/transcript-damage.ts";
-import { findInterrupted, type Interrupted } from "../../../tasks/find-interrupted.ts";
-import { type FoundTask, findTasks } from "../../../tasks/find-tasks.ts";
-import { inFlightText } from "../../../tasks/in-flight.ts";
+import { inFlightText } from "../../../tasks/recovery/describe-in-flight.ts";
+import { findInterrupted, type Interrupted } from "../../../tasks/recovery/find-interrupted.ts";
+import { type FoundTask, findTasks } from "../../../tasks/recovery/find-tasks.ts";
 import type { CliHost } from "../cli-host.ts";
 import type { CommandContext } from "../session-options.ts";
-import { createPaint } from "../views/colour.ts";
 import { describeAge } from "../views/describe-age.ts";
-import { type Column, renderTable } from "../views/table-view.ts";
-import { harmless } from "../views/text-width.ts";
+import { createPaint } from "../views/paint.ts";
+import { type Column, renderTable } from "../views/render-table.ts";
+import { harmless } from "../views/strip-control-characters.ts";
 import { transcriptsOf } from "./find-named-task.ts";
 
 export interface TasksOptions {

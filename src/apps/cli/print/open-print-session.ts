@@ -1,4 +1,4 @@
-import { abortable } from "../../../foundation/abort.ts";
+import { abortable } from "../../../foundation/abortable.ts";
 import { isRetinueError } from "../../../foundation/retinue-error.ts";
 import { createRuntime, type Runtime } from "../../../runtime/create-runtime.ts";
 import type { RuntimeOptions, SessionOptions } from "../../../runtime/runtime-options.ts";
@@ -6,7 +6,7 @@ import type { Session } from "../../../runtime/session.ts";
 import type { CliHost } from "../cli-host.ts";
 import { loadAgentsOption, refuseBrokenOption } from "../load-agents-option.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
-import { harmless } from "../views/text-width.ts";
+import { harmless } from "../views/strip-control-characters.ts";
 import type { PrintOptions } from "./print-options.ts";
 
 /** The runtime that the options of the command line ask for. */

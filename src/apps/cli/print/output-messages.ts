@@ -2,7 +2,7 @@ import type { ToolResultBlock, UserBlock } from "../../../conversation/message.t
 import type { ModelEvent } from "../../../conversation/model-event.ts";
 import type { RunEvent } from "../../../conversation/run-event.ts";
 import { version } from "../../../foundation/version.ts";
-import { wireUsage } from "../../../journal/transcript-line.ts";
+import { wireUsage } from "../../../journal/transcript-facts.ts";
 import type { Session } from "../../../runtime/session.ts";
 
 /** One line of `--output-format stream-json`. */

@@ -6,8 +6,8 @@ import {
   permissionModes,
 } from "../../../permissions/permission-mode.ts";
 import type { SessionOptions as RuntimeSessionOptions } from "../../../runtime/runtime-options.ts";
-import { parseToolEntry } from "../../../tools/tool-entry.ts";
-import { resolveToolName } from "../../../tools/tool-names.ts";
+import { resolveToolName } from "../../../tools/grants/resolve-tool-name.ts";
+import { parseToolEntry } from "../../../tools/grants/tool-entry.ts";
 import { checkRules } from "../check-session-options.ts";
 import { misuse, type SessionOptions } from "../session-options.ts";
 

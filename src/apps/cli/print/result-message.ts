@@ -1,7 +1,7 @@
 import type { RunEnding, RunTotals } from "../../../conversation/run-event.ts";
 import { noUsage } from "../../../conversation/usage.ts";
 import { isRetinueError } from "../../../foundation/retinue-error.ts";
-import { wireUsage } from "../../../journal/transcript-line.ts";
+import { wireUsage } from "../../../journal/transcript-facts.ts";
 import type { ModelFacts } from "../../../model/model.ts";
 import { addSums, type ModelSum, type ModelTally } from "./model-tally.ts";
 import type { MessageContext, OutputMessage } from "./output-messages.ts";

@@ -5,13 +5,13 @@ import { sessionFiles } from "../../../journal/session-files.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import type { CliHost } from "../cli-host.ts";
-import { exitCodeOf } from "../interruption.ts";
+import { exitCodeOf } from "../end-signal.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
-import { tellInterruption } from "../views/interruption-view.ts";
+import { tellInterruption } from "../views/tell-interruption.ts";
 import { createNotice, createPrintRuntime, openPrintSession } from "./open-print-session.ts";
 import { type PrintOptions, type PrintRequest, readPrintOptions } from "./print-options.ts";
 import { createPrinter, type Printer, printFailure } from "./printer.ts";
-import { noPrompt, readMessages, readPrompt } from "./read-input.ts";
+import { noPrompt, readMessages, readPrompt } from "./read-prompt.ts";
 
 /** `retinue -p`: runs the prompt to its end, prints the result in the asked form, and returns the exit code. */
 export async function runPrint(

@@ -1,0 +1,115 @@
+import { hasOption, type OptionTable, optionTable, type ScannedWords } from "../option-table.ts";
+import type { Word } from "../word.ts";
+
+/** How one subcommand of git reads its arguments. An option that is missing here is not understood. */
+export interface GitCommand {
+  readonly options: OptionTable;
+  /** Whether these arguments only read. */
+  readonly readOnly: (scanned: ScannedWords) => boolean;
+  /** Files of the work tree, or paths of the repository, that it reads. */
+  readonly reads: (scanned: ScannedWords, repository?: string) => readonly Word[];
+  readonly writes: (scanned: ScannedWords) => readonly Word[];
+  readonly caution: (scanned: ScannedWords) => string | undefined;
+  /** Whether it shows contents that version control holds, under any path. */
+  readonly shows: (scanned: ScannedWords) => boolean;
+  /** Options that are added when it only reads, against programs that the configuration names. */
+  readonly hardening: readonly string[];
+}
+
+const none = (): readonly Word[] => [];
+const never = (): boolean => false;
+export const always = (): boolean => true;
+const calm = (): undefined => undefined;
+
+export function command(options: string, rest: Partial<GitCommand> = {}): GitCommand {
+  return {
+    options: optionTable(options),
+    readOnly: never,
+    reads: none,
+    writes: none,
+    caution: calm,
+    shows: never,
+    hardening: [],
+    ...rest,
+  };
+}
+
+export const diffOptions =
+  "p u patch s no-patch U: unified: raw patch-with-raw stat? shortstat numstat dirstat? summary name-only name-status " +
+  "compact-summary color? no-color color-words? word-diff? word-diff-regex: color-moved? no-color-moved minimal patience " +
+  "histogram anchored: diff-algorithm: indent-heuristic no-indent-heuristic full-index binary abbrev? M? find-renames? C? " +
+  "find-copies? find-copies-harder D B? break-rewrites? no-renames rename-empty l: diff-filter: S: G: pickaxe-all " +
+  "pickaxe-regex R relative? no-relative a text ignore-cr-at-eol ignore-space-at-eol b ignore-space-change w " +
+  "ignore-all-space ignore-blank-lines I: ignore-matching-lines: inter-hunk-context: W function-context exit-code quiet q " +
+  "no-ext-diff no-textconv ignore-submodules? src-prefix: dst-prefix: no-prefix line-prefix: ita-invisible-in-index z t c cc " +
+  "combined-all-paths output:> ext-diff! textconv! O:<! ";
+export const logOptions =
+  "n: max-count: skip: since: after: until: before: author: committer: grep: grep-reflog: all-match invert-grep i " +
+  "regexp-ignore-case basic-regexp E extended-regexp F fixed-strings P perl-regexp remove-empty merges no-merges min-parents: " +
+  "max-parents: first-parent all branches? tags? remotes? glob: exclude: reflog oneline format: pretty? abbrev-commit " +
+  "no-abbrev-commit decorate? no-decorate decorate-refs: decorate-refs-exclude: source graph no-graph show-linear-break? date: " +
+  "relative-date parents children left-right cherry-mark cherry-pick cherry boundary topo-order date-order author-date-order " +
+  "reverse follow full-diff log-size notes? no-notes show-notes? walk-reflogs g simplify-by-decoration simplify-merges " +
+  "full-history dense sparse no-walk? encoding: mailmap use-mailmap expand-tabs? m diff-merges: no-diff-merges count ";
+export const transport =
+  "upload-pack:! receive-pack:! exec:! o: server-option: depth: j: jobs: recurse-submodules? no-recurse-submodules q quiet v " +
+  "verbose progress no-progress 4 6 ipv4 ipv6 n dry-run t tags no-tags p prune a all append f force multiple shallow-since: " +
+  "shallow-exclude: unshallow set-upstream u k keep atomic ";
+
+export const noPrograms = ["--no-ext-diff", "--no-textconv"];
+
+/** A format that shows signatures has them checked by a program. */
+export const showsSignatures = ({ options }: ScannedWords): string | undefined =>
+  options.some(
+    ({ name, value }) => /^(?:format|pretty)$/.test(name) && /%G|%-?[+ ]?G/.test(value?.text ?? ""),
+  )
+    ? "a format of git that checks signatures starts a program"
+    : undefined;
+
+/** `REV:path` and `:0:path`, which name a path of the repository from its root, or from here with `./`. */
+export const revisionPath = /^(?::[0-3]:|[^:]*:)(?![:/(!^]|[0-3]:)(.+)$/s;
+
+/** What is shown may be a file: a path, or `REV:path` one of the past. */
+export const shown = ({ operands }: ScannedWords, repository?: string): readonly Word[] =>
+  operands.flatMap((word) => {
+    const past = revisionPath.exec(word.text)?.[1];
+    if (past === undefined) return [word];
+    const isRelative = repository === undefined || /^\.\.?\//.test(past);
+    const named = { ...word, text: past, path: isRelative ? past : `${repository}/${past}` };
+    return word.text.startsWith(":") ? [named] : [word, named];
+  });
+export const printsPatch = (scanned: ScannedWords): boolean =>
+  hasOption(
+    scanned,
+    ..."p u patch U unified patch-with-raw S G word-diff color-words W function-context c cc full-diff".split(
+      " ",
+    ),
+  );
+export const listsNames = (scanned: ScannedWords): boolean =>
+  hasOption(
+    scanned,
+    ..."stat shortstat numstat dirstat summary name-only name-status compact-summary s no-patch raw".split(
+      " ",
+    ),
+  );
+
+/** `ext::command` is an address that starts a program. */
+export const address = ({ operands }: ScannedWords): string | undefined =>
+  operands.some(({ text, literal }) => !literal || /^[\w+-]+::|^-/.test(text))
+    ? "the address may start a program"
+    : undefined;
+export const first =
+  (...names: string[]) =>
+  ({ operands }: ScannedWords): boolean =>
+    names.includes(operands[0]?.text ?? "");
+export const lists = (scanned: ScannedWords): boolean =>
+  !scanned.options.some(({ name }) => changing.has(name)) &&
+  (scanned.operands.length === 0 || hasOption(scanned, "list", "l"));
+const changing = new Set(
+  "d D m M c C u f delete move copy force edit-description set-upstream-to unset-upstream create-reflog track s F file".split(
+    " ",
+  ),
+);
+export const starts = (name: string) => (): string => `git ${name} starts programs`;
+export const reader = (options: string, rest: Partial<GitCommand> = {}): GitCommand =>
+  command(options, { readOnly: always, caution: showsSignatures, ...rest });
