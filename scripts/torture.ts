@@ -73,7 +73,7 @@ async function tortureRuns(): Promise<void> {
   while (kills.length < rounds) {
     const report = (kill: KillReport): void => {
       kills.push(kill);
-      tell(kills.length, runs);
+      showProgress(kills.length, runs);
     };
     await torturedRun({ provider, random, mayKill: () => kills.length < rounds, report });
     runs += 1;
@@ -93,7 +93,7 @@ async function tortureFamilies(): Promise<void> {
     const report = (kill: FamilyKill): void => {
       kills.push(kill);
       interrupted = kill.interrupted;
-      tell(kills.length, ends.families);
+      showProgress(kills.length, ends.families);
     };
     const end = await torturedFamily({ provider, random, mayKill: () => kills.length < rounds, report });
     ends.families += 1;
@@ -175,7 +175,7 @@ async function tortureDescriptors(): Promise<void> {
   if (counts.crashed > 0) process.exitCode = 1;
 }
 
-function tell(kills: number, finished: number): void {
+function showProgress(kills: number, finished: number): void {
   if (kills % 20 === 0) console.log(`  ${kills} kills, ${finished} finished`);
 }
 

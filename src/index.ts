@@ -126,7 +126,7 @@ export type { AgentHandle, AgentResult } from "./tasks/agent-handle.ts";
 export type { Interrupted } from "./tasks/recovery/find-interrupted.ts";
 export type { InterruptedSession } from "./tasks/recovery/find-interrupted-sessions.ts";
 export type { FoundTask } from "./tasks/recovery/find-tasks.ts";
-export type { StoppedBy, TaskManager, TaskNews } from "./tasks/task-manager.ts";
+export type { StoppedBy, TaskEvent, TaskManager } from "./tasks/task-manager.ts";
 export type { TaskState, TaskStatus } from "./tasks/task-state.ts";
 export type { FileLedger } from "./tools/file-ledger.ts";
 export type { ToolEffect } from "./tools/grants/builtin-tools.ts";

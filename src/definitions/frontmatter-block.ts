@@ -102,5 +102,5 @@ function judgeLayout({ blankLines, indent, fence, closingLine }: Layout): Layout
 
 /** Takes up to so many blanks from the start of every line. */
 function dedent(text: string, indent: number): string {
-  return text.replace(/^[ \t]+/gm, (blanks) => blanks.slice(Math.min(indent, blanks.length)));
+  return text.replace(/^[ \t]+/gm, (spaces) => spaces.slice(Math.min(indent, spaces.length)));
 }

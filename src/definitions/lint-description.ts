@@ -21,13 +21,13 @@ export function lintDescription({ description }: AgentDefinition): Issue[] {
     ...(parts.trigger ? [] : ["when to use it"]),
     ...(parts.limits ? [] : ["what it is not for"]),
   ];
-  const lack = missing.length === 0 ? "it is too short" : `it does not say ${listWords(missing)}`;
+  const reason = missing.length === 0 ? "it is too short" : `it does not say ${listWords(missing)}`;
   return [
     {
       severity: vague ? "warning" : "note",
       code: vague ? "vague-description" : "long-description",
       message: vague
-        ? `A model cannot tell from this description when to delegate: ${lack}.`
+        ? `A model cannot tell from this description when to delegate: ${reason}.`
         : "The description is longer than it should be.",
       advice: vague ? (advice.find((line) => line.startsWith("For example")) ?? formula) : advice.join("\n"),
       path: ["description"],

@@ -71,7 +71,7 @@ function loadEntry(source: string): { readonly value: unknown } | undefined {
 }
 
 function expandTabs(line: string): string {
-  return line.replace(/^[ \t]+/, (blanks) => blanks.replaceAll("\t", "  "));
+  return line.replace(/^[ \t]+/, (spaces) => spaces.replaceAll("\t", "  "));
 }
 
 /** `- one` lines whose indentation went wrong. */

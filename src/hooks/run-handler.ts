@@ -36,7 +36,7 @@ export interface RunContext {
 const defaultLimitMs = 60_000;
 const maxLimitMs = 24 * 60 * 60 * 1000;
 const defaultGraceMs = 1_000;
-const maxAtOnce = 50;
+const maxConcurrency = 50;
 
 /** Runs one configured hook to its answer, within its limit. Never rejects. */
 export async function runHandler(hook: SelectedHook, context: RunContext): Promise<HookReading> {
@@ -104,8 +104,8 @@ async function runAsked({ handler }: SelectedHook, context: RunContext): Promise
 async function runCommand(hook: SelectedHook, context: RunContext): Promise<HookReading> {
   const { handler } = hook;
   const isConcurrencySafe = handler.async === true || handler.asyncRewake === true;
-  if (isConcurrencySafe && context.lateCount() >= maxAtOnce)
-    return failed(`${maxAtOnce} hooks run beside the work already, so it was not started`);
+  if (isConcurrencySafe && context.lateCount() >= maxConcurrency)
+    return failed(`${maxConcurrency} hooks run beside the work already, so it was not started`);
   const started = startCommandHook({
     event: context.event,
     handler,

@@ -230,14 +230,14 @@ describe("[LIM-4] what an agent took is told by its lines", () => {
       inFlight: [{ type: "call", tool: "Bash" }],
       totals: { durationMs: 2000, otherMs: 0 },
     });
-    const goesOn = fold([
+    const continues = fold([
       ...lines,
       plan(2 * day, mark),
       prompt(2 * day, "Go on.", mark),
       answer(2 * day + 1, "b", { durationMs: 1000, ...mark }, saying("Done.")),
       ending(2 * day + 1),
     ]);
-    expect(goesOn).toMatchObject({ state: "completed", totals: { durationMs: 3000, otherMs: 0 } });
+    expect(continues).toMatchObject({ state: "completed", totals: { durationMs: 3000, otherMs: 0 } });
   });
 
   test("numbers that are no counts do not count", () => {

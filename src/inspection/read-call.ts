@@ -74,8 +74,8 @@ function denialOf(
   facts: JsonRecord,
   { isAlone, text, isError }: { isAlone: boolean; text: string; isError: boolean },
 ): string | undefined {
-  const told = textField(facts, "denied");
-  if (told !== undefined || !isError || !isAlone) return told;
+  const reported = textField(facts, "denied");
+  if (reported !== undefined || !isError || !isAlone) return reported;
   const kind = textField(record, "toolDenialKind");
   if (kind !== undefined) return kind === "cancelled" ? undefined : text || kind;
   return facts.durationMs === undefined && /^\S{1,200} was (?:not allowed|refused by a hook): /.test(text)
@@ -96,7 +96,7 @@ function resultText({ content }: ToolResultBlock): string {
   return texts.slice(0, 8).join("\n");
 }
 
-const telling = [
+const reporting = [
   "file_path",
   "path",
   "notebook_path",
@@ -110,7 +110,7 @@ const telling = [
 
 function aboutOf(input: unknown): string {
   if (!isRecord(input)) return "";
-  const key = telling.find((name) => textField(input, name) !== undefined);
+  const key = reporting.find((name) => textField(input, name) !== undefined);
   const first = key ?? Object.keys(input).find((name) => typeof input[name] === "string");
   return first === undefined ? "" : boundedLine(textField(input, first) ?? "", maxAbout);
 }

@@ -372,7 +372,7 @@ describe("what is vital is on the disk before anything has an effect [TRN-2]", (
 
   it("the mark that hooks are about to hear of a child is on the disk when they do", async () => {
     const { writer, syncs, length } = startOnDisk();
-    await writer.told("SubagentStart");
+    await writer.reported("SubagentStart");
     expect(syncs).toEqual([length()]);
   });
 });

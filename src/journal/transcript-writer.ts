@@ -2,7 +2,7 @@ import type { TextBlock, ToolResultBlock, UserBlock } from "../conversation/mess
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import type { IdSource } from "./id-source.ts";
 import { createKeptLines } from "./kept-lines.ts";
-import type { ToldEvent } from "./plan-line.ts";
+import type { ReportedEvent } from "./plan-line.ts";
 import type { ConversationSources } from "./rebuild-conversation.ts";
 import { createSideLines, type SideLines } from "./side-lines.ts";
 import {
@@ -51,7 +51,7 @@ export interface TranscriptWriter {
   /** Writes down what was decided for the run that begins: at once, or behind the next lines of the conversation. */
   readonly plan: SideLines["plan"];
   /** Writes down that hooks are about to hear of the child; resolves when that would survive a power cut. */
-  told(event: ToldEvent): Promise<void>;
+  reported(event: ReportedEvent): Promise<void>;
   /** Resolves when the plan and everything said so far would survive a power cut; waited for before anything has an effect. */
   commit(): Promise<void>;
   readonly beside: SideLines["beside"];
@@ -143,8 +143,8 @@ export function createTranscriptWriter({
       side.plan(plan, when);
       mark();
     },
-    told(event) {
-      side.told(event);
+    reported(event) {
+      side.reported(event);
       mark();
       return commit();
     },

@@ -3,7 +3,7 @@ import { isRecord, kindOf } from "../foundation/json-record.ts";
 import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
 import { resolveToolName } from "../tools/grants/resolve-tool-name.ts";
 import type { Tool } from "../tools/tool.ts";
-import type { AdmitOptions, LoopPorts } from "./loop-ports.ts";
+import type { AuthorizeOptions, LoopPorts } from "./loop-ports.ts";
 import { offeredTools } from "./offered-tools.ts";
 
 export interface AuthorizedCall {
@@ -34,7 +34,7 @@ export interface RefusedCall {
 export async function authorizeCall(
   call: ToolUseBlock,
   ports: LoopPorts,
-  { signal, turn }: AdmitOptions,
+  { signal, turn }: AuthorizeOptions,
 ): Promise<AuthorizedCall | RefusedCall> {
   const refuse = (reason: string, denied = false): RefusedCall => ({
     type: "refused",

@@ -18,7 +18,7 @@ export interface CallResults {
 
 /** A tool that does not end with its signal is left behind after this time. */
 const graceMs = 3000;
-const defaultAtOnce = 10;
+const defaultConcurrency = 10;
 
 /**
  * Admits the calls in order, each when those before it that it has to wait for have ended, so that it is decided in the
@@ -53,21 +53,21 @@ interface Finished {
 async function runAll(calls: readonly ToolUseBlock[], work: Work): Promise<CallResults> {
   const finished: Finished[] = [];
   for (const neighbours of neighboursOf(calls, work.ports)) {
-    const authorized = await admitTogether(neighbours, work);
+    const authorized = await authorizeTogether(neighbours, work);
     for (const group of groupsOf(authorized)) finished.push(...(await runBeside(group, work)));
   }
   return collect(finished);
 }
 
 /** Hooks of all of them run at the same time; rules and people decide in the order of the calls. */
-async function admitTogether(
+async function authorizeTogether(
   calls: readonly ToolUseBlock[],
   { ports, signal }: Work,
 ): Promise<readonly (AuthorizedCall | RefusedCall)[]> {
   // What passed since the call before was decided, so that no time counts twice.
   let since = ports.now();
   let before: Promise<unknown> = Promise.resolve();
-  const admissions = calls.map((call) => {
+  const authorizations = calls.map((call) => {
     const earlier = before;
     const authorization = authorizeCall(call, ports, { signal, turn: async () => void (await earlier) });
     before = authorization;
@@ -78,7 +78,7 @@ async function admitTogether(
       return { ...answer, decidedMs: since - start };
     });
   });
-  return Promise.all(admissions);
+  return Promise.all(authorizations);
 }
 
 /** Calls that look as if they may all run together; whether they may is known when they are admitted. */
@@ -108,7 +108,7 @@ async function runBeside(group: readonly (AuthorizedCall | RefusedCall)[], work:
   };
   const concurrency = Math.max(
     ...group.map((call) =>
-      call.type === "refused" ? 0 : (call.tool.concurrency ?? work.ports.concurrency ?? defaultAtOnce),
+      call.type === "refused" ? 0 : (call.tool.concurrency ?? work.ports.concurrency ?? defaultConcurrency),
     ),
   );
   await Promise.all(Array.from({ length: Math.min(Math.max(concurrency, 1), group.length) }, runNext));
@@ -162,7 +162,7 @@ async function runOne(authorized: AuthorizedCall | RefusedCall, work: Work): Pro
   queue.push({ type: "call-started", call, effect: authorized.tool.effect });
   const own = await runTool(authorized, work);
   const durationMs = ports.now() - start;
-  const outcome = await tellAfterwards(authorized, own, { work, durationMs });
+  const outcome = await reportAfterwards(authorized, own, { work, durationMs });
   const data = outcome.data === undefined ? {} : { data: outcome.data };
   const isError = outcome.isError ?? false;
   const content = shownContent(outcome);
@@ -183,7 +183,7 @@ async function commitBefore({ tool }: AuthorizedCall, { commit }: LoopPorts): Pr
 }
 
 /** The call has had its effect, so whoever hears of it afterwards can fail without taking its result away. */
-async function tellAfterwards(
+async function reportAfterwards(
   { call, tool, input }: AuthorizedCall,
   outcome: ToolOutcome,
   { work, durationMs }: { readonly work: Work; readonly durationMs: number },

@@ -220,7 +220,7 @@ describe("a conversation that fills its window", () => {
 
 describe("the summary's fallback", () => {
   it.each<[string, Partial<Exclude<Step, string>>]>([
-    ["faults", { fault: "server-error" }],
+    ["faults", { failure: "server-error" }],
     ["says nothing", { text: "" }],
     ["calls a tool instead", { calls: [{ name: "Read", input: { letters: 1 } }] }],
     ["declines", { text: "I cannot.", stopReason: "refusal" }],
@@ -287,7 +287,7 @@ describe("the summary's fallback", () => {
 
   it("a second attempt has less to read, because the first may have failed for its length", async () => {
     const steps = Array.from({ length: 10 }, (_, turn) => reads(8_000 + turn));
-    const scripted = model([...steps, summary({ fault: "context-too-long" }), "Done."], {
+    const scripted = model([...steps, summary({ failure: "context-too-long" }), "Done."], {
       contextWindow: 20_000,
     });
     await run(scripted);
@@ -306,7 +306,7 @@ describe("the summary's fallback", () => {
 });
 
 describe("a provider that finds the conversation too long", () => {
-  const tooLong: Step = { fault: "context-too-long" };
+  const tooLong: Step = { failure: "context-too-long" };
 
   it("[CMP-4] is answered by compaction and one more try", async () => {
     const scripted = model([reads(800), reads(800), tooLong, summary(), "Done."], { contextWindow: 200_000 });
@@ -387,7 +387,7 @@ describe("where compaction cannot help", () => {
   it("a last turn that alone is larger than the window is summarised too", async () => {
     const scripted = model([
       reads(30_000, "I read it all."),
-      summary({ fault: "context-too-long" }),
+      summary({ failure: "context-too-long" }),
       "Done.",
     ]);
     const { ending, compactions } = await run(scripted);
@@ -405,7 +405,7 @@ describe("where compaction cannot help", () => {
         return { content: "x".repeat(30_000) };
       },
     };
-    const scripted = model([reads(1), summary({ fault: "context-too-long" }), "Done."]);
+    const scripted = model([reads(1), summary({ failure: "context-too-long" }), "Done."]);
     const takeMessages = () => mail.splice(0);
     const { compactions } = await run(scripted, {}, { ports: { tools: [big], takeMessages } });
     expect(compactions).toMatchObject([{ kept: 0 }]);

@@ -31,7 +31,7 @@ export interface Compactor {
   /** Compacts where the conversation has passed its threshold; throws `context_full` where that cannot help. */
   makeRoom(): AsyncGenerator<RunEvent, void>;
   /** Asks, and once more after a compaction when the provider finds the conversation too long. */
-  askTwice<Answer>(ask: () => AsyncGenerator<RunEvent, Answer>): AsyncGenerator<RunEvent, Answer>;
+  retryAfterCompaction<Answer>(ask: () => AsyncGenerator<RunEvent, Answer>): AsyncGenerator<RunEvent, Answer>;
   /** Makes room after the provider found the conversation too long; false where that was just done, or cannot be. */
   rescue(): AsyncGenerator<RunEvent, boolean>;
   compactNow(instructions: string | undefined): AsyncGenerator<RunEvent, CompactionOutcome>;
@@ -49,7 +49,7 @@ export function createCompactor(parts: CompactorParts): Compactor {
   const fill = createContextFill(() => estimateRequestTokens({ ...parts.request(), messages: [] }), messages);
   let prompt: UserMessage | undefined;
   let answersSince = Number.POSITIVE_INFINITY;
-  let inVain = 0;
+  let futileCount = 0;
   let isRescued = false;
 
   async function* compact(
@@ -109,8 +109,8 @@ export function createCompactor(parts: CompactorParts): Compactor {
     async *makeRoom() {
       const threshold = port.thresholdTokens;
       if (threshold === undefined || fill.filled() < threshold) return;
-      inVain = answersSince <= 1 ? inVain + 1 : 0;
-      if (inVain >= maxInVain) throw contextFull(refillsConcurrency);
+      futileCount = answersSince <= 1 ? futileCount + 1 : 0;
+      if (futileCount >= maxInVain) throw contextFull(refillsConcurrency);
       let outcome = yield* compact("auto", threshold);
       // A threshold may lie below what never changes; then the work goes on as long as the window lasts.
       if (outcome.type === "impossible" && threshold < full && fill.filled() >= full)
@@ -118,7 +118,7 @@ export function createCompactor(parts: CompactorParts): Compactor {
       if (outcome.type === "compacted") answersSince = 0;
       else if (outcome.type !== "blocked" && fill.filled() >= full) throw contextFull(outcome.reason);
     },
-    async *askTwice(ask) {
+    async *retryAfterCompaction(ask) {
       try {
         return yield* ask();
       } catch (error) {
@@ -138,7 +138,7 @@ const idle: Compactor = {
   added: () => undefined,
   answered: () => undefined,
   makeRoom: () => silently(undefined),
-  askTwice: (ask) => ask(),
+  retryAfterCompaction: (ask) => ask(),
   rescue: () => silently(false),
   compactNow: () => silently({ type: "blocked", reason: "Compaction is switched off." }),
 };

@@ -31,7 +31,7 @@ export interface CallRequest {
   readonly input: unknown;
 }
 
-export interface AdmitOptions {
+export interface AuthorizeOptions {
   readonly signal: AbortSignal;
   /**
    * Resolves when the calls before it, of those that may run together, have been decided. Hooks need not wait for that;
@@ -70,7 +70,7 @@ export interface LoopPorts {
   /** Whether a tool is still there, asked before each turn; absent means all are. */
   readonly isOffered?: (tool: Tool) => boolean;
   /** Decides whether a call may run: hooks, rules, a person. Called in the order of the calls. */
-  readonly authorize: (request: CallRequest, options: AdmitOptions) => Promise<Authorization>;
+  readonly authorize: (request: CallRequest, options: AuthorizeOptions) => Promise<Authorization>;
   readonly toolContext: (
     callId: string,
     options: Pick<ToolContext, "signal" | "progress" | "allowedBy" | "approvedPaths" | "judged">,

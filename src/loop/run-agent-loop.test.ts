@@ -432,7 +432,7 @@ describe("endings", () => {
 
   test("a last turn that fails takes nothing away from what was said before", async () => {
     const first = { text: "Half.", calls: [{ name: "A", input: { text: "x" } }] };
-    const model = createScriptedModel([first, { fault: "server-error" }]);
+    const model = createScriptedModel([first, { failure: "server-error" }]);
     const { ending } = await run(model, [echo("A")], { input: { maxTurns: 1, lastTurn: true } });
     expect(ending).toMatchObject({ status: "partial", reason: "max_turns", text: "Half." });
   });
@@ -479,7 +479,7 @@ describe("endings", () => {
     ["an MCP tool that answers the same", { effect: "read", origin: "mcp" }, false, false],
     ["an MCP tool that fails the same way", { effect: "read", origin: "mcp" }, true, true],
     ["a tool whose repetition does something", { effect: "edit" }, false, false],
-  ])("[LIM-6] %s is polling or work and ends nothing", async (_what, more, isError, isToldOf) => {
+  ])("[LIM-6] %s is polling or work and ends nothing", async (_what, more, isError, isReported) => {
     const tool = { ...echo("Poll", { call: async () => ({ content: "pending", isError }) }), ...more };
     const model = createScriptedModel([
       { calls: [{ name: "Poll", input: { text: "x" } }], times: 40 },
@@ -488,7 +488,7 @@ describe("endings", () => {
     const { ending, messages } = await run(model, [tool], { input: { maxTurns: 100 } });
     expect(ending).toMatchObject({ status: "completed", text: "Ready." });
     const results = messages.flatMap(resultsOf).map(({ content }) => String(content));
-    expect(results.some((text) => text.includes("in a row"))).toBe(isToldOf);
+    expect(results.some((text) => text.includes("in a row"))).toBe(isReported);
     expect(results.join()).not.toContain("the run ends");
   });
 
@@ -584,7 +584,7 @@ describe("endings", () => {
   });
 
   test("a model that fails ends the run as failed, with the code", async () => {
-    const { ending } = await run(createScriptedModel([{ fault: "unauthorized" }]));
+    const { ending } = await run(createScriptedModel([{ failure: "unauthorized" }]));
     expect(ending).toMatchObject({ status: "failed", reason: "unauthorized" });
     expect(ending.error).toBeDefined();
   });
@@ -610,7 +610,7 @@ describe("stopping", () => {
   test("in the middle of an answer the answer is dropped and the conversation can go on", async () => {
     const controller = new AbortController();
     const { ending, messages } = await run(
-      createScriptedModel([{ text: "A long answer.", fault: "stall", after: 1 }]),
+      createScriptedModel([{ text: "A long answer.", failure: "stall", after: 1 }]),
       [],
       {
         signal: controller.signal,
@@ -643,14 +643,14 @@ describe("stopping", () => {
 
   test("[TRN-3] what a call says itself of being broken off is kept, such as the agent it had started", async () => {
     const controller = new AbortController();
-    const telling = echo("S", {
+    const reporting = echo("S", {
       call: async () => {
         controller.abort();
         return { content: "Resume the agent a1.", isError: true };
       },
     });
     const model = createScriptedModel([{ calls: [{ name: "S", input: { text: "" } }] }]);
-    const { messages } = await run(model, [telling], { signal: controller.signal });
+    const { messages } = await run(model, [reporting], { signal: controller.signal });
     expect(resultsOf(messages[2])).toMatchObject([
       {
         is_error: true,

@@ -86,11 +86,11 @@ function createBell() {
       else wake(news);
     },
     async orNext(next: Promise<IteratorResult<RunEvent>>): Promise<News> {
-      const told = waiting.shift();
-      if (told !== undefined) {
+      const reported = waiting.shift();
+      if (reported !== undefined) {
         // It is asked for again after this piece of news; if it fails meanwhile, somebody must have heard.
         next.catch(() => undefined);
-        return told;
+        return reported;
       }
       const answer = Promise.withResolvers<News>();
       wake = answer.resolve;
@@ -139,16 +139,16 @@ async function watchSilence(watching: Watching, silence: NonNullable<RunWatch["s
   const silent = (): number => Math.round(stopwatch.elapsed() - life.lastSign);
   while (true) {
     await stopwatch.reach(() => limit("reportMs"), over);
-    const told = life.lastSign;
-    const toldAt = stopwatch.elapsed();
+    const reported = life.lastSign;
+    const reportedAt = stopwatch.elapsed();
     ring({ type: "told", event: { type: "run-stalled", silentMs: silent(), stops: false } });
     // Whoever was told has some time to do something about it, also where the silence was noticed late.
     const grace = (): number => {
       const { reportMs, stopMs } = silence() ?? { reportMs: 0, stopMs: 0 };
-      return toldAt + stopMs - reportMs;
+      return reportedAt + stopMs - reportMs;
     };
-    await stopwatch.reach(() => (life.lastSign === told ? Math.max(limit("stopMs"), grace()) : 0), over);
-    if (life.lastSign !== told) continue;
+    await stopwatch.reach(() => (life.lastSign === reported ? Math.max(limit("stopMs"), grace()) : 0), over);
+    if (life.lastSign !== reported) continue;
     ring({ type: "told", event: { type: "run-stalled", silentMs: silent(), stops: true } });
     const seconds = Math.round(silent() / 1000);
     return end(watching, new RetinueError("stalled", `The agent gave no sign of life for ${seconds} s.`));

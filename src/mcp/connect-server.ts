@@ -236,11 +236,11 @@ async function listAll(
 const maxProgress = 1_000;
 
 function followProgress(onProgress: (text: string) => void): Pick<RequestOptions, "onprogress"> {
-  let told = 0;
+  let reported = 0;
   return {
     onprogress: ({ progress, total, message }) => {
-      told += 1;
-      if (told > maxProgress) return;
+      reported += 1;
+      if (reported > maxProgress) return;
       const share = total === undefined ? String(progress) : `${progress}/${total}`;
       onProgress(message === undefined ? share : `${share}: ${boundedText(escapeControlTags(message), 300)}`);
     },

@@ -92,15 +92,15 @@ describe("servers and their tools", () => {
   });
 
   test("[MCP-1] a server that ends at its start is a state that says how it ended and what it said", async () => {
-    const told: string[] = [];
+    const reported: string[] = [];
     const connections = await connected(unruly("broken", "crash"), {
-      notice: (text) => void told.push(text),
+      notice: (text) => void reported.push(text),
     });
     const [state] = connections.states();
     expect(state?.status).toMatchObject({ type: "failed" });
-    expect(told[0]).toContain('"broken"');
-    expect(told[0]).toContain("exit code 7");
-    expect(told[0]).toContain("no database here");
+    expect(reported[0]).toContain('"broken"');
+    expect(reported[0]).toContain("exit code 7");
+    expect(reported[0]).toContain("no database here");
   });
 
   test("[MCP-1] a command that is not there is named as the cause", async () => {

@@ -34,7 +34,7 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
   });
   const resourceTools = new Map<string, readonly Tool[]>();
   const made = new Map<string, { readonly listed: ListedTool; readonly tool: Tool }>();
-  const told = new Set<string>();
+  const reported = new Set<string>();
   let tools: readonly Tool[] = [];
   let closing: Promise<void> | undefined;
   let ready: Promise<void> = Promise.all(links.map((link) => link.start())).then(() => {
@@ -52,7 +52,7 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
       link.tools().flatMap((listed): Tool[] => {
         const name = mcpToolName(link.server.name, listed.name);
         if (names.has(name)) {
-          tellOnce(
+          reportOnce(
             `The tool ${shown(listed.name)} of the MCP server ${shown(link.server.name)} is left out: another one has the name ${name}.`,
           );
           return [];
@@ -67,9 +67,9 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
     );
   }
 
-  function tellOnce(text: string): void {
-    if (told.has(text)) return;
-    told.add(text);
+  function reportOnce(text: string): void {
+    if (reported.has(text)) return;
+    reported.add(text);
     notice(text);
   }
 

@@ -47,7 +47,7 @@ export function createRequestGate(): RequestGate {
   let halvedAt = 0;
   let answeredSince = 0;
 
-  function admitWaiting(): void {
+  function authorizeWaiting(): void {
     while (underWay < limit) {
       const first = waiting.shift();
       if (first === undefined) return;
@@ -79,7 +79,7 @@ export function createRequestGate(): RequestGate {
       if (at !== -1) waiting.splice(at, 1);
       else {
         underWay -= 1;
-        admitWaiting();
+        authorizeWaiting();
       }
       throw error;
     }
@@ -101,7 +101,7 @@ export function createRequestGate(): RequestGate {
           const concurrency = underWay;
           underWay -= 1;
           learn(outcome, number, concurrency);
-          admitWaiting();
+          authorizeWaiting();
         },
       };
     },

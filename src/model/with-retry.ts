@@ -60,9 +60,9 @@ export function withRetry(model: Model, options: RetryOptions): Model {
 }
 
 /** Whoever reads it must know when it is worth coming back. */
-function waitTooLong(fault: ModelError, maxWaitMs: number): ModelError {
-  const { code, message, status, retryAfterMs, requestId, cause } = fault;
-  if (retryAfterMs === undefined) return fault;
+function waitTooLong(failure: ModelError, maxWaitMs: number): ModelError {
+  const { code, message, status, retryAfterMs, requestId, cause } = failure;
+  if (retryAfterMs === undefined) return failure;
   const asked = `It asks to wait ${inWords(retryAfterMs)}, and a request waits at most ${inWords(maxWaitMs)} in all.`;
   return new ModelError(code, `${message} ${asked}`, {
     retryAfterMs,
@@ -135,8 +135,8 @@ const shortPause = 2000;
 const refusals: ReadonlySet<string> = new Set(["rate-limited", "overloaded"]);
 
 /** What the provider asked for and a little more, or a random part of a time that doubles with each attempt. */
-export function delayBefore(attempt: number, fault: ModelError, random: () => number): number {
-  const { retryAfterMs } = fault;
+export function delayBefore(attempt: number, failure: ModelError, random: () => number): number {
+  const { retryAfterMs } = failure;
   if (retryAfterMs !== undefined)
     return Math.ceil(retryAfterMs + random() * Math.max(250, retryAfterMs * 0.1));
   return Math.ceil(random() * Math.min(32_000, 500 * 2 ** (attempt - 1)));
@@ -149,14 +149,14 @@ export function readMaxAttempts(maxRetries: string | undefined): number {
 }
 
 function failure(
-  fault: ModelError,
+  failure: ModelError,
   counts: { readonly attempt: number; readonly maxAttempts: number; readonly delayMs: number },
 ): ModelEvent {
   return {
     type: "attempt-failed",
     ...counts,
-    code: fault.code,
-    ...(fault.status === undefined ? {} : { status: fault.status }),
-    message: fault.message,
+    code: failure.code,
+    ...(failure.status === undefined ? {} : { status: failure.status }),
+    message: failure.message,
   };
 }

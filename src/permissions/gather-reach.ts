@@ -3,7 +3,7 @@ import { statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { posix } from "node:path";
 import type { PathFact } from "./call-facts.ts";
-import { gatherPathFact, literalPath, type PathWorld } from "./gather-path-facts.ts";
+import { gatherPathFact, literalPath, type PathEnvironment } from "./gather-path-facts.ts";
 import type { PolicyRule } from "./permission-policy.ts";
 import { protectionOf } from "./protection-of.ts";
 import { matchesPath } from "./rules/matches-call.ts";
@@ -21,7 +21,7 @@ const packages = ["node_modules"];
 export async function gatherReach(
   fact: PathFact,
   below: PathOperand["below"],
-  world: PathWorld,
+  world: PathEnvironment,
   to?: string,
 ): Promise<readonly PathFact[]> {
   const folder = fact.forms.at(-1);
@@ -47,7 +47,11 @@ function isFolder(path: string): boolean {
 async function findForbidden(
   { use }: PathFact,
   folder: string,
-  { world, visible, to }: { readonly world: PathWorld; readonly visible: boolean; readonly to?: string },
+  {
+    world,
+    visible,
+    to,
+  }: { readonly world: PathEnvironment; readonly visible: boolean; readonly to?: string },
 ): Promise<readonly PathFact[]> {
   const place = (path: string): string => placeOf(path, folder, to);
   const rules = [...world.policy.deny, ...world.policy.ask].filter((rule) =>
@@ -78,7 +82,7 @@ async function findForbidden(
 async function findLinks(
   { use }: PathFact,
   folder: string,
-  { world, to }: { readonly world: PathWorld; readonly to: string | undefined },
+  { world, to }: { readonly world: PathEnvironment; readonly to: string | undefined },
 ): Promise<readonly PathFact[]> {
   const links: string[] = [];
   const { isIncomplete } = await findBelow(folder, {
@@ -102,7 +106,7 @@ function placeOf(path: string, folder: string, to: string | undefined): string {
 
 async function findProtected(
   folder: string,
-  world: PathWorld,
+  world: PathEnvironment,
   to: string | undefined,
 ): Promise<readonly PathFact[]> {
   const place = (path: string): string => placeOf(path, folder, to);
@@ -118,7 +122,7 @@ async function findProtected(
 }
 
 /** Whether a rule about files can speak of one below a folder. */
-function canMatchBelow({ rule, anchor }: PolicyRule, folder: string, world: PathWorld): boolean {
+function canMatchBelow({ rule, anchor }: PolicyRule, folder: string, world: PathEnvironment): boolean {
   const { specifier } = rule;
   if (specifier.type !== "path") return false;
   const literal = literalPath({ rule, anchor }, world);

@@ -1,6 +1,6 @@
 import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
 import { type HookRule, readHooks } from "../hooks/read-hooks.ts";
-import { isJsonObject, type JsonObject, ownValue, wrongTypeFinding } from "./json-object.ts";
+import { isJsonObject, type JsonObject, ownValue, wrongTypeIssue } from "./json-object.ts";
 import { readInnerPath } from "./read-inner-path.ts";
 
 /** Files or folders of a plugin that hold one kind of component. */
@@ -30,7 +30,7 @@ export function readComponentPaths(written: unknown, path: DocumentPath, issues:
       : value;
     if (typeof source === "string") addPath(paths, source, at, issues);
     else if (!isJsonObject(value) || !Object.hasOwn(value, "content")) {
-      issues.push(wrongTypeFinding(at, "a path inside the plugin"));
+      issues.push(wrongTypeIssue(at, "a path inside the plugin"));
     }
   }
   return { written, paths };
@@ -46,7 +46,7 @@ export function readPluginHooks(written: unknown, path: DocumentPath, issues: Is
       const reading = readInlineHooks(value, at);
       inline.push(...reading.hooks);
       issues.push(...reading.issues);
-    } else issues.push(wrongTypeFinding(at, "a path inside the plugin or an object with hooks"));
+    } else issues.push(wrongTypeIssue(at, "a path inside the plugin or an object with hooks"));
   }
   return { written, paths, inline };
 }
@@ -63,7 +63,7 @@ export function readPluginMcpServers(
     if (typeof value === "string") addPath(paths, value, at, issues);
     else if (isJsonObject(value)) {
       for (const [name, config] of serversOf(value)) inline.set(name, config);
-    } else issues.push(wrongTypeFinding(at, "a path inside the plugin or an object with servers"));
+    } else issues.push(wrongTypeIssue(at, "a path inside the plugin or an object with servers"));
   }
   return { written, paths, inline };
 }

@@ -2,7 +2,7 @@
 import { readdir, realpath } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { Diagnostic, Issue } from "../foundation/diagnostic.ts";
-import { isJsonObject, ownValue, wrongTypeFinding } from "./json-object.ts";
+import { isJsonObject, ownValue, wrongTypeIssue } from "./json-object.ts";
 import { isDirectory, isFile, loadJson, type PluginCandidate } from "./load-plugin.ts";
 import { type Marketplace, type MarketplacePlugin, readMarketplace } from "./marketplace.ts";
 import { type EnabledPlugins, settingFor } from "./plugin.ts";
@@ -40,20 +40,20 @@ export function readInstalledPlugins(value: unknown): {
   if (!isJsonObject(plugins)) {
     return {
       installed: [],
-      issues: [wrongTypeFinding(["plugins"], "an object keyed by `name@marketplace`")],
+      issues: [wrongTypeIssue(["plugins"], "an object keyed by `name@marketplace`")],
     };
   }
   const issues: Issue[] = [];
   const installed = Object.entries(plugins).flatMap(([key, records]) => {
     const id = parsePluginId(key);
     if (id === undefined) {
-      issues.push(wrongTypeFinding(["plugins", key], "keyed by `name@marketplace`"));
+      issues.push(wrongTypeIssue(["plugins", key], "keyed by `name@marketplace`"));
       return [];
     }
     const list: readonly unknown[] = Array.isArray(records) ? records : [records];
     return list.flatMap((record, index) => {
       if (isJsonObject(record)) return [readRecord(id, record)];
-      issues.push(wrongTypeFinding(["plugins", key, index], "an object with `installPath`"));
+      issues.push(wrongTypeIssue(["plugins", key, index], "an object with `installPath`"));
       return [];
     });
   });

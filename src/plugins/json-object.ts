@@ -19,7 +19,7 @@ export interface FieldReader {
 /** Reads fields of one object; a value of another type is left out and reported. */
 export function createFieldReader(object: JsonObject, path: DocumentPath, issues: Issue[]): FieldReader {
   const wrongType = (key: string, expected: string) => {
-    issues.push(wrongTypeFinding([...path, key], expected));
+    issues.push(wrongTypeIssue([...path, key], expected));
     return undefined;
   };
   return {
@@ -35,7 +35,7 @@ export function createFieldReader(object: JsonObject, path: DocumentPath, issues
   };
 }
 
-export function wrongTypeFinding(path: DocumentPath, expected: string): Issue {
+export function wrongTypeIssue(path: DocumentPath, expected: string): Issue {
   return {
     severity: "warning",
     code: "wrong-type",

@@ -1,11 +1,5 @@
 import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
-import {
-  createFieldReader,
-  isJsonObject,
-  type JsonObject,
-  ownValue,
-  wrongTypeFinding,
-} from "./json-object.ts";
+import { createFieldReader, isJsonObject, type JsonObject, ownValue, wrongTypeIssue } from "./json-object.ts";
 import { type PluginManifest, readPluginManifest } from "./plugin-manifest.ts";
 import { readInnerPath } from "./read-inner-path.ts";
 
@@ -65,13 +59,13 @@ export function readMarketplace(value: unknown): MarketplaceReading {
 function listEntries(value: JsonObject, issues: Issue[]): (readonly [JsonObject, DocumentPath])[] {
   const written = ownValue(value, "plugins");
   if (!Array.isArray(written)) {
-    issues.push(wrongTypeFinding(["plugins"], "a list of plugins"));
+    issues.push(wrongTypeIssue(["plugins"], "a list of plugins"));
     return [];
   }
   return written.flatMap((entry: unknown, index) => {
     const path = ["plugins", index];
     if (isJsonObject(entry)) return [[entry, path] as const];
-    issues.push(wrongTypeFinding(path, "an object with `name` and `source`"));
+    issues.push(wrongTypeIssue(path, "an object with `name` and `source`"));
     return [];
   });
 }
@@ -88,7 +82,7 @@ function readEntry(entry: JsonObject, context: EntryContext): MarketplacePlugin 
   const reading = readPluginManifest(entry, path);
   issues.push(...reading.issues.filter(({ code }) => code !== "plugin-name-missing"));
   const name = reading.manifest?.name;
-  if (name === undefined || name === "") issues.push(wrongTypeFinding([...path, "name"], "a text"));
+  if (name === undefined || name === "") issues.push(wrongTypeIssue([...path, "name"], "a text"));
   const source = readSource(entry, context);
   return {
     ...(name === undefined ? {} : { name }),
@@ -106,7 +100,7 @@ function readSource(entry: JsonObject, context: EntryContext): Pick<MarketplaceP
   }
   const kind = isJsonObject(written) ? ownValue(written, "source") : undefined;
   if (!isJsonObject(written) || typeof kind !== "string") {
-    context.issues.push(wrongTypeFinding(path, "a path, or an object that says its kind in `source`"));
+    context.issues.push(wrongTypeIssue(path, "a path, or an object that says its kind in `source`"));
     return { places: [] };
   }
   const folder = ownValue(written, "path");

@@ -7,13 +7,7 @@ import {
   readPluginHooks,
   readPluginMcpServers,
 } from "./component-paths.ts";
-import {
-  createFieldReader,
-  isJsonObject,
-  type JsonObject,
-  ownValue,
-  wrongTypeFinding,
-} from "./json-object.ts";
+import { createFieldReader, isJsonObject, type JsonObject, ownValue, wrongTypeIssue } from "./json-object.ts";
 import { isSafeName } from "./read-inner-path.ts";
 
 /** A plugin's `plugin.json`. What it does not name is absent; defaults are the business of whoever loads it. */
@@ -97,7 +91,7 @@ function readUserConfig(
   const written = ownValue(value, "userConfig");
   if (written === undefined) return undefined;
   if (isJsonObject(written)) return new Map(Object.entries(written));
-  issues.push(wrongTypeFinding([...path, "userConfig"], "an object"));
+  issues.push(wrongTypeIssue([...path, "userConfig"], "an object"));
   return undefined;
 }
 

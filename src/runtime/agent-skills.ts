@@ -95,7 +95,7 @@ export interface AgentSkillsParts {
 }
 
 /** How calls of this agent are decided about; known once its ports are made. */
-export interface SkillAdmission {
+export interface SkillAuthorization {
   /** With hooks, as for a call of the model. */
   readonly authorize: LoopPorts["authorize"];
   /** Rules and people only. */
@@ -108,7 +108,7 @@ export interface AgentSkills
     Pick<SkillOffers, "touch" | "takeMessages" | "offered"> {
   readonly tool: Tool;
   readonly all: readonly Skill[];
-  attach(authorization: SkillAdmission): void;
+  attach(authorization: SkillAuthorization): void;
   findCommand(content: UserMessage["content"]): Promise<SlashCommand | undefined>;
   /** The text that stands in the place of a person's call. */
   expand(command: Extract<SlashCommand, { type: "call" }>, context: ToolContext): Promise<string>;
@@ -123,7 +123,7 @@ export function createAgentSkills(parts: AgentSkillsParts): AgentSkills {
   const registered = new Set<string>();
   const called = new Map<string, string>();
   const offers = createSkillOffers(skills, parts.world.discovered.paths.projectRoot);
-  let authorization: SkillAdmission | undefined;
+  let authorization: SkillAuthorization | undefined;
 
   const tool = createSkillTool({
     list: skills.list,
@@ -195,7 +195,7 @@ export function createAgentSkills(parts: AgentSkillsParts): AgentSkills {
       context,
       variables: skillVariables(call),
       authorize: (command: string, callId: string) =>
-        admitCommand(command, { bash, callId, signal: context.signal }),
+        authorizeCommand(command, { bash, callId, signal: context.signal }),
     };
     return skillText(
       skill,
@@ -203,7 +203,7 @@ export function createAgentSkills(parts: AgentSkillsParts): AgentSkills {
     );
   }
 
-  async function admitCommand(
+  async function authorizeCommand(
     command: string,
     { bash, callId, signal }: { readonly bash: Tool; readonly callId: string; readonly signal: AbortSignal },
   ): Promise<CommandAuthorization> {

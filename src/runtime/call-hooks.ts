@@ -18,7 +18,7 @@ export interface CallHookDependencies {
 
 export interface CallHooks {
   /** Hooks speak first; what they change or leave open goes through the rules. */
-  readonly wrapAdmit: (authorize: AuthorizeWithHooks) => LoopPorts["authorize"];
+  readonly wrapAuthorize: (authorize: AuthorizeWithHooks) => LoopPorts["authorize"];
   /** Hooks may answer in the place of whoever would be asked. */
   readonly beforeAsk: BeforeAsk;
   /** Rules that hooks have added. */
@@ -33,7 +33,7 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
 
   return {
     rights: grants.rights,
-    wrapAdmit:
+    wrapAuthorize:
       (authorize) =>
       async (request, { signal, turn }) => {
         if (!runner.hears("PreToolUse")) return authorize(request, { signal, turn });
@@ -43,7 +43,7 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
         if (outcome.type === "deny" || outcome.stop !== undefined) return refuse(tool.name, outcome);
         if (outcome.context !== undefined) contexts.set(call.id, outcome.context);
         const verdict = outcome.type === "none" ? {} : { hooks: outcome.type };
-        return admitChanged(request, outcome.updatedInput, (changed) =>
+        return authorizeChanged(request, outcome.updatedInput, (changed) =>
           authorize(changed, { signal, turn, ...verdict }),
         );
       },
@@ -106,7 +106,7 @@ function refuse(tool: string, { reason, context, stop }: CallOutcome): Authoriza
 }
 
 /** A changed input is read by the tool's schema and judged by the rules like one of the model's own. */
-async function admitChanged(
+async function authorizeChanged(
   request: CallRequest,
   changed: Readonly<Record<string, unknown>> | undefined,
   authorize: (request: CallRequest) => Promise<Authorization>,

@@ -258,18 +258,18 @@ describe("a tool is told what let its call through [PRM-12]", () => {
     ["hook", { hooks: [{ event: "PermissionRequest", run: () => allowing }] }, {}, "hook"],
     ["nothing", {}, {}, undefined],
   ])("%s", async (_, runtime, session, expected) => {
-    let told: string | undefined;
+    let reported: string | undefined;
     const tool = defineTool({
       name: "Act",
       description: "Does something.",
       effect: "execute",
       call: async (__, { allowedBy }) => {
-        told = allowedBy;
+        reported = allowedBy;
         return { content: "done" };
       },
     });
     await tryCall({ name: "Act", input: {} }, { runtime: { extraTools: [tool], ...runtime }, session });
-    expect(told).toBe(expected);
+    expect(reported).toBe(expected);
   });
 });
 

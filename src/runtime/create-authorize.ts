@@ -1,5 +1,5 @@
 import { abortable } from "../foundation/abortable.ts";
-import type { AdmitOptions, Authorization, CallRequest } from "../loop/loop-ports.ts";
+import type { Authorization, AuthorizeOptions, CallRequest } from "../loop/loop-ports.ts";
 import {
   type DecideOptions,
   type Decision,
@@ -43,7 +43,7 @@ export type BeforeAsk = (
 
 export type AuthorizeWithHooks = (
   request: CallRequest,
-  options: AdmitOptions & { readonly hooks?: DecideOptions["hooks"] },
+  options: AuthorizeOptions & { readonly hooks?: DecideOptions["hooks"] },
 ) => Promise<Authorization>;
 
 export interface AuthorizeDependencies {

@@ -1,4 +1,4 @@
-import type { ToldEvent } from "../journal/plan-line.ts";
+import type { ReportedEvent } from "../journal/plan-line.ts";
 import type { CallHookDependencies } from "./call-hooks.ts";
 import { feedbackMessage, type PromptHooks, withContext } from "./prompt-hooks.ts";
 
@@ -8,7 +8,7 @@ export interface ChildHookDependencies extends Pick<CallHookDependencies, "runne
     readonly agentType: string;
     readonly transcript: string;
     /** Writes down what hooks are about to hear, before they do. */
-    readonly told?: (event: ToldEvent) => Promise<void>;
+    readonly reported?: (event: ReportedEvent) => Promise<void>;
     /** It is over already, so nothing makes it go on. */
     readonly isOver?: boolean;
   };
@@ -29,7 +29,7 @@ export function createChildHooks({
 
   async function stop(lastMessage: string | undefined, signal: AbortSignal) {
     isOpen = false;
-    await child.told?.("SubagentStop");
+    await child.reported?.("SubagentStop");
     const payload = {
       agentId,
       agentType,
@@ -47,7 +47,8 @@ export function createChildHooks({
       // A child that was stopped before it began has no start, and then no stop either.
       signal.throwIfAborted();
       isOpen = true;
-      if (runner.hears("SubagentStart") || runner.hears("SubagentStop")) await child.told?.("SubagentStart");
+      if (runner.hears("SubagentStart") || runner.hears("SubagentStop"))
+        await child.reported?.("SubagentStart");
       if (!runner.hears("SubagentStart")) return { type: "ready", content };
       const outcome = await withLastWord(signal, async (own) =>
         runner.fire("SubagentStart", { agentId, agentType }, await situation(own)),
@@ -67,7 +68,7 @@ export function createChildHooks({
       if (child.isOver === true || rounds >= maxRounds) return undefined;
       rounds += 1;
       isOpen = true;
-      await child.told?.("goes-on");
+      await child.reported?.("goes-on");
       return feedbackMessage(reason);
     },
     async end(stopped) {

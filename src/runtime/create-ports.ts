@@ -65,7 +65,7 @@ export interface MainParts extends SessionParts {
 export function createPorts(parts: SessionParts): LoopPorts {
   const { output, hooks } = parts;
   const stop = createStopMark(hooks?.takeStop);
-  const { own, whole } = admissions(parts);
+  const { own, whole } = authorizations(parts);
   const authorize = stop.watch(whole);
   parts.skills?.attach({ authorize, ask: stop.watch(own) });
   parts.children?.attach(authorize);
@@ -141,7 +141,7 @@ function joinRights(...all: readonly (TurnRights | undefined)[]): TurnRights {
 }
 
 /** How calls are decided about: by rules and people alone, and with the hooks that speak before them. */
-function admissions(parts: SessionParts): {
+function authorizations(parts: SessionParts): {
   readonly own: AuthorizeWithHooks;
   readonly whole: AuthorizeWithHooks;
 } {
@@ -151,7 +151,7 @@ function admissions(parts: SessionParts): {
     ...(hooks === undefined ? {} : { beforeAsk: hooks.beforeAsk, onAsk: hooks.notify }),
     rights: () => joinRights(skills?.rights(), hooks?.rights()),
   });
-  const authorize = hooks === undefined ? own : hooks.wrapAdmit(own);
+  const authorize = hooks === undefined ? own : hooks.wrapAuthorize(own);
   // Handing in the result is no action in the world and needs no permission.
   const whole: AuthorizeWithHooks = async (request, options) =>
     request.tool === parts.output?.tool

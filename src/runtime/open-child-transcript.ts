@@ -13,7 +13,7 @@ import {
   closeLog,
   type Keeping,
   type OpenTranscript,
-  tellDamage,
+  reportDamage,
   waitForFile,
   writeUnrecorded,
 } from "./open-transcript.ts";
@@ -34,11 +34,11 @@ export interface ChildTranscriptOptions {
 /** Opens a child's own transcript: a new one, or one that goes on. */
 export async function openChildTranscript(
   options: ChildTranscriptOptions,
-): Promise<OpenTranscript & Pick<ChildRecord, "told">> {
+): Promise<OpenTranscript & Pick<ChildRecord, "reported">> {
   const { file, ids, now, keeping } = options;
   if (options.isKept && options.isResumed) await waitForFile(file, keeping);
   const loaded = options.isResumed ? await loadSession(file, { sidechain: true }) : undefined;
-  tellDamage(basename(file), loaded?.damage, keeping);
+  reportDamage(basename(file), loaded?.damage, keeping);
   if (!options.isKept)
     return { history: loaded?.messages ?? [], record: () => undefined, close: async () => undefined };
   const { durability, takeOver = false } = keeping;
@@ -66,7 +66,7 @@ export async function openChildTranscript(
   return {
     history: loaded?.messages ?? [],
     record: writer.record,
-    told: writer.told,
+    reported: writer.reported,
     commit: writer.commit,
     close: () => closeLog(log, keeping),
   };

@@ -149,7 +149,7 @@ export function openChildren(parts: ChildrenParts): Children {
     concurrency: Number.MAX_SAFE_INTEGER,
     spawn: spawner.spawn,
   });
-  const starts = admitStarts(tool, spawner.spawn);
+  const starts = authorizeStarts(tool, spawner.spawn);
   const { transcripts } = world.discovered.paths;
   const messenger = createMessenger({
     tasks,
@@ -307,7 +307,7 @@ async function openRecord(
 }
 
 /** Starts of children that no call of the Agent tool asks for, decided about as if one did. */
-function admitStarts(tool: Tool, spawn: Spawn) {
+function authorizeStarts(tool: Tool, spawn: Spawn) {
   let authorize: LoopPorts["authorize"] | undefined;
   return {
     attach(port: LoopPorts["authorize"]): void {

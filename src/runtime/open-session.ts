@@ -16,6 +16,7 @@ import { createTaskManager } from "../tasks/task-manager.ts";
 import { watchControl } from "../tasks/watch-control.ts";
 import { createAgentSkills } from "./agent-skills.ts";
 import { assembleTools } from "./assemble-tools.ts";
+import { carryOverContext } from "./carry-over-context.ts";
 import { chooseModel, modelFinder } from "./choose-model.ts";
 import { createCompactionPort } from "./create-compaction-port.ts";
 import { refuseMissingPromptTool } from "./create-prompt-tool.ts";
@@ -34,7 +35,6 @@ import { openSandboxes } from "./open-sandboxes.ts";
 import { chooseSession, openTranscript, transcriptFacts } from "./open-transcript.ts";
 import { prepareChild } from "./prepare-child.ts";
 import { prepareMemory } from "./prepare-memory.ts";
-import { restateWork } from "./restate-work.ts";
 import { runRecovery } from "./run-recovery.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionOptions } from "./runtime-options.ts";
@@ -253,7 +253,7 @@ export async function openSession<Output>(
       model: model.facts,
       hooks,
       restate: () =>
-        restateWork({
+        carryOverContext({
           tasks: tasks.list(),
           todos: built.todos(plan.agent.id),
           skills: ownSkills.called(),

@@ -20,7 +20,7 @@ import { type AppendLog, openAppendLog } from "../storage/append-log.ts";
 import type { Durability } from "../storage/durability.ts";
 import { waitForOwner } from "../storage/wait-for-owner.ts";
 import { findChildAnswers } from "../tasks/recovery/find-child-answers.ts";
-import { type HeardAgents, readToldAgents } from "../tasks/told-agents.ts";
+import { type HeardAgents, readReportedAgents } from "../tasks/reported-agents.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 
@@ -116,7 +116,7 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
   const { transcripts, sessionId, from, ids } = options;
   if (!options.isKept) {
     const left = from === undefined ? undefined : await load(transcripts, from);
-    tellDamage(from, left?.damage, options.keeping);
+    reportDamage(from, left?.damage, options.keeping);
     const { messages = [] } = left ?? {};
     return { history: messages, record: () => undefined, close: async () => undefined };
   }
@@ -126,7 +126,7 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
       ? await forkSession({ transcripts, from, to: sessionId, ids })
       : undefined;
   const read = await (from === undefined ? loadWithoutWords : load)(transcripts, sessionId);
-  tellDamage(from, fork?.damage ?? read?.damage, options.keeping);
+  reportDamage(from, fork?.damage ?? read?.damage, options.keeping);
   const calls = read?.inFlight.map(({ call }) => call) ?? [];
   const known = await findChildAnswers(calls, { transcripts, sessionId });
   // Calls that were cut off while a child worked for them are answered with what is known of that child.
@@ -158,12 +158,12 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     close: () => closeLog(log, options.keeping),
     ...(loaded === undefined || from !== sessionId
       ? {}
-      : { heard: { ...readToldAgents(loaded.records), answered: new Set(known.keys()) } }),
+      : { heard: { ...readReportedAgents(loaded.records), answered: new Set(known.keys()) } }),
   };
 }
 
 /** Nothing of a conversation is left out without a word. */
-export function tellDamage(
+export function reportDamage(
   name: string | undefined,
   damage: TranscriptDamage | undefined,
   { notice }: Pick<Keeping, "notice">,

@@ -14,11 +14,11 @@ import type { Tool, ToolContext } from "../tools/tool.ts";
 import { createAgentSkills } from "./agent-skills.ts";
 import type { AskPerson } from "./ask-person.ts";
 import type { AssembledTools } from "./assemble-tools.ts";
+import { carryOverContext } from "./carry-over-context.ts";
 import type { CanUseTool } from "./create-authorize.ts";
 import { createCompactionPort } from "./create-compaction-port.ts";
 import { createPorts } from "./create-ports.ts";
 import { prepareMemory } from "./prepare-memory.ts";
-import { restateWork } from "./restate-work.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import { openSessionHooks } from "./session-hooks.ts";
 import { resourceToolsOf, type SessionServers } from "./session-servers.ts";
@@ -75,8 +75,8 @@ export async function prepareChild(
   const transcript = sessionFiles(world.discovered.paths.transcripts, plan.sessionId).agent(
     plan.agent.id,
   ).transcript;
-  const told = line.told === undefined ? {} : { told: line.told };
-  const child = { agentId: plan.agent.id, agentType: plan.task.agentType, transcript, ...told };
+  const reported = line.reported === undefined ? {} : { reported: line.reported };
+  const child = { agentId: plan.agent.id, agentType: plan.task.agentType, transcript, ...reported };
   const hooks = await openSessionHooks({
     world,
     plan,
@@ -133,7 +133,7 @@ export async function prepareChild(
       model: model.facts,
       hooks,
       restate: () =>
-        restateWork({
+        carryOverContext({
           todos: surroundings.todos(plan.agent.id),
           skills: ownSkills.called(),
           offered: ownSkills.offered(),
@@ -162,17 +162,17 @@ function ownFirst(servers: ChildServers | undefined, call: CallServer): CallServ
       : call(server, tool, input, options);
 }
 
-const nobodyIsAsked = "it would have to be asked for, and in the background nobody is asked";
+const isUnattended = "it would have to be asked for, and in the background nobody is asked";
 
 /** A child that was moved to the background asks nobody any more; before that the program answers first. */
 function whileAttended(canUseTool: CanUseTool | undefined, line: TaskControl): CanUseTool {
   return async (tool, input, context) => {
-    if (!line.attended()) return { behavior: "deny", message: nobodyIsAsked };
+    if (!line.attended()) return { behavior: "deny", message: isUnattended };
     if (canUseTool === undefined) return { behavior: "ask" };
     const signal = AbortSignal.any([context.signal, line.unattended]);
     return refusedWhenDetached(abortable(canUseTool(tool, input, { ...context, signal }), signal), line, {
       behavior: "deny",
-      message: nobodyIsAsked,
+      message: isUnattended,
     });
   };
 }
@@ -184,7 +184,7 @@ function untilDetached(person: AskPerson, line: TaskControl): AskPerson {
     ask: (call, { signal }) =>
       refusedWhenDetached(person.ask(call, { signal: AbortSignal.any([signal, line.unattended]) }), line, {
         type: "denied",
-        reason: nobodyIsAsked,
+        reason: isUnattended,
         stops: false,
       }),
   };

@@ -49,7 +49,7 @@ export async function runChildRecovery(agentId: string, parts: ChildRecoveryPart
       ...(hooks === undefined
         ? {}
         : {
-            async tellStop(text) {
+            async reportStop(text) {
               const limit = AbortSignal.timeout(hookLimitMs);
               const { signal } = parts;
               await hooks.beforeEnd(text, {

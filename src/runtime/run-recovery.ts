@@ -1,6 +1,6 @@
 import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
 import { sessionFiles } from "../journal/session-files.ts";
-import { goOnPrompt } from "../planning/earlier-run.ts";
+import { continuePrompt } from "../planning/earlier-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { readEnvironment } from "../settings/read-environment.ts";
 import { hasLockFile } from "../storage/owner-lock.ts";
@@ -11,7 +11,7 @@ import { isInterrupted } from "../tasks/recovery/find-interrupted.ts";
 import { findLostNotices } from "../tasks/recovery/find-lost-notices.ts";
 import { type FoundTask, findTasks } from "../tasks/recovery/find-tasks.ts";
 import { interruptedLine, interruptedNote } from "../tasks/recovery/interrupted-note.ts";
-import type { HeardAgents } from "../tasks/told-agents.ts";
+import type { HeardAgents } from "../tasks/reported-agents.ts";
 import type { Children } from "./open-children.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionCommands } from "./session-commands.ts";
@@ -40,21 +40,21 @@ export async function runRecovery(parts: RecoveryParts): Promise<readonly Interr
     findTasks(transcripts, {
       sessionId: plan.sessionId,
       takeOver: parts.takeOver,
-      isSettled: ({ id, lastSignAt }) => (heard.toldAt.get(id) ?? 0) >= lastSignAt,
+      isSettled: ({ id, lastSignAt }) => (heard.reportedAt.get(id) ?? 0) >= lastSignAt,
     });
   const tasks = await whenSeen(await look(), look, parts.signal);
   await settle(tasks.filter(isUnsettled), parts);
   const files = sessionFiles(transcripts, plan.sessionId);
   const lost = await findLostNotices(tasks, heard, (id) => agentOutputFile(files, id));
-  const left = parts.commands.news(plan.agent.id, (id) => heard.toldAt.has(id));
+  const left = parts.commands.news(plan.agent.id, (id) => heard.reportedAt.has(id));
   for (const notice of [...lost, ...left]) children.notify(notice);
   const news = tasks.filter(isInterrupted).flatMap((task) => newsOf(task, parts));
   const waiting = news.map(({ agent }) => agent).filter(({ standing }) => standing !== "resumed");
   if (waiting.length > 0) children.notify(interruptedNote(waiting));
-  const told: InterruptedAgent[] = [];
-  for (const one of news) told.push(...(await takeUp(one, parts)));
-  for (const agent of told) world.notice?.(interruptedLine(agent));
-  return told;
+  const reported: InterruptedAgent[] = [];
+  for (const one of news) reported.push(...(await takeUp(one, parts)));
+  for (const agent of reported) world.notice?.(interruptedLine(agent));
+  return reported;
 }
 
 /** Children of a process that cannot be seen from here count as running until it has been silent long enough. */
@@ -89,7 +89,7 @@ async function settle(
 interface News {
   readonly agent: InterruptedAgent;
   /** The main agent knows already that it was cut off. */
-  readonly wasTold: boolean;
+  readonly wasReported: boolean;
 }
 
 /** One that is left as it was is told of once. */
@@ -97,9 +97,9 @@ function newsOf(task: FoundTask, { world, heard }: RecoveryParts): readonly News
   const { id, agentType, description, inFlight = [], lastSignAt } = task;
   const background = task.background || wasDetached(task, heard);
   const standing = standingOf({ ...task, background }, world);
-  const wasTold = (heard.toldAt.get(id) ?? 0) >= lastSignAt;
-  if (standing !== "resumed" && wasTold) return [];
-  return [{ agent: { id, agentType, description, background, inFlight, standing }, wasTold }];
+  const wasReported = (heard.reportedAt.get(id) ?? 0) >= lastSignAt;
+  if (standing !== "resumed" && wasReported) return [];
+  return [{ agent: { id, agentType, description, background, inFlight, standing }, wasReported }];
 }
 
 /** The call that started it has the answer that its agent works in the background. */
@@ -124,7 +124,7 @@ function isUnsettled(task: FoundTask): boolean {
 
 /** The main agent hears that one goes on when it does, and before it can have ended. */
 async function takeUp(
-  { agent, wasTold }: News,
+  { agent, wasReported }: News,
   { world, children, signal }: RecoveryParts,
 ): Promise<readonly InterruptedAgent[]> {
   if (agent.standing !== "resumed") return [agent];
@@ -136,7 +136,7 @@ async function takeUp(
       resume: id,
       agentType,
       description,
-      prompt: goOnPrompt,
+      prompt: continuePrompt,
       background: true,
       origin: "program",
     });
@@ -148,7 +148,7 @@ async function takeUp(
   } catch (error) {
     report(id, error, world);
   }
-  if (wasTold) return [];
+  if (wasReported) return [];
   children.notify(interruptedNote([waiting]));
   return [waiting];
 }

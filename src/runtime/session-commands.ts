@@ -14,7 +14,7 @@ export interface SessionCommands {
   /** Those in the background that ran in earlier processes. */
   readonly earlier: readonly CommandRecord[];
   /** What an agent that goes on should know of its commands that ended with it, where it was not told yet. */
-  readonly news: (agentId: string, wasTold: (taskId: string) => boolean) => readonly UserMessage[];
+  readonly news: (agentId: string, wasReported: (taskId: string) => boolean) => readonly UserMessage[];
 }
 
 /** Ends what a process that is gone has left running in this session, before anything of it goes on. */
@@ -28,10 +28,10 @@ export async function openSessionCommands(
   return {
     records: createCommandRecords(commands, () => world.today().getTime()),
     earlier: background,
-    news: (agentId, wasTold) =>
+    news: (agentId, wasReported) =>
       background
         .filter(
-          (record) => record.agentId === agentId && record.end?.isCutOff === true && !wasTold(record.id),
+          (record) => record.agentId === agentId && record.end?.isCutOff === true && !wasReported(record.id),
         )
         .map(commandNotice),
   };

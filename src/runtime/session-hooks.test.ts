@@ -39,7 +39,7 @@ const read = (file_path: string) => ({ calls: [{ name: "Read", input: { file_pat
 const bash = (text: string) => ({ calls: [{ name: "Bash", input: { command: text } }] });
 
 /** Everything that the model was told last. */
-function lastTold(requests: readonly ModelRequest[]): string {
+function lastReported(requests: readonly ModelRequest[]): string {
   return JSON.stringify(requests.at(-1)?.messages.at(-1)?.content);
 }
 
@@ -58,7 +58,7 @@ describe("[HKS-6] before a call", () => {
     await using sample = await setUp([bash("touch made"), "Done."], { hooks });
     const { denials } = await sample.runtime.run("Go.", allowBash);
     expect(denials[0]?.reason).toBe("Bash was refused by a hook: not on a Friday");
-    expect(lastTold(sample.requests)).toContain("not on a Friday");
+    expect(lastReported(sample.requests)).toContain("not on a Friday");
     expect(await exists(sample, "made")).toBe(false);
   });
 
@@ -173,7 +173,9 @@ describe("after a call", () => {
     });
     await using sample = await setUp([read("a.txt"), "Done."], { hooks });
     const { sessionId } = await sample.runtime.run("Go.");
-    expect(lastTold(sample.requests)).toMatch(/inside.*<hook-feedback>\\nrun the linter\\n<\/hook-feedback>/);
+    expect(lastReported(sample.requests)).toMatch(
+      /inside.*<hook-feedback>\\nrun the linter\\n<\/hook-feedback>/,
+    );
     const seen: unknown = JSON.parse(await readFile(sample.workspace.path("seen.json"), "utf8"));
     expect(seen).toMatchObject({
       session_id: sessionId,
@@ -192,7 +194,7 @@ describe("after a call", () => {
     };
     await using sample = await setUp([read("absent.txt"), "Done."], { hooks });
     await sample.runtime.run("Go.");
-    expect(lastTold(sample.requests)).toContain("look in src");
+    expect(lastReported(sample.requests)).toContain("look in src");
     expect(await exists(sample, "wrong")).toBe(false);
   });
 
@@ -206,7 +208,7 @@ describe("after a call", () => {
     const hooks = on("PreToolUse", print({ hookSpecificOutput: { additionalContext: "this file is old" } }));
     await using sample = await setUp([read("a.txt"), "Done."], { hooks });
     await sample.runtime.run("Go.");
-    expect(lastTold(sample.requests)).toContain("this file is old");
+    expect(lastReported(sample.requests)).toContain("this file is old");
   });
 });
 
@@ -216,10 +218,10 @@ describe("[HKS-1] around a prompt", () => {
     await using sample = await setUp(["One.", "Two."], { hooks });
     await using session = await sample.runtime.open();
     await session.prompt("First.");
-    expect(lastTold(sample.requests)).toMatch(/First\..*begun\\nbranch: main/);
+    expect(lastReported(sample.requests)).toMatch(/First\..*begun\\nbranch: main/);
     await session.prompt("Second.");
-    expect(lastTold(sample.requests)).toContain("branch: main");
-    expect(lastTold(sample.requests)).not.toContain("begun");
+    expect(lastReported(sample.requests)).toContain("branch: main");
+    expect(lastReported(sample.requests)).not.toContain("begun");
   });
 
   test("a refused prompt never reaches the model", async () => {
@@ -257,7 +259,7 @@ describe("[HKS-6] at the end", () => {
     const hooks = on("Stop", "test -e ready && exit 0; touch ready; echo 'the tests fail' >&2; exit 2");
     await using sample = await setUp(["First.", "Second."], { hooks });
     expect(await sample.runtime.run("Go.")).toMatchObject({ status: "completed", text: "Second." });
-    expect(lastTold(sample.requests)).toContain("the tests fail");
+    expect(lastReported(sample.requests)).toContain("the tests fail");
   });
 
   test("but not for ever", async () => {
@@ -405,8 +407,8 @@ describe("[HKS-5] variables that hooks of the session's start leave for commands
     );
     await sample.runtime.run("Go.", allowBash);
     const said = `[test] [two words] [] [${sample.home}] [${process.env["PATH"]}:/opt/own]`;
-    expect(lastTold(sample.requests.slice(0, 2))).toContain(said);
-    expect(lastTold(sample.requests.slice(0, 4))).toContain(said);
+    expect(lastReported(sample.requests.slice(0, 2))).toContain(said);
+    expect(lastReported(sample.requests.slice(0, 4))).toContain(said);
     expect(sample.notices).toEqual([]);
   });
 
@@ -417,7 +419,7 @@ describe("[HKS-5] variables that hooks of the session's start leave for commands
     );
     await using sample = await setUp([show, "Done."], { hooks });
     await sample.runtime.run("Go.", allowBash);
-    expect(lastTold(sample.requests)).toContain("[] []");
+    expect(lastReported(sample.requests)).toContain("[] []");
     expect(sample.notices).toEqual([
       expect.stringContaining("CLAUDE_ENV_FILE of SessionStart hooks could not be used"),
     ]);

@@ -105,9 +105,9 @@ export async function openSessionHooks(facts: SessionHookFacts): Promise<Session
   const { world, plan, definition } = facts;
   const { discovered } = world;
   const { settings } = discovered.settings;
-  const tell = createTell(world.notice);
+  const notify = createReport(world.notice);
   const plugins = await loadPluginHooks(discovered.plugins, discovered.paths.plugins.data);
-  for (const { file, message } of plugins.diagnostics) tell(`${file ?? "A plugin"}: ${message}`);
+  for (const { file, message } of plugins.diagnostics) notify(`${file ?? "A plugin"}: ${message}`);
   const rules = collectHookRules({
     settings,
     plugins: plugins.hooks,
@@ -137,7 +137,7 @@ export async function openSessionHooks(facts: SessionHookFacts): Promise<Session
     warnOnly: settings.extra.get("failingHooks") === "warn",
     outputDirectory: files.toolResults,
     newId: world.ids.uuid,
-    onLate: (late) => takeLate(late, mail, tell),
+    onLate: (late) => takeLate(late, mail, notify),
   });
   const { environment } = facts;
   const runner =
@@ -150,7 +150,7 @@ export async function openSessionHooks(facts: SessionHookFacts): Promise<Session
           take: (variables) => {
             for (const [name, value] of variables) environment.set(name, value);
           },
-          tell,
+          report: notify,
         });
   let hasConditions = rules.some(isConditional);
   const situation = async (signal: AbortSignal, request?: CallRequest): Promise<FireOptions> => ({
@@ -162,7 +162,7 @@ export async function openSessionHooks(facts: SessionHookFacts): Promise<Session
     ...(request === undefined ? {} : { meetsCondition: await conditions(request, facts, hasConditions) }),
   });
   const report = (outcome: { systemMessages: readonly string[]; failures: readonly string[] }): void => {
-    for (const text of [...outcome.systemMessages, ...outcome.failures]) tell(text);
+    for (const text of [...outcome.systemMessages, ...outcome.failures]) notify(text);
   };
   const add = (added: readonly SourcedHookRule[]): void => {
     hasConditions ||= added.some(isConditional);
@@ -181,7 +181,7 @@ type Parts = Pick<Parameters<typeof createCallHooks>[0], "runner" | "situation" 
 };
 
 function assemble({ facts, runner, situation, report, mail }: Parts): Omit<SessionHooks, "add"> {
-  const telling = new Set<Promise<unknown>>();
+  const reporting = new Set<Promise<unknown>>();
   let isStopWanted = false;
   const wantStop = (): void => {
     isStopWanted = true;
@@ -216,25 +216,25 @@ function assemble({ facts, runner, situation, report, mail }: Parts): Omit<Sessi
     notify({ tool }) {
       if (!runner.hears("Notification")) return;
       const message = `Permission is needed to use ${tool.name}.`;
-      const told = situation(new AbortController().signal)
+      const reported = situation(new AbortController().signal)
         .then((options) => runner.fire("Notification", { message, kind: "permission_prompt" }, options))
         .then(report, () => undefined)
-        .finally(() => telling.delete(told));
-      telling.add(told);
+        .finally(() => reporting.delete(reported));
+      reporting.add(reported);
     },
     async end(stopped) {
       try {
         await prompts.end(stopped);
       } finally {
         await runner[Symbol.asyncDispose]();
-        await Promise.allSettled(telling);
+        await Promise.allSettled(reporting);
       }
     },
   };
 }
 
 /** A program that fails to take a notice must not thereby decide about a call. */
-function createTell(notice: RuntimeContext["notice"]): (text: string) => void {
+function createReport(notice: RuntimeContext["notice"]): (text: string) => void {
   return (text) => {
     try {
       notice?.(text);
@@ -250,8 +250,8 @@ function stopRounds(written: string | undefined): number {
   return Number(written) === 0 ? Number.POSITIVE_INFINITY : Number(written);
 }
 
-function takeLate(late: LateAnswer, mail: UserMessage[], tell: (text: string) => void): void {
-  for (const text of [late.systemMessage, late.failure]) if (text !== undefined) tell(text);
+function takeLate(late: LateAnswer, mail: UserMessage[], report: (text: string) => void): void {
+  for (const text of [late.systemMessage, late.failure]) if (text !== undefined) report(text);
   if (late.context === undefined) return;
   const text = `<hook-feedback>\n${late.context}\n</hook-feedback>`;
   mail.push({ role: "user", content: [{ type: "text", text }] });

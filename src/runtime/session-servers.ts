@@ -84,9 +84,9 @@ function heldState({ entry, reason, advice }: HeldServer): SessionServer {
 
 /** What a person should hear of servers that are not connected; what somebody decided on purpose is not told each time. */
 export function heldNotices({ held }: Pick<GatheredMcp, "held">): readonly string[] {
-  const told = held.filter(({ reason }) => !decidedReasons.has(reason));
+  const reported = held.filter(({ reason }) => !decidedReasons.has(reason));
   const reasons = new Map<string, string[]>();
-  for (const { entry, reason, advice } of told) {
+  for (const { entry, reason, advice } of reported) {
     const why = advice === undefined ? `${reason}.` : `${reason}. ${advice}`;
     reasons.set(why, [...(reasons.get(why) ?? []), entry.config.name]);
   }

@@ -12,14 +12,14 @@ export interface EnvironmentFileOptions {
   readonly directory: string;
   /** Hears what the file has set. */
   readonly take: (variables: ReadonlyMap<string, string>) => void;
-  readonly tell: (text: string) => void;
+  readonly report: (text: string) => void;
 }
 
 /** The same hooks, whose `SessionStart` may leave variables for later commands in a file, written as a shell reads them. */
 export function withEnvironmentFile(runner: HookRunner, options: EnvironmentFileOptions): HookRunner {
   const complain = (error: unknown): void => {
     const why = error instanceof Error ? error.message : String(error);
-    options.tell(`CLAUDE_ENV_FILE of SessionStart hooks could not be used: ${why}`);
+    options.report(`CLAUDE_ENV_FILE of SessionStart hooks could not be used: ${why}`);
   };
   return {
     ...runner,

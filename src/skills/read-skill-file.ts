@@ -31,7 +31,7 @@ export function readSkillFile(text: string, options: ReadSkillOptions): ReadSkil
   const frontmatter = readFrontmatter(text, skillVocabulary);
   switch (frontmatter.type) {
     case "none":
-      return settle({ ...frontmatter, body: wholeBody(text) }, options, lackOfFrontmatter(options));
+      return settle({ ...frontmatter, body: wholeBody(text) }, options, missingFrontmatter(options));
     case "unclosed":
       return refuseSkill(options.file, {
         code: "frontmatter-unclosed",
@@ -75,7 +75,7 @@ function refuseSkill(
 }
 
 /** A command may be nothing but its text. */
-function lackOfFrontmatter({ kind }: ReadSkillOptions): readonly Issue[] {
+function missingFrontmatter({ kind }: ReadSkillOptions): readonly Issue[] {
   if (kind === "command") return [];
   return [
     {
@@ -96,12 +96,12 @@ function wholeBody(text: string): string {
 function settle(
   frontmatter: Omit<Frontmatter, "type">,
   options: ReadSkillOptions,
-  lacks: readonly Issue[],
+  isMissing: readonly Issue[],
 ): ReadSkill {
   const { fields, written, issues } = readSkillFields(frontmatter);
   const naming = decideName(fields, written, options);
-  const allFindings = [...lacks, ...issues, ...naming.issues];
-  if (fields.description === undefined && lacks.length === 0 && options.kind === "skill") {
+  const allFindings = [...isMissing, ...issues, ...naming.issues];
+  if (fields.description === undefined && isMissing.length === 0 && options.kind === "skill") {
     allFindings.push(noDescription(written));
   }
   const diagnostics = [

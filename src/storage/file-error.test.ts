@@ -13,11 +13,11 @@ it.each([
   ["EMFILE", "too-many-open-files", "too many files"],
 ])("%s becomes the fault %s, which names the file and says what to do", (errno, code, words) => {
   const error = Object.assign(new Error(`${errno}: low level text`), { code: errno });
-  const fault = fileError("write to", "/some/file", error);
-  expect(fault).toMatchObject({ code, cause: error });
-  expect(fault.message).toContain("Could not write to /some/file");
-  expect(fault.message).toContain(words);
-  expect(fault.advice).toBeTruthy();
+  const failure = fileError("write to", "/some/file", error);
+  expect(failure).toMatchObject({ code, cause: error });
+  expect(failure.message).toContain("Could not write to /some/file");
+  expect(failure.message).toContain(words);
+  expect(failure.advice).toBeTruthy();
 });
 
 it("an error nobody knows keeps its own text", () => {

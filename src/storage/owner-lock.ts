@@ -256,16 +256,16 @@ function readHolder(lockFile: string): Holder | undefined {
 }
 
 function readOwner(text: string): Pick<Holder, "owner" | "expiresAfterMs"> {
-  const nobody = { owner: undefined, expiresAfterMs: undefined };
+  const noOne = { owner: undefined, expiresAfterMs: undefined };
   try {
     const value: unknown = JSON.parse(text);
-    if (!isRecord(value)) return nobody;
+    if (!isRecord(value)) return noOne;
     const { pid, machine, started, expiresAfterMs } = value;
     const isOwner = typeof pid === "number" && Number.isSafeInteger(pid) && pid > 0;
-    if (!isOwner || typeof machine !== "string" || typeof started !== "string") return nobody;
+    if (!isOwner || typeof machine !== "string" || typeof started !== "string") return noOne;
     const isLimit = typeof expiresAfterMs === "number" && expiresAfterMs > 0;
     return { owner: { pid, machine, started }, expiresAfterMs: isLimit ? expiresAfterMs : undefined };
   } catch {
-    return nobody;
+    return noOne;
   }
 }

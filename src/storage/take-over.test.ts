@@ -66,9 +66,9 @@ describe("an owner that cannot be seen keeps its lock while it gives signs of li
 
   it("who wants the file waits until it is free, and says so once", async () => {
     await leaveLock({ ...elsewhere, expiresAfterMs: 40 });
-    const told: unknown[] = [];
-    await waitForOwner(file, { signal: AbortSignal.timeout(5_000), onWait: (wait) => told.push(wait) });
-    expect(told).toMatchObject([{ by: { pid: 7 } }]);
+    const reported: unknown[] = [];
+    await waitForOwner(file, { signal: AbortSignal.timeout(5_000), onWait: (wait) => reported.push(wait) });
+    expect(reported).toMatchObject([{ by: { pid: 7 } }]);
     expect(takeOwnerLock(file).type).toBe("taken");
   });
 

@@ -6,7 +6,7 @@ import type { AgentRegistry } from "../definitions/agent-registry.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
 import type { Stopwatch } from "../foundation/stopwatch.ts";
 import type { WaitClock } from "../foundation/wait-clock.ts";
-import type { ToldEvent } from "../journal/plan-line.ts";
+import type { ReportedEvent } from "../journal/plan-line.ts";
 import type { LoopPorts } from "../loop/loop-ports.ts";
 import type { Model } from "../model/model.ts";
 import type { ChosenModel } from "../model/select-subagent-model.ts";
@@ -27,7 +27,7 @@ export interface ChildRecord {
   /** Brings the rest to the disk and gives the file back; never rejects. */
   readonly close: () => Promise<void>;
   /** Writes down that hooks are about to hear of it; resolves when that would survive a power cut. */
-  readonly told?: (event: ToldEvent) => Promise<void>;
+  readonly reported?: (event: ReportedEvent) => Promise<void>;
   readonly outputFile: string;
   /** Marks it for other processes as one that waits for a place, until it leaves the queue. */
   readonly enterQueue?: () => void;
@@ -107,7 +107,7 @@ export interface ChildHost {
   /** Before a child is resumed: settles how its last run ended, where its process died. */
   readonly recover?: (agentId: string) => Promise<void>;
   /** What a child that goes on should know of what it had left running; `wasTold` by the ids of tasks. */
-  readonly news?: (agentId: string, wasTold: (taskId: string) => boolean) => readonly UserMessage[];
+  readonly news?: (agentId: string, wasReported: (taskId: string) => boolean) => readonly UserMessage[];
   /** What the child's loop needs, and what goes around it. */
   readonly prepare: (
     plan: ChildPlan,

@@ -65,7 +65,7 @@ function stepsOf(list: readonly Move[], summaryFails: boolean): readonly Step[] 
   const isSummary = ({ messages }: ModelRequest): boolean =>
     JSON.stringify(messages.at(-1)).includes("summary that you write now");
   return [
-    { match: isSummary, times: "any", ...(summaryFails ? { fault: "server-error" } : { text: "So far." }) },
+    { match: isSummary, times: "any", ...(summaryFails ? { failure: "server-error" } : { text: "So far." }) },
     ...list.flatMap((move): Step[] => [
       ...(move.pauses ? [{ text: "Wait.", stopReason: "pause_turn" } as const] : []),
       answerOf(move),

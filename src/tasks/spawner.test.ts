@@ -194,7 +194,7 @@ describe("[AGT-3, AGT-4] a child in the foreground", () => {
     expect(await stage([{ blocks: [] }, "Now."]).spawn()).toMatchObject({
       data: { content: [{ text: "Now." }] },
     });
-    const failed = await stage([{ fault: "unauthorized" }]).spawn();
+    const failed = await stage([{ failure: "unauthorized" }]).spawn();
     expect(failed).toMatchObject({
       type: "ended",
       isError: true,
@@ -217,7 +217,7 @@ describe("[AGT-3, AGT-4] a child in the foreground", () => {
 
   test("stopping the parent stops it", async () => {
     const controller = new AbortController();
-    const { spawn, tasks } = stage([{ text: "Never", fault: "stall", after: 1 }]);
+    const { spawn, tasks } = stage([{ text: "Never", failure: "stall", after: 1 }]);
     const running = spawn({}, controller.signal);
     while (tasks.list().length === 0) await Promise.resolve();
     controller.abort();
@@ -229,7 +229,7 @@ describe("[AGT-3, AGT-4] a child in the foreground", () => {
 
   test("[TRN-3] the end of the session stops it so that it can be resumed, and its call names it", async () => {
     const controller = new AbortController();
-    const { spawn, tasks } = stage([{ text: "Never", fault: "stall", after: 1 }]);
+    const { spawn, tasks } = stage([{ text: "Never", failure: "stall", after: 1 }]);
     const running = spawn({}, controller.signal);
     while (tasks.list().length === 0) await Promise.resolve();
     controller.abort(new RetinueError("interrupted", "Stopped by SIGINT."));
@@ -330,7 +330,7 @@ describe("which child", () => {
   });
 
   test("[LIM-1] one too many is refused in the promised words", async () => {
-    const { spawn, tasks } = stage([{ text: "x", fault: "stall", after: 1, times: "any" }], {
+    const { spawn, tasks } = stage([{ text: "x", failure: "stall", after: 1, times: "any" }], {
       maxRunning: 1,
     });
     await spawn({ background: true });

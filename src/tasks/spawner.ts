@@ -15,21 +15,21 @@ import {
   type DecidedChild,
   type HeldForChild,
   isolatesServers,
-  toldOf,
+  reportedOf,
   unlessStarted,
 } from "./decided-child.ts";
+import { describeDefinition } from "./describe-definition.ts";
 import { endNotice, stallNotice, stallText } from "./end-notice.ts";
 import { completedData, launchedData, launchedText } from "./launched-text.ts";
 import {
   interruptedOutcome,
   isInterrupted,
+  reportEvent,
   stopWithCaller,
-  tellNews,
 } from "./recovery/interrupted-outcome.ts";
 import { resultText } from "./result-text.ts";
 import type { TaskControl, TaskManager, TaskStarted } from "./task-manager.ts";
 import { hasEnded, interruptedReason, type TaskState } from "./task-state.ts";
-import { tellDefinition } from "./tell-definition.ts";
 import { refuseUnpaid, unknownType, withModel } from "./unknown-type.ts";
 import { watchChild } from "./watch-child.ts";
 
@@ -114,7 +114,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       held.servers = servers;
       const planned = planWith(servers);
       if (planned.type === "refused") return refused([planned.reason, ...(servers?.notes ?? [])].join(" "));
-      const plan = toldOf(place?.move(planned.plan) ?? planned.plan, servers);
+      const plan = reportedOf(place?.move(planned.plan) ?? planned.plan, servers);
       return { type: "planned", plan, definition, held };
     });
   }
@@ -160,7 +160,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       const place = await host.isolate(planned, definition, { signal });
       if (place.type === "refused") return place;
       held.isolated = place;
-      own = toldOf(place.plan, servers);
+      own = reportedOf(place.plan, servers);
     }
     const plan = own.task.background && host.preapprove !== undefined ? await host.preapprove(own) : own;
     if (plan.task.resumed) await host.recover?.(plan.agent.id);
@@ -189,7 +189,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       },
       onEvent(event, state) {
         record.record(event);
-        if (event.type === "run-stalled") tellStall(event, state);
+        if (event.type === "run-stalled") reportStall(event, state);
       },
       onEnd: (state) => finish(state, { record, definition, leave: held.isolated?.finish, servers }),
     });
@@ -199,12 +199,12 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       return started;
     }
     if (started.state.status === "queued") record.enterQueue?.();
-    if (plan.task.resumed) tellNews(plan.agent.id, { host, tasks, history });
+    if (plan.task.resumed) reportEvent(plan.agent.id, { host, tasks, history });
     return { type: "started", plan, outputFile: record.outputFile };
   }
 
   /** The person hears of it; the parent only where it does not wait for the child anyway. */
-  function tellStall(event: Extract<RunEvent, { type: "run-stalled" }>, state: TaskState): void {
+  function reportStall(event: Extract<RunEvent, { type: "run-stalled" }>, state: TaskState): void {
     host.report?.(stallText(state, event));
     if (state.background && !event.stops) host.notify(stallNotice(state, event));
   }
@@ -224,7 +224,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     },
   ): Promise<void> {
     try {
-      await tellDefinition(state, definition);
+      await describeDefinition(state, definition);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       host.report?.(`The \`onEnd\` of the agent ${definition.name} failed: ${why}`);
@@ -314,15 +314,15 @@ function ended(
 }
 
 /** What a run may ask of its record. A record that cannot be written any more does not keep hooks from hearing of it. */
-function recordLine({ told, commit }: ChildRecord): Pick<TaskControl, "told" | "commit"> {
+function recordLine({ reported, commit }: ChildRecord): Pick<TaskControl, "reported" | "commit"> {
   return {
     ...(commit === undefined ? {} : { commit }),
-    ...(told === undefined
+    ...(reported === undefined
       ? {}
       : {
-          async told(event) {
+          async reported(event) {
             try {
-              await told(event);
+              await reported(event);
             } catch {
               // The child ends by its next line.
             }

@@ -3,7 +3,7 @@ import { addTotals, type RunEvent, type RunTotals } from "../conversation/run-ev
 import { createFeed } from "../foundation/feed.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { Stopwatch } from "../foundation/stopwatch.ts";
-import type { ToldEvent } from "../journal/plan-line.ts";
+import type { ReportedEvent } from "../journal/plan-line.ts";
 import { endedBy, givenUp } from "./given-up.ts";
 import {
   foldTask,
@@ -23,7 +23,7 @@ export interface TaskControl {
   /** Messages sent to it since it last asked. */
   takeMessages(): readonly UserMessage[];
   /** Writes down that hooks are about to hear of it, so that after a crash they do not hear it twice. */
-  told?(event: ToldEvent): Promise<void>;
+  reported?(event: ReportedEvent): Promise<void>;
   /** Resolves when everything it said so far would survive a power cut. */
   commit?(): Promise<void>;
   /** Its own time, which stands still while a person is asked for it. */
@@ -47,7 +47,7 @@ export type TaskStarted =
   /** `isOver`: the session has ended meanwhile. */
   | { readonly type: "refused"; readonly reason: string; readonly isOver?: true };
 
-export interface TaskNews {
+export interface TaskEvent {
   readonly event: RunEvent;
   readonly state: TaskState;
 }
@@ -75,7 +75,7 @@ export interface TaskManager extends AsyncDisposable {
   /** What all runs that have ended since the last asking took together; of an agent that was resumed there are several. */
   takeTotals(): RunTotals | undefined;
   /** Leaving the loop, or `return()`, ends the watching. */
-  watch(): AsyncIterableIterator<TaskNews>;
+  watch(): AsyncIterableIterator<TaskEvent>;
 }
 
 export interface TaskManagerOptions {
@@ -109,7 +109,7 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
   /** Those that have ended and let go of everything, oldest first. */
   const ended = new Set<Entry>();
   let totals: RunTotals | undefined;
-  const feed = createFeed<TaskNews>();
+  const feed = createFeed<TaskEvent>();
   let isClosed = false;
 
   /** The state, with the place in the queue of one that waits. */

@@ -79,10 +79,10 @@ function idsOf(blocks: readonly JsonRecord[], type: string, key: string): readon
 export const anthropicWire: Wire = {
   readRequest: readAnthropicRequest,
   findFlaw: findAnthropicFlaw,
-  statusOf: (fault) => errorKinds[fault].status ?? 500,
-  errorBody: (fault, message) => ({
+  statusOf: (failure) => errorKinds[failure].status ?? 500,
+  errorBody: (failure, message) => ({
     type: "error",
-    error: { type: errorTypes[fault], message },
+    error: { type: errorTypes[failure], message },
     request_id: "req_fake",
   }),
   whole: (answer, model, usage) => ({
@@ -111,7 +111,7 @@ function openStream(answer: ScriptedAnswer, body: JsonRecord, usage: Usage): Wir
         delta: { stop_reason: answer.stopReason, stop_sequence: null },
         usage: { output_tokens: usage.outputTokens },
       }) + event("message_stop", {}),
-    error: (fault, message) => event("error", anthropicWire.errorBody(fault, message)),
+    error: (failure, message) => event("error", anthropicWire.errorBody(failure, message)),
     malformed: () => 'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"del\n\n',
   };
 }

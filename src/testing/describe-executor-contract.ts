@@ -42,12 +42,12 @@ export function describeExecutorContract(
       }));
 
     test("a model that fails is an ending, not a throw", () =>
-      withExecutor([{ fault: "unauthorized" }], async (subject) => {
+      withExecutor([{ failure: "unauthorized" }], async (subject) => {
         expect(endingOf(await drain(subject, "Work.")).status).toBe("failed");
       }));
 
     test("a stop in the middle ends it as stopped, and nothing follows", () =>
-      withExecutor([{ text: "Never", fault: "stall", after: 1 }], async (subject) => {
+      withExecutor([{ text: "Never", failure: "stall", after: 1 }], async (subject) => {
         const controller = new AbortController();
         const events = await drain(subject, "Work.", {
           signal: controller.signal,

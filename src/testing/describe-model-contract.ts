@@ -27,7 +27,7 @@ export type CreateSubject = (steps: readonly Step[], options: ContractOptions) =
 
 export interface ContractTraits {
   /** Faults this model cannot meet, such as a stall it leaves to its caller. */
-  readonly exceptFaults?: readonly StepError[];
+  readonly exceptErrors?: readonly StepError[];
   /** False where the protocol has no thinking. */
   readonly hasThinking?: boolean;
 }
@@ -112,7 +112,7 @@ export function describeModelContract(
         }));
     }
 
-    describeFaults({ describe, test, expect }, withModel, traits);
+    describeErrors({ describe, test, expect }, withModel, traits);
     describeAborts({ describe, test, expect }, withModel);
   });
 }
@@ -123,24 +123,24 @@ type WithModel = (
   stallMs?: number,
 ) => Promise<void>;
 
-function describeFaults({ test, expect }: TestRunner, withModel: WithModel, traits: ContractTraits): void {
-  for (const [fault, after, code] of errors) {
-    if (traits.exceptFaults?.includes(fault)) continue;
+function describeErrors({ test, expect }: TestRunner, withModel: WithModel, traits: ContractTraits): void {
+  for (const [failure, after, code] of errors) {
+    if (traits.exceptErrors?.includes(failure)) continue;
     const when = after === undefined ? "before the answer" : `after ${after} deltas`;
-    test(`${fault} ${when} is a ModelFault with the code ${code}`, () =>
+    test(`${failure} ${when} is a ModelFault with the code ${code}`, () =>
       withModel(
-        [{ text: longText, fault, ...(after === undefined ? {} : { after }) }],
+        [{ text: longText, failure, ...(after === undefined ? {} : { after }) }],
         async ({ model }) => {
           const { events, error } = await drain(model, request());
           expect(error instanceof ModelError ? error.code : error).toBe(code);
           expect(events.some(({ type }) => type === "message-ended")).toBe(false);
         },
-        fault === "stall" ? 100 : 20_000,
+        failure === "stall" ? 100 : 20_000,
       ));
   }
 
   test("the wait that a provider asks for is passed on", () =>
-    withModel([{ fault: "rate-limited", retryAfterMs: 7_000 }], async ({ model }) => {
+    withModel([{ failure: "rate-limited", retryAfterMs: 7_000 }], async ({ model }) => {
       const { error } = await drain(model, request());
       expect(error instanceof ModelError && error.retryAfterMs).toBe(7_000);
       expect(error instanceof ModelError && error.mayPass).toBe(true);
@@ -162,7 +162,7 @@ function describeAborts({ test, expect }: TestRunner, withModel: WithModel): voi
   ] as const) {
     test(`an abort ${when} ends the stream at once and lets go of the provider`, () =>
       withModel(
-        [{ text: longText, fault: "stall", ...(after === undefined ? {} : { after }) }],
+        [{ text: longText, failure: "stall", ...(after === undefined ? {} : { after }) }],
         async ({ model, openRequests }) => {
           const controller = new AbortController();
           const draining = drain(model, request(), controller.signal, (count) => {
@@ -178,7 +178,7 @@ function describeAborts({ test, expect }: TestRunner, withModel: WithModel): voi
   }
 
   test("a reader that stops early lets go of the provider", () =>
-    withModel([{ text: longText, fault: "stall", after: 2 }], async ({ model, openRequests }) => {
+    withModel([{ text: longText, failure: "stall", after: 2 }], async ({ model, openRequests }) => {
       for await (const event of model.stream(request(), { signal: new AbortController().signal })) {
         if (event.type === "text-delta") break;
       }

@@ -145,8 +145,8 @@ async function serveAnswer(session: Session, exchange: Exchange, wire: Wire): Pr
     record.status = "failed";
     return sendJson(response, answer.status, answer.body);
   }
-  if (answer.fault === undefined) record.usage = answer.usage;
-  else if (answer.fault !== "stall") record.status = "failed";
+  if (answer.failure === undefined) record.usage = answer.usage;
+  else if (answer.failure !== "stall") record.status = "failed";
   if (options.latencyMs !== undefined) await wait(options.latencyMs, undefined, { signal });
   const delayMs = answer.delayMs || (options.deltaDelayMs ?? 0);
   const { deltaSize = 24 } = options;

@@ -10,9 +10,9 @@ import { listOf, type StatusError, textOfValue, type Wire, type WireStream } fro
 export const openAiWire: Wire = {
   readRequest: readOpenAiRequest,
   findFlaw,
-  statusOf: (fault) => (fault === "overloaded" ? 503 : (errorKinds[fault].status ?? 500)),
-  errorBody: (fault, message) => ({
-    error: { message, type: errorTypes[fault], param: null, code: errorCodes.get(fault) ?? null },
+  statusOf: (failure) => (failure === "overloaded" ? 503 : (errorKinds[failure].status ?? 500)),
+  errorBody: (failure, message) => ({
+    error: { message, type: errorTypes[failure], param: null, code: errorCodes.get(failure) ?? null },
   }),
   whole: (answer, model, usage) => ({
     id: answer.id,
@@ -43,7 +43,7 @@ function openStream(answer: ScriptedAnswer, body: JsonRecord, usage: Usage): Wir
       chunk({}, finishReasons[answer.stopReason]) +
       (wantsUsage ? line({ ...head, choices: [], usage: usageOf(usage) }) : "") +
       "data: [DONE]\n\n",
-    error: (fault, message) => line(openAiWire.errorBody(fault, message)),
+    error: (failure, message) => line(openAiWire.errorBody(failure, message)),
     malformed: () => 'data: {"id":"broken","choices":[{"ind\n\n',
   };
 }

@@ -39,7 +39,7 @@ export interface StepAnswer {
   readonly stopReason?: StopReason;
   /** Laid over the estimate. */
   readonly usage?: Partial<Usage>;
-  readonly fault?: StepError;
+  readonly failure?: StepError;
   /** Deltas that come before the fault. */
   readonly after?: number;
   readonly retryAfterMs?: number;
@@ -151,7 +151,7 @@ function describeStep(step: ScriptedStep): string {
   const match = typeof step.match === "string" ? `match ${brief(step.match)}, ` : "";
   const calls = step.calls?.map(({ name }) => name).join(", ");
   const parts = [
-    step.fault === undefined ? undefined : `fault ${step.fault}`,
+    step.failure === undefined ? undefined : `fault ${step.failure}`,
     step.text === undefined ? undefined : `text ${brief(step.text)}`,
     calls === undefined ? undefined : `calls ${calls}`,
     step.respond === undefined ? undefined : "a function",

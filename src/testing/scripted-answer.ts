@@ -13,7 +13,7 @@ export interface ScriptedAnswer {
   readonly blocks: readonly AssistantBlock[];
   readonly stopReason: StopReason;
   readonly usage: Usage;
-  readonly fault?: StepError;
+  readonly failure?: StepError;
   readonly after?: number;
   readonly retryAfterMs?: number;
   readonly delayMs: number;
@@ -45,7 +45,7 @@ export function answerStep(step: StepAnswer, request: ModelRequest, number: numb
     blocks,
     stopReason: step.stopReason ?? (calls ? "tool_use" : "end_turn"),
     usage: { ...usage, ...step.usage },
-    ...(step.fault === undefined ? {} : { fault: step.fault }),
+    ...(step.failure === undefined ? {} : { failure: step.failure }),
     ...(step.after === undefined ? {} : { after: step.after }),
     ...(step.retryAfterMs === undefined ? {} : { retryAfterMs: step.retryAfterMs }),
     delayMs: step.delayMs ?? 0,
@@ -55,7 +55,7 @@ export function answerStep(step: StepAnswer, request: ModelRequest, number: numb
 /** The pieces that come before the fault, or all of them. */
 export function piecesOf(answer: ScriptedAnswer, deltaSize: number): readonly Piece[] {
   const pieces = answer.blocks.flatMap((block, index) => piecesOfBlock(block, index, deltaSize));
-  if (answer.fault === undefined) return pieces;
+  if (answer.failure === undefined) return pieces;
   const after = answer.after ?? 0;
   let deltas = 0;
   const end = pieces.findIndex((piece) => piece.type === "delta" && ++deltas > after);
@@ -63,9 +63,11 @@ export function piecesOf(answer: ScriptedAnswer, deltaSize: number): readonly Pi
 }
 
 /** Whether the fault strikes before the answer has begun. */
-export function failsConcurrency({ fault, after }: ScriptedAnswer): boolean {
-  if (fault === undefined) return false;
-  return fault === "connection-failed" || (after === undefined && fault !== "cut" && fault !== "malformed");
+export function failsConcurrency({ failure, after }: ScriptedAnswer): boolean {
+  if (failure === undefined) return false;
+  return (
+    failure === "connection-failed" || (after === undefined && failure !== "cut" && failure !== "malformed")
+  );
 }
 
 /** What each fault is called over HTTP and in a ModelFault. */
@@ -92,8 +94,8 @@ export interface ErrorKind {
   readonly message: string;
 }
 
-export function scriptedError(fault: Exclude<StepError, "stall">, retryAfterMs?: number): ModelError {
-  const { code, status, message } = errorKinds[fault];
+export function scriptedError(failure: Exclude<StepError, "stall">, retryAfterMs?: number): ModelError {
+  const { code, status, message } = errorKinds[failure];
   return new ModelError(code, message, {
     ...(status === undefined ? {} : { status }),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),

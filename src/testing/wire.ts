@@ -9,8 +9,8 @@ export interface Wire {
   readRequest(body: JsonRecord): ModelRequest;
   /** What the real provider would refuse the request for. */
   findFlaw(body: JsonRecord): string | undefined;
-  statusOf(fault: StatusError): number;
-  errorBody(fault: StatusError, message: string): JsonRecord;
+  statusOf(failure: StatusError): number;
+  errorBody(failure: StatusError, message: string): JsonRecord;
   /** The answer in one piece. */
   whole(answer: ScriptedAnswer, model: string, usage: Usage): JsonRecord;
   /** The answer as server-sent events, each a text ready to be written. */
@@ -22,15 +22,15 @@ export interface WireStream {
   piece(piece: Piece): string;
   end(): string;
   /** An error inside the stream. */
-  error(fault: StatusError, message: string): string;
+  error(failure: StatusError, message: string): string;
   /** An event that breaks off in the middle of its JSON. */
   malformed(): string;
 }
 
 export type StatusError = Exclude<StepError, "connection-failed" | "cut" | "malformed" | "stall">;
 
-export function isStatusError(fault: StepError): fault is StatusError {
-  return !["connection-failed", "cut", "malformed", "stall"].includes(fault);
+export function isStatusError(failure: StepError): failure is StatusError {
+  return !["connection-failed", "cut", "malformed", "stall"].includes(failure);
 }
 
 export function listOf(value: unknown): readonly JsonRecord[] {

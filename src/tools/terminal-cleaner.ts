@@ -15,7 +15,7 @@ export interface TerminalCleaner {
 export function createTerminalCleaner(): TerminalCleaner {
   let cutEscape = "";
   let line = "";
-  const pending = () => harmless(foldLine(line));
+  const pending = () => stripControlCharacters(foldLine(line));
   return {
     take(piece) {
       const { text, rest } = splitEscape(cutEscape + piece);
@@ -24,10 +24,10 @@ export function createTerminalCleaner(): TerminalCleaner {
       const end = plain.lastIndexOf("\n") + 1;
       line = foldPending(plain.slice(end));
       const done = foldLines(plain.slice(0, end));
-      if (line.length <= maxHeldLine) return harmless(done);
+      if (line.length <= maxHeldLine) return stripControlCharacters(done);
       const long = foldLine(line);
       line = "";
-      return harmless(done + long);
+      return stripControlCharacters(done + long);
     },
     pending,
     takePending() {
@@ -81,7 +81,7 @@ function splitEscape(text: string): { readonly text: string; readonly rest: stri
 
 const control = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd]/;
 
-function harmless(text: string): string {
+function stripControlCharacters(text: string): string {
   if (!control.test(text)) return text;
   return text
     .replace(/[^\n\x08]\x08/g, "")

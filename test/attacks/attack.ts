@@ -61,7 +61,7 @@ export type Effect =
   /** The terminal gets these bytes from the program. */
   | { readonly prints: string }
   /** Two calls that differ in a guess have different results, so that a secret can be guessed piece by piece. */
-  | { readonly tellsApart: true }
+  | { readonly distinguishes: true }
   /** What the program prints lacks this text. */
   | { readonly omits: string };
 

@@ -43,7 +43,7 @@ export function watchEffect(
     return ({ everything }) => holdsSecret(everything, secret);
   }
   if ("shows" in effect) return ({ text }) => new RegExp(fill(effect.shows)).test(text);
-  if ("tellsApart" in effect) return ({ results }) => results[0] !== results[1];
+  if ("distinguishes" in effect) return ({ results }) => results[0] !== results[1];
   if ("prints" in effect) return ({ printed }) => printed.includes(effect.prints);
   if ("omits" in effect) return ({ printed }) => !printed.includes(fill(effect.omits));
   return () => webs.get(id)?.got(fill(effect.sent)) === true;

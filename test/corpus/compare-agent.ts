@@ -32,11 +32,13 @@ export function compareAgent(entry: CorpusEntry, text: string): Mismatch[] {
 /** A file that loads in spite of a lack carries the lack as its reason. */
 function reasonOf(diagnostics: readonly { code: string }[], expect: Expectation): string | null {
   const reason = expect["reason"];
-  const lacks = diagnostics.filter(
+  const isMissing = diagnostics.filter(
     (diagnostic) => diagnostic.code === "no-name" || diagnostic.code === "no-description",
   );
-  if (lacks.length === 0) return null;
-  return lacks.some((diagnostic) => diagnostic.code === reason) ? String(reason) : (lacks[0]?.code ?? null);
+  if (isMissing.length === 0) return null;
+  return isMissing.some((diagnostic) => diagnostic.code === reason)
+    ? String(reason)
+    : (isMissing[0]?.code ?? null);
 }
 
 function describe(definition: AgentDefinition): Record<string, unknown> {

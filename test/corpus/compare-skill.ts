@@ -29,15 +29,15 @@ function describe(
   { diagnostics, written }: Reading,
   expect: Expectation,
 ): Record<string, unknown> {
-  const lacks = (code: string): boolean => diagnostics.some((diagnostic) => diagnostic.code === code);
-  const isDescribed = !lacks("no-frontmatter") && !lacks("no-description");
+  const hasCode = (code: string): boolean => diagnostics.some((diagnostic) => diagnostic.code === code);
+  const isDescribed = !hasCode("no-frontmatter") && !hasCode("no-description");
   const { reason } = expect;
-  const isLack = (reason === "no-name" && !written.has("name")) || lacks(String(reason));
+  const isMissing = (reason === "no-name" && !written.has("name")) || hasCode(String(reason));
   return {
     ...skill,
     loads: true,
     // A file that loads in spite of a lack may carry the lack as its reason.
-    reason: isLack ? reason : null,
+    reason: isMissing ? reason : null,
     // The manifest names a skill as its file does, and by its folder where the file says nothing.
     name: skill.displayName ?? skill.name,
     descriptionHead: isDescribed ? skill.description.trim().slice(0, 60) : null,

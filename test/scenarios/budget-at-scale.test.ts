@@ -63,7 +63,7 @@ function createBiller(chance: () => number, breaksOff: number) {
     const isCut = outputTokens === maxTokens;
     return {
       text: words,
-      ...(after === undefined ? {} : { fault: "cut", after }),
+      ...(after === undefined ? {} : { failure: "cut", after }),
       ...(chance() < 0.7 && !isCut ? { calls: [noteCall(request)] } : {}),
       ...(isCut ? { stopReason: "max_tokens" } : {}),
       usage,
@@ -124,7 +124,7 @@ describe("[LIM-3] fifty children at once under one ceiling of money", () => {
     const { url } = await startProvider(() => {
       const breaks = isFirst;
       isFirst = false;
-      return { text: words, usage: { inputTokens: 12_000 }, ...(breaks ? { fault: "cut", after: 3 } : {}) };
+      return { text: words, usage: { inputTokens: 12_000 }, ...(breaks ? { failure: "cut", after: 3 } : {}) };
     });
     const limits = { tree: { tokens: 45_000 } };
     const { runtime } = createErrorStage({ url, model: foreign, limits });
@@ -138,12 +138,12 @@ describe("[LIM-4] an answer that broke off", () => {
   const usage = { inputTokens: 1000, outputTokens: 500, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
   test.each([
-    ["and was asked for again", [{ fault: "cut", after: 3 }], "completed"],
+    ["and was asked for again", [{ failure: "cut", after: 3 }], "completed"],
     [
       "until the attempts were used up",
       [
-        { fault: "malformed", after: 3 },
-        { fault: "malformed", after: 3 },
+        { failure: "malformed", after: 3 },
+        { failure: "malformed", after: 3 },
       ],
       "failed",
     ],

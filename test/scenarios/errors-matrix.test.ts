@@ -39,42 +39,42 @@ const failed = (reason: string, error: RegExp): Partial<RunEnding> => ({
   error: expect.stringMatching(error),
 });
 
-const passing = (name: string, fault: StepAnswer): [string, Case] => [
+const passing = (name: string, failure: StepAnswer): [string, Case] => [
   `${name} once`,
-  { errors: [fault], ends: "completed", requests: 2 },
+  { errors: [failure], ends: "completed", requests: 2 },
 ];
 
-const forEver = (name: string, fault: StepAnswer, ends: Case["ends"]): [string, Case] => [
+const forEver = (name: string, failure: StepAnswer, ends: Case["ends"]): [string, Case] => [
   `${name} for ever`,
-  { errors: [fault], ends, requests: 3 },
+  { errors: [failure], ends, requests: 3 },
 ];
 
-const atFirst = (name: string, fault: StepError, ends: Case["ends"]): [string, Case] => [
+const atFirst = (name: string, failure: StepError, ends: Case["ends"]): [string, Case] => [
   name,
-  { errors: [{ fault }], ends, requests: 1 },
+  { errors: [{ failure }], ends, requests: 1 },
 ];
 
-const reset = { fault: "connection-failed" } as const;
+const reset = { failure: "connection-failed" } as const;
 
 const cases: ReadonlyMap<string, Case> = new Map<string, Case>([
-  passing("429 with a wish", { fault: "rate-limited", retryAfterMs: 1000 }),
-  passing("429 without a wish", { fault: "rate-limited" }),
-  passing("529", { fault: "overloaded" }),
-  passing("529 in the middle", { fault: "overloaded", after: 2 }),
-  passing("500", { fault: "server-error" }),
-  passing("cut at once", { fault: "cut" }),
-  passing("cut in the middle", { fault: "cut", after: 3 }),
-  passing("bad JSON", { fault: "malformed", after: 1 }),
+  passing("429 with a wish", { failure: "rate-limited", retryAfterMs: 1000 }),
+  passing("429 without a wish", { failure: "rate-limited" }),
+  passing("529", { failure: "overloaded" }),
+  passing("529 in the middle", { failure: "overloaded", after: 2 }),
+  passing("500", { failure: "server-error" }),
+  passing("cut at once", { failure: "cut" }),
+  passing("cut in the middle", { failure: "cut", after: 3 }),
+  passing("bad JSON", { failure: "malformed", after: 1 }),
   ["reset once", { errors: [reset], ends: "completed", requests: { least: 2 } }],
   [
     "one fault after another",
-    { errors: [{ fault: "overloaded" }, { fault: "cut", after: 1 }], ends: "completed", requests: 3 },
+    { errors: [{ failure: "overloaded" }, { failure: "cut", after: 1 }], ends: "completed", requests: 3 },
   ],
-  forEver("429", { fault: "rate-limited" }, failed("rate-limited", /limit is reached/)),
-  forEver("529", { fault: "overloaded" }, failed("overloaded", /overloaded/)),
-  forEver("500", { fault: "server-error" }, failed("server-error", /provider failed/)),
-  forEver("cut", { fault: "cut", after: 2 }, failed("stream-cut", /./)),
-  forEver("bad JSON", { fault: "malformed" }, failed("stream-malformed", /./)),
+  forEver("429", { failure: "rate-limited" }, failed("rate-limited", /limit is reached/)),
+  forEver("529", { failure: "overloaded" }, failed("overloaded", /overloaded/)),
+  forEver("500", { failure: "server-error" }, failed("server-error", /provider failed/)),
+  forEver("cut", { failure: "cut", after: 2 }, failed("stream-cut", /./)),
+  forEver("bad JSON", { failure: "malformed" }, failed("stream-malformed", /./)),
   ["reset for ever", { errors: [reset], ends: failed("connection-failed", /./), requests: { least: 3 } }],
   atFirst("400", "invalid-request", failed("invalid-request", /invalid/)),
   atFirst("401", "unauthorized", failed("unauthorized", /key/)),
@@ -85,17 +85,17 @@ const cases: ReadonlyMap<string, Case> = new Map<string, Case>([
 /** A machine under load may be slow enough to look silent, so how often is asked is not certain here. */
 const least = { least: 1 };
 const silentCases: ReadonlyMap<string, Case> = new Map<string, Case>([
-  ["no first token once", { errors: [{ fault: "stall" }], ends: "completed", requests: least }],
-  ["silence once", { errors: [{ fault: "stall", after: 3 }], ends: "completed", requests: least }],
+  ["no first token once", { errors: [{ failure: "stall" }], ends: "completed", requests: least }],
+  ["silence once", { errors: [{ failure: "stall", after: 3 }], ends: "completed", requests: least }],
   ["slow tokens", { errors: slowly(), ends: "completed", requests: least }],
   [
     "no first token ever",
-    { errors: [{ fault: "stall" }], ends: failed("stalled", /no answer within 1000 ms/), requests: least },
+    { errors: [{ failure: "stall" }], ends: failed("stalled", /no answer within 1000 ms/), requests: least },
   ],
   [
     "silence for ever",
     {
-      errors: [{ fault: "stall", after: 2 }],
+      errors: [{ failure: "stall", after: 2 }],
       ends: failed("stalled", /fell silent for 1000 ms|within 1000 ms/),
       requests: least,
     },
@@ -115,8 +115,8 @@ function playCases(played: ReadonlyMap<string, Case>) {
     const attempt = asked.get(task) ?? 0;
     asked.set(task, attempt + 1);
     const { errors = [], ends = "completed" } = played.get(task) ?? {};
-    const fault = ends === "completed" ? errors[attempt] : (errors[attempt] ?? errors.at(-1));
-    return { text: `${words}${task}.`, ...fault };
+    const failure = ends === "completed" ? errors[attempt] : (errors[attempt] ?? errors.at(-1));
+    return { text: `${words}${task}.`, ...failure };
   };
   return { asked, respond };
 }
@@ -182,8 +182,8 @@ function createCrowd() {
 
 describe("[MDL-6] a burst of 429 for twenty children at once", () => {
   test.each([
-    ["with a wish", { fault: "rate-limited", retryAfterMs: 1000 }],
-    ["without one", { fault: "rate-limited" }],
+    ["with a wish", { failure: "rate-limited", retryAfterMs: 1000 }],
+    ["without one", { failure: "rate-limited" }],
   ] as const)("%s fails none of them, and nobody is refused a second time", async (_how, refusal) => {
     const refused = new Set<string>();
     const provider = await startProvider((request) => {
@@ -211,7 +211,7 @@ describe("[MDL-6] a burst of 429 for twenty children at once", () => {
     const { url } = await startProvider(async (request) => {
       const refuses = isBurst;
       if (!isOpen) await crowd.stay();
-      if (refuses) return { fault: "rate-limited", retryAfterMs: 1000 };
+      if (refuses) return { failure: "rate-limited", retryAfterMs: 1000 };
       return request.messages.length < 20 ? { calls: [noteCall(request)] } : "Done.";
     });
     const { runtime, pauses } = createErrorStage({ url });
@@ -257,7 +257,7 @@ test("[MDL-6] a stated Retry-After holds for all siblings, whatever answers to e
       return { calls: [noteCall(request)] };
     }
     refusedAt = performance.now();
-    return { fault: "rate-limited", retryAfterMs: pauseMs };
+    return { failure: "rate-limited", retryAfterMs: pauseMs };
   });
   const { runtime } = createErrorStage({ url, speed });
   await using session = await runtime.open();

@@ -114,7 +114,7 @@ describe("[LIM-1, SPN-6, HKS-8] a thousand children in one process leave nothing
 
   test("[LIM-1] more than may run wait from code, in the order of the calls, and are refused in the background", async () => {
     await using sample = await createSampleRuntime([
-      { match: "wait", text: "Never", fault: "stall", after: 1, times: 10 },
+      { match: "wait", text: "Never", failure: "stall", after: 1, times: 10 },
       { text: "Done.", times: 3 },
     ]);
     await using session = await sample.runtime.open();

@@ -46,7 +46,7 @@ export async function judgeCall(
     grants: createHookGrants(plan.directory),
   });
   let asked = false;
-  const authorize = hooks.wrapAdmit(async (request, { hooks: word }): Promise<Authorization> => {
+  const authorize = hooks.wrapAuthorize(async (request, { hooks: word }): Promise<Authorization> => {
     const decided = await decideCall(request, { testCase, plan, judged, hooks: word });
     if (decided !== "ask") return decided === "allow" ? allowed(request.input) : denied;
     const answer = await hooks.beforeAsk(request, { signal });

@@ -39,10 +39,10 @@ export async function runWithDescriptors(
   const [home, project] = [join(root, "home"), join(root, "project")];
   mkdirSync(join(home, ".claude"), { recursive: true });
   mkdirSync(project);
-  const tell = [{ hooks: [{ type: "command", command: "true" }] }];
+  const report = [{ hooks: [{ type: "command", command: "true" }] }];
   writeFileSync(
     join(home, ".claude/settings.json"),
-    JSON.stringify({ hooks: { PreToolUse: tell, SubagentStart: tell, SubagentStop: tell } }),
+    JSON.stringify({ hooks: { PreToolUse: report, SubagentStart: report, SubagentStop: report } }),
   );
   try {
     const own =

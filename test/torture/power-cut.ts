@@ -15,7 +15,7 @@ export interface PowerCutOptions {
   /** How long the program works before the cut. */
   readonly afterMs: number;
   /** False leaves the session as the cut left it. */
-  readonly goesOn?: boolean;
+  readonly continues?: boolean;
 }
 
 export interface PowerCut {
@@ -45,7 +45,7 @@ export async function cutPower(options: PowerCutOptions): Promise<PowerCut> {
   const before = effectsOf(place);
   const recorded = recordedCalls(place);
   const unrecorded = [...before].filter((id) => !recorded.has(id));
-  if (running && options.goesOn !== false) await takeUpAgain(place, options.provider.url);
+  if (running && options.continues !== false) await takeUpAgain(place, options.provider.url);
   return { effects: before.size, unrecorded, repeated: repeatedIn(place) };
 }
 

@@ -68,7 +68,7 @@ async function runStorm(place: Place, storm: Storm): Promise<StormEnd> {
   let orphans: readonly MarkedProcess[] = [];
   const left: MarkedProcess[] = [];
   while (true) {
-    const session = state.hasBegun ? goOn(place, storm.random) : ["--session-id", place.sessionId];
+    const session = state.hasBegun ? proceed(place, storm.random) : ["--session-id", place.sessionId];
     const program = startProgram(place, session, storm.provider.url, {
       environment: { [markVariable]: place.mark },
     });
@@ -118,7 +118,7 @@ async function runStorm(place: Place, storm: Storm): Promise<StormEnd> {
   }
 }
 
-function goOn({ sessionId }: Place, random: () => number): readonly string[] {
+function proceed({ sessionId }: Place, random: () => number): readonly string[] {
   return random() < 0.5 ? ["--resume", sessionId] : ["--continue"];
 }
 

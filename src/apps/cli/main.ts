@@ -4,7 +4,7 @@ import { createRealHost, createRealOutputs } from "./create-real-host.ts";
 import { exitCodeOf } from "./end-signal.ts";
 import { helpText } from "./help-text.ts";
 import { createPaint } from "./views/paint.ts";
-import { harmless, wrap } from "./views/strip-control-characters.ts";
+import { stripControlCharacters, wrap } from "./views/strip-control-characters.ts";
 
 /** Runs the command line and returns the exit code: 0, 1 when something is wrong, 2 for misuse, 128 and its number for a signal. */
 export async function main(arguments_: readonly string[], given?: CliHost): Promise<number> {
@@ -55,5 +55,5 @@ function reportError(error: unknown, { stderr }: Pick<CliHost, "stderr">, isVerb
 }
 
 function onLines(text: string): string {
-  return text.split("\n").map(harmless).join("\n");
+  return text.split("\n").map(stripControlCharacters).join("\n");
 }

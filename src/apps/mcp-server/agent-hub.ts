@@ -15,9 +15,9 @@ import type { TaskManager } from "../../tasks/task-manager.ts";
 import { hasEnded, type TaskState } from "../../tasks/task-state.ts";
 import { stopElsewhere } from "../cli/commands/stop-elsewhere.ts";
 import { type AgentView, viewOfState, viewOfTranscript } from "./agent-view.ts";
-import { createFlight, type Flight } from "./flight.ts";
-import type { FlightDesk } from "./flight-desk.ts";
 import { createHubSessions } from "./hub-sessions.ts";
+import { createPendingCall, type PendingCall } from "./pending-call.ts";
+import type { PendingCalls } from "./pending-calls.ts";
 
 /** What a client says when it starts an agent. */
 export type HubRequest = Omit<SpawnRequest, "origin" | "callId">;
@@ -31,14 +31,14 @@ export interface HubClient {
 
 export type HubMessage =
   | { readonly type: "queued"; readonly agentId: string }
-  | { readonly type: "resumed"; readonly flight: Flight };
+  | { readonly type: "resumed"; readonly pendingCall: PendingCall };
 
 /** Everything that clients can do with agents; all clients of a server share it. */
 export interface AgentHub extends AsyncDisposable {
   agents(): Promise<DiscoveredAgents>;
-  spawn(request: HubRequest, client: HubClient): Promise<Flight>;
+  spawn(request: HubRequest, client: HubClient): Promise<PendingCall>;
   /** A call that goes on in another request. */
-  flight(id: string, tool: string): Flight;
+  pendingCall(id: string, tool: string): PendingCall;
   /** How an agent stands; with a limit above 0 after its end, or after so many milliseconds. */
   output(agentId: string, options: OutputOptions): Promise<AgentView>;
   stop(agentId: string, signal: AbortSignal): Promise<AgentView>;
@@ -55,7 +55,7 @@ export interface OutputOptions {
 
 export interface AgentHubOptions {
   readonly runtime: Runtime;
-  readonly desk: FlightDesk;
+  readonly desk: PendingCalls;
   readonly session: SessionOptions;
   /** The folder in which this project's sessions are kept. */
   readonly transcripts: string;
@@ -76,7 +76,7 @@ export function createAgentHub({ runtime, desk, session, transcripts }: AgentHub
   const find = (agentId: string): Promise<LocatedAgent> =>
     findAgent(agentId, { sessions: sessions.list(), transcripts });
 
-  async function spawn(request: HubRequest, client: HubClient): Promise<Flight> {
+  async function spawn(request: HubRequest, client: HubClient): Promise<PendingCall> {
     if (request.resume === undefined) return start(await sessions.own(), request, client);
     const located = await find(request.resume);
     refuseRunning(located);
@@ -95,11 +95,11 @@ export function createAgentHub({ runtime, desk, session, transcripts }: AgentHub
     request: HubRequest,
     { tool, maxQuestions }: HubClient,
     release: () => void = () => undefined,
-  ): Flight {
+  ): PendingCall {
     // Ends of agents in the background are asked for by clients, so nobody reads the notices of them.
     takeNotices();
     const id = randomUUID();
-    const flight = createFlight({
+    const pendingCall = createPendingCall({
       id,
       tool,
       tasks,
@@ -120,16 +120,16 @@ export function createAgentHub({ runtime, desk, session, transcripts }: AgentHub
       },
       onOver: () => desk.remove(id),
     });
-    desk.add(flight);
-    return flight;
+    desk.add(pendingCall);
+    return pendingCall;
   }
 
   return {
     agents: runtime.agents,
     spawn,
-    flight(id, tool) {
-      const flight = desk.find(id);
-      if (flight !== undefined && flight.tool === tool) return flight;
+    pendingCall(id, tool) {
+      const pendingCall = desk.find(id);
+      if (pendingCall !== undefined && pendingCall.tool === tool) return pendingCall;
       throw new RetinueError("unknown-call", "This call is over, or was never begun.", {
         advice: "Call the tool again, or read what the agent has done with agent_output.",
       });
@@ -162,7 +162,7 @@ export function createAgentHub({ runtime, desk, session, transcripts }: AgentHub
       }
       const { id, description, agentType } = located.where === "here" ? located.state : located.task;
       const request = { agentType, description, prompt: message, resume: id, background: true };
-      return { type: "resumed", flight: await spawn(request, client) };
+      return { type: "resumed", pendingCall: await spawn(request, client) };
     },
     async [Symbol.asyncDispose]() {
       const stopped = desk.stopAll();

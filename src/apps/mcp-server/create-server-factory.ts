@@ -7,7 +7,14 @@ import type { AgentHub, HubClient } from "./agent-hub.ts";
 import type { AgentView } from "./agent-view.ts";
 import { inputs, outputs } from "./inputs.ts";
 import { reportProgress } from "./report-progress.ts";
-import { clientSignal, type Era, type Sdk, type Serving, serveFlight, takeAnswers } from "./serve-flight.ts";
+import {
+  clientSignal,
+  type Era,
+  type Sdk,
+  type Serving,
+  servePendingCall,
+  takeAnswers,
+} from "./serve-flight.ts";
 
 export interface AgentServerOptions {
   readonly sdk: Sdk;
@@ -43,9 +50,9 @@ function addSpawning(server: McpServer, { sdk, hub, era }: Surroundings): void {
   const continued = (context: ServerContext, tool: string) => {
     const id = context.mcpReq.requestState<string>();
     if (typeof id !== "string") return undefined;
-    const flight = hub.flight(id, tool);
-    takeAnswers(flight, servingOf(context));
-    return flight;
+    const pendingCall = hub.pendingCall(id, tool);
+    takeAnswers(pendingCall, servingOf(context));
+    return pendingCall;
   };
   const clientOf = (context: ServerContext, tool: string): HubClient => ({
     tool,
@@ -65,7 +72,7 @@ function addSpawning(server: McpServer, { sdk, hub, era }: Surroundings): void {
     (input, context) =>
       explained(async () => {
         const { agent, max_turns, ...rest } = input;
-        const flight =
+        const pendingCall =
           continued(context, "spawn_agent") ??
           (await hub.spawn(
             defined({
@@ -76,7 +83,7 @@ function addSpawning(server: McpServer, { sdk, hub, era }: Surroundings): void {
             }),
             clientOf(context, "spawn_agent"),
           ));
-        return serveFlight(flight, servingOf(context));
+        return servePendingCall(pendingCall, servingOf(context));
       }),
   );
   server.registerTool(
@@ -95,12 +102,12 @@ function addSpawning(server: McpServer, { sdk, hub, era }: Surroundings): void {
         const sent =
           begun === undefined
             ? await hub.send(agent_id, message, clientOf(context, "send_message"))
-            : ({ type: "resumed", flight: begun } as const);
+            : ({ type: "resumed", pendingCall: begun } as const);
         if (sent.type === "queued") {
           const text = `The agent ${sent.agentId} reads it before its next turn.`;
           return said(text, { delivery: "queued", agentId: sent.agentId });
         }
-        const result = await serveFlight(sent.flight, servingOf(context));
+        const result = await servePendingCall(sent.pendingCall, servingOf(context));
         if (!("structuredContent" in result) || !isRecord(result.structuredContent)) return result;
         const { agentId } = result.structuredContent;
         return { ...result, structuredContent: { delivery: "resumed", agentId } };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ApprovalRequest } from "../../permissions/approver.ts";
-import { permissionQuestion } from "./flight-desk.ts";
+import { permissionQuestion } from "./pending-calls.ts";
 
 const request: ApprovalRequest = {
   path: [

@@ -35,8 +35,8 @@ describe("[MDL-3] errors of provider packages become faults with a code", () => 
     [{ "retry-after": "Wed, 01 Jan 2025 00:00:30 GMT", date: "Wed, 01 Jan 2025 00:00:00 GMT" }, 30_000],
     [{}, undefined],
   ])("the headers %j ask for %s milliseconds", (responseHeaders: Record<string, string>, expected) => {
-    const fault = toModelError(apiError({ statusCode: 429, responseHeaders }), place);
-    expect(fault.retryAfterMs).toBe(expected);
+    const failure = toModelError(apiError({ statusCode: 429, responseHeaders }), place);
+    expect(failure.retryAfterMs).toBe(expected);
   });
 
   test.each([
@@ -62,8 +62,8 @@ describe("[MDL-3] errors of provider packages become faults with a code", () => 
   });
 
   test("the message names the model and what the provider said", () => {
-    const fault = toModelError({ error: { message: "no such thing" } }, place);
-    expect(fault.message).toBe("openai/gpt: no such thing");
+    const failure = toModelError({ error: { message: "no such thing" } }, place);
+    expect(failure.message).toBe("openai/gpt: no such thing");
   });
 });
 

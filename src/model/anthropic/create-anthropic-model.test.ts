@@ -445,8 +445,12 @@ describe("time limits over a real socket [MDL-6]", () => {
       closed.push(new Promise((resolve) => response.on("close", resolve)));
       answer(response, incoming, body);
     });
-    const fault = await errorOf(modelAt(provider.url, { timeouts }));
-    expect(fault).toMatchObject({ code: "stalled", mayPass: true, message: expect.stringContaining(words) });
+    const failure = await errorOf(modelAt(provider.url, { timeouts }));
+    expect(failure).toMatchObject({
+      code: "stalled",
+      mayPass: true,
+      message: expect.stringContaining(words),
+    });
     await Promise.all(closed);
   });
 

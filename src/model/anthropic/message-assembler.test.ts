@@ -218,9 +218,9 @@ describe("createMessageAssembler [MDL-3]", () => {
       ],
     ],
   ])("%s cannot be read and may be asked for again", (_what, events) => {
-    const fault = errorOf(events);
-    expect(fault.code).toBe("stream-malformed");
-    expect(fault.mayPass).toBe(true);
+    const failure = errorOf(events);
+    expect(failure.code).toBe("stream-malformed");
+    expect(failure.mayPass).toBe(true);
   });
 
   test("a stream that ends early was cut, unless only the word that it ended is missing", () => {
@@ -241,8 +241,8 @@ describe("createMessageAssembler [MDL-3]", () => {
     ["invalid_request_error", "invalid-request", 400],
     ["something_new", "server-error", 500],
   ])("an error event of type %s is the fault %s", (type, code, status) => {
-    const fault = errorOf([start, { type: "error", error: { type, message: "why" } }]);
-    expect(fault).toMatchObject({
+    const failure = errorOf([start, { type: "error", error: { type, message: "why" } }]);
+    expect(failure).toMatchObject({
       code,
       status,
       requestId: "req_1",

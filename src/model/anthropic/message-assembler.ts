@@ -5,7 +5,7 @@ import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import type { ModelEvent } from "../model.ts";
 import { ModelError } from "../model-error.ts";
 import { type BlockBuilder, buildBlock, startBlock } from "./block-builder.ts";
-import { streamErrorError } from "./request-error.ts";
+import { streamEventError } from "./request-error.ts";
 
 export interface MessageAssembler {
   /** What one provider event means to us, if anything. Unknown events mean nothing; impossible ones throw a ModelFault. */
@@ -114,7 +114,7 @@ export function createMessageAssembler(requestId?: string): MessageAssembler {
         case "message_stop":
           return endMessage();
         case "error":
-          throw streamErrorError(event, requestId);
+          throw streamEventError(event, requestId);
         default:
           return undefined;
       }

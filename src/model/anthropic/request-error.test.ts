@@ -44,9 +44,9 @@ describe("requestFault [MDL-3] [MDL-6]", () => {
     [503, "overloaded_error", "busy", "overloaded", true],
     [529, "overloaded_error", "busy", "overloaded", true],
   ])("status %i %s %j is %s", (status, type, message, code, mayPass) => {
-    const fault = requestError(answer(status, type, message), "https://x");
-    expect(fault).toMatchObject({ code, status, mayPass, requestId: "req_9" });
-    expect(fault.message).toContain(message);
+    const failure = requestError(answer(status, type, message), "https://x");
+    expect(failure).toMatchObject({ code, status, mayPass, requestId: "req_9" });
+    expect(failure.message).toContain(message);
   });
 
   test("advice names what to look at", () => {
@@ -72,9 +72,9 @@ describe("requestFault [MDL-3] [MDL-6]", () => {
     const error = Object.assign(new Error("Connection error.", { cause: refused }), {
       name: "APIConnectionError",
     });
-    const fault = requestError(error, "http://127.0.0.1:9");
-    expect(fault).toMatchObject({ code: "connection-failed", mayPass: true });
-    expect(fault.message).toMatch(/http:\/\/127\.0\.0\.1:9: .*ECONNREFUSED/);
+    const failure = requestError(error, "http://127.0.0.1:9");
+    expect(failure).toMatchObject({ code: "connection-failed", mayPass: true });
+    expect(failure.message).toMatch(/http:\/\/127\.0\.0\.1:9: .*ECONNREFUSED/);
   });
 
   test("anything else is a request that could not be sent, and is not repeated", () => {

@@ -20,7 +20,7 @@ export function requestError(error: unknown, baseUrl: string): ModelError {
 }
 
 /** An `error` event inside a stream whose status was 200. */
-export function streamErrorError(event: JsonRecord, requestId?: string): ModelError {
+export function streamEventError(event: JsonRecord, requestId?: string): ModelError {
   const body = isRecord(event["error"]) ? event["error"] : {};
   const type = typeof body["type"] === "string" ? body["type"] : "";
   const message = typeof body["message"] === "string" ? body["message"] : JSON.stringify(event);

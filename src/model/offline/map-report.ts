@@ -129,11 +129,11 @@ function commands(manifests: readonly ManifestFacts[]): string | undefined {
 }
 
 function children(conversation: OfflineConversation): string | undefined {
-  const told = [...childrenOf(conversation, "Explore"), ...childrenOf(conversation, "Plan")].filter(
+  const reported = [...childrenOf(conversation, "Explore"), ...childrenOf(conversation, "Plan")].filter(
     ({ isError }) => !isError,
   );
-  if (told.length === 0) return undefined;
-  const sections = told.map(({ input, text }) => {
+  if (reported.length === 0) return undefined;
+  const sections = reported.map(({ input, text }) => {
     const plain = withoutFrame(text).replace(/\s*\[agent id [^\]]*\]\s*$/, "");
     const short = plain.length > maxChildText ? `${plain.slice(0, maxChildText)}\n[cut here]` : plain;
     return `### ${String(input["subagent_type"])}: ${String(input["description"])}\n${short.replace(/^#{1,3} /gm, "#### ")}`;

@@ -49,7 +49,7 @@ export function interruptedOutcome({ agent, task }: ChildPlan): SpawnOutcome {
 }
 
 /** A child that goes on reads before its first turn what became of the commands it had left running. */
-export function tellNews(
+export function reportEvent(
   agentId: string,
   {
     host,
@@ -61,9 +61,9 @@ export function tellNews(
     readonly history: readonly Message[];
   },
 ): void {
-  const wasTold = (taskId: string): boolean =>
+  const wasReported = (taskId: string): boolean =>
     JSON.stringify(history).includes(`<task-id>${taskId}</task-id>`);
-  for (const message of host.news?.(agentId, wasTold) ?? []) tasks.send(agentId, message);
+  for (const message of host.news?.(agentId, wasReported) ?? []) tasks.send(agentId, message);
 }
 
 /** Marks results that do not tell how a child ended. */

@@ -25,7 +25,7 @@ export interface RecoveryOptions {
   /** Takes the file also from a process that holds it. */
   readonly takeOver?: boolean;
   /** Tells hooks that the child has stopped; absent where nobody listens. */
-  readonly tellStop?: (lastText: string) => Promise<void>;
+  readonly reportStop?: (lastText: string) => Promise<void>;
 }
 
 /**
@@ -43,10 +43,10 @@ export async function writeRecovery(options: RecoveryOptions): Promise<"settled"
     if (plan === undefined) return "left";
     const isOpen = foldTranscript(records).state === undefined;
     const writer = createTranscriptWriter({ log, ids, now, facts: () => facts, leaf });
-    if (isStopOwed && options.tellStop !== undefined) {
+    if (isStopOwed && options.reportStop !== undefined) {
       // Written first: a second crash must not make hooks hear it twice.
-      await writer.told("SubagentStop");
-      await options.tellStop(lastText);
+      await writer.reported("SubagentStop");
+      await options.reportStop(lastText);
     }
     if (isOpen) writer.record({ type: "run-ended", ending: interruptedEnding(records, lastText) });
     removeLeftovers(file);

@@ -43,7 +43,7 @@ export async function recoverWorktrees(
       const { path, branch } = pending;
       recovered.push({ path, branch, ...(reason === undefined ? {} : { reason }) });
     }
-    await mendPointers(commonDirectory, git.signal);
+    await repairPointers(commonDirectory, git.signal);
     return recovered;
   });
 }
@@ -150,7 +150,7 @@ async function findEmptyPointers(commonDirectory: string): Promise<readonly stri
 const writingMs = 1_000;
 
 /** What git always writes there: the worktree's record stands two folders below the repository's data. */
-async function mendPointers(commonDirectory: string, signal: AbortSignal): Promise<void> {
+async function repairPointers(commonDirectory: string, signal: AbortSignal): Promise<void> {
   const [first] = await findEmptyPointers(commonDirectory);
   if (first === undefined) return;
   await sleep(writingMs, signal);

@@ -78,7 +78,7 @@ export function excludePattern(path: string): string {
     .split(sep)
     .join("/")
     .replace(/[\\*?[\]]/g, "\\$&");
-  return `/${escaped.replace(/ +$/, (blanks) => "\\ ".repeat(blanks.length))}`;
+  return `/${escaped.replace(/ +$/, (spaces) => "\\ ".repeat(spaces.length))}`;
 }
 
 export function contains(folder: string, path: string): boolean {

@@ -117,7 +117,7 @@ async function runToEnd(
   const file = join(context.outputDirectory, `${name}.txt`);
   const output = createCommandOutput({ limit: outputLimit(context.environment), file });
   const begun = options.now();
-  const tell = createTeller(options.now, () => context.progress(lastLine(output.view().text)));
+  const report = createReporter(options.now, () => context.progress(lastLine(output.view().text)));
   let record: OpenCommand | undefined;
   const started = await startProcess({
     ...entered.invocation,
@@ -130,7 +130,7 @@ async function runToEnd(
     ...(options.graceMs === undefined ? {} : { graceMs: options.graceMs }),
     onOutput(chunk) {
       output.take(chunk);
-      tell();
+      report();
     },
     onStart(leader) {
       record = options.shells.record(
@@ -203,12 +203,12 @@ async function runBeside(
 }
 
 /** Watchers need no more than a few signs of life a second. */
-function createTeller(now: () => number, tell: () => void): () => void {
+function createReporter(now: () => number, report: () => void): () => void {
   let next = 0;
   return () => {
     if (now() < next) return;
     next = now() + 250;
-    tell();
+    report();
   };
 }
 

@@ -145,13 +145,13 @@ describe("where there is no such isolation", () => {
     const missing = createReadOnlySandbox({ platform: "linux", find: async () => undefined });
     const { content } = await run({ readOnlySandbox: missing }, { command: "echo read" }, "read-only");
     expect(content).toBe("read");
-    const told: (boolean | undefined)[] = [];
+    const reported: (boolean | undefined)[] = [];
     const wrap = async (_: unknown, { readOnly }: SandboxOptions): Promise<SandboxWrap> => {
-      told.push(readOnly);
+      reported.push(readOnly);
       return { type: "unprotected" };
     };
     await run({ sandbox: { wrap } }, { command: "echo read" }, "read-only");
     await run({ sandbox: { wrap } }, { command: "echo read" }, "rule");
-    expect(told).toEqual([true, false]);
+    expect(reported).toEqual([true, false]);
   });
 });

@@ -375,7 +375,7 @@ export const deniedReads: AttackClass = {
           { effect: { shows: "[0-9a-f]{32}  .env" } },
         ],
       ],
-      { effect: { tellsApart: true } },
+      { effect: { distinguishes: true } },
     ),
     ...family(
       "the rule holds from whatever folder the session stands in",

@@ -4,7 +4,7 @@ import { createPaths } from "../../../settings/paths.ts";
 import { type Cleaned, cleanUp } from "../../../tasks/recovery/cleanup.ts";
 import { type DisplayPlaces, displayPath } from "../display-path.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
-import { harmless } from "../views/strip-control-characters.ts";
+import { stripControlCharacters } from "../views/strip-control-characters.ts";
 
 export interface CleanOptions {
   readonly dryRun?: boolean;
@@ -65,12 +65,12 @@ function describe(
   places: DisplayPlaces,
   isDryRun: boolean,
 ): string {
-  const named = (path: string): string => harmless(displayPath(path, places));
+  const named = (path: string): string => stripControlCharacters(displayPath(path, places));
   const verb = isDryRun ? "would remove" : "removed";
   const lines = [
     ...commands.map(
       ({ group, command }) =>
-        `${isDryRun ? "would end" : "ended"}  process group ${group}: ${harmless(shortened(command))} (its session's process is gone)`,
+        `${isDryRun ? "would end" : "ended"}  process group ${group}: ${stripControlCharacters(shortened(command))} (its session's process is gone)`,
     ),
     ...sessions.removed.map((path) => `${verb}  ${named(path)}`),
     ...worktrees.removed.map(({ path, reason }) => `${verb}  ${named(path)} (${reason})`),

@@ -9,7 +9,7 @@ import type { Skill } from "../../../skills/skill.ts";
 import { splitSkill } from "../../../skills/skill-pieces.ts";
 import type { GatheredSession } from "../gather-session.ts";
 import type { Paint } from "../views/paint.ts";
-import { harmless } from "../views/strip-control-characters.ts";
+import { stripControlCharacters } from "../views/strip-control-characters.ts";
 import type { NestedConfiguration } from "./agents/find-nested-configuration.ts";
 import { sourceName } from "./permissions-list.ts";
 
@@ -79,7 +79,7 @@ export function describeTrust(session: GatheredSession, brought: Brought, paint:
     parts.length === 0
       ? ["", "Nothing in it waits for trust today; what is added later would count at once."]
       : [];
-  return `${[harmless(heading), ...sections, ...nothing, ...nestedLines(brought.nested, session, paint), ""].join("\n")}\n`;
+  return `${[stripControlCharacters(heading), ...sections, ...nothing, ...nestedLines(brought.nested, session, paint), ""].join("\n")}\n`;
 }
 
 /** What they hold is shown by `retinue trust --show` in their folder. */
@@ -87,7 +87,12 @@ function nestedLines({ files, isCut }: NestedConfiguration, { nameOf }: Gathered
   if (files.length === 0) return [];
   const more = isCut ? ["  …"] : [];
   const title = "Would also count when work begins in their folder; `retinue trust --show FOLDER` tells";
-  return ["", paint.bold(title), ...files.map((file) => `  ${harmless(nameOf(file))}`), ...more];
+  return [
+    "",
+    paint.bold(title),
+    ...files.map((file) => `  ${stripControlCharacters(nameOf(file))}`),
+    ...more,
+  ];
 }
 
 export function trustAsJson(session: GatheredSession, brought: Brought) {
@@ -98,7 +103,7 @@ export function trustAsJson(session: GatheredSession, brought: Brought) {
 
 function lineOf({ name, value, from }: WaitingPart, paint: Paint): string {
   const words = value === undefined ? name : `${name}: ${value}`;
-  return `${harmless(words)}  ${paint.dim(harmless(`(${from})`))}`;
+  return `${stripControlCharacters(words)}  ${paint.dim(stripControlCharacters(`(${from})`))}`;
 }
 
 function settingPart(held: HeldBack, session: GatheredSession): WaitingPart {

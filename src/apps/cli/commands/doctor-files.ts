@@ -140,20 +140,20 @@ export function checkMcpServers(
   const failures = states.flatMap(({ server, status }) =>
     status.type === "failed" ? [`${server.name} fails: ${status.reason}`] : [],
   );
-  const told = [...(answers.length === 0 ? [] : [`connected: ${answers.join(", ")}`]), ...failures].join(
+  const reported = [...(answers.length === 0 ? [] : [`connected: ${answers.join(", ")}`]), ...failures].join(
     "; ",
   );
   if (failures.length > 0) {
     const advice = "`retinue mcp get NAME` shows how it is started; try that command yourself.";
-    return { name, state: "error", text: `${told}.`, advice };
+    return { name, state: "error", text: `${reported}.`, advice };
   }
-  if (held.length === 0) return { name, state: "ok", text: `${told}.` };
+  if (held.length === 0) return { name, state: "ok", text: `${reported}.` };
   const reasons = held.map(({ entry, reason }) => `${entry.config.name} (${reason})`);
   const isChosen = held.every(({ reason }) => chosenReasons.has(reason));
   return {
     name,
     state: isChosen ? "note" : "warning",
-    text: `${told === "" ? "none is connected" : told}; held back: ${reasons.join(", ")}.`,
+    text: `${reported === "" ? "none is connected" : reported}; held back: ${reasons.join(", ")}.`,
     advice: "`retinue mcp list` tells what each needs.",
   };
 }

@@ -14,7 +14,7 @@ import { type GatheredSession, gatherSession } from "../gather-session.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint, type Paint } from "../views/paint.ts";
 import { countBySeverity, plural } from "../views/render-diagnostics.ts";
-import { harmless, pad, wrap } from "../views/strip-control-characters.ts";
+import { pad, stripControlCharacters, wrap } from "../views/strip-control-characters.ts";
 import {
   checkDefinitions,
   checkMcpServers,
@@ -81,13 +81,13 @@ async function checkServers(session: GatheredSession, context: CommandContext): 
 function render({ name, state, text, advice }: Checkup, paint: Paint, width: number): string {
   const styles = { ok: paint.good, note: paint.note, warning: paint.warning, error: paint.error };
   const indent = " ".repeat(stateWidth + nameWidth);
-  const [first = "", ...more] = wrap(harmless(text), width - indent.length);
+  const [first = "", ...more] = wrap(stripControlCharacters(text), width - indent.length);
   const hints = (advice ?? "").split("\n").filter((line) => line !== "");
   const lines = [
     `${styles[state](pad(state, stateWidth))}${pad(name, nameWidth)}${first}`,
     ...more.map((line) => indent + line),
     ...hints.flatMap((hint) =>
-      wrap(harmless(hint), width - indent.length - 2).map(
+      wrap(stripControlCharacters(hint), width - indent.length - 2).map(
         (line, index) => `${indent}${index === 0 ? paint.good("→") : " "} ${line}`,
       ),
     ),

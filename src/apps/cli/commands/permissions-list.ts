@@ -6,7 +6,7 @@ import type { CommandContext, SessionOptions } from "../session-options.ts";
 import { createPaint } from "../views/paint.ts";
 import { plural } from "../views/render-diagnostics.ts";
 import { type Column, renderTable } from "../views/render-table.ts";
-import { harmless } from "../views/strip-control-characters.ts";
+import { stripControlCharacters } from "../views/strip-control-characters.ts";
 
 interface ListedRule {
   readonly list: RuleList;
@@ -37,7 +37,12 @@ export async function permissionsList(
   }
   const paint = createPaint(stdout.isColourAllowed);
   const table = (columns: readonly Column[], rows: readonly (readonly string[])[]): string =>
-    renderTable({ columns, rows: rows.map((row) => row.map(harmless)), width: stdout.columns, paint });
+    renderTable({
+      columns,
+      rows: rows.map((row) => row.map(stripControlCharacters)),
+      width: stdout.columns,
+      paint,
+    });
   if (rules.length === 0) stdout.write("There are no rules; calls are decided by the mode alone.\n");
   else
     stdout.write(

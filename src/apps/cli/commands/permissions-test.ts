@@ -25,7 +25,7 @@ import { builtinTools } from "../../../tools/grants/builtin-tools.ts";
 import { type GatheredSession, gatherSession } from "../gather-session.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 import { createPaint, type Paint } from "../views/paint.ts";
-import { harmless, pad } from "../views/strip-control-characters.ts";
+import { pad, stripControlCharacters } from "../views/strip-control-characters.ts";
 
 interface PolicyOptions {
   readonly mode?: string;
@@ -209,17 +209,20 @@ function describeTest(tested: TestedCall, { explains, trust, paint }: TestViewOp
   const { decision, reason, rule, from, parts } = tested;
   const styles = { allow: paint.good, ask: paint.warning, deny: paint.error };
   const lines = [
-    `${styles[decision](decision)}: ${harmless(reason)}.`,
-    ...(rule === undefined ? [] : [`rule: ${harmless(rule)}, from ${harmless(from ?? "")}`]),
+    `${styles[decision](decision)}: ${stripControlCharacters(reason)}.`,
+    ...(rule === undefined
+      ? []
+      : [`rule: ${stripControlCharacters(rule)}, from ${stripControlCharacters(from ?? "")}`]),
     ...(parts.length > 1 || (explains && parts.length > 0)
       ? [
           "",
           ...parts.map(
-            (part) => `  ${styles[part.decision](pad(part.decision, 6))}${harmless(partWords(part))}`,
+            (part) =>
+              `  ${styles[part.decision](pad(part.decision, 6))}${stripControlCharacters(partWords(part))}`,
           ),
         ]
       : []),
-    ...(explains ? ["", ...explanation(tested, trust).map(harmless)] : []),
+    ...(explains ? ["", ...explanation(tested, trust).map(stripControlCharacters)] : []),
   ];
   return `${lines.join("\n")}\n`;
 }

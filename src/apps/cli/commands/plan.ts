@@ -13,7 +13,7 @@ import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/paint.ts";
 import { renderFields, type ShownField } from "../views/render-fields.ts";
-import { harmless } from "../views/strip-control-characters.ts";
+import { stripControlCharacters } from "../views/strip-control-characters.ts";
 import { scopeWords } from "./agents/agents-list.ts";
 import { sourceAsJson } from "./agents/source-as-json.ts";
 
@@ -64,7 +64,7 @@ export async function plan(context: CommandContext, name: string, options: PlanO
     ...shadows.map((value) => ({ label: "shadows", value: nameOf(value) })),
   ];
   host.stdout.write(
-    `${paint.bold(harmless(planned.plan.task.agentType))}\n${renderFields(fields, paint, width)}`,
+    `${paint.bold(stripControlCharacters(planned.plan.task.agentType))}\n${renderFields(fields, paint, width)}`,
   );
   return 0;
 }

@@ -1,4 +1,4 @@
-import { goOnPrompt } from "../../../planning/earlier-run.ts";
+import { continuePrompt } from "../../../planning/earlier-run.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { findInterrupted } from "../../../tasks/recovery/find-interrupted.ts";
 import type { FoundTask } from "../../../tasks/recovery/find-tasks.ts";
@@ -9,8 +9,8 @@ import { createPrintRuntime, openPrintSession } from "../print/open-print-sessio
 import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
 import { answerText } from "../print/printer.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
-import { harmless } from "../views/strip-control-characters.ts";
-import { tellInterruption } from "../views/tell-interruption.ts";
+import { reportInterruption } from "../views/report-interruption.ts";
+import { stripControlCharacters } from "../views/strip-control-characters.ts";
 import { transcriptsOf } from "./find-named-task.ts";
 
 /** How many go on at the same time. */
@@ -56,7 +56,7 @@ export async function resumeInterrupted(
     if (stop.signal.aborted) {
       const { transcript } = first;
       const left = { reason: stop.signal.reason, tasks: session.tasks.list(), transcript };
-      tellInterruption({ ...left, command: "retinue resume --interrupted" }, host.stderr);
+      reportInterruption({ ...left, command: "retinue resume --interrupted" }, host.stderr);
       return exitCodeOf(stop.signal.reason);
     }
     return outcomes.every(({ status }) => status === "completed") ? 0 : 1;
@@ -92,9 +92,10 @@ async function resumeAll(agents: readonly FoundTask[], resuming: Resuming): Prom
 
 async function resumeOne(agent: FoundTask, { session, host, signal }: Resuming): Promise<Outcome> {
   const { id, agentType, description } = agent;
-  const say = (text: string): void => host.stderr.write(`${harmless(`${id} (${agentType}) ${text}`)}\n`);
+  const say = (text: string): void =>
+    host.stderr.write(`${stripControlCharacters(`${id} (${agentType}) ${text}`)}\n`);
   say(`goes on: ${description}`);
-  const handle = session.spawn(agentType, goOnPrompt, { resume: id, description });
+  const handle = session.spawn(agentType, continuePrompt, { resume: id, description });
   const end = (): void =>
     void handle.id.then((own) => session.tasks.stop(own, "session")).catch(() => undefined);
   signal.addEventListener("abort", end, { once: true });
@@ -125,6 +126,6 @@ function show(
   }
   for (const { id, agentType, status, text } of outcomes)
     host.stdout.write(
-      `${id}  ${harmless(agentType)}  ${status}\n${answerText(text.trimEnd(), host.stdout)}\n\n`,
+      `${id}  ${stripControlCharacters(agentType)}  ${status}\n${answerText(text.trimEnd(), host.stdout)}\n\n`,
     );
 }

@@ -1,5 +1,5 @@
 import { RetinueError } from "../../../foundation/retinue-error.ts";
-import { goOnPrompt } from "../../../planning/earlier-run.ts";
+import { continuePrompt } from "../../../planning/earlier-run.ts";
 import { waitForFile } from "../../../runtime/open-transcript.ts";
 import type { SessionOptions } from "../../../runtime/runtime-options.ts";
 import type { AgentHandle } from "../../../tasks/agent-handle.ts";
@@ -12,7 +12,7 @@ import { type PrintOptions, type PrintRequest, readPrintOptions } from "../print
 import { createPrinter, type Printer, printFailure } from "../print/printer.ts";
 import { readPrompt } from "../print/read-prompt.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
-import { tellInterruption } from "../views/tell-interruption.ts";
+import { reportInterruption } from "../views/report-interruption.ts";
 import { findNamedTask } from "./find-named-task.ts";
 
 export interface ResumeOptions extends PrintOptions {
@@ -39,7 +39,7 @@ export async function resume(
   if (request.input !== "text")
     throw misuse("An agent is resumed with one prompt.", "Leave out --input-format.");
   const task = await findFreeTask(host, written, options);
-  const usual = task.state === "interrupted" ? goOnPrompt : "Go on with your task where you stopped.";
+  const usual = task.state === "interrupted" ? continuePrompt : "Go on with your task where you stopped.";
   const prompt = await readPrompt(words, host.stdin, usual);
   const stop = new AbortController();
   const forget = host.onInterrupt((reason) => stop.abort(reason));
@@ -51,7 +51,7 @@ export async function resume(
     if (!stop.signal.aborted) return code;
     const { transcript } = task;
     const command = `retinue resume ${task.id}`;
-    tellInterruption({ reason: stop.signal.reason, tasks: [], command, transcript }, host.stderr);
+    reportInterruption({ reason: stop.signal.reason, tasks: [], command, transcript }, host.stderr);
     return exitCodeOf(stop.signal.reason);
   } finally {
     forget();

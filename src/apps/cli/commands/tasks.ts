@@ -8,7 +8,7 @@ import type { CommandContext } from "../session-options.ts";
 import { describeAge } from "../views/describe-age.ts";
 import { createPaint } from "../views/paint.ts";
 import { type Column, renderTable } from "../views/render-table.ts";
-import { harmless } from "../views/strip-control-characters.ts";
+import { stripControlCharacters } from "../views/strip-control-characters.ts";
 import { transcriptsOf } from "./find-named-task.ts";
 
 export interface TasksOptions {
@@ -35,7 +35,7 @@ export async function tasks({ host }: CommandContext, options: TasksOptions): Pr
   }
   const now = Date.now();
   const paint = createPaint(stdout.isColourAllowed);
-  const rows = found.map((task) => rowOf(task, now).map(harmless));
+  const rows = found.map((task) => rowOf(task, now).map(stripControlCharacters));
   stdout.write(renderTable({ columns, rows, width: stdout.columns, paint }));
   return 0;
 }
@@ -91,13 +91,13 @@ function describe(
   const age = (at: number): string => paint.dim(`${describeAge(now - at)} ago`);
   return [
     ...agents.flatMap(({ id, agentType, description, inFlight = [], canResume, lastSignAt, damage }) => [
-      `${paint.name(id)}  ${harmless(agentType)}  ${harmless(description)}  ${age(lastSignAt)}`,
+      `${paint.name(id)}  ${stripControlCharacters(agentType)}  ${stripControlCharacters(description)}  ${age(lastSignAt)}`,
       ...inFlightLines(inFlight),
       ...damageLines(id, damage),
       canResume === true ? `  go on: retinue resume ${id}` : "  its task was not written down",
     ]),
     ...sessions.flatMap(({ id, title, inFlight, modified }) => [
-      `session ${paint.name(id)}  ${harmless(title)}  ${age(modified)}`,
+      `session ${paint.name(id)}  ${stripControlCharacters(title)}  ${age(modified)}`,
       ...inFlightLines(inFlight),
       `  go on: retinue -p --resume ${id} "Go on."`,
     ]),
@@ -110,5 +110,5 @@ function damageLines(id: string, damage: TranscriptDamage | undefined): readonly
 }
 
 function inFlightLines(calls: readonly InFlightCall[]): readonly string[] {
-  return calls.map((call) => `  in flight: ${harmless(inFlightText(call))}`);
+  return calls.map((call) => `  in flight: ${stripControlCharacters(inFlightText(call))}`);
 }

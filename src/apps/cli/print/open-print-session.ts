@@ -6,7 +6,7 @@ import type { Session } from "../../../runtime/session.ts";
 import type { CliHost } from "../cli-host.ts";
 import { loadAgentsOption, refuseBrokenOption } from "../load-agents-option.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
-import { harmless } from "../views/strip-control-characters.ts";
+import { stripControlCharacters } from "../views/strip-control-characters.ts";
 import type { PrintOptions } from "./print-options.ts";
 
 /** The runtime that the options of the command line ask for. */
@@ -39,10 +39,10 @@ export function createPrintRuntime(
 }
 
 /** Tells what goes wrong beside the work, and keeps it in `told`. */
-export function createNotice({ stderr }: CliHost, told = new Set<string>()): (text: string) => void {
+export function createNotice({ stderr }: CliHost, reported = new Set<string>()): (text: string) => void {
   return (text) => {
-    told.add(text);
-    stderr.write(`retinue: ${harmless(text)}\n`);
+    reported.add(text);
+    stderr.write(`retinue: ${stripControlCharacters(text)}\n`);
   };
 }
 

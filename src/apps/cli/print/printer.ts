@@ -6,12 +6,12 @@ import { sessionFiles } from "../../../journal/session-files.ts";
 import type { RunPlan } from "../../../planning/run-plan.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { agentOutputFile } from "../../../tasks/agent-output-file.ts";
-import type { TaskNews } from "../../../tasks/task-manager.ts";
+import type { TaskEvent } from "../../../tasks/task-manager.ts";
 import type { TaskState } from "../../../tasks/task-state.ts";
 import type { CliHost, CliOutput } from "../cli-host.ts";
 import { createPaint } from "../views/paint.ts";
 import { plural } from "../views/render-diagnostics.ts";
-import { harmless, harmlessLines } from "../views/strip-control-characters.ts";
+import { harmlessLines, stripControlCharacters } from "../views/strip-control-characters.ts";
 import { createChildMessages } from "./create-child-messages.ts";
 import { describeCall } from "./describe-call.ts";
 import { createModelTally } from "./model-tally.ts";
@@ -24,7 +24,7 @@ export interface Printer {
   begin(): void;
   show(event: RunEvent): void;
   /** What a child agent does. */
-  showChild(news: TaskNews): void;
+  showChild(news: TaskEvent): void;
   end(ending: RunEnding): void;
   /** Something went wrong outside of the run; where JSON is printed, that is a result too. */
   fail(error: unknown): void;
@@ -42,9 +42,9 @@ export function createPrinter(
   host: CliHost,
   request: PrintRequest,
   session: Session,
-  told: ReadonlySet<string> = new Set(),
+  reported: ReadonlySet<string> = new Set(),
 ): Printer {
-  if (request.output === "text") return createTextPrinter(host, session, told);
+  if (request.output === "text") return createTextPrinter(host, session, reported);
   const context: MessageContext = { sessionId: session.plan.sessionId, uuid: randomUUID };
   const line = (message: OutputMessage): void => host.stdout.write(`${JSON.stringify(message)}\n`);
   const tally = createModelTally();
@@ -77,8 +77,8 @@ export function createPrinter(
   };
 }
 
-function createTextPrinter(host: CliHost, session: Session, told: ReadonlySet<string>): Printer {
-  const progress = createProgressView(host, told);
+function createTextPrinter(host: CliHost, session: Session, reported: ReadonlySet<string>): Printer {
+  const progress = createProgressView(host, reported);
   return {
     begin: () => progress.begin(session.plan),
     show: progress.show,
@@ -115,16 +115,19 @@ function keySourceOf({ model, discovered }: Session, { environment }: CliHost): 
 interface ProgressView {
   begin(plan: RunPlan): void;
   show(event: RunEvent): void;
-  showChild(news: TaskNews): void;
+  showChild(news: TaskEvent): void;
   end(ending: RunEnding): void;
 }
 
-export function createProgressView({ stderr }: CliHost, told: ReadonlySet<string> = new Set()): ProgressView {
+export function createProgressView(
+  { stderr }: CliHost,
+  reported: ReadonlySet<string> = new Set(),
+): ProgressView {
   const paint = createPaint(stderr.isColourAllowed);
-  const say = (text: string): void => stderr.write(`${paint.dim(harmless(text))}\n`);
+  const say = (text: string): void => stderr.write(`${paint.dim(stripControlCharacters(text))}\n`);
   return {
     begin(plan) {
-      for (const note of plan.notes) if (!told.has(note)) say(`note: ${note}`);
+      for (const note of plan.notes) if (!reported.has(note)) say(`note: ${note}`);
     },
     show(event) {
       if (event.type === "model-retried") {
@@ -142,8 +145,9 @@ export function createProgressView({ stderr }: CliHost, told: ReadonlySet<string
       if (line !== undefined) say(`[${state.agentType} ${state.description}] ${line}`);
     },
     end(ending) {
-      if (ending.error !== undefined) stderr.write(`${paint.error("retinue:")} ${harmless(ending.error)}\n`);
-      if (ending.denials.length > 0) stderr.write(`${harmless(describeDenials(ending))}\n`);
+      if (ending.error !== undefined)
+        stderr.write(`${paint.error("retinue:")} ${stripControlCharacters(ending.error)}\n`);
+      if (ending.denials.length > 0) stderr.write(`${stripControlCharacters(describeDenials(ending))}\n`);
     },
   };
 }

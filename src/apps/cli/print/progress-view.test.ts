@@ -7,7 +7,7 @@ import type { CliHost } from "../cli-host.ts";
 import { describeCall } from "./describe-call.ts";
 import { createProgressView } from "./printer.ts";
 
-function watch(isTerminal: boolean, told: readonly string[] = []) {
+function watch(isTerminal: boolean, reported: readonly string[] = []) {
   let text = "";
   const stderr = {
     write: (more: string) => {
@@ -17,7 +17,7 @@ function watch(isTerminal: boolean, told: readonly string[] = []) {
     isColourAllowed: false,
   };
   // The view uses nothing of the host but its stderr.
-  const view = createProgressView({ stderr } as unknown as CliHost, new Set(told));
+  const view = createProgressView({ stderr } as unknown as CliHost, new Set(reported));
   return { view, text: () => text };
 }
 

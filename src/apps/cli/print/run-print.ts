@@ -7,7 +7,7 @@ import { checkSessionOptions } from "../check-session-options.ts";
 import type { CliHost } from "../cli-host.ts";
 import { exitCodeOf } from "../end-signal.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
-import { tellInterruption } from "../views/tell-interruption.ts";
+import { reportInterruption } from "../views/report-interruption.ts";
 import { createNotice, createPrintRuntime, openPrintSession } from "./open-print-session.ts";
 import { type PrintOptions, type PrintRequest, readPrintOptions } from "./print-options.ts";
 import { createPrinter, type Printer, printFailure } from "./printer.ts";
@@ -32,7 +32,7 @@ export async function runPrint(
     const { code, session } = await runSession(context, { request, options, first, signal });
     if (isReaderGone(closed)) host.stderr.write(`${readerGone(session)}\n`);
     if (!stop.signal.aborted) return code;
-    tellStopped(session, stop.signal.reason, host);
+    reportStopped(session, stop.signal.reason, host);
     return exitCodeOf(stop.signal.reason);
   } catch (error) {
     // A reader that went away has what it wanted.
@@ -57,23 +57,23 @@ async function runSession(
   { request, options, first, signal }: PrintRun,
 ): Promise<{ readonly code: number; readonly session: Session }> {
   const { host } = context;
-  const told = new Set<string>();
-  await using runtime = createPrintRuntime(context, options, { notice: createNotice(host, told) });
+  const reported = new Set<string>();
+  await using runtime = createPrintRuntime(context, options, { notice: createNotice(host, reported) });
   await using session = await openPrintSession(runtime, request.session, signal).catch((error: unknown) => {
     if (!signal.aborted) printFailure(host, request, error);
     throw error;
   });
-  const printer = createPrinter(host, request, session, told);
+  const printer = createPrinter(host, request, session, reported);
   const prompts = first === undefined ? readMessages(host.stdin, signal) : once(first);
   const forgetChildren = watchChildren(session, printer);
   const code = await answerAll(session, prompts, { printer, signal }).finally(forgetChildren);
   return { code, session };
 }
 
-function tellStopped({ plan, tasks, discovered }: Session, reason: unknown, { stderr }: CliHost): void {
+function reportStopped({ plan, tasks, discovered }: Session, reason: unknown, { stderr }: CliHost): void {
   const { transcript } = sessionFiles(discovered.paths.transcripts, plan.sessionId);
   const command = `retinue -p --resume ${plan.sessionId} "Go on."`;
-  tellInterruption({ reason, tasks: tasks.list(), command, transcript }, stderr);
+  reportInterruption({ reason, tasks: tasks.list(), command, transcript }, stderr);
 }
 
 function isReaderGone(closed: AbortSignal | undefined): boolean {
@@ -84,11 +84,11 @@ function readerGone({ plan }: Session): string {
   return `retinue: Nobody reads the output any more, so the run was stopped; \`retinue -p --resume ${plan.sessionId}\` goes on with it.`;
 }
 
-function refuseTakingNothing({ takeOver, resume, continue: goesOn, forkSession }: PrintOptions): void {
+function refuseTakingNothing({ takeOver, resume, continue: continues, forkSession }: PrintOptions): void {
   if (takeOver !== true) return;
   if (forkSession === true)
     throw misuse("A copy leaves the session with whoever has it, so there is nothing to take over.");
-  if (resume === undefined && goesOn !== true)
+  if (resume === undefined && continues !== true)
     throw misuse("--take-over says nothing without a session.", "Add --resume SESSION or --continue.");
 }
 

@@ -1,6 +1,6 @@
 import { type Diagnostic, placeText, type Severity } from "../../../foundation/diagnostic.ts";
 import type { Paint } from "./paint.ts";
-import { cutAt, harmless, widthOf, wrap } from "./strip-control-characters.ts";
+import { cutAt, stripControlCharacters, widthOf, wrap } from "./strip-control-characters.ts";
 
 export interface FileDiagnostics {
   /** Absent for what belongs to no file. */
@@ -8,7 +8,7 @@ export interface FileDiagnostics {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-export interface ProblemViewOptions {
+export interface DiagnosticViewOptions {
   readonly paint: Paint;
   readonly width: number;
   /** How a file is called before people: relative to where they are. */
@@ -36,7 +36,10 @@ function byPlace(a: Diagnostic, b: Diagnostic): number {
   return (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0);
 }
 
-export function renderDiagnostics(groups: readonly FileDiagnostics[], options: ProblemViewOptions): string {
+export function renderDiagnostics(
+  groups: readonly FileDiagnostics[],
+  options: DiagnosticViewOptions,
+): string {
   return groups.map((group) => renderFile(group, options)).join("\n");
 }
 
@@ -58,7 +61,7 @@ export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-function renderFile({ file, diagnostics }: FileDiagnostics, options: ProblemViewOptions): string {
+function renderFile({ file, diagnostics }: FileDiagnostics, options: DiagnosticViewOptions): string {
   const text = file === undefined ? undefined : options.textOf(file);
   const lines = text?.split(/\r?\n/);
   return diagnostics.map((diagnostic) => renderDiagnostic(diagnostic, lines, options)).join("");
@@ -67,13 +70,16 @@ function renderFile({ file, diagnostics }: FileDiagnostics, options: ProblemView
 function renderDiagnostic(
   diagnostic: Diagnostic,
   lines: readonly string[] | undefined,
-  { paint, width, nameOf }: ProblemViewOptions,
+  { paint, width, nameOf }: DiagnosticViewOptions,
 ): string {
   const { severity, code, advice = "" } = diagnostic;
-  const where = harmless(placeText(diagnostic, nameOf));
+  const where = stripControlCharacters(placeText(diagnostic, nameOf));
   const place = where === "" ? "" : `${where}: `;
   const label = `${place}${severity}:`;
-  const [first = "", ...rest] = wrap(`${label} ${harmless(diagnostic.message)} [${code}]`, width);
+  const [first = "", ...rest] = wrap(
+    `${label} ${stripControlCharacters(diagnostic.message)} [${code}]`,
+    width,
+  );
   const more = wrap(rest.join(" "), width - indent.length).filter((line) => line !== "");
   const sentence = [first, ...more.map((line) => `${indent}${line}`)].join("\n");
   const heading = sentence
@@ -90,9 +96,9 @@ function renderDiagnostic(
 
 function renderAdvice(
   advice: string,
-  { paint, width }: Pick<ProblemViewOptions, "paint" | "width">,
+  { paint, width }: Pick<DiagnosticViewOptions, "paint" | "width">,
 ): string[] {
-  return wrap(harmless(advice), width - indent.length - 2).map(
+  return wrap(stripControlCharacters(advice), width - indent.length - 2).map(
     (line, index) => `${indent}${index === 0 ? paint.good("→") : " "} ${line}`,
   );
 }
@@ -100,7 +106,7 @@ function renderAdvice(
 function excerptOf(
   { line, column, length }: Diagnostic,
   lines: readonly string[] | undefined,
-  { paint, width }: Pick<ProblemViewOptions, "paint" | "width">,
+  { paint, width }: Pick<DiagnosticViewOptions, "paint" | "width">,
 ): string[] {
   const source = line === undefined ? undefined : lines?.[line - 1];
   if (line === undefined || source === undefined || source.trim() === "") return [];
@@ -129,7 +135,7 @@ export function sourceExcerpt(
   place: { readonly column: number; readonly length: number },
   width: number,
 ): SourceExcerpt {
-  const shown = harmless(line.replace(/^\ufeff/, " ")).trimEnd();
+  const shown = stripControlCharacters(line.replace(/^\ufeff/, " ")).trimEnd();
   const from = Math.min(Math.max(0, place.column - 1), shown.length);
   const start = widthOf(shown) <= width ? 0 : startOfWindow(shown, from, width);
   const head = start === 0 ? "" : "…";

@@ -12,7 +12,7 @@ import { type BarKind, barsOf, createTimeAxis, type TimeAxis } from "../../../in
 import type { Paint } from "./paint.ts";
 import { plural } from "./render-diagnostics.ts";
 import { type Column, renderTable } from "./render-table.ts";
-import { cutTo, harmless, pad, wrap } from "./strip-control-characters.ts";
+import { cutTo, pad, stripControlCharacters, wrap } from "./strip-control-characters.ts";
 
 export interface InspectionViewOptions {
   readonly paint: Paint;
@@ -71,9 +71,9 @@ function renderHead(
   ];
   const title = only === undefined ? session.title : `agent ${only} of: ${session.title}`;
   return [
-    paint.bold(cutTo(harmless(title), width)),
+    paint.bold(cutTo(stripControlCharacters(title), width)),
     paint.dim(session.id),
-    ...facts.flatMap((fact) => wrap(harmless(fact), width - 2).map((line) => `  ${line}`)),
+    ...facts.flatMap((fact) => wrap(stripControlCharacters(fact), width - 2).map((line) => `  ${line}`)),
     "",
   ].join("\n");
 }
@@ -104,7 +104,7 @@ function renderAgents({ agents }: Inspection, { paint, width }: InspectionViewOp
       describeTokens(allTokens(totals.usage)),
       describeCost(totals.cost),
       description,
-    ].map(harmless);
+    ].map(stripControlCharacters);
   });
   return renderTable({ columns: agentColumns, rows, width, paint }) + more(agents.length, maxAgents, "agent");
 }
@@ -123,7 +123,7 @@ const modelColumns: readonly Column[] = [
 function renderModels({ byModel }: Inspection, { paint, width }: InspectionViewOptions): string {
   if (byModel.length === 0) return "";
   const rows = byModel.map(({ model, turns, usage, cost, modelMs }) => [
-    harmless(model),
+    stripControlCharacters(model),
     String(turns),
     describeDuration(modelMs),
     describeTokens(usage.inputTokens),
@@ -145,7 +145,7 @@ function renderTools({ byTool }: Inspection, { paint, width }: InspectionViewOpt
   const rows = byTool
     .slice(0, maxTools)
     .map(({ tool, calls, durationMs, failed, refused, agentsCost }) => [
-      harmless(tool),
+      stripControlCharacters(tool),
       String(calls),
       describeDuration(durationMs),
       String(failed),
@@ -175,7 +175,7 @@ function renderList(
 ): string {
   if (lines.length === 0) return "";
   const wrapped = lines.flatMap((line) =>
-    wrap(harmless(line), width - 2).map((part, index) => (index === 0 ? part : `  ${part}`)),
+    wrap(stripControlCharacters(line), width - 2).map((part, index) => (index === 0 ? part : `  ${part}`)),
   );
   return `${[paint.dim(heading), ...wrapped].join("\n")}\n`;
 }
@@ -195,7 +195,7 @@ function renderAgentSteps(
   const heading = id === "main" ? "STEPS OF main" : `STEPS OF ${id} (${agentType})`;
   const lines = steps.map((step) => renderStep(step, startedAt, { paint, width }));
   const said = result === undefined ? [] : [paint.dim("SAID LAST"), ...firstLines(result, width)];
-  return `${[paint.dim(cutTo(harmless(heading), width)), ...lines, ...said].join("\n")}\n`;
+  return `${[paint.dim(cutTo(stripControlCharacters(heading), width)), ...lines, ...said].join("\n")}\n`;
 }
 
 function renderStep(
@@ -207,15 +207,15 @@ function renderStep(
   const offset = step.at === undefined ? "?" : describeOffset(step.at - start);
   const duration = "durationMs" in step ? describeDuration(step.durationMs) : "";
   const lead = `${offset.padStart(7)} ${duration.padStart(9)}  `;
-  const name = pad(cutTo(harmless(what), 14), 14);
-  const rest = cutTo(harmless(detail), Math.max(8, width - lead.length - 15));
+  const name = pad(cutTo(stripControlCharacters(what), 14), 14);
+  const rest = cutTo(stripControlCharacters(detail), Math.max(8, width - lead.length - 15));
   return `${paint.dim(lead)}${isBad ? paint.error(name) : paint.name(name)} ${rest}`.trimEnd();
 }
 
 function firstLines(text: string, width: number): readonly string[] {
   const lines = text
     .split("\n")
-    .flatMap((line) => wrap(harmless(line), width - 2))
+    .flatMap((line) => wrap(stripControlCharacters(line), width - 2))
     .map((line) => `  ${line}`.trimEnd());
   return lines.length <= maxText ? lines : [...lines.slice(0, maxText), "  …"];
 }
@@ -244,7 +244,7 @@ function renderTimeline(
   return agents.map((agent) => {
     const label = agent.id === "main" ? "main" : `${" ".repeat(agent.depth)}${agent.agentType}`;
     const cells = cellsOf(agent, axis, room).map((kind) => (kind === undefined ? " " : mark(kind, paint)));
-    return `${pad(cutTo(harmless(label), labelWidth), labelWidth)}  ${cells.join("").trimEnd()}`;
+    return `${pad(cutTo(stripControlCharacters(label), labelWidth), labelWidth)}  ${cells.join("").trimEnd()}`;
   });
 }
 

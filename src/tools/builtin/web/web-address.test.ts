@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { privateReason } from "./private-reason.ts";
 import { readWebAddress } from "./web-address.ts";
 
-const nobody = () => false;
+const noOne = () => false;
 
 describe("an address that may be fetched", () => {
   test.each([
@@ -18,7 +18,7 @@ describe("an address that may be fetched", () => {
     ["https://[2606:4700::1111]/", "https://[2606:4700::1111]/"],
     ["https://localhost.example.com/", "https://localhost.example.com/"],
   ])("%s is asked for as %s", (given, expected) => {
-    const decided = readWebAddress(given, nobody);
+    const decided = readWebAddress(given, noOne);
     expect(decided.type === "address" ? decided.url.href : decided.reason).toBe(expected);
   });
 });
@@ -62,7 +62,7 @@ describe("an address that is refused", () => {
     [`https://example.com/${"x".repeat(5_000)}`, "longer than"],
     ["https://exa mple.com/", "not a complete web address"],
   ])("%s: %s", (given, reason) => {
-    const decided = readWebAddress(given, nobody);
+    const decided = readWebAddress(given, noOne);
     expect(decided).toMatchObject({ type: "refused" });
     expect(decided.type === "refused" && decided.reason).toContain(reason);
   });

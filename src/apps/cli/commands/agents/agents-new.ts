@@ -48,7 +48,7 @@ export async function agentsNew(
   const error = diagnostics.find(({ severity }) => severity === "error");
   if (error !== undefined) throw misuse(`The agent would not load: ${error.message}`, error.advice);
   await write(file, text, { session, isForced: options.force === true });
-  tell(context, { name, file, diagnostics, session, isDescribed: description !== openDescription });
+  report(context, { name, file, diagnostics, session, isDescribed: description !== openDescription });
   return 0;
 }
 
@@ -113,7 +113,7 @@ async function write(
   });
 }
 
-function tell(
+function report(
   { host }: CommandContext,
   result: {
     readonly name: string;

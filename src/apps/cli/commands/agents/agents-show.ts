@@ -7,7 +7,7 @@ import type { CommandContext } from "../../session-options.ts";
 import { createPaint, type Paint } from "../../views/paint.ts";
 import { groupByFile, renderDiagnostics } from "../../views/render-diagnostics.ts";
 import { renderFields, type ShownField } from "../../views/render-fields.ts";
-import { harmless, wrap } from "../../views/strip-control-characters.ts";
+import { stripControlCharacters, wrap } from "../../views/strip-control-characters.ts";
 import { scopeWords } from "./agents-list.ts";
 import { lintAll } from "./check-everything.ts";
 import { describeFields } from "./describe-fields.ts";
@@ -38,7 +38,7 @@ export async function agentsShow(
   const width = Math.min(stdout.columns ?? 100, 120);
   const { definition } = agent;
   const parts = [
-    `${paint.bold(harmless(agent.id))}\n${wrap(prose(definition.description), width).join("\n")}\n`,
+    `${paint.bold(stripControlCharacters(agent.id))}\n${wrap(prose(definition.description), width).join("\n")}\n`,
     renderFields([...sourceFields(agent, session), ...describeFields(definition, session)], paint, width),
     renderPrompt(definition.prompt, paint, options.prompt === true),
     ...(diagnostics.length === 0
@@ -89,7 +89,7 @@ function sourceFields(
 }
 
 function renderPrompt(prompt: string, paint: Paint, isWhole: boolean): string {
-  const lines = prompt.split(/\r?\n/).map(harmless);
+  const lines = prompt.split(/\r?\n/).map(stripControlCharacters);
   if (prompt.trim() === "") return `${paint.bold("Prompt")}: none\n`;
   const shown = isWhole ? lines : lines.slice(0, promptLines);
   const left = lines.length - shown.length;
@@ -98,7 +98,7 @@ function renderPrompt(prompt: string, paint: Paint, isWhole: boolean): string {
 }
 
 function prose(text: string): string {
-  return text.split("\n").map(harmless).join("\n");
+  return text.split("\n").map(stripControlCharacters).join("\n");
 }
 
 function asJson(

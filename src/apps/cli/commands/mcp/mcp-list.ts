@@ -6,7 +6,7 @@ import type { CommandContext } from "../../session-options.ts";
 import { createPaint } from "../../views/paint.ts";
 import { plural } from "../../views/render-diagnostics.ts";
 import { type Column, renderTable } from "../../views/render-table.ts";
-import { harmless, wrap } from "../../views/strip-control-characters.ts";
+import { stripControlCharacters, wrap } from "../../views/strip-control-characters.ts";
 
 /** `retinue mcp list`: every configured server, where it stands, and whether it would be connected. Only `--check` starts any. */
 export async function mcpList(
@@ -26,11 +26,11 @@ export async function mcpList(
     stdout.write("No MCP servers. `retinue mcp add NAME -- COMMAND` adds one.\n");
   } else {
     const paint = createPaint(stdout.isColourAllowed);
-    const rows = listed.map((server) => rowOf(server, states, session.nameOf).map(harmless));
+    const rows = listed.map((server) => rowOf(server, states, session.nameOf).map(stripControlCharacters));
     stdout.write(renderTable({ columns, rows, width: stdout.columns, paint }));
     const width = Math.min(stdout.columns ?? 100, 100);
     for (const line of [...heldLines(listed), ...failureLines(states)])
-      stdout.write(`${wrap(harmless(line), width).join("\n")}\n`);
+      stdout.write(`${wrap(stripControlCharacters(line), width).join("\n")}\n`);
   }
   const { diagnostics } = gathered;
   if (diagnostics.length > 0)

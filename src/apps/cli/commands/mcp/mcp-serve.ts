@@ -5,8 +5,8 @@ import { isRetinueError, RetinueError } from "../../../../foundation/retinue-err
 import { startedByRetinue } from "../../../../mcp/server-environment.ts";
 import type { SessionOptions as RuntimeSessionOptions } from "../../../../runtime/runtime-options.ts";
 import { createAgentHub } from "../../../mcp-server/agent-hub.ts";
-import { createFlightDesk } from "../../../mcp-server/flight-desk.ts";
 import { loadToken, tokenVariable } from "../../../mcp-server/load-token.ts";
+import { createPendingCalls } from "../../../mcp-server/pending-calls.ts";
 import {
   type ServeOptions,
   type Serving,
@@ -19,7 +19,7 @@ import { exitCodeOf } from "../../end-signal.ts";
 import { createPrintRuntime } from "../../print/open-print-session.ts";
 import { type PrintOptions, readPrintOptions } from "../../print/print-options.ts";
 import { type CommandContext, misuse } from "../../session-options.ts";
-import { harmless } from "../../views/strip-control-characters.ts";
+import { stripControlCharacters } from "../../views/strip-control-characters.ts";
 import { transcriptsOf } from "../find-named-task.ts";
 
 export interface McpServeOptions extends PrintOptions {
@@ -37,10 +37,10 @@ export async function mcpServe(context: CommandContext, options: McpServeOptions
   checkSessionOptions(session, host.cwd);
   const own = readOptions(options, { host, session });
   const place = readPlace(options, host);
-  const log = (message: string): void => host.stderr.write(`retinue: ${harmless(message)}\n`);
+  const log = (message: string): void => host.stderr.write(`retinue: ${stripControlCharacters(message)}\n`);
   const stop = Promise.withResolvers<RetinueError>();
   const forget = host.onInterrupt(stop.resolve);
-  const desk = createFlightDesk();
+  const desk = createPendingCalls();
   const { [tokenVariable]: _token, ...environment } = host.environment;
   try {
     await using runtime = createPrintRuntime({ host: { ...host, environment }, session }, options, {

@@ -7,14 +7,14 @@ import type { TaskState } from "./task-state.ts";
 const callbackLimitMs = 5000;
 
 /** Tells a program's definition how its agent has ended. */
-export async function tellDefinition(
+export async function describeDefinition(
   { id, status, ending }: TaskState,
   { name, behaviour }: AgentDefinition,
 ): Promise<void> {
   if (ending === undefined || behaviour?.onEnd === undefined) return;
-  const told = Promise.resolve(behaviour.onEnd({ agent: name, agentId: id, status, text: ending.text }));
+  const reported = Promise.resolve(behaviour.onEnd({ agent: name, agentId: id, status, text: ending.text }));
   const late = AbortSignal.abort(
     new RetinueError("callback-late", `it did not return within ${callbackLimitMs} ms`),
   );
-  await settledSoon(told, late, callbackLimitMs);
+  await settledSoon(reported, late, callbackLimitMs);
 }

@@ -3,7 +3,7 @@ import { type TaskState, wasCutOff } from "../../../tasks/task-state.ts";
 import type { CliOutput } from "../cli-host.ts";
 import { signalOf } from "../end-signal.ts";
 import { createPaint } from "./paint.ts";
-import { harmless } from "./strip-control-characters.ts";
+import { stripControlCharacters } from "./strip-control-characters.ts";
 
 export interface Interruption {
   readonly reason: unknown;
@@ -18,7 +18,7 @@ export interface Interruption {
 const maxListed = 20;
 
 /** What was stopped by a signal, and the line that continues it. */
-export function tellInterruption(
+export function reportInterruption(
   { reason, tasks, command, transcript }: Interruption,
   stderr: CliOutput,
 ): void {
@@ -32,7 +32,7 @@ export function tellInterruption(
       .slice(0, maxListed)
       .map(
         ({ id, agentType, description }) =>
-          `  ${paint.name(id)}  ${harmless(agentType)}  ${harmless(description)}`,
+          `  ${paint.name(id)}  ${stripControlCharacters(agentType)}  ${stripControlCharacters(description)}`,
       ),
     ...(stopped.length > maxListed ? [`  and ${stopped.length - maxListed} more`] : []),
     ...(existsSync(transcript) ? [`Continue: ${command}`] : ["Nothing was kept that could be continued."]),

@@ -7,15 +7,15 @@ import {
 } from "../../permissions/approver.ts";
 import type { CanUseTool } from "../../runtime/create-authorize.ts";
 import type { HostQuestion, ToolHost } from "../../tools/tool-host.ts";
-import { harmless } from "../cli/views/strip-control-characters.ts";
-import type { Flight } from "./flight.ts";
+import { stripControlCharacters } from "../cli/views/strip-control-characters.ts";
 import type { FormField, FormQuestion, FormReply } from "./form-question.ts";
+import type { PendingCall } from "./pending-call.ts";
 
 /** All calls that are under way, and how what their agents ask finds the client that waits for them. */
-export interface FlightDesk {
-  add(flight: Flight): void;
+export interface PendingCalls {
+  add(pendingCall: PendingCall): void;
   remove(id: string): void;
-  find(id: string): Flight | undefined;
+  find(id: string): PendingCall | undefined;
   /** Refuses at once where the client cannot be asked, so that the reason is not taken for a person's. */
   readonly canUseTool: CanUseTool;
   readonly approver: Approver;
@@ -23,15 +23,17 @@ export interface FlightDesk {
   stopAll(): Promise<void>;
 }
 
-export function createFlightDesk(): FlightDesk {
-  const flights = new Map<string, Flight>();
-  const ofAgent = (agentId: string): Flight | undefined =>
-    [...flights.values()].find((flight) => flight.tasks.get(agentId)?.callId === flight.id);
+export function createPendingCalls(): PendingCalls {
+  const pendingCalls = new Map<string, PendingCall>();
+  const ofAgent = (agentId: string): PendingCall | undefined =>
+    [...pendingCalls.values()].find(
+      (pendingCall) => pendingCall.tasks.get(agentId)?.callId === pendingCall.id,
+    );
 
   return {
-    add: (flight) => void flights.set(flight.id, flight),
-    remove: (id) => void flights.delete(id),
-    find: (id) => flights.get(id),
+    add: (pendingCall) => void pendingCalls.set(pendingCall.id, pendingCall),
+    remove: (id) => void pendingCalls.delete(id),
+    find: (id) => pendingCalls.get(id),
     async canUseTool(_tool, _input, { agentId, reason }) {
       if (ofAgent(agentId)?.asks === true) return { behavior: "ask" };
       return {
@@ -42,23 +44,24 @@ export function createFlightDesk(): FlightDesk {
     approver: {
       async approve(request, { signal }) {
         // What is asked before an agent starts names only the call.
-        const flight = flights.get(request.callId) ?? ofAgent(request.path.at(-1)?.id ?? "");
-        if (flight?.mayAsk() === true) return flight.ask(permissionQuestion(request), signal);
-        const why = flight?.asks === true ? "this call has asked too often" : "the client cannot be asked";
+        const pendingCall = pendingCalls.get(request.callId) ?? ofAgent(request.path.at(-1)?.id ?? "");
+        if (pendingCall?.mayAsk() === true) return pendingCall.ask(permissionQuestion(request), signal);
+        const why =
+          pendingCall?.asks === true ? "this call has asked too often" : "the client cannot be asked";
         return { type: "deny", message: `(nobody was asked: ${why})` };
       },
     },
     async ask(questions, { signal, agent }) {
-      const flight = ofAgent(agent?.id ?? "");
+      const pendingCall = ofAgent(agent?.id ?? "");
       const answers =
-        flight?.mayAsk() === true
-          ? await flight.ask(choiceQuestion(agent?.name ?? "", questions), signal)
+        pendingCall?.mayAsk() === true
+          ? await pendingCall.ask(choiceQuestion(agent?.name ?? "", questions), signal)
           : undefined;
       if (answers !== undefined) return answers;
       throw new RetinueError("not-answered", "the person gave no answer, or the MCP client cannot be asked");
     },
     async stopAll() {
-      await Promise.all([...flights.values()].map((flight) => flight.stop()));
+      await Promise.all([...pendingCalls.values()].map((pendingCall) => pendingCall.stop()));
     },
   };
 }
@@ -71,7 +74,7 @@ function choiceQuestion(
   const keys = questions.map((_, index) => `question${index + 1}`);
   const fields = questions.map((question, index) => [keys[index] ?? "", fieldOf(question)] as const);
   return {
-    message: harmless(
+    message: stripControlCharacters(
       `The agent ${agentName} asks: ${questions.map(({ question }) => question).join(" / ")}`,
     ),
     schema: { type: "object", properties: Object.fromEntries(fields), required: keys },
@@ -91,8 +94,8 @@ function fieldOf({ question, options, multiSelect }: HostQuestion): FormField {
   const advice = multiSelect ? "One or more of these, with commas between them. " : "";
   return {
     type: "string",
-    title: harmless(question),
-    description: harmless(`${advice}${choices}`),
+    title: stripControlCharacters(question),
+    description: stripControlCharacters(`${advice}${choices}`),
     ...(multiSelect ? {} : { enum: options.map(({ label }) => label) }),
   };
 }
@@ -136,7 +139,7 @@ function readAnswer({ action, content }: FormReply): ApprovalAnswer {
 
 /** As JSON, where a line break cannot pretend to be one of our lines; the middle is left out, because ends tell most. */
 function showInput(input: Readonly<Record<string, unknown>>): string {
-  const text = harmless(JSON.stringify(input));
+  const text = stripControlCharacters(JSON.stringify(input));
   if (text.length <= maxInput) return text;
   const half = maxInput / 2;
   const left = text.length - maxInput;
@@ -144,5 +147,5 @@ function showInput(input: Readonly<Record<string, unknown>>): string {
 }
 
 function oneLine(text: string): string {
-  return harmless(text).slice(0, 500).replace(/\.$/, "");
+  return stripControlCharacters(text).slice(0, 500).replace(/\.$/, "");
 }
