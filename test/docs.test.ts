@@ -129,13 +129,9 @@ describe("the pages name all that the source has", () => {
   });
 
   test("every command and every option [CLI-2]", () => {
-    const sources = [
-      "arguments",
-      "add-mcp-commands",
-      "add-mcp-server-commands",
-      "add-skill-commands",
-      "add-task-commands",
-    ].map((name) => readProjectFile(`src/apps/cli/${name}.ts`));
+    const sources = ["run-program", "add-mcp-server-commands", "add-skill-commands", "add-task-commands"].map(
+      (name) => readProjectFile(`src/apps/cli/${name}.ts`),
+    );
     const source = sources.join("\n");
     expectNamed(source, /\.option\("(?:[^"]*, )?(--[\w-]+)/g, "docs/command-line.md");
     expectNamed(source, /program\.command\("(\w+)/g, "docs/command-line.md");
@@ -291,12 +287,13 @@ function diagnosticCodes(): string[] {
   const sources = reportingFolders
     .flatMap((folder) => readProjectFiles(`src/${folder}`))
     .filter(
-      ({ path, text }) => !path.endsWith(".test.ts") && /\b(?:Finding|Problem|NameRefusal)\b/.test(text),
+      ({ path, text }) =>
+        !path.endsWith(".test.ts") && /\b(?:Issue|Diagnostic|NameRefusal|report)\b/.test(text),
     );
   const codes = sources.flatMap(({ text }) => [
     ...[...text.matchAll(/\bcode(?:: | = )([^,;]*)[,;]/g)].flatMap(([, value = ""]) => quotedCodes(value)),
     ...[...text.matchAll(/type \w*Code =([^;]*);/g)].flatMap(([, value = ""]) => quotedCodes(value)),
-    ...[...text.matchAll(/\b(?:report|refuse|warn|unusable)\(\s*(?:"\w+",\s*)?("[a-z-]+")/g)].flatMap(
+    ...[...text.matchAll(/\b(?:report|refuse|warn|unusable|issue)\(\s*(?:"\w+",\s*)?("[a-z-]+")/g)].flatMap(
       ([, value = ""]) => quotedCodes(value),
     ),
   ]);

@@ -23,7 +23,7 @@ function living(marker: string): readonly string[] {
 
 /** A process of its own that starts a command, says so, and waits; `onStart` is what it does before the command runs. */
 async function startHolder(command: string, { directory = "/", onStart = "undefined" } = {}) {
-  const module_ = JSON.stringify(new URL("drive-process.ts", import.meta.url).href);
+  const module_ = JSON.stringify(new URL("start-process.ts", import.meta.url).href);
   const program = `
     const { startProcess } = await import(${module_});
     const running = await startProcess({
@@ -111,7 +111,7 @@ describe.skipIf(process.platform !== "linux")("the watchdog", () => {
   test("does not touch a process that was given the number of one that ended", async () => {
     const child = spawn("sleep", ["71206.5"], { detached: true, stdio: "ignore" });
     onTestFinished(() => void child.kill("SIGKILL"));
-    const module_ = JSON.stringify(new URL("watch-groups.ts", import.meta.url).href);
+    const module_ = JSON.stringify(new URL("group-watchdog.ts", import.meta.url).href);
     const program = `
       const { createGroupWatchdog } = await import(${module_});
       createGroupWatchdog(() => "1").watch(${child.pid});

@@ -49,7 +49,7 @@ async function createMachine(files: Files) {
     return {
       ...gathered,
       connected: gathered.servers.map(({ name, scope }) => `${scope} ${name}`),
-      reasons: gathered.held.map(({ entry, reason }) => `${entry.scope} ${entry.config.name}: ${reason}`),
+      reasons: gathered.held.map(({ entry, code }) => `${entry.scope} ${entry.config.name}: ${code}`),
       codes: gathered.diagnostics.map(({ code }) => code),
     };
   };
@@ -113,7 +113,7 @@ describe("[MCP-1] the servers of a session", () => {
     expect(connected).toEqual(["flag given", "program own"]);
     expect(reasons).toEqual(["project p: left-out", "user user: left-out"]);
     const agent = { ...agentWith("user", { command: "x" }) };
-    expect(chooseAgentServers(agent, facts).held).toMatchObject([{ reason: "left-out" }]);
+    expect(chooseAgentServers(agent, facts).held).toMatchObject([{ code: "left-out" }]);
   });
 
   test("are the organisation's alone where it has a file of its own, even a broken one", async () => {
@@ -263,7 +263,7 @@ describe("[MCP-1, PRM-11] what came with the project", () => {
     const { gather } = await createMachine({});
     const agent = agentWith("project", { command: "./evil" });
     const untrusted = chooseAgentServers(agent, (await gather({ trusted: false })).facts);
-    expect(untrusted).toMatchObject({ servers: [], held: [{ reason: "untrusted" }] });
+    expect(untrusted).toMatchObject({ servers: [], held: [{ code: "untrusted" }] });
     const trusted = chooseAgentServers(agent, (await gather()).facts);
     expect(trusted.servers).toMatchObject([
       { name: "own", scope: "agent", transport: { command: "./evil" } },

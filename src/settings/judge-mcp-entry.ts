@@ -9,7 +9,7 @@ import { type ApprovalFacts, decideProjectServer, untrusted } from "./mcp-approv
 import type { McpEntry } from "./mcp-entry.ts";
 import { type McpPolicy, refuseByDenial, refuseByPolicy } from "./mcp-policy.ts";
 
-export type HoldCode =
+export type HoldKind =
   | "untrusted"
   | "rejected"
   | "not-approved"
@@ -24,7 +24,7 @@ export type HoldCode =
 /** A server that is configured and not connected, and why. */
 export interface HeldServer {
   readonly entry: McpEntry;
-  readonly code: HoldCode;
+  readonly code: HoldKind;
   readonly reason: string;
   readonly advice?: string;
 }
@@ -62,7 +62,7 @@ interface EntryFacts {
 /** Decides about one server, given those that rank above it. */
 export function judgeMcpEntry(entry: McpEntry, { facts, replacesOwn, taken }: EntryFacts): EntryVerdict {
   const { config, scope } = entry;
-  const hold = (code: HoldCode, reason: string, advice?: string, diagnostics: readonly Diagnostic[] = []) =>
+  const hold = (code: HoldKind, reason: string, advice?: string, diagnostics: readonly Diagnostic[] = []) =>
     ({
       type: "held",
       held: { entry, code, reason, ...(advice === undefined ? {} : { advice }) },
@@ -110,7 +110,7 @@ export function judgeMcpEntry(entry: McpEntry, { facts, replacesOwn, taken }: En
 function refuseBeforeAsking(
   { config, scope }: McpEntry,
   { strict, exclusive, policy }: McpFacts,
-): [HoldCode, string, string?] | undefined {
+): [HoldKind, string, string?] | undefined {
   if (exclusive && scope !== "managed")
     return ["left-out", "the organisation's managed-mcp.json leaves no room for others"];
   if (strict && !["flag", "program"].includes(scope))

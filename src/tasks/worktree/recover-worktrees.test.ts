@@ -116,7 +116,7 @@ async function killedAt(words: string, when: "before" | "after"): Promise<void> 
   ];
   writeFileSync(join(bin, "git"), `${script.join("\n")}\n`);
   chmodSync(join(bin, "git"), 0o755);
-  const module_ = JSON.stringify(new URL("run-worktree.ts", import.meta.url).href);
+  const module_ = JSON.stringify(new URL("make-worktree.ts", import.meta.url).href);
   const program = `
     const { makeWorktree } = await import(${module_});
     const start = await makeWorktree({
