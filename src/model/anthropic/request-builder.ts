@@ -1,6 +1,7 @@
 import type {
   MessageCreateParamsStreaming,
   MessageParam,
+  TextBlockParam,
   ThinkingConfigParam,
   ToolChoice,
   ToolUnion,
@@ -34,6 +35,8 @@ export interface RequestBuilder {
 export function createRequestBuilder(target: RequestTarget): RequestBuilder {
   const converted = new WeakMap<Message, WireMessage | "nothing">();
   const specified = new WeakMap<readonly ToolSpecification[], readonly ToolUnion[]>();
+  const instructed = new WeakMap<readonly string[], readonly TextBlockParam[]>();
+  const withMark = createMarker();
 
   function convert(message: Message): WireMessage | undefined {
     const known = converted.get(message);
@@ -53,10 +56,19 @@ export function createRequestBuilder(target: RequestTarget): RequestBuilder {
     return server.length === 0 ? tools : [...tools, ...server.map(toWireServerTool)];
   }
 
+  function convertSystem(texts: readonly string[]): readonly TextBlockParam[] {
+    let system = instructed.get(texts);
+    if (system === undefined) {
+      system = texts.filter((text) => text.trim() !== "").map((text) => ({ type: "text", text }));
+      instructed.set(texts, system);
+    }
+    return system;
+  }
+
   return {
     build(request, options = {}) {
       const tools = convertTools(request);
-      const system = request.system.filter((text) => text.trim() !== "");
+      const system = convertSystem(request.system);
       const messages = wireMessages(request.messages, convert, options.withoutThinking === true);
       const plan = planBreakpoints(messages, { tools: tools.length > 0, system: system.length > 0 });
       const settings = thinkingSettings(request, target, options);
@@ -67,14 +79,7 @@ export function createRequestBuilder(target: RequestTarget): RequestBuilder {
         ...(settings.thinking === undefined ? {} : { thinking: settings.thinking }),
         ...(settings.effort === undefined ? {} : { output_config: { effort: settings.effort } }),
         ...(tools.length === 0 ? {} : { ...toolChoice(request, target), tools: withMark(tools, plan.tools) }),
-        ...(system.length === 0
-          ? {}
-          : {
-              system: withMark(
-                system.map((text) => ({ type: "text" as const, text })),
-                plan.system,
-              ),
-            }),
+        ...(system.length === 0 ? {} : { system: withMark(system, plan.system) }),
         // Blocks are plain data of the API's shape by now, down to those that only the provider knows.
         messages: withMarks(messages, plan.conversation) as unknown as MessageParam[],
       };
@@ -97,8 +102,17 @@ function wireMessages(
   });
 }
 
-function withMark<T extends object>(list: readonly T[], isMarked: boolean): T[] {
-  return list.map((item, index) => (isMarked && index === list.length - 1 ? { ...item, ...mark } : item));
+/** Marks the last item of a list; the same item gives the same marked one each time. */
+function createMarker() {
+  const marked = new WeakMap<object, object>();
+  return <T extends object>(list: readonly T[], isMarked: boolean): T[] => {
+    const last = list.at(-1);
+    if (!isMarked || last === undefined) return [...list];
+    const known = marked.get(last) ?? { ...last, ...mark };
+    marked.set(last, known);
+    // Made from the item it is kept for, so it has that item's type.
+    return [...list.slice(0, -1), known as T];
+  };
 }
 
 function withMarks(messages: readonly WireMessage[], breakpoints: readonly Breakpoint[]): WireMessage[] {
