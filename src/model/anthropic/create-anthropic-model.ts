@@ -42,7 +42,7 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
     let requestId: string | undefined;
     try {
       signal.throwIfAborted();
-      const body = encoder.encode(builder.build(request, { withoutThinking }));
+      const body = encoder.encode(builder.build(request, { withoutThinking }), request.messages);
       const { timeouts } = options;
       const send = await sender.prepare(controller.signal);
       watch.wait();
