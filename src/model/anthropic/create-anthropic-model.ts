@@ -5,6 +5,7 @@ import type { Model, ModelEvent, ModelFacts, ModelRequest } from "../model.ts";
 import { ModelError } from "../model-error.ts";
 import { createStallWatch, type StallLimits, type StallWatch } from "../stall-watch.ts";
 import { type AnthropicAccess, createAnthropicSender } from "./anthropic-sender.ts";
+import { createBodyEncoder } from "./body-encoder.ts";
 import { createMessageAssembler } from "./message-assembler.ts";
 import { createRequestBuilder } from "./request-builder.ts";
 import { requestError, stalledError, streamError } from "./request-error.ts";
@@ -29,6 +30,7 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
     model: options.wireId ?? known.wireId,
     traits: known.traits,
   });
+  const encoder = createBodyEncoder();
 
   async function* attempt(request: ModelRequest, signal: AbortSignal, withoutThinking: boolean) {
     const controller = new AbortController();
@@ -40,11 +42,11 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
     let requestId: string | undefined;
     try {
       signal.throwIfAborted();
-      const parameters = builder.build(request, { withoutThinking });
+      const body = encoder.encode(builder.build(request, { withoutThinking }), request.messages);
       const { timeouts } = options;
       const send = await sender.prepare(controller.signal);
       watch.wait();
-      const response = await send(parameters, { signal: controller.signal, timeouts });
+      const response = await send(body, { signal: controller.signal, timeouts });
       watch.rest();
       requestId = response.headers.get("request-id") ?? undefined;
       chunks = bodyOf(response);
