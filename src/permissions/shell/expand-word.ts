@@ -160,7 +160,7 @@ function addPart(
     default:
       markOpaque(walk, `${notUnderstood.get(part.type) ?? part.type} is not understood here`);
       visitNested(walk, part, scene);
-      addUnknown(draft, part.text, part.text, true);
+      addUnknown(draft, part.text, part.text, { loose: true, splits: true });
   }
 }
 
@@ -195,7 +195,7 @@ function addLiteral(
   }
   if (!alone || !/^~[\w.+-]*(?:\/[\w./-]*)?$/.test(source))
     markOpaque(walk, "it is not clear whose home directory is meant");
-  addUnknown(draft, source, source, false);
+  addUnknown(draft, source, source, {});
 }
 
 function addAnsiC(walk: Walk, draft: WordDraft, source: string): void {
@@ -203,7 +203,7 @@ function addAnsiC(walk: Walk, draft: WordDraft, source: string): void {
   if (value !== undefined) addText(draft, value);
   else {
     markOpaque(walk, "an escape sequence is not understood");
-    addUnknown(draft, source, source, false);
+    addUnknown(draft, source, source, {});
   }
 }
 

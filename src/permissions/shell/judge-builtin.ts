@@ -123,12 +123,20 @@ function isHarmlessSet(flags: readonly Word[]): boolean {
   );
 }
 
-/** `-v` and `%n` set a variable. */
 function judgePrintf(rest: readonly Word[]): Judgement {
-  const format = rest[0]?.text === "--" ? rest[1] : rest[0];
-  const isPlain =
-    format?.literal === true && !format.text.startsWith("-") && !/%[^A-Za-z%]*n/.test(format.text);
-  return judgement(true, [], [isPlain || format === undefined ? undefined : "printf may set a variable"]);
+  return judgement(true, [], [isPlainFormat(rest) ? undefined : "printf may set a variable"]);
+}
+
+const conversions =
+  /^(?:[^%]|%%|%[-+ #0']*(?:\d+|\*)?(?:\.(?:\d+|\*)?)?l{0,2}[diouxXeEfFgGaAcsbq]|%\([\w%:.,/ +-]*\)T)*$/;
+
+/** Whether the words after `printf` only print: `-v` and `%n`, with any sign between, would set a variable. */
+export function isPlainFormat(rest: readonly Word[]): boolean {
+  const format = rest[0]?.text === "--" && rest[0].literal ? rest[1] : rest[0];
+  if (format === undefined) return true;
+  return (
+    format.literal && (format !== rest[0] || !format.text.startsWith("-")) && conversions.test(format.text)
+  );
 }
 
 const binary = /^(?:==?|!=|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef))$/;
@@ -152,8 +160,7 @@ export function isHarmlessTest(words: readonly Word[]): boolean {
 }
 
 function isOneTest(words: readonly Word[]): boolean {
-  if (words.some(({ loose, source, numeric }) => loose && numeric !== true && !source.startsWith('"')))
-    return false;
+  if (words.some(({ splits }) => splits === true)) return false;
   const [left, operator] = words;
   if (words.length === 0) return true;
   if (words.length === 1) return true;

@@ -30,7 +30,7 @@ export const networkPrograms: readonly (readonly [string, ProgramSpec])[] = [
   ],
 ];
 
-const curl = optionTable(
+export const curlOptions = optionTable(
   "o:> output:> output-dir:> O! remote-name! remote-name-all! J! remote-header-name! K:<! config:<! D:> " +
     "dump-header:> c:> cookie-jar:> trace:> trace-ascii:> stderr:> libcurl:> etag-save:> etag-compare:< hsts:> " +
     "alt-svc:> T:< upload-file:< d:@ data:@ data-ascii:@ data-binary:@ data-urlencode:@ data-raw: json:@ F:@ " +
@@ -39,7 +39,7 @@ const curl = optionTable(
     "max-time: connect-timeout: retry: retry-delay: retry-max-time: limit-rate: unix-socket:! abstract-unix-socket:! engine:! " +
     "preproxy: connect-to: resolve: interface: dns-servers: doh-url: socks5: socks4: socks4a: socks5-hostname: noproxy: " +
     "s silent S show-error L location f fail fail-with-body k insecure i include I head v verbose g globoff G get compressed " +
-    "4 6 ipv4 ipv6 N no-buffer p sS no-progress-meter progress-bar # 0 1 http1.1 http2 tlsv1.2 tlsv1.3 retry-all-errors max-redirs: range: help V version",
+    "4 6 ipv4 ipv6 N no-buffer p no-progress-meter progress-bar # 0 1 http1.1 http2 tlsv1.2 tlsv1.3 retry-all-errors max-redirs: range: help V version",
 );
 
 /** The options that leave a request to the one URL it names. */
@@ -54,7 +54,7 @@ const curlPinned = new Set(
 const otherProtocol = /^\s*(?:file|scp|sftp|dict|gopher|ldaps?|tftp|smbs?|telnet):/i;
 
 export function judgeCurl(words: readonly Word[]): Judgement {
-  const scanned = scanOptions(words.slice(1), curl);
+  const scanned = scanOptions(words.slice(1), curlOptions);
   const urls = [
     ...scanned.operands,
     ...scanned.options.flatMap(({ name, value }) => (name === "url" && value !== undefined ? [value] : [])),
@@ -71,22 +71,22 @@ export function judgeCurl(words: readonly Word[]): Judgement {
   };
 }
 
-const wget = optionTable(
+export const wgetOptions = optionTable(
   "O:> output-document:> o:> output-file:> a:> append-output:> P:> directory-prefix:> i:< input-file:< e:! " +
     "execute:! config:! use-askpass:! post-file:< body-file:< save-cookies:> load-cookies:< warc-file:> " +
     "rejected-log:> hsts-file:> t: T: w: Q: U: l: A: R: D: I: X: B: q quiet post-data: body-data: header: " +
-    "user: password: method: tries: timeout: user-agent: S x r m k p N c b! background! nv no-verbose v verbose spider " +
-    "no-check-certificate server-response no-clobber nc content-disposition! trust-server-names! 4 6 show-progress",
+    "user: password: method: tries: timeout: user-agent: S x r m k p N c b! background! n? no-verbose v verbose spider " +
+    "no-check-certificate server-response no-clobber content-disposition! trust-server-names! 4 6 show-progress",
 );
 
 const wgetPinned = new Set(
-  "O output-document q quiet nv no-verbose v verbose t tries T timeout U user-agent header S server-response spider 4 6".split(
+  "O output-document q quiet n no-verbose v verbose t tries T timeout U user-agent header S server-response spider 4 6".split(
     " ",
   ),
 );
 
 export function judgeWget(words: readonly Word[]): Judgement {
-  const scanned = scanOptions(words.slice(1), wget);
+  const scanned = scanOptions(words.slice(1), wgetOptions);
   const named = scanned.options.some(({ name }) => /^(?:O|output-document|spider)$/.test(name));
   const paths = [...optionPaths(scanned.options), ...(named ? [] : used([plainWord(".")], "write"))];
   return {

@@ -7,7 +7,13 @@ import {
   type UsedPath,
   used,
 } from "./judgement.ts";
-import { type FoundOption, optionTable, type ScannedWords, scanOptions } from "./options.ts";
+import {
+  type FoundOption,
+  optionTable,
+  type ScannedWords,
+  type ScanOptions,
+  scanOptions,
+} from "./options.ts";
 import { plainWord, type Word } from "./shell-word.ts";
 
 /** What the operands of a program are: `copy` and `move` write the last one, `archive` the first, `text` none is a file. */
@@ -18,6 +24,9 @@ export interface ProgramSpec {
   readonly options?: string;
   /** `-5` is an option. */
   readonly numeric?: true;
+  readonly letters?: ScanOptions["letters"];
+  /** The first operand ends the options, at least in some versions of the program. */
+  readonly optionsFirst?: true;
   readonly operands: Operands;
   /** So many operands at the start are no paths, unless one of the options `instead` is given. */
   readonly skip?: number;
@@ -32,6 +41,8 @@ export interface ProgramSpec {
   /** It writes into the directory, unless one of these options is given. */
   readonly landsHere?: string;
   readonly readOnly?: true;
+  /** An option that is added when it only reads. */
+  readonly added?: string;
   /** What it does depends on files of the directory it runs in. */
   readonly obeysDirectory?: true;
   /** A reason of its own why a wildcard does not cover it. */
@@ -45,7 +56,10 @@ export function programJudge(spec: ProgramSpec): JudgeCommand {
   const reads = [...table.values()].some((signs) => /[<@]/.test(signs));
   return (words) => {
     const program = words[0]?.text ?? "";
-    const scanned = scanOptions(words.slice(1), table, { numeric: spec.numeric === true });
+    const scanned = scanOptions(words.slice(1), table, {
+      numeric: spec.numeric === true,
+      letters: spec.letters ?? "plain",
+    });
     const skipped = hasAny(spec.instead ?? "", scanned.options) ? 0 : (spec.skip ?? 0);
     const operands = scanned.operands.slice(skipped);
     const tooMany = spec.maxOperands !== undefined && scanned.operands.length > spec.maxOperands;
@@ -54,6 +68,9 @@ export function programJudge(spec: ProgramSpec): JudgeCommand {
       optionRisk(program, scanned),
       // Where no option acts, it does not matter to a rule what a word turns out to be.
       scanned.loose && !acts ? undefined : scanned.unclear,
+      spec.optionsFirst === true && scanned.options.some(({ late }) => late === true)
+        ? `an option of ${program} stands after an operand`
+        : undefined,
       tooMany ? `${program} takes fewer operands when it only reads` : undefined,
       spec.operands === "none" && operands.length > 0
         ? `${program} takes no operands when it only reads`
@@ -63,14 +80,23 @@ export function programJudge(spec: ProgramSpec): JudgeCommand {
     const hidden = environmentReason(words);
     return {
       ...judged,
+      ...(spec.added !== undefined && { rendered: withOption(words, spec.added) }),
       ...(hidden !== undefined && { readOnly: false }),
       anywhere: spec.obeysDirectory !== true,
     };
   };
 }
 
+function withOption([program, ...rest]: readonly Word[], option: string): readonly string[] {
+  return [program?.rendered ?? "", option, ...rest.map(({ rendered }) => rendered)];
+}
+
 function usedPaths(spec: ProgramSpec, scanned: ScannedWords, operands: readonly Word[]): UsedPath[] {
-  const paths = [...optionPaths(scanned.options), ...operandPaths(spec.operands, operands, scanned.options)];
+  const paths = [
+    ...optionPaths(scanned.options),
+    ...(spec.readOnly === true && spec.operands === "read" ? latePaths(scanned.options) : []),
+    ...operandPaths(spec.operands, operands, scanned.options),
+  ];
   if (operands.length === 0 && isImplicit(spec.implicit, scanned.options))
     paths.push({ word: plainWord("."), use: spec.operands === "write" ? "write" : "read" });
   const isBelow = spec.below === true || hasAny(spec.below ?? "", scanned.options);
@@ -79,6 +105,14 @@ function usedPaths(spec: ProgramSpec, scanned: ScannedWords, operands: readonly 
   return spec.landsHere === undefined || hasAny(spec.landsHere, scanned.options)
     ? reached
     : [...reached, { word: plainWord("."), use: "write", below: "all" }];
+}
+
+/** Where the first operand ends the options, the value of a later one is a file that is read. */
+function latePaths(options: readonly FoundOption[]): UsedPath[] {
+  return used(
+    options.flatMap(({ late, value }) => (late === true && value !== undefined ? [value] : [])),
+    "read",
+  );
 }
 
 function isImplicit(implicit: ProgramSpec["implicit"], options: readonly FoundOption[]): boolean {

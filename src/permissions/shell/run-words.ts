@@ -1,5 +1,6 @@
 import { assign } from "./assign.ts";
 import { baseName, createUnit, toOperands, type UnitInput, writtenText } from "./create-unit.ts";
+import { isPlainFormat } from "./judge-builtin.ts";
 import { findActions } from "./judge-find.ts";
 import { optionTable, scanOptions } from "./options.ts";
 import { enter, lost, type State, staying } from "./shell-state.ts";
@@ -69,7 +70,7 @@ function runPlain(walk: Walk, words: readonly Word[], base: string, scene: Scene
     case "find":
       for (const { words: inner, elsewhere } of findActions(words)) {
         const state = elsewhere ? lost(scene.state) : scene.state;
-        runWords(walk, inner, { scene: deeper(scene, words, { state }), input: [] });
+        runWords(walk, inner, { scene: deeper(scene, words, { state, asWritten: true }), input: [] });
       }
       return stays;
     case "source":
@@ -91,8 +92,7 @@ function runPlain(walk: Walk, words: readonly Word[], base: string, scene: Scene
     case "export":
       return { flow: staying(exported(walk, rest, scene)), text };
     case "printf":
-      if (rest[0]?.literal !== true || /^-[^-]/.test(rest[0].text) || /%[^A-Za-z%]*n/.test(rest[0].text))
-        markOpaque(walk, "printf may set a variable");
+      if (!isPlainFormat(rest)) markOpaque(walk, "printf may set a variable");
       return stays;
     default:
       return stays;
@@ -265,6 +265,7 @@ function pushUnit(walk: Walk, words: readonly Word[], scene: Scene, extra: Parti
     directories: state.directories,
     outer,
     reason: scene.reason,
+    asWritten: scene.asWritten,
     exclusions: walk.surroundings.exclusions,
     ...extra,
   });

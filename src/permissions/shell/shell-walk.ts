@@ -49,6 +49,8 @@ export interface Scene {
   /** Why no rule may allow what runs here: an environment that changes what programs do. */
   readonly reason?: string | undefined;
   readonly depth: number;
+  /** Another program starts what runs here, with the words as they are written. */
+  readonly asWritten?: true;
   /** It stands in `$( )`, backticks or `<( )`. */
   readonly substituted?: true;
   /** It is only looked at for deny and ask rules; what is not understood in it makes nothing opaque. */

@@ -8,6 +8,8 @@ export interface Word extends ShellWord {
   readonly source: string;
   /** When it runs it may begin with a dash, be several words, or none. */
   readonly loose: boolean;
+  /** When it runs it may be several words, or none. */
+  readonly splits?: true;
   /** The path it names, with `~` for the home directory; empty for one that names no file. */
   readonly path: string;
   readonly pathKnown: boolean;
@@ -15,6 +17,10 @@ export interface Word extends ShellWord {
   readonly rendered: string;
   /** It comes from the same written word as the one before it. */
   readonly continued?: true;
+  /** It stands for further words like the one before it. */
+  readonly repeated?: true;
+  /** It is a file at or below its path. */
+  readonly isBelow?: true;
   /** Its value is not known, but it is a whole number. */
   readonly numeric?: true;
   /** It holds the value of this variable, which comes from the environment. */
@@ -39,7 +45,7 @@ export function plainWord(text: string): Word {
 
 /** A word that is not known before it runs. */
 export function unknownWord(text: string): Word {
-  return { ...plainWord(text), literal: false, loose: true, path: text, pathKnown: false };
+  return { ...plainWord(text), literal: false, loose: true, splits: true, path: text, pathKnown: false };
 }
 
 /** The part of a word from a position on, such as the value in `--option=value`. */

@@ -13,6 +13,7 @@ export interface WordDraft {
   pattern: string;
   literal: boolean;
   loose: boolean;
+  splits: boolean;
   pathKnown: boolean;
   glob: boolean;
   /** It has quotes or text, so it stays a word even when it is empty. */
@@ -32,6 +33,7 @@ export function emptyDraft(): WordDraft {
     pattern: "",
     literal: true,
     loose: false,
+    splits: false,
     pathKnown: true,
     glob: false,
     stays: false,
@@ -43,7 +45,7 @@ export function emptyDraft(): WordDraft {
 export function finishWord(draft: WordDraft, source: string): Word {
   flush(draft);
 
-  const { text, value, path, literal, loose, pathKnown, glob, rendered, numeric, environment } = draft;
+  const { text, value, path, literal, loose, splits, pathKnown, glob, rendered, numeric, environment } = draft;
   return {
     text,
     value,
@@ -54,6 +56,7 @@ export function finishWord(draft: WordDraft, source: string): Word {
     path,
     pathKnown,
     rendered: literal ? quoteWord(value) : rendered,
+    ...(splits && { splits: true as const }),
     ...(numeric && { numeric: true as const }),
     ...(environment !== undefined && { environment }),
   };
@@ -82,7 +85,13 @@ export function addQuoted(draft: WordDraft, value: string): void {
   draft.rendered += "''";
 }
 
-export function addUnknown(draft: WordDraft, text: string, rendered: string, loose: boolean): void {
+/** `loose`: it may begin with a dash; `splits`: it may be several words, or none. */
+export function addUnknown(
+  draft: WordDraft,
+  text: string,
+  rendered: string,
+  { loose = false, splits = false }: { readonly loose?: boolean; readonly splits?: boolean },
+): void {
   flush(draft);
   draft.text += text;
   draft.path += text;
@@ -91,6 +100,7 @@ export function addUnknown(draft: WordDraft, text: string, rendered: string, loo
   draft.literal = false;
   draft.pathKnown = false;
   draft.loose ||= loose;
+  draft.splits ||= splits;
   draft.stays = true;
 }
 
@@ -107,7 +117,7 @@ export function addHome(draft: WordDraft, home: string, sign = "~"): void {
 export function addPiece(draft: WordDraft, piece: Piece, quoted: boolean): void {
   if (piece.type === "text") {
     const isPlain = quoted || !/[\s*?[\]]/.test(piece.text);
-    if (!isPlain) addUnknown(draft, piece.source, piece.rendered, true);
+    if (!isPlain) addUnknown(draft, piece.source, piece.rendered, { loose: true, splits: true });
     else if (piece.text !== "") addText(draft, piece.text);
     if (quoted) draft.stays = true;
     return;
@@ -121,14 +131,16 @@ export function addPiece(draft: WordDraft, piece: Piece, quoted: boolean): void 
     draft.path = ".";
     draft.text = piece.source;
     draft.pattern = "$";
-    draft.rendered = quoted ? `"${piece.rendered}"` : piece.rendered;
+    // A folder whose name has blanks would be several words.
+    draft.rendered = `"${piece.rendered}"`;
     draft.literal = false;
     draft.stays = true;
     return;
   }
   const isFirst = draft.text === "" || draft.text.startsWith("-");
-  const loose = piece.numeric !== true && (!quoted || isFirst || piece.list === true);
+  const splits = piece.numeric !== true && (!quoted || piece.list === true);
+  const loose = splits || (piece.numeric !== true && isFirst);
   if (piece.numeric === true && draft.text === "") draft.numeric = true;
   draft.environment ??= piece.environment;
-  addUnknown(draft, piece.source, quoted ? `"${piece.rendered}"` : piece.rendered, loose);
+  addUnknown(draft, piece.source, quoted ? `"${piece.rendered}"` : piece.rendered, { loose, splits });
 }

@@ -1,15 +1,24 @@
 import type { ProgramSpec } from "./program-spec.ts";
 import { isSafeVariable } from "./shell-variables.ts";
 
-const compress: ProgramSpec = {
-  options:
-    "S: o:> T: c d k f v q r l t n N 1 2 3 4 5 6 7 8 9 stdout decompress keep force verbose quiet list test fast best rm",
+const compressed =
+  "c d k f v q t 1 2 3 4 5 6 7 8 9 stdout decompress keep force verbose quiet test ";
+const compress = (options: string): ProgramSpec => ({
+  options: compressed + options,
   operands: "write",
   below: "r recursive",
-};
-const xz: ProgramSpec = {
-  ...compress,
-  options: `${compress.options} F: z e 0 threads: format: files?< files0?<`,
+});
+const gzip = compress("S: suffix: l list r recursive n no-name N name fast best");
+const bzip2 = compress("z compress s small fast best");
+const xz = compress("S: suffix: T: threads: F: format: l list z e 0 files?< files0?< memlimit:");
+
+const more: ProgramSpec = {
+  options:
+    "d l e f p c s u n: silent logical exit-on-eof no-pause print-over clean-print squeeze plain lines: help version",
+  numeric: true,
+  operands: "read",
+  caution: (_, words) =>
+    words.some(({ text }) => text.startsWith("+")) ? "a pager runs the command after +" : undefined,
 };
 
 const pager: ProgramSpec = {
@@ -136,23 +145,25 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
       below: true,
     },
   ],
-  ...["gzip", "gunzip", "bzip2", "bunzip2", "zstd"].map((name): readonly [string, ProgramSpec] => [
-    name,
-    compress,
-  ]),
+  ...["gzip", "gunzip"].map((name): readonly [string, ProgramSpec] => [name, gzip]),
+  ...["bzip2", "bunzip2"].map((name): readonly [string, ProgramSpec] => [name, bzip2]),
+  [
+    "zstd",
+    compress("o:> D:< T? l list r z compress rm C check no-check ultra fast? long? no-progress"),
+  ],
   ...["xz", "unxz"].map((name): readonly [string, ProgramSpec] => [name, xz]),
   [
     "zip",
     {
       options:
-        "T! unzip-command:! m! b:> temp-path:> O:> output-file:> P: n: i: x: t: tt: s: lf:> r q u j 0 1 9 y X D e v recurse-paths quiet",
+        "T! unzip-command:! m! b:> temp-path:> O:> output-file:> P: n: i: x: t: s: r q u j 0 1 9 y X D e v recurse-paths quiet",
       operands: "archive",
       below: true,
     },
   ],
-  ["unzip", { options: "d:> P: x: l p t o n q j v z C L u", operands: "read", landsHere: "d l p t v" }],
+  ["unzip", { options: "d:> P: x l p t o n q j v z C L u", operands: "read", landsHere: "d l p t v" }],
   ["less", pager],
-  ["more", pager],
+  ["more", more],
   ["most", pager],
   [
     "man",

@@ -1,0 +1,117 @@
+import { gitChangingCommands } from "../../src/permissions/shell/git-changing-commands.ts";
+import { diffOptions, logOptions } from "../../src/permissions/shell/git-command.ts";
+import { gitReadingCommands } from "../../src/permissions/shell/git-reading-commands.ts";
+import { awkOptions } from "../../src/permissions/shell/judge-awk.ts";
+import { gitGlobals } from "../../src/permissions/shell/judge-git.ts";
+import { jqOptions } from "../../src/permissions/shell/judge-jq.ts";
+import { sedOptions } from "../../src/permissions/shell/judge-sed.ts";
+import { tarOptions } from "../../src/permissions/shell/judge-tar.ts";
+import { curlOptions, networkPrograms, wgetOptions } from "../../src/permissions/shell/network-programs.ts";
+import { type OptionTable, optionTable } from "../../src/permissions/shell/options.ts";
+import type { ProgramSpec } from "../../src/permissions/shell/program-spec.ts";
+import { readingPrograms } from "../../src/permissions/shell/reading-programs.ts";
+import { wrapperSpecs } from "../../src/permissions/shell/wrapper-specs.ts";
+import { writingPrograms } from "../../src/permissions/shell/writing-programs.ts";
+
+/** One table of options, and the words its options follow. */
+export interface ProgramTable {
+  /** Such as `sort` or `git log`. */
+  readonly name: string;
+  readonly command: readonly string[];
+  readonly options: OptionTable;
+  /** Options without a sign that says otherwise run without a question. */
+  readonly readOnly: boolean;
+  readonly letters?: ProgramSpec["letters"];
+}
+
+/** One option of a table. */
+export interface TableRow {
+  readonly table: ProgramTable;
+  /** Without dashes. */
+  readonly name: string;
+  readonly signs: string;
+  /** With dashes. */
+  readonly option: string;
+}
+
+const rows = new WeakMap<ProgramTable, readonly TableRow[]>();
+
+export function rowsOf(table: ProgramTable): readonly TableRow[] {
+  const known = rows.get(table);
+  if (known !== undefined) return known;
+  const made = [...table.options].map(([name, signs]) => ({
+    table,
+    name,
+    signs,
+    option: `${name.length === 1 ? "-" : "--"}${name}`,
+  }));
+  rows.set(table, made);
+  return made;
+}
+
+/** Whether a call with this option runs without a question. */
+export function isHarmless({ table, signs }: TableRow): boolean {
+  return table.readOnly && !/[!>]/.test(signs);
+}
+
+function specTable([name, spec]: readonly [string, ProgramSpec]): ProgramTable {
+  const options = optionTable(spec.options ?? "");
+  const letters = spec.letters === undefined ? {} : { letters: spec.letters };
+  return { name, command: [name], options, readOnly: spec.readOnly === true, ...letters };
+}
+
+function plainTable(name: string, options: OptionTable, readOnly: boolean): ProgramTable {
+  return { name, command: [name], options, readOnly };
+}
+
+/** Words after a subcommand of git without which it takes none of its options. */
+const gitVerbs: ReadonlyMap<string, string> = new Map([
+  ["stash", "list"],
+  ["worktree", "list"],
+  ["bundle", "create"],
+  ["notes", "add"],
+]);
+
+/** Options that several subcommands read by the same code are looked at once, with `git log`. */
+const shared = optionTable(diffOptions + logOptions);
+
+function gitTable(name: string, options: OptionTable, readOnly: boolean): ProgramTable {
+  const verb = gitVerbs.get(name);
+  const isSharing = name !== "log" && [...optionTable(diffOptions).keys()].every((key) => options.has(key));
+  return {
+    name: `git ${name}`,
+    command: ["git", name, ...(verb === undefined ? [] : [verb])],
+    options: isSharing ? new Map([...options].filter(([key]) => !shared.has(key))) : options,
+    readOnly,
+  };
+}
+
+/** Programs that have the table of another one are left out. */
+function withoutTwins(tables: readonly ProgramTable[]): readonly ProgramTable[] {
+  const seen = new Set<string>();
+  return tables.filter(({ options }) => {
+    const key = [...options].join(" ");
+    const isTwin = key !== "" && seen.has(key);
+    seen.add(key);
+    return !isTwin;
+  });
+}
+
+export const programTables: readonly ProgramTable[] = withoutTwins([
+  ...readingPrograms.map(specTable),
+  plainTable("sed", sedOptions, true),
+  plainTable("jq", jqOptions, true),
+  plainTable("gawk", awkOptions, true),
+  ...writingPrograms.map(specTable),
+  ...networkPrograms.map(specTable),
+  plainTable("tar", tarOptions, false),
+  plainTable("curl", curlOptions, false),
+  plainTable("wget", wgetOptions, false),
+  ...[...wrapperSpecs].map(([name, { options = "" }]) => plainTable(name, optionTable(options), false)),
+]);
+
+export const gitTables: readonly ProgramTable[] = [
+  { name: "git", command: ["git"], options: gitGlobals, readOnly: false },
+  ...gitReadingCommands.map(([name, { options }]) => gitTable(name, options, true)),
+  ...gitChangingCommands.map(([name, { options }]) => gitTable(name, options, false)),
+];
