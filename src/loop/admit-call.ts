@@ -1,6 +1,6 @@
 import type { ToolUseBlock } from "../conversation/message.ts";
-import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
 import { isRecord, kindOf } from "../foundation/json-value.ts";
+import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
 import type { Tool } from "../tools/tool.ts";
 import { resolveToolName } from "../tools/tool-names.ts";
 import type { LoopPorts } from "./loop-ports.ts";

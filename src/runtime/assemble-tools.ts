@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { Fault } from "../foundation/fault.ts";
-import type { Sandboxes } from "../tools/builtin/bash-sandbox.ts";
 import type { ModelFacts, ServerTool } from "../model/model.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { webSearchName } from "../planning/web-search.ts";
+import type { Sandboxes } from "../tools/builtin/bash-sandbox.ts";
 import { createBuiltinTools } from "../tools/builtin/builtin-tool-set.ts";
 import { createShellDirectories } from "../tools/builtin/shell-directories.ts";
 import { createTodoStore, type TodoStore } from "../tools/builtin/todo-write.ts";

@@ -8,6 +8,11 @@ export function shellArguments(shell: Shell, command: string): readonly string[]
   return [...shell.options, "-c", plainScript, "bash", command];
 }
 
+/** A shell that expands no file patterns: those of a judged command were expanded when it was judged. */
+export function withoutPatterns(shell: Shell): Shell {
+  return { ...shell, options: [...shell.options, "-f"] };
+}
+
 /** As above; the shell also writes the folder it ends in to descriptor 3, which the command itself cannot reach. */
 export function reportingShellArguments(shell: Shell, command: string): readonly string[] {
   return [...shell.options, "-c", reportingScript, "bash", command];

@@ -138,7 +138,13 @@ async function writePolicy(
   const { allow = [], ask = [], deny = [], settings = {}, isTrusted = true } = policy;
   await write(
     join(home, ".claude/settings.json"),
-    fill(JSON.stringify({ permissions: { allow, ask, deny }, ...settings })),
+    fill(
+      JSON.stringify({
+        permissions: { allow, ask, deny },
+        sandbox: { isolateReadOnlyCommands: false },
+        ...settings,
+      }),
+    ),
   );
   const projects = { [project]: { hasTrustDialogAccepted: true } };
   await write(join(home, ".claude.json"), JSON.stringify(isTrusted ? { projects } : {}));

@@ -2,60 +2,86 @@ import { isNumber, type State } from "./shell-state.ts";
 import { isSafeVariable, isSteeringVariable, privateName } from "./shell-variables.ts";
 
 const token =
-  /\s+|\$?\{?[A-Za-z_]\w*\}?|\d+(?![\w#])|\+\+|--|[-+*/%&|^]=|<<|>>|[<>=!]=|&&|\|\||[-+*/%<>=!&|^~?:,()]/y;
+  /\s+|\$?\{?[A-Za-z_]\w*\}?|\d+(?![\w#])|\+\+|--|<<=|>>=|[-+*/%&|^]=|\*\*|<<|>>|[<>=!]=|&&|\|\||[-+*/%<>=!&|^~?:,()]/y;
+const assigning = /^(?:=|[-+*/%&|^]=|<<=|>>=)$/;
 
-export interface RenderedArithmetic {
-  readonly text: string;
-  /** Variables that it sets; they are numbers afterwards. */
-  readonly assigned: readonly string[];
+/** The digits of a variable: bash evaluates any other text that stands in arithmetic, commands in it too. */
+export function digitsOf(name: string): string {
+  return `\${${privateName(name)}//[!0-9-]/}`;
 }
 
 /**
- * Renders an arithmetic expression in which every variable is known to be a number; bash would evaluate any other
- * text, commands in it too. Undefined where that is not certain.
+ * Renders an arithmetic expansion in which every variable is known to be a number and none is set; only the digits of
+ * a variable are evaluated, whatever it holds. Undefined where that is not certain.
  */
-export function renderArithmetic(
-  source: string,
-  state: State,
-  mayAssign = false,
-): RenderedArithmetic | undefined {
-  const assigned: string[] = [];
-  let text = "";
+export function renderExpansion(source: string, state: State): string | undefined {
+  const tokens = readTokens(source, state);
+  if (tokens === undefined || tokens.some(({ sets }) => sets)) return undefined;
+  return tokens.map(({ text, name }) => (name === undefined ? text : `(${digitsOf(name)})`)).join(" ");
+}
+
+export interface RenderedArithmetic {
+  readonly text: string;
+  /** Variables that it may set; they hold numbers, or nothing, afterwards. */
+  readonly assigned: readonly string[];
+}
+
+/** Renders `((…))`: its variables are reduced to their digits before it evaluates them. */
+export function renderArithmetic(source: string, state: State): RenderedArithmetic | undefined {
+  const tokens = readTokens(source, state);
+  if (tokens === undefined) return undefined;
+  const names = [...new Set(tokens.flatMap(({ name }) => name ?? []))];
+  const expression = tokens
+    .map(({ text, name }) => (name === undefined ? text : privateName(name)))
+    .join(" ");
+  const resets = names.map((name) => `${privateName(name)}=${digitsOf(name)}`);
+  return {
+    text: names.length === 0 ? `((${expression}))` : `{ ${resets.join("\n")}\n((${expression}))\n}`,
+    assigned: [...new Set(tokens.flatMap(({ name, sets }) => (sets && name !== undefined ? [name] : [])))],
+  };
+}
+
+interface Token {
+  readonly text: string;
+  readonly name?: string;
+  readonly sets: boolean;
+}
+
+/** The tokens of an expression; undefined where one is not understood, or stands for text that is not a number. */
+function readTokens(source: string, state: State): readonly Token[] | undefined {
+  const texts: string[] = [];
   for (let at = 0; at < source.length; ) {
     token.lastIndex = at;
     const found = token.exec(source)?.[0];
     if (found === undefined) return undefined;
     at += found.length;
-    const name = /^(?:\$\{(\w+)\}|\$?(\w+))$/.exec(found);
-    const variable = name?.[1] ?? name?.[2];
-    if (variable === undefined && /[A-Za-z_${}]/.test(found)) return undefined;
-    if (variable === undefined || /^\d/.test(variable)) {
-      text += found;
+    if (!/^\s/.test(found)) texts.push(found);
+  }
+  const set = new Set<string>();
+  const tokens: Token[] = [];
+  for (const [at, text] of texts.entries()) {
+    if (!/[\w${}]/.test(text)) {
+      tokens.push({ text, sets: false });
       continue;
     }
-    const assigns = isAssignedHere(source, at, found.length);
-    if (
-      assigns &&
-      (!mayAssign || isSteeringVariable(variable) || isSafeVariable(variable) || found.startsWith("$"))
-    )
-      return undefined;
-    if (!assigns && !assigned.includes(variable) && !isNumber(state.variables.get(variable)))
-      return undefined;
-    if (assigns) {
-      const isFresh = /^\s*=(?!=)/.test(source.slice(at));
-      if (!isFresh && !assigned.includes(variable) && !isNumber(state.variables.get(variable)))
-        return undefined;
-      assigned.push(variable);
+    // Two operands beside each other would be one name for bash.
+    if (/[\w}]$/.test(texts[at - 1] ?? "")) return undefined;
+    const name = /^(?:\$\{(\w+)\}|\$?(\w+))$/.exec(text);
+    const variable = name?.[1] ?? name?.[2];
+    if (variable === undefined) return undefined;
+    if (/^\d/.test(variable)) {
+      tokens.push({ text, sets: false });
+      continue;
     }
-    text += privateName(variable);
+    const next = texts[at + 1] ?? "";
+    const isStep = /^(?:\+\+|--)$/.test(next) || /^(?:\+\+|--)$/.test(texts[at - 1] ?? "");
+    const sets = assigning.test(next) || isStep;
+    if (sets && (isSteeringVariable(variable) || isSafeVariable(variable) || text.startsWith("$")))
+      return undefined;
+    const isKnown = set.has(variable) || isNumber(state.variables.get(variable));
+    if (next !== "=" && !isKnown) return undefined;
+    if (sets) set.add(variable);
+    tokens.push({ text, name: variable, sets });
   }
-  return { text, assigned };
-}
-
-/** Whether the name that ends here is set: followed by an assignment, or beside `++` or `--`. */
-function isAssignedHere(source: string, end: number, length: number): boolean {
-  const before = source.slice(0, end - length);
-  return (
-    /^\s*(?:=(?!=)|[-+*/%&|^]=|<<=|>>=|\+\+|--)/.test(source.slice(end)) || /(?:\+\+|--)\s*$/.test(before)
-  );
+  return tokens;
 }

@@ -19,6 +19,8 @@ export function addGlob(walk: Walk, draft: WordDraft, source: string): void {
   draft.pathKnown = false;
   draft.glob = true;
   draft.stays = true;
+  draft.numeric = false;
+  draft.isOne = false;
 }
 
 /** A pattern is the files that it matches now; they are what runs. */

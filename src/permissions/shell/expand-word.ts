@@ -152,7 +152,7 @@ function addPart(
     case "SimpleExpansion":
     case "ParameterExpansion":
     case "ArithmeticExpansion":
-      addPiece(draft, expandParameter(walk, part, scene), false);
+      addUnquoted(walk, draft, expandParameter(walk, part, scene), mode);
       return;
     case "CommandExpansion":
       addPiece(draft, expandCommand(walk, part, scene), false);
@@ -160,7 +160,21 @@ function addPart(
     default:
       markOpaque(walk, `${notUnderstood.get(part.type) ?? part.type} is not understood here`);
       visitNested(walk, part, scene);
-      addUnknown(draft, part.text, part.text, { loose: true, splits: true });
+      addUnknown(draft, part.text, part.text, { loose: true, isOne: false });
+  }
+}
+
+/** A value outside quotes; where it is known and holds signs of a file pattern, it is one. */
+function addUnquoted(walk: Walk, draft: WordDraft, piece: Piece, mode: WordMode): void {
+  const isPattern =
+    piece.type === "text" && mode === "argument" && /[*?]/.test(piece.text) && !/[\s\\[\]]/.test(piece.text);
+  if (!isPattern) {
+    addPiece(draft, piece, false);
+    return;
+  }
+  for (const part of piece.text.split(/([*?])/)) {
+    if (/^[*?]$/.test(part)) addGlob(walk, draft, part);
+    else if (part !== "") addText(draft, part);
   }
 }
 
@@ -195,7 +209,7 @@ function addLiteral(
   }
   if (!alone || !/^~[\w.+-]*(?:\/[\w./-]*)?$/.test(source))
     markOpaque(walk, "it is not clear whose home directory is meant");
-  addUnknown(draft, source, source, {});
+  addUnknown(draft, source, source, { loose: false, isOne: true });
 }
 
 function addAnsiC(walk: Walk, draft: WordDraft, source: string): void {
@@ -203,7 +217,7 @@ function addAnsiC(walk: Walk, draft: WordDraft, source: string): void {
   if (value !== undefined) addText(draft, value);
   else {
     markOpaque(walk, "an escape sequence is not understood");
-    addUnknown(draft, source, source, {});
+    addUnknown(draft, source, source, { loose: false, isOne: true });
   }
 }
 
@@ -230,6 +244,7 @@ function addProcess(
   draft.literal = false;
   draft.pathKnown = alone;
   draft.stays = true;
+  draft.numeric = false;
   if (alone) draft.path = "";
 }
 

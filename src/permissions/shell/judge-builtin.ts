@@ -124,14 +124,14 @@ function isHarmlessSet(flags: readonly Word[]): boolean {
 }
 
 function judgePrintf(rest: readonly Word[]): Judgement {
-  return judgement(true, [], [isPlainFormat(rest) ? undefined : "printf may set a variable"]);
+  return judgement(true, [], [isHarmlessFormat(rest) ? undefined : "printf may set a variable"]);
 }
 
 const conversions =
   /^(?:[^%]|%%|%[-+ #0']*(?:\d+|\*)?(?:\.(?:\d+|\*)?)?l{0,2}[diouxXeEfFgGaAcsbq]|%\([\w%:.,/ +-]*\)T)*$/;
 
 /** Whether the words after `printf` only print: `-v` and `%n`, with any sign between, would set a variable. */
-export function isPlainFormat(rest: readonly Word[]): boolean {
+export function isHarmlessFormat(rest: readonly Word[]): boolean {
   const format = rest[0]?.text === "--" && rest[0].literal ? rest[1] : rest[0];
   if (format === undefined) return true;
   return (
@@ -160,7 +160,7 @@ export function isHarmlessTest(words: readonly Word[]): boolean {
 }
 
 function isOneTest(words: readonly Word[]): boolean {
-  if (words.some(({ splits }) => splits === true)) return false;
+  if (words.some(({ isOne }) => !isOne)) return false;
   const [left, operator] = words;
   if (words.length === 0) return true;
   if (words.length === 1) return true;

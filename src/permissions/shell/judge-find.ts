@@ -48,7 +48,7 @@ export function judgeFind(words: readonly Word[]): Judgement {
       ...used(written, "write"),
       ...(deletes ? used(roots, "write").map((path) => ({ ...path, below: "all" as const })) : []),
     ],
-    [reason, unclearRoot(words.slice(1, from))],
+    [reason, unclearRoot(words.slice(1, from)), unclearCount(words)],
   );
   if (environmentReason(words) !== undefined) return { ...judged, readOnly: false };
   if (started.length === 0 || !judged.readOnly) return judged;
@@ -98,6 +98,12 @@ function unclearRoot(words: readonly Word[]): string | undefined {
   return words.some(({ loose, literal, text }) => loose || (!literal && text.startsWith("-")))
     ? "an argument of find is only known when it runs and may be an action"
     : undefined;
+}
+
+function unclearCount(words: readonly Word[]): string | undefined {
+  return words.every(({ isOne }) => isOne)
+    ? undefined
+    : "an argument of find may be several words when it runs";
 }
 
 export function findActions(words: readonly Word[]): FoundAction[] {

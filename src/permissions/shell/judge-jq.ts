@@ -46,7 +46,7 @@ function withoutNamedValues(words: readonly Word[]): NamedValues {
       continue;
     }
     const [name, value] = words.slice(at + 1, at + 3);
-    if (name?.literal !== true || value === undefined || value.splits === true)
+    if (name?.literal !== true || value === undefined || !value.isOne)
       return { rest: words, named, unclear: `the option ${word.text} of jq is not understood` };
     named.push(`$${name.text}`);
     at += 2;

@@ -145,7 +145,7 @@ describe("[PRM-9] redirections are paths that are read or written", () => {
     ["(cd d); a > x", ["write  x"]],
     ["cd d || a > x", ["write  x"]],
     ["cd $d && a > x", ["write unknown x"]],
-    ["cd d && cd ../e && a > x", ["write e x"]],
+    ["cd d && cd ../e && a > x", ["write d/../e x", "write e x"]],
     ["cd - && a > x; popd && a > y", ["write unknown x", "write unknown y", "write unknown y"]],
     ["for i in 1 2; do a > x; cd d; done", ["write  x", "write d x"]],
     ["while a > x; do cd d; done", ["write  x", "write unknown x"]],

@@ -56,9 +56,10 @@ interface Scan {
   readonly options: FoundOption[];
   /** An operand was found. */
   late: boolean;
-  loose: boolean;
   at: number;
   unclear: string | undefined;
+  /** A word may turn into an option, or into several words. */
+  loose: boolean;
 }
 
 /** Splits arguments into options and operands; only options that stand in the table are understood. */
@@ -160,7 +161,7 @@ function pushOption(scan: Scan, name: string, signs: string): void {
     scan.unclear ??= `the option ${name} has no value`;
   if (value !== undefined) {
     scan.at += 1;
-    if (value.splits === true) scan.loose = true;
+    if (!value.isOne) scan.loose = true;
     // A version of the program that takes no value here would read an option.
     if (/^--?[A-Za-z]/.test(value.text) && !signs.includes("-"))
       scan.unclear ??= `the value of the option ${name} looks like an option`;

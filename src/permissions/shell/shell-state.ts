@@ -38,11 +38,13 @@ export function either(left: State, right: State): State {
   };
 }
 
+const maxDirectories = 8;
+
 /** All directories of both; too many to follow are an unknown one. */
 function eitherDirectory(left: Directories, right: Directories): Directories {
   if (left === right) return left;
   const all = [...new Set([...left, ...right])];
-  return all.length > 8 ? ["unknown"] : all;
+  return all.length > maxDirectories ? ["unknown"] : all;
 }
 
 const unknown: Value = { type: "unknown" };
@@ -74,18 +76,36 @@ export function lost(state: State): State {
   return { ...state, directories: ["unknown"] };
 }
 
-/** Where `cd target` leads; bash resolves `..` in the text of the path. */
+/**
+ * Where `cd target` leads. Bash resolves `..` in the text of the path, and where nothing has that name it follows the
+ * path as it was written, links and all.
+ */
 export function enter(state: State, target: Word | undefined): State {
   const path = target === undefined ? "~" : target.path;
   if (target !== undefined && (!target.pathKnown || target.loose || path === "-" || path === ""))
     return lost(state);
-  const directories = [...new Set(state.directories.map((directory) => join(directory, path)))];
-  return { ...state, directories };
+  const directories = [...new Set(state.directories.flatMap((directory) => join(directory, path)))];
+  return { ...state, directories: directories.length > maxDirectories ? ["unknown"] : directories };
 }
 
-function join(directory: string, path: string): string {
-  if (/^(?:\/|~(?:\/|$))/.test(path)) return normalize(path);
-  return directory === "unknown" ? "unknown" : normalize(directory === "" ? path : `${directory}/${path}`);
+function join(directory: string, path: string): readonly string[] {
+  const isAbsolute = /^(?:\/|~(?:\/|$))/.test(path);
+  if (directory === "unknown" && !isAbsolute) return ["unknown"];
+  // Only a directory that was reached as written has such a text.
+  if (!isAbsolute && goesDownAgain(directory))
+    return path.split("/").includes("..") ? ["unknown"] : [`${directory}/${path}`];
+  const whole = isAbsolute || directory === "" ? path : `${directory}/${path}`;
+  return goesDownAgain(whole) ? [normalize(whole), whole] : [normalize(whole)];
+}
+
+/** Whether a name follows a `..` that follows a name: the first may be a link, and the last need not be there. */
+function goesDownAgain(path: string): boolean {
+  const kinds = path
+    .split("/")
+    .filter((part) => part !== "" && part !== ".")
+    .map((part) => (part === ".." ? "up" : "down"));
+  const up = kinds.indexOf("up", kinds.indexOf("down") + 1);
+  return kinds.includes("down") && up !== -1 && kinds.includes("down", up);
 }
 
 function normalize(path: string): string {

@@ -51,6 +51,8 @@ export interface Scene {
   readonly depth: number;
   /** Another program starts what runs here, with the words as they are written. */
   readonly asWritten?: true;
+  /** It stands in a loop that was not seen to change the directory. */
+  readonly settled?: boolean;
   /** It stands in `$( )`, backticks or `<( )`. */
   readonly substituted?: true;
   /** It is only looked at for deny and ask rules; what is not understood in it makes nothing opaque. */

@@ -8,8 +8,8 @@ export interface Word extends ShellWord {
   readonly source: string;
   /** When it runs it may begin with a dash, be several words, or none. */
   readonly loose: boolean;
-  /** When it runs it may be several words, or none. */
-  readonly splits?: true;
+  /** It is exactly one word when it runs. */
+  readonly isOne: boolean;
   /** The path it names, with `~` for the home directory; empty for one that names no file. */
   readonly path: string;
   readonly pathKnown: boolean;
@@ -37,6 +37,7 @@ export function plainWord(text: string): Word {
     literal: true,
     glob: false,
     loose: false,
+    isOne: true,
     path,
     pathKnown: true,
     rendered: quoteWord(text),
@@ -45,14 +46,18 @@ export function plainWord(text: string): Word {
 
 /** A word that is not known before it runs. */
 export function unknownWord(text: string): Word {
-  return { ...plainWord(text), literal: false, loose: true, splits: true, path: text, pathKnown: false };
+  return { ...plainWord(text), literal: false, loose: true, isOne: false, path: text, pathKnown: false };
 }
 
 /** The part of a word from a position on, such as the value in `--option=value`. */
 export function sliceWord(word: Word, from: number): Word {
   const text = word.text.slice(from);
   if (word.literal) return plainWord(text);
-  return { ...unknownWord(text), ...(word.environment !== undefined && { environment: word.environment }) };
+  return {
+    ...unknownWord(text),
+    isOne: word.isOne,
+    ...(word.environment !== undefined && { environment: word.environment }),
+  };
 }
 
 const bare = /^[A-Za-z0-9_./:@+,-][A-Za-z0-9_./:@%+,=-]*$/;

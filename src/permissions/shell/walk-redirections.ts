@@ -46,7 +46,9 @@ export function walkRedirections(
         }
         const word = expandSingle(walk, redirection.target, scene, "target");
         noteTarget(walk, redirection.operator, word, scene);
-        return ` ${number}${redirection.operator}${word.rendered}`;
+        // `< <(…)` without the blank is a here-document.
+        const blank = /^[<>&]/.test(word.rendered) ? " " : "";
+        return ` ${number}${redirection.operator}${blank}${word.rendered}`;
       }
       default:
         markOpaque(walk, "a redirection is not understood");

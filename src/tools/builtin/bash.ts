@@ -4,7 +4,12 @@ import * as z from "zod";
 import { startProcess } from "../../foundation/drive-process.ts";
 import { commandEnvironment, readOnlyEnvironment } from "../command-environment.ts";
 import { findShell, type Shell } from "../find-shell.ts";
-import { reportedDirectory, reportingShellArguments, shellArguments } from "../shell-command.ts";
+import {
+  reportedDirectory,
+  reportingShellArguments,
+  shellArguments,
+  withoutPatterns,
+} from "../shell-command.ts";
 import type { Shells } from "../shells.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
 import { createCommandOutput } from "../write-command-output.ts";
@@ -73,7 +78,7 @@ export function createBashTool(options: BashToolOptions): Tool {
       const command: Command = {
         input: given,
         text: context.judged?.command ?? given.command,
-        shell: found,
+        shell: context.judged === undefined ? found : withoutPatterns(found),
         directory: start.directory,
         environment: environmentOf(found, options, context),
         context,

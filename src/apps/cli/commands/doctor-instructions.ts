@@ -1,6 +1,6 @@
 import { loadSessionInstructions } from "../../../context/load-session-instructions.ts";
-import { mayLoadHere } from "../../../runtime/may-load.ts";
 import { placeText } from "../../../foundation/problem.ts";
+import { mayLoadHere } from "../../../runtime/may-load.ts";
 import type { CliHost } from "../cli-host.ts";
 import type { GatheredSession } from "../gather-session.ts";
 import { countBySeverity, plural } from "../views/problem-view.ts";
