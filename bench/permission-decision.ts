@@ -7,7 +7,7 @@ import { parseRule, type RuleList } from "../src/permissions/parse-rule.ts";
 import { median } from "./measure.ts";
 
 /** The most that one decision about a shell call may take at the median, in milliseconds. */
-const limit = 0.3;
+const limit = 0.4;
 const rounds = 400;
 
 /** Deciding about shell calls as people make them, each with a text that was not seen before. */

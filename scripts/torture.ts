@@ -1,14 +1,17 @@
 /**
- * `npm run torture -- [--children] [--rounds N] [--seed N]`: kills running agents N times at random moments, takes them up
- * again, and checks what is left. With `--children` it is a main agent with eight children in the background.
+ * `npm run torture -- [MODE] [--children] [--rounds N] [--seed N]`: kills running agents N times at random moments, takes them
+ * up again, and checks what is left. With `--children` it is a main agent with eight children in the background. Modes are
+ * the files in test/torture/modes; they end with exit code 1 when a promise did not hold.
  */
 import { parseArgs } from "node:util";
+import type { TortureMode } from "../test/torture/modes/torture-mode.ts";
 import { createRandom } from "../test/torture/random.ts";
 import { startTortureProvider } from "../test/torture/torture-provider.ts";
 import { type FamilyKill, familyMoments, torturedFamily } from "../test/torture/tortured-family.ts";
 import { type KillReport, killMoments, torturedRun } from "../test/torture/tortured-run.ts";
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     children: { type: "boolean", default: false },
     rounds: { type: "string" },
@@ -19,8 +22,28 @@ const rounds = Number(values.rounds ?? (values.children ? 300 : 200));
 const seed = Number(values.seed ?? Date.now() % 1_000_000);
 const random = createRandom(seed);
 
-console.log(`${rounds} kills, seed ${seed}`);
-await (values.children ? tortureFamilies() : tortureRuns());
+const [mode] = positionals;
+if (mode !== undefined) await tortureBy(mode);
+else {
+  console.log(`${rounds} kills, seed ${seed}`);
+  await (values.children ? tortureFamilies() : tortureRuns());
+}
+
+async function tortureBy(name: string): Promise<void> {
+  // Here, because this is called before what stands below it is made.
+  const modes: ReadonlyMap<string, () => Promise<{ readonly run: TortureMode }>> = new Map([
+    ["signals", () => import("../test/torture/modes/signals.ts")],
+    ["worktrees", () => import("../test/torture/modes/worktrees.ts")],
+  ]);
+  const load = modes.get(name);
+  if (load === undefined)
+    throw new Error(`There is no mode ${JSON.stringify(name)}; there are ${[...modes.keys()].join(", ")}.`);
+  console.log(`${name}, seed ${seed}`);
+  const { run } = await load();
+  const given = values.rounds === undefined ? {} : { rounds: Number(values.rounds) };
+  const hasHeld = await run({ ...given, random, say: console.log });
+  if (!hasHeld) process.exitCode = 1;
+}
 
 async function tortureRuns(): Promise<void> {
   await using provider = await startTortureProvider();

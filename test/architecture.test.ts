@@ -89,14 +89,14 @@ test("every file that may act by exception is there and does act", () => {
 });
 
 describe("files stay small and well named", () => {
-  test("no file outside the tests has more than 300 lines", () => {
+  test("no file outside the tests has more than 400 lines", () => {
     const shipped = everything.filter(
       (file) => /^(src|scripts|bench|bin|examples)\//.test(file.path) && !isTest(file),
     );
     const long = shipped
       .filter(({ path }) => /\.(ts|tsx|js)$/.test(path))
       .map((file) => ({ path: file.path, lines: lineCount(file) }))
-      .filter(({ lines }) => lines > 300);
+      .filter(({ lines }) => lines > 400);
     expect(long, "Split each at the idea it holds too many of.").toEqual([]);
   });
 

@@ -190,6 +190,12 @@ export const requirements: readonly Requirement[] = [
     "Models and sandbox are checked only as configured.",
   ),
   built("CLI-6", "Errors are one sentence and an exit code, without stack traces."),
+  notYet("CLI-7", "An unknown command is an error with the nearest one, and a run without a key fails."),
+  partly(
+    "CLI-8",
+    "Sessions are listed and found by a part of their names; after Ctrl+C it says what was stopped and how to go on.",
+    "Sessions cannot be listed yet.",
+  ),
 
   built("SDK-1", "Two lines spawn an agent, and its handle streams, stops and takes messages."),
   built("SDK-2", "The tools can be handed to a program's own loop."),

@@ -34,11 +34,17 @@ export async function gatherGitState(question: GitQuestion): Promise<GitState | 
   if (!trusted) {
     return { ...branch, note: "Git itself was not asked: this folder has not been accepted as trusted." };
   }
-  const steering = await findSteeringSetting(root);
+  const steering = findSteeringSetting(root);
   if (steering !== undefined) {
     return { ...branch, note: `Git itself was not asked: its setting ${steering} here may start programs.` };
   }
-  const call = { directory, environment, timeoutMs, ...(signal === undefined ? {} : { signal }) };
+  const call = {
+    directory,
+    repository: root,
+    environment,
+    timeoutMs,
+    ...(signal === undefined ? {} : { signal }),
+  };
   const [status, log, mainBranch, userName] = await Promise.all([
     runGit(call, ["status", "--short", "--branch", "--ignore-submodules=dirty"]),
     runGit(call, ["log", "-n", "5", "--no-decorate", "--format=%h %s"]),

@@ -1,8 +1,11 @@
 import { execFile } from "node:child_process";
+import { searchPathOutside } from "../foundation/search-path.ts";
 import { hardenedGit } from "../permissions/shell/hardened-git.ts";
 
 export interface GitCall {
   readonly directory: string;
+  /** Programs below this folder are not taken for git. */
+  readonly repository: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
@@ -21,9 +24,15 @@ const carefulArguments = [...hardenedGit, "-c", "color.ui=false"];
 
 /** Runs git for reading, with a limit in time and output. Never rejects. */
 export function runGit(call: GitCall, parameters: readonly string[]): Promise<GitOutput> {
-  const { directory, environment, timeoutMs, signal } = call;
+  const { directory, repository, environment, timeoutMs, signal } = call;
   if (signal?.aborted === true) return Promise.resolve({ type: "failed" });
-  const env = { ...environment, GIT_OPTIONAL_LOCKS: "0", GIT_TERMINAL_PROMPT: "0", LC_ALL: "C" };
+  const env = {
+    ...environment,
+    PATH: searchPathOutside(environment["PATH"], [repository]),
+    GIT_OPTIONAL_LOCKS: "0",
+    GIT_TERMINAL_PROMPT: "0",
+    LC_ALL: "C",
+  };
   return new Promise((resolve) => {
     execFile(
       "git",

@@ -4,6 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { closeWriteEnd, connectPipe, type Pipe } from "./connect-pipe.ts";
 import { endProcessGroup } from "./end-process-group.ts";
 import { findGroupMembers, groupAnswers } from "./find-group-members.ts";
+import { whyNotRunnable } from "./find-program.ts";
+import { groupWatchdog } from "./watch-groups.ts";
 
 export interface ProcessRequest {
   readonly file: string;
@@ -25,6 +27,8 @@ export interface ProcessRequest {
   /** How long somebody else may hold the pipes after the process has ended. */
   readonly drainMs?: number;
   readonly onOutput: (chunk: Buffer, stream: "stdout" | "stderr") => void;
+  /** Hears the number of the group before anything of the program runs; what it throws keeps the program from running. */
+  readonly onStart?: (leader: number) => void;
 }
 
 export interface ProcessEnding {
@@ -59,6 +63,8 @@ const reportLimit = 8_192;
 /** Starts a process at the head of a group of its own and follows it until nothing of the group is left. */
 export async function startProcess(request: ProcessRequest): Promise<RunningProcess> {
   if (request.signal.aborted) return settled({ ...notEnded, aborted: true });
+  const missing = isGated(request) ? whyNotRunnable(request.file, pathOf(request)) : undefined;
+  if (missing !== undefined) return settled({ ...notEnded, notStarted: `spawn ${request.file} ${missing}` });
   const pipe = request.merged && (await connectPipe(request.merged.directory, request.merged.name));
   let child: ChildProcess;
   try {
@@ -71,6 +77,14 @@ export async function startProcess(request: ProcessRequest): Promise<RunningProc
   }
   const cause = Promise.withResolvers<EndCause>();
   const ended = follow(child, { request, cause, streams: listen(child, request, pipe) });
+  const watched = child.pid === undefined ? undefined : groupWatchdog.watch(child.pid);
+  void ended.then(() => watched?.release());
+  const refusal = openGate(child, request);
+  if (refusal !== undefined) {
+    cause.resolve("stop");
+    const refused = ended.then((): ProcessEnding => ({ ...notEnded, notStarted: refusal }));
+    return { pid: child.pid, ended: refused, stop: () => refused };
+  }
   const stop = () => {
     cause.resolve("stop");
     return ended;
@@ -93,12 +107,13 @@ function settled(ending: ProcessEnding): RunningProcess {
 
 function spawnDetached(request: ProcessRequest, pipe: Pipe | undefined): ChildProcess {
   const output = pipe?.writeEnd ?? "pipe";
-  return spawn(request.file, request.arguments, {
+  const { file, arguments: words, descriptors } = gated(request);
+  return spawn(file, words, {
     cwd: request.directory,
     env: request.environment,
     detached: process.platform !== "win32",
     windowsHide: true,
-    stdio: [request.input === undefined ? "ignore" : "pipe", output, output, ...moreDescriptors(request)],
+    stdio: [request.input === undefined ? "ignore" : "pipe", output, output, ...descriptors],
   });
 }
 
@@ -106,6 +121,49 @@ function spawnDetached(request: ProcessRequest, pipe: Pipe | undefined): ChildPr
 function moreDescriptors({ reportsBack, sideInput }: ProcessRequest): readonly ("pipe" | "ignore")[] {
   if (sideInput !== undefined) return [reportsBack === true ? "pipe" : "ignore", "pipe"];
   return reportsBack === true ? ["pipe"] : [];
+}
+
+/**
+ * A program whose start is to be written down waits behind a gate until that is done. If this process dies first, the gate is
+ * closed for good and the program never runs.
+ */
+function isGated({ onStart }: ProcessRequest): boolean {
+  return onStart !== undefined && process.platform !== "win32";
+}
+
+function pathOf({ directory, environment }: ProcessRequest) {
+  return { directory, path: environment["PATH"] };
+}
+
+function gated(request: ProcessRequest) {
+  const others = moreDescriptors(request);
+  if (!isGated(request)) return { file: request.file, arguments: request.arguments, descriptors: others };
+  const gate = gateOf(request);
+  const script = `read -r _ <&${gate} || exit 125; exec ${gate}<&-; exec "$@"`;
+  return {
+    file: "/bin/sh",
+    arguments: ["-c", script, "retinue-gate", request.file, ...request.arguments],
+    descriptors: [...others, "pipe"] as const,
+  };
+}
+
+/** The descriptor the program waits at, behind the others. */
+function gateOf(request: ProcessRequest): number {
+  return 3 + moreDescriptors(request).length;
+}
+
+/** Lets the program run; says why it may not. */
+function openGate(child: ChildProcess, request: ProcessRequest): string | undefined {
+  const gate = isGated(request) ? (child.stdio?.[gateOf(request)] as Duplex | null | undefined) : undefined;
+  gate?.on("error", () => undefined);
+  try {
+    if (child.pid !== undefined) request.onStart?.(child.pid);
+    gate?.end("\n");
+    return undefined;
+  } catch (error) {
+    gate?.destroy();
+    return error instanceof Error ? error.message : String(error);
+  }
 }
 
 interface Streams {
@@ -126,7 +184,7 @@ function listen(child: ChildProcess, request: ProcessRequest, pipe: Pipe | undef
     [pipe?.readable ?? child.stdout, (chunk) => request.onOutput(chunk, "stdout")],
     [child.stderr, (chunk) => request.onOutput(chunk, "stderr")],
     // The pipe made for descriptor 3 is readable; the types only know it as one of several kinds.
-    [child.stdio[3] as Readable | null | undefined, keep],
+    [request.reportsBack === true ? (child.stdio[3] as Readable | undefined) : undefined, keep],
   ];
   const readables = sources.flatMap(([readable, take]) => {
     if (readable === null || readable === undefined) return [];
@@ -134,7 +192,7 @@ function listen(child: ChildProcess, request: ProcessRequest, pipe: Pipe | undef
   });
   child.stdin?.on("error", () => undefined).end(request.input);
   // As above, for descriptor 4.
-  const side = child.stdio[4] as Duplex | null | undefined;
+  const side = request.sideInput === undefined ? undefined : (child.stdio[4] as Duplex | null | undefined);
   side?.on("error", () => side.destroy()).on("end", () => side.destroy());
   side?.resume().end(request.sideInput);
   const closed = Promise.all(
@@ -220,7 +278,7 @@ async function countRemaining(leader: number, isClosed: boolean): Promise<number
   return members;
 }
 
-const exitRounds = 10;
+const exitRounds = 40;
 const exitPauseMs = 10;
 
 async function within(promise: Promise<unknown>, limitMs: number): Promise<boolean> {

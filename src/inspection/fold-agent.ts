@@ -1,6 +1,6 @@
 import { addUsage } from "../conversation/usage.ts";
 import type { JsonRecord } from "../foundation/json-value.ts";
-import { interruptedReason } from "../tasks/find-tasks.ts";
+import { interruptedReason } from "../tasks/task-state.ts";
 import { totalsOf } from "./agent-totals.ts";
 import type { AgentState, InFlight, InspectedAgent, RecordedTotals, Step } from "./inspection.ts";
 import { readSystemLine } from "./read-answer.ts";

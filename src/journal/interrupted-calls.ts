@@ -20,7 +20,7 @@ const advice: Readonly<Record<Repeats, string>> = {
   pure: "It only reads; call it again if you need it.",
   idempotent: "It may have had its effect or not, and repeating it does no harm.",
   unsafe:
-    "The call may have run fully, partly or not at all, a command may even still be running, and it was not run again. Check what is there before you repeat it.",
+    "The call may have run fully, partly or not at all, and it was not run again; a command that still ran was ended. Check what is there before you repeat it.",
 };
 
 /** Answers for those calls at the end of a conversation that have none. */

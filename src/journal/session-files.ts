@@ -10,6 +10,8 @@ export interface SessionFiles {
   readonly subagents: string;
   /** Results too long for the conversation. */
   readonly toolResults: string;
+  /** The commands of its agents while they run, and those in the background afterwards. */
+  readonly commands: string;
   agent(agentId: string): { readonly transcript: string; readonly meta: string };
 }
 
@@ -23,6 +25,7 @@ export function sessionFiles(transcripts: string, sessionId: string): SessionFil
     directory,
     subagents,
     toolResults: join(directory, "tool-results"),
+    commands: join(directory, "commands"),
     agent: (agentId) => {
       const name = join(subagents, `agent-${checkAgentId(agentId)}`);
       return { transcript: `${name}.jsonl`, meta: `${name}.meta.json` };

@@ -637,6 +637,24 @@ describe("stopping", () => {
     expect(resultsOf(messages[2])).toHaveLength(2);
     expect(resultsOf(messages[2]).every(({ is_error }) => is_error)).toBe(true);
   });
+
+  test("[TRN-3] what a call says itself of being broken off is kept, such as the agent it had started", async () => {
+    const controller = new AbortController();
+    const telling = echo("S", {
+      call: async () => {
+        controller.abort();
+        return { content: "Resume the agent a1.", isError: true };
+      },
+    });
+    const model = createScriptedModel([{ calls: [{ name: "S", input: { text: "" } }] }]);
+    const { messages } = await run(model, [telling], { signal: controller.signal });
+    expect(resultsOf(messages[2])).toMatchObject([
+      {
+        is_error: true,
+        content: expect.stringMatching(/^Resume the agent a1\.\n\nThis call was interrupted/),
+      },
+    ]);
+  });
 });
 
 describe("those who hear of what happened", () => {

@@ -170,7 +170,7 @@ async function runTool(admitted: AdmittedCall, work: Work): Promise<ToolOutcome>
     const running = tool.call(input, ports.toolContext(call.id, { signal: own, progress, ...decided }));
     const outcome = await settleWithin(running, own, brokenOff);
     // A tool that broke off because its time was up may not say so itself; one that was done in time keeps its result.
-    return outcome.isError === true && own.aborted ? brokenOff() : outcome;
+    return outcome.isError === true && own.aborted ? alsoSaying(outcome, brokenOff()) : outcome;
   } catch (error) {
     return own.aborted ? brokenOff() : failed(error);
   }
@@ -198,6 +198,16 @@ async function settleWithin(
     clearTimeout(timer);
     running.catch(() => undefined);
   }
+}
+
+/** What a tool says itself of being broken off, such as which agent it had started, is not lost. */
+function alsoSaying(outcome: ToolOutcome, note: ToolOutcome): ToolOutcome {
+  const { content } = outcome;
+  const added = { type: "text", text: String(note.content) } as const;
+  return {
+    ...outcome,
+    content: typeof content === "string" ? `${content}\n\n${added.text}`.trim() : [...content, added],
+  };
 }
 
 function interrupted(): ToolOutcome {

@@ -4,6 +4,7 @@ import { defuse } from "../conversation/defuse.ts";
 import { endProcessGroup } from "../foundation/end-process-group.ts";
 import { findGroupMembers, groupAnswers } from "../foundation/find-group-members.ts";
 import { isRecord, shown } from "../foundation/json-value.ts";
+import { groupWatchdog, type WatchedGroup } from "../foundation/watch-groups.ts";
 import { cleanTerminalText } from "../tools/terminal-text.ts";
 import { createLineReader, createTail } from "./line-reader.ts";
 import { within } from "./within.ts";
@@ -31,12 +32,13 @@ const longestInputGraceMs = 300;
 
 /**
  * Speaks with a server through its stdin and stdout. It leads a process group of its own, so that closing ends whatever
- * it has started; when this process is killed, the server sees its input end.
+ * it has started; when this process is killed, the server sees its input end, and is ended if it does not care.
  */
 export function connectProcess(request: ServerProcess): ProcessTransport {
   const stderr = createTail(keptOfStderr);
   const exited = Promise.withResolvers<void>();
   let child: ChildProcess | undefined;
+  let watched: WatchedGroup | undefined;
   let garbage: string | undefined;
   let garbageLength = 0;
   let flaw: string | undefined;
@@ -82,6 +84,7 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
       if (hasLeftovers(child.pid)) await endProcessGroup(child.pid, { graceMs: request.graceMs });
       await within(exited.promise, request.graceMs);
       for (const stream of [child.stdout, child.stderr]) stream?.destroy();
+      watched?.release();
     }
     transport.onclose?.();
   }
@@ -90,6 +93,7 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
     async start() {
       const started = spawnServer(request);
       child = started;
+      if (started.pid !== undefined) watched = groupWatchdog.watch(started.pid);
       listen(started);
       await new Promise<void>((resolve, reject) => {
         started.once("spawn", resolve);

@@ -3,7 +3,7 @@ import { posix } from "node:path";
 
 export interface BelowOptions {
   /** Whether an entry is one that is looked for. */
-  readonly matches: (path: string) => boolean;
+  readonly matches: (path: string, isLink: boolean) => boolean;
   /** Names that begin with a dot are left out. */
   readonly visible?: boolean;
   /** Folders of these names are not entered. */
@@ -29,7 +29,7 @@ export async function findBelow(folder: string, options: BelowOptions): Promise<
       if (seen > maxEntries) return { isIncomplete: true };
       if (visible && entry.name.startsWith(".")) continue;
       const path = posix.join(at, entry.name);
-      if (matches(path)) return { found: path };
+      if (matches(path, entry.isSymbolicLink())) return { found: path };
       if (entry.isDirectory() && !skip.includes(entry.name)) waiting.push(path);
     }
   }

@@ -1,4 +1,4 @@
-import { lstat, readlink, realpath } from "node:fs/promises";
+import { lstatSync, readlinkSync, realpathSync } from "node:fs";
 
 /**
  * Where an absolute path leads when each link is followed before the next name or `..` is taken. What does not exist
@@ -6,25 +6,26 @@ import { lstat, readlink, realpath } from "node:fs/promises";
  */
 export async function findRealLocation(path: string): Promise<string | undefined> {
   try {
-    return await realpath(path === "" ? "/" : path);
+    return realpathSync.native(path === "" ? "/" : path);
   } catch {
-    return (await belowRealFolder(path)) ?? walk(path);
+    return belowRealFolder(path) ?? walk(path);
   }
 }
 
 /** The usual case of a file that is to be made: its folder is there, and nothing has its name. */
-async function belowRealFolder(path: string): Promise<string | undefined> {
+function belowRealFolder(path: string): string | undefined {
   const [, folder = "", name = ""] = /^(\/.*?)\/+([^/]+)$/.exec(path) ?? [];
   if (name === "" || name === "." || name === ".." || /(?:^|\/)\.\.(?:\/|$)/.test(folder)) return undefined;
   try {
-    const [real, entry] = await Promise.all([realpath(folder), lstat(path).catch(() => undefined)]);
+    const real = realpathSync.native(folder);
+    const entry = lstatSync(path, { throwIfNoEntry: false });
     return entry === undefined ? `${real === "/" ? "" : real}/${name}` : undefined;
   } catch {
     return undefined;
   }
 }
 
-async function walk(path: string): Promise<string | undefined> {
+function walk(path: string): string | undefined {
   const names = path.split("/").reverse();
   let at = "/";
   let links = 0;
@@ -35,7 +36,7 @@ async function walk(path: string): Promise<string | undefined> {
       continue;
     }
     const next = at === "/" ? `/${name}` : `${at}/${name}`;
-    const target = await linkTarget(next);
+    const target = linkTarget(next);
     if (target === undefined) at = next;
     else {
       links += 1;
@@ -49,9 +50,9 @@ async function walk(path: string): Promise<string | undefined> {
 
 const mostLinks = 40;
 
-async function linkTarget(path: string): Promise<string | undefined> {
+function linkTarget(path: string): string | undefined {
   try {
-    return (await lstat(path)).isSymbolicLink() ? await readlink(path) : undefined;
+    return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : undefined;
   } catch {
     return undefined;
   }

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
 import { posix } from "node:path";
 
 /**
@@ -13,14 +13,14 @@ const harmless: readonly RegExp[] = [
 ];
 
 /** The first setting of a repository's own configuration that is not known to be harmless, if there is one. */
-export async function findSteeringSetting(repository: string): Promise<string | undefined> {
-  const directory = await findGitDirectory(repository);
+export function findSteeringSetting(repository: string): string | undefined {
+  const directory = findGitDirectory(repository);
   if (directory === undefined) return undefined;
-  const common = (await read(posix.join(directory, "commondir")))?.trim();
+  const common = read(posix.join(directory, "commondir"))?.trim();
   const shared = common === undefined || common === "" ? directory : posix.resolve(directory, common);
   const files = [posix.join(shared, "config"), posix.join(directory, "config.worktree")];
   for (const file of files) {
-    const found = settingsIn((await read(file)) ?? "").find(
+    const found = settingsIn(read(file) ?? "").find(
       (name) => !harmless.some((pattern) => pattern.test(name)),
     );
     if (found !== undefined) return found;
@@ -28,16 +28,20 @@ export async function findSteeringSetting(repository: string): Promise<string | 
   return undefined;
 }
 
-async function findGitDirectory(repository: string): Promise<string | undefined> {
+function findGitDirectory(repository: string): string | undefined {
   const place = posix.join(repository, ".git");
-  const link = await read(place);
+  const link = read(place);
   if (link === undefined) return place;
   const target = /^gitdir: (.+)$/m.exec(link)?.[1]?.trim();
   return target === undefined ? undefined : posix.resolve(repository, target);
 }
 
-async function read(file: string): Promise<string | undefined> {
-  return readFile(file, "utf8").catch(() => undefined);
+function read(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return undefined;
+  }
 }
 
 /** The names of all settings, as `section.key`; a line that is not understood is a name that nobody knows. */

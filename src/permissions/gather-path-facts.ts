@@ -1,4 +1,4 @@
-import { lstat, stat } from "node:fs/promises";
+import { lstatSync, type Stats, statSync } from "node:fs";
 import { posix } from "node:path";
 import type { PathFact, PathUse } from "./call-facts.ts";
 import { findRealLocation } from "./find-real-location.ts";
@@ -26,12 +26,12 @@ export async function gatherPathFact(written: WrittenPath, world: PathWorld): Pr
   const absolute = absolutePath(written, world);
   const lexical = withoutEnd(posix.normalize(absolute));
   const hasDots = /(?:^|\/)\.\.?(?:\/|$)/.test(absolute);
-  const [walked, real, other, isPart] = await Promise.all([
+  const [walked, real] = await Promise.all([
     findRealLocation(absolute),
     hasDots ? findRealLocation(lexical) : undefined,
-    gatherOtherNames(lexical, written.use, world),
-    written.use === "read" ? false : isRepositoryPart(lexical),
   ]);
+  const other = gatherOtherNames(lexical, written.use, world);
+  const isPart = written.use !== "read" && isRepositoryPart(lexical);
   const unknown = walked === undefined ? "its links lead in a circle" : oddness(written.path, world);
   const forms = [lexical, walked, real, ...aliases(lexical, world), ...other.names].filter(
     (form) => form !== undefined,
@@ -50,16 +50,12 @@ const repositoryParts: ReadonlySet<string> = new Set(
 );
 
 /** Git takes a folder with HEAD, objects and refs for a repository and obeys what lies beside them. */
-async function isRepositoryPart(path: string): Promise<boolean> {
+function isRepositoryPart(path: string): boolean {
   const names = path.split("/");
   for (let at = 1; at < names.length; at += 1) {
     if (!repositoryParts.has(names[at]?.toLowerCase() ?? "")) continue;
     const head = `${names.slice(0, at).join("/")}/HEAD`;
-    const isThere = await lstat(head).then(
-      () => true,
-      () => false,
-    );
-    if (isThere) return true;
+    if (lstatSync(head, { throwIfNoEntry: false }) !== undefined) return true;
   }
   return false;
 }
@@ -107,23 +103,31 @@ function aliases(path: string, { directory, platform }: PathWorld): readonly str
 }
 
 /** Hard links: the names under which a rule forbids the same file, as far as they can be told from the rules. */
-async function gatherOtherNames(
+function gatherOtherNames(
   path: string,
   use: PathUse,
   world: PathWorld,
-): Promise<{ readonly names: readonly string[]; readonly isUnclear: boolean }> {
+): { readonly names: readonly string[]; readonly isUnclear: boolean } {
   // Only a file that is written, or that a rule forbids under another name, makes other names matter.
   const matters = use !== "read" || world.policy.deny.some(({ rule }) => rule.specifier.type === "path");
-  const own = matters ? await stat(path).catch(() => undefined) : undefined;
+  const own = matters ? statOf(path) : undefined;
   if (own === undefined || !own.isFile() || own.nlink < 2) return { names: [], isUnclear: false };
   const forbidden = world.policy.deny.map((rule) => literalPath(rule, world));
   const names: string[] = [];
   for (const name of forbidden) {
     if (typeof name !== "string") continue;
-    const other = await stat(name).catch(() => undefined);
+    const other = statOf(name);
     if (other?.ino === own.ino && other.dev === own.dev) names.push(name);
   }
   return { names, isUnclear: true };
+}
+
+function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
 }
 
 /** The one file a rule speaks of, where it speaks of one. */

@@ -1,13 +1,15 @@
-import { stat } from "node:fs/promises";
+import { statSync } from "node:fs";
 import { posix } from "node:path";
 import type { PathFact } from "./call-facts.ts";
 import { findBelow } from "./find-below.ts";
-import { literalPath, type PathWorld } from "./gather-path-facts.ts";
+import { gatherPathFact, literalPath, type PathWorld } from "./gather-path-facts.ts";
 import { matchesPath } from "./match-rule.ts";
 import type { PolicyRule } from "./permission-policy.ts";
 import { protectionOf } from "./protected-paths.ts";
+import type { PathOperand } from "./shell/shell-analysis.ts";
 
 const maxEntries = 4_000;
+const maxLinks = 50;
 /** Folders of installed packages hold files of protected names that steer nothing. */
 const packages = ["node_modules"];
 
@@ -17,26 +19,28 @@ const packages = ["node_modules"];
  */
 export async function gatherReach(
   fact: PathFact,
-  below: "all" | "visible" | undefined,
+  below: PathOperand["below"],
   world: PathWorld,
   to?: string,
 ): Promise<readonly PathFact[]> {
   const folder = fact.forms.at(-1);
-  if (below === undefined || folder === undefined || !(await isFolder(folder))) return [];
+  if (below === undefined || folder === undefined || !isFolder(folder)) return [];
   const visible = below === "visible";
+  const links = below === "follow" || to !== undefined ? await findLinks(fact, folder, { world, to }) : [];
   const reached = to === undefined ? await findForbidden(fact, folder, { world, visible }) : [];
   const changes = fact.use !== "read" || to !== undefined;
-  if (!changes) return reached;
+  if (!changes) return [...links, ...reached];
   const copied =
     to === undefined ? [] : await findForbidden({ ...fact, use: "write" }, folder, { world, visible, to });
-  return [...reached, ...copied, ...(await findProtected(folder, world, to))];
+  return [...links, ...reached, ...copied, ...(await findProtected(folder, world, to))];
 }
 
-async function isFolder(path: string): Promise<boolean> {
-  return stat(path).then(
-    (entry) => entry.isDirectory(),
-    () => false,
-  );
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  } catch {
+    return false;
+  }
 }
 
 async function findForbidden(
@@ -67,6 +71,27 @@ async function findForbidden(
         },
       ]
     : [];
+}
+
+/** Where links below a folder lead: a program follows them, or a copy brings them to a place where they lead elsewhere. */
+async function findLinks(
+  { use }: PathFact,
+  folder: string,
+  { world, to }: { readonly world: PathWorld; readonly to: string | undefined },
+): Promise<readonly PathFact[]> {
+  const links: string[] = [];
+  const { isIncomplete } = await findBelow(folder, {
+    maxEntries,
+    matches: (path, isLink) => {
+      if (isLink) links.push(path);
+      return links.length > maxLinks;
+    },
+  });
+  if (to !== undefined && links.length > 0)
+    return [{ forms: [to], use: "write", unknown: "it holds links, which may lead elsewhere from there" }];
+  if (isIncomplete === true || links.length > maxLinks)
+    return [{ forms: [folder], use, unknown: "there are too many files below it to look at" }];
+  return Promise.all(links.map((path) => gatherPathFact({ path, use }, world)));
 }
 
 /** Where a copy brings what lies below a folder. */

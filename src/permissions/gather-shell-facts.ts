@@ -1,4 +1,4 @@
-import { lstat, stat } from "node:fs/promises";
+import { lstatSync, statSync } from "node:fs";
 import { basename, posix } from "node:path";
 import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
 import { isInside } from "./containment.ts";
@@ -14,13 +14,8 @@ import type { PathOperand, ShellUnit } from "./shell/shell-analysis.ts";
 export async function gatherShellFacts(command: string, world: PathWorld): Promise<ShellFacts> {
   const repositories = createRepositories();
   const [root = world.directory] = world.policy.workingDirectories;
-  const exclusions = hasReadRules(world) ? await exclusionsOf(root, repositories, world) : undefined;
-  const place = {
-    home: world.home,
-    directory: world.directory,
-    ...(exclusions !== undefined && { exclusions }),
-  };
-  const analysis = await loadAnalysis(command, place);
+  const tracked = hasReadRules(world) ? trackedPaths(root, repositories, world) : undefined;
+  const analysis = await loadAnalysis(command, { home: world.home, directory: world.directory, ...tracked });
   const [units, redirects, listed] = await Promise.all([
     Promise.all(analysis.units.map((unit) => gatherUnit(unit, { world, root, repositories }))),
     Promise.all(analysis.redirects.map((operand) => gatherOperand(operand, [], world))),
@@ -31,7 +26,7 @@ export async function gatherShellFacts(command: string, world: PathWorld): Promi
     units,
     redirects: redirects.flat(),
     ...(listed.length > 0 && { listed: listed.flat() }),
-    ...(exclusions !== undefined && { rulesOnTracked: true }),
+    ...(tracked !== undefined && { rulesOnTracked: true }),
   };
 }
 
@@ -41,14 +36,15 @@ function hasReadRules({ policy: { deny, ask } }: PathWorld): boolean {
   );
 }
 
-async function exclusionsOf(
+/** The paths that rules keep from being read in the session's repository, if there are any. */
+function trackedPaths(
   root: string,
   repositories: Repositories,
   world: PathWorld,
-): Promise<readonly string[] | undefined> {
-  const repository = await repositories.find(root);
-  const found = repository === undefined ? [] : gitExclusions(world.policy, repository);
-  return found.length === 0 ? undefined : found;
+): { readonly repository: string; readonly exclusions: readonly string[] } | undefined {
+  const repository = repositories.find(root);
+  const exclusions = repository === undefined ? [] : gitExclusions(world.policy, repository);
+  return repository === undefined || exclusions.length === 0 ? undefined : { repository, exclusions };
 }
 
 interface UnitContext {
@@ -106,7 +102,7 @@ async function gatherOperand(
     return [...facts, ...reached.flat()];
   }
   const targets = await gatherPaths(operand, "write", world);
-  const isFolder = await Promise.all(targets.map(({ forms }) => isDirectory(forms.at(-1))));
+  const isFolder = targets.map(({ forms }) => isDirectory(forms.at(-1)));
   const facts = await Promise.all(
     targets.map(async (target, at) => {
       const into =
@@ -115,6 +111,9 @@ async function gatherOperand(
       const copied = await Promise.all(
         sources.map(async (source) => {
           const [from] = await gatherPaths(source, "read", world);
+          // Only a move leaves a link a link; a copy of one file takes what it leads to.
+          if (isLink(from?.forms[0]) && operand.below !== undefined)
+            return [{ ...target, unknown: "a link that is moved may lead elsewhere" }];
           const to =
             isFolder[at] === true ? `${target.forms[0]}/${posix.basename(source.path)}` : target.forms[0];
           return from === undefined || to === undefined || source.below === undefined
@@ -128,12 +127,21 @@ async function gatherOperand(
   return facts.flat();
 }
 
-async function isDirectory(path: string | undefined): Promise<boolean> {
+function isLink(path: string | undefined): boolean {
+  try {
+    return path !== undefined && lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  } catch {
+    return false;
+  }
+}
+
+function isDirectory(path: string | undefined): boolean {
   if (path === undefined) return false;
-  return stat(path).then(
-    (entry) => entry.isDirectory(),
-    () => false,
-  );
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  } catch {
+    return false;
+  }
 }
 
 async function gatherPaths(
@@ -171,13 +179,8 @@ async function gatherProgram(
   const [program, ...rest] = unit.words;
   if (program === undefined || !program.text.includes("/")) return { otherTexts: [] };
   const path = absolutePath({ path: program.text, use: "read" }, world);
-  const [real, isThere] = await Promise.all([
-    findRealLocation(path),
-    lstat(path).then(
-      () => true,
-      () => false,
-    ),
-  ]);
+  const real = await findRealLocation(path);
+  const isThere = exists(path);
   const isUnknown = isThere && real !== undefined ? {} : { programUnknown: true as const };
   if (real === undefined || basename(real) === basename(program.text))
     return { otherTexts: [], ...isUnknown };
@@ -208,11 +211,11 @@ async function gatherPlace(
     if (outside !== undefined)
       place = { ...place, elsewhere: `commands would run in ${outside}, outside the working directories` };
     if (real !== root) place = { ...place, movedTo: real };
-    if (name === "git" && (await repositories.find(real)) !== (await repositories.find(root)))
+    if (name === "git" && repositories.find(real) !== repositories.find(root))
       place = { ...place, repository: "git would run in another repository, by its settings" };
   }
-  const own = name === "git" ? await repositories.find(root) : undefined;
-  const steering = own === undefined ? undefined : await findSteeringSetting(own);
+  const own = name === "git" ? repositories.find(root) : undefined;
+  const steering = own === undefined ? undefined : findSteeringSetting(own);
   if (steering !== undefined)
     place = {
       ...place,
@@ -223,26 +226,32 @@ async function gatherPlace(
 
 interface Repositories {
   /** The folder of the repository around a place, bare ones too. */
-  readonly find: (folder: string) => Promise<string | undefined>;
+  readonly find: (folder: string) => string | undefined;
 }
 
 function createRepositories(): Repositories {
-  const known = new Map<string, Promise<string | undefined>>();
+  const known = new Map<string, string | undefined>();
   return {
     find(folder) {
-      const found = known.get(folder) ?? findRepository(folder);
+      const found = known.has(folder) ? known.get(folder) : findRepository(folder);
       known.set(folder, found);
       return found;
     },
   };
 }
 
-async function findRepository(folder: string): Promise<string | undefined> {
-  const isThere = async (name: string): Promise<boolean> =>
-    (await lstat(name).catch(() => undefined)) !== undefined;
+function findRepository(folder: string): string | undefined {
   for (let at = folder; ; at = posix.dirname(at)) {
-    if (await isThere(posix.join(at, ".git"))) return at;
-    if ((await isThere(posix.join(at, "HEAD"))) && (await isThere(posix.join(at, "objects")))) return at;
+    if (exists(posix.join(at, ".git"))) return at;
+    if (exists(posix.join(at, "HEAD")) && exists(posix.join(at, "objects"))) return at;
     if (at === posix.dirname(at)) return undefined;
+  }
+}
+
+function exists(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return false;
   }
 }

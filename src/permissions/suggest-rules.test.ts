@@ -27,11 +27,7 @@ const bash = (command: string): CallToJudge => ({ tool: "Bash", effect: "execute
 
 async function suggest(call: CallToJudge): Promise<readonly string[]> {
   const request = await requestOf(call);
-  const shell = request.facts?.shell?.analysis;
-  return suggestRules(
-    { ...request, home, ...(shell === undefined ? {} : { shell }) },
-    (rules) => decide(request, withRules(rules)).type === "allow",
-  );
+  return suggestRules(request, withRules([]), { anchor: work });
 }
 
 async function decisionWith(rules: readonly string[], call: CallToJudge): Promise<string> {
@@ -89,6 +85,36 @@ describe("rules for a shell command", () => {
     expect(rules.length).toBeGreaterThan(0);
     expect(await decisionWith(rules, bash(asked))).toBe("allow");
     expect(await decisionWith(rules, bash(other))).not.toBe("allow");
+  });
+});
+
+describe("[PRM-5, PRM-8] the rule that allows exactly one call", () => {
+  const exactly = async (call: CallToJudge, policy: Partial<PermissionPolicy> = {}) =>
+    suggestRules(await requestOf(call), { ...withRules([]), ...policy }, { anchor: work, exact: true });
+
+  it.each([
+    ["npm test", ["Bash(npm test)"]],
+    ["git push origin main", ["Bash(git push origin main)"]],
+    ["ls && npm run build 2>&1 | tail -5", ["Bash(npm run build)"]],
+    [`cat ${join(home, "notes", "a.md")}`, ["Read(~/notes/a.md)"]],
+    ["npm test > report.txt", ["Bash(npm test)", `Edit(/${join(work, "report.txt")})`]],
+  ])("%s: %j", async (command, rules) => {
+    expect(await exactly(bash(command))).toEqual(rules);
+    expect(await decisionWith(rules, bash(command))).toBe("allow");
+  });
+
+  it.each<[string, string, Partial<PermissionPolicy>]>([
+    ["a mode that only reads", "npm test", { mode: "plan" }],
+    ["a file that steers the system", "npm test > .git/config", {}],
+    ["a command that is not understood", "eval $X", {}],
+  ])("there is none for %s", async (_, command, policy) => {
+    expect(await exactly(bash(command), policy)).toEqual([]);
+  });
+
+  it("also where nothing is asked", async () => {
+    expect(await exactly(bash("npm test"), { mode: "dontAsk" })).toEqual(["Bash(npm test)"]);
+    const read = { tool: "Read", effect: "read", input: { file_path: join(root, "other", "b.ts") } };
+    expect(await exactly(read)).toEqual([`Read(/${join(root, "other", "b.ts")})`]);
   });
 });
 

@@ -8,6 +8,7 @@ import {
   type PermissionRequest,
 } from "../permissions/decide.ts";
 import { gatherCallFacts } from "../permissions/gather-call-facts.ts";
+import { suggestRules } from "../permissions/suggest-rules.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { AskPerson } from "./ask-person.ts";
@@ -68,7 +69,7 @@ export function createAdmit(dependencies: AdmitDependencies): AdmitWithHooks {
     tool: Tool,
     input: unknown,
     hooks: DecideOptions["hooks"],
-  ): Promise<Decision & { request: PermissionRequest }> {
+  ): Promise<Decision & { request: PermissionRequest; policy: PermissionPolicy }> {
     const { name, effect } = tool;
     const policy = withRights(askPerson?.policy() ?? plan.policy, dependencies.rights?.());
     const paths = tool.pathsOf?.(input, directory(), policy.home) ?? [];
@@ -78,11 +79,13 @@ export function createAdmit(dependencies: AdmitDependencies): AdmitWithHooks {
     return {
       ...decide(request, policy, { attended, ...(hooks === undefined ? {} : { hooks }) }),
       request,
+      policy,
     };
   }
 
   return async ({ call, tool, input }, { signal, hooks }) => {
-    const { type, because, allowedBy, run, request } = await judge(tool, input, hooks);
+    const { type, because, allowedBy, run, request, policy } = await judge(tool, input, hooks);
+    const wayOut = (): string => wayOutOf(request, policy, plan.directory);
     const paths = decidedPaths(request, plan.policy);
     if (type === "allow")
       return {
@@ -92,7 +95,7 @@ export function createAdmit(dependencies: AdmitDependencies): AdmitWithHooks {
         ...(run === undefined ? {} : { run }),
         ...paths,
       };
-    if (type === "deny") return denied(tool, because);
+    if (type === "deny") return denied(tool, because, wayOut());
     const context = { signal, agentId: plan.agent.id, callId: call.id, because };
     const fromHooks = await beforeAsk?.({ call, tool, input }, { signal });
     if (fromHooks?.behavior === "deny")
@@ -109,7 +112,7 @@ export function createAdmit(dependencies: AdmitDependencies): AdmitWithHooks {
     if (answer.behavior === "deny")
       return { ...denied(tool, answer.message ?? "the program refused it"), asked: true };
     if (answer.behavior === "ask") {
-      if (askPerson === undefined) return denied(tool, `${because}, and nobody can be asked here`);
+      if (askPerson === undefined) return denied(tool, `${because}, and nobody can be asked here`, wayOut());
       onAsk?.({ call, tool, input });
       const said = await askPerson.ask({ callId: call.id, request, because }, { signal });
       return said.type === "allowed"
@@ -144,7 +147,20 @@ function withRights(policy: PermissionPolicy, rights: TurnRights | undefined): P
   return { ...policy, allow: [...policy.allow, ...rights.allow], deny: [...policy.deny, ...rights.deny] };
 }
 
-function denied({ name }: Tool, because: string): Extract<Admission, { readonly type: "denied" }> {
+function denied(
+  { name }: Tool,
+  because: string,
+  wayOut = "",
+): Extract<Admission, { readonly type: "denied" }> {
   const advice = "Do without it, or say in your answer what you would have needed.";
-  return { type: "denied", because: `${name} was not allowed: ${because.replace(/\.$/, "")}. ${advice}` };
+  const reason = `${name} was not allowed: ${because.replace(/\.$/, "")}.`;
+  return { type: "denied", because: [reason, wayOut, advice].filter((text) => text !== "").join(" ") };
+}
+
+/** The narrow rules that would let exactly this call through, where rules can do that in this mode. */
+function wayOutOf(request: PermissionRequest, policy: PermissionPolicy, anchor: string): string {
+  const rules = suggestRules(request, policy, { anchor, exact: true });
+  if (rules.length === 0) return "";
+  const list = rules.map((rule) => `\`${rule}\``).join(" and ");
+  return `A person can allow exactly this with ${rules.length === 1 ? "the rule" : "the rules"} ${list} (permissions.allow in the settings, or --allowedTools).`;
 }

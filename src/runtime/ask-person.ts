@@ -76,23 +76,8 @@ function describeQuestion(
   { path, directory }: AskPersonDependencies,
   policy: PermissionPolicy,
 ): ApprovalRequest {
-  const { tool, effect, paths, host, input, facts } = request;
-  const shell = facts?.shell?.analysis;
-  const suggestedRules = suggestRules(
-    {
-      tool,
-      effect,
-      paths,
-      home: policy.home,
-      ...(host === undefined ? {} : { host }),
-      ...(tool === "Skill" && typeof input["skill"] === "string" ? { skill: input["skill"] } : {}),
-      ...(shell === undefined ? {} : { shell }),
-    },
-    (rules) => {
-      const added = rules.map((rule) => ({ rule, anchor: directory }));
-      return decide(request, withRules(policy, added)).type === "allow";
-    },
-  );
+  const { tool, input } = request;
+  const suggestedRules = suggestRules(request, policy, { anchor: directory });
   return { path, callId, tool, input, because, suggestedRules };
 }
 

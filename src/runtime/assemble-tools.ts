@@ -12,6 +12,7 @@ import { type AvailableTool, availableTool } from "../tools/match-tools.ts";
 import { createShells } from "../tools/shells.ts";
 import type { TaskSource } from "../tools/task-source.ts";
 import type { Tool } from "../tools/tool.ts";
+import type { SessionCommands } from "./run-session-commands.ts";
 import type { SessionServers } from "./session-servers.ts";
 import type { SessionWorld } from "./session-world.ts";
 import { outputToolName } from "./typed-output.ts";
@@ -41,6 +42,7 @@ export function assembleTools(
     hasSkills = false,
     servers,
     promptTool,
+    commands,
   }: {
     readonly servers?: Pick<SessionServers, "tools" | "resourceTools" | "planned"> | undefined;
     /** The tool that answers in a person's place; agents do not have it. */
@@ -49,10 +51,15 @@ export function assembleTools(
     readonly taskSources?: readonly TaskSource[];
     /** Whether there are skills that a model may call; each agent has a Skill tool of its own. */
     readonly hasSkills?: boolean;
+    readonly commands?: Pick<SessionCommands, "records" | "earlier">;
   } = {},
 ): AssembledTools {
   checkExtraTools(world.extraTools);
-  const shells = createShells({ newId: () => randomBytes(4).toString("hex"), now: world.now });
+  const shells = createShells({
+    newId: () => randomBytes(4).toString("hex"),
+    now: world.now,
+    ...commands,
+  });
   const directories = createShellDirectories();
   const todos = createTodoStore();
   const replaced = new Set(world.extraTools.map(({ name }) => name));

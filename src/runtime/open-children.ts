@@ -42,6 +42,7 @@ import { listedAgents } from "./listed-agents.ts";
 import { openChildTranscript } from "./open-child-transcript.ts";
 import { preapprove } from "./preapprove.ts";
 import { runChildRecovery } from "./run-child-recovery.ts";
+import type { SessionCommands } from "./run-session-commands.ts";
 import type { SessionServers } from "./session-servers.ts";
 import type { SessionSkills } from "./session-skills.ts";
 import type { SessionWorld } from "./session-world.ts";
@@ -62,6 +63,7 @@ export interface ChildrenParts {
   readonly servers: Pick<SessionServers, "connectFor" | "servers">;
   readonly prepare: ChildHost["prepare"];
   readonly release: (agentId: string) => Promise<void>;
+  readonly commands: Pick<SessionCommands, "news">;
   readonly limitFacts: LimitFacts;
   readonly tree: TreeBudget;
   readonly clocks: ChildClocks;
@@ -117,9 +119,10 @@ export function openChildren(parts: ChildrenParts): Children {
           sessionFiles(world.discovered.paths.transcripts, parent.plan.sessionId).agent(agentId),
         ),
       recover: (agentId) => recover(agentId),
+      news: parts.commands.news,
       prepare: parts.prepare,
       ...(world.approver === undefined ? {} : { preapprove: preapproveWith(world.approver, parts) }),
-      isolate: (plan, definition) => isolate(plan, definition, parts),
+      isolate: (plan, definition, { signal }) => isolate(plan, definition, { parts, signal }),
       newAgentId: () => `a${randomBytes(8).toString("hex")}`,
       release: parts.release,
       ...(world.notice === undefined ? {} : { report: world.notice }),
@@ -212,11 +215,11 @@ function preapproveWith(approver: Approver, { parent, tools }: ChildrenParts) {
     preapprove(plan, { approver, main: parent.plan, tools }).catch(() => plan);
 }
 
-/** Makes the child's own working tree; the signal of the start is not the child's, so it gets one with a limit. */
+/** Makes the child's own working tree, until whoever starts it is stopped, and within a limit. */
 async function isolate(
   plan: ChildPlan,
   definition: AgentDefinition,
-  parts: ChildrenParts,
+  { parts, signal }: { readonly parts: ChildrenParts; readonly signal: AbortSignal },
 ): Promise<Isolated> {
   const { world } = parts;
   const settings = readWorktreeSettings(world.discovered.settings.settings.plain.worktree);
@@ -227,7 +230,7 @@ async function isolate(
     agentName: plan.agent.name,
     settings: settings.settings,
     environment: world.environment,
-    signal: AbortSignal.timeout(worktreeLimitMs),
+    signal: AbortSignal.any([signal, AbortSignal.timeout(worktreeLimitMs)]),
     resume: plan.task.resumed,
   });
   if (made.type === "refused") return made;
@@ -239,6 +242,7 @@ async function isolate(
     type: "isolated",
     plan: move(plan),
     move,
+    begun: worktree.begun,
     async finish() {
       const { kept, path, branch } = await worktree.finish();
       return kept ? { path, branch } : undefined;

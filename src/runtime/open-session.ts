@@ -36,6 +36,7 @@ import { prepareChild } from "./prepare-child.ts";
 import { refuseMissingPromptTool } from "./prompt-tool.ts";
 import { restateWork } from "./restate-work.ts";
 import { runRecovery } from "./run-recovery.ts";
+import { openSessionCommands } from "./run-session-commands.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 import { createSession, type Session } from "./session.ts";
 import { openSessionHooks } from "./session-hooks.ts";
@@ -76,8 +77,10 @@ export async function openSession<Output>(
   const system = await gatherSystemPrompt({ world, options, definition, modelId: model.facts.id, skills });
   const servers = await connecting;
   if (options.planOnly !== true) refuseMissingPromptTool(options.permissionPromptTool, servers.tools);
+  const commands = await openSessionCommands(world, files, options);
   const built = assembleTools(world, {
     servers,
+    commands,
     promptTool: options.permissionPromptTool,
     hasSkills: skills.areOffered,
     sandboxes: openSandboxes(world, options),
@@ -183,6 +186,7 @@ export async function openSession<Output>(
         ...(asking === undefined ? {} : { askPerson: asking }),
       }),
     release: built.release,
+    commands,
     readsNotices: options.childrenOnly !== true,
     limitFacts: limited,
     tree,
@@ -233,7 +237,7 @@ export async function openSession<Output>(
     begin: () => prepareMemory(plan, world.notice),
     ...(heard === undefined
       ? {}
-      : { recover: (signal) => runRecovery({ world, plan, heard, children, signal }) }),
+      : { recover: (signal) => runRecovery({ world, plan, heard, children, commands, signal }) }),
     now: world.now,
     atOnce: readEnvironment(world.environment).options.maxToolUseConcurrency,
     compaction: createCompactionPort({

@@ -9,8 +9,10 @@ import { isInterrupted } from "../tasks/find-interrupted.ts";
 import { findLostNotices } from "../tasks/find-lost-notices.ts";
 import { type FoundTask, findTasks } from "../tasks/find-tasks.ts";
 import { interruptedLine, interruptedNote } from "../tasks/recovery-note.ts";
+import { recoverProjectWorktrees } from "../tasks/run-cleanup.ts";
 import type { HeardAgents } from "../tasks/told-agents.ts";
 import type { Children } from "./open-children.ts";
+import type { SessionCommands } from "./run-session-commands.ts";
 import type { SessionWorld } from "./session-world.ts";
 
 export interface RecoveryParts {
@@ -19,6 +21,7 @@ export interface RecoveryParts {
   /** What the conversation has heard of its children. */
   readonly heard: HeardAgents;
   readonly children: Pick<Children, "recover" | "notify" | "spawner">;
+  readonly commands: Pick<SessionCommands, "news">;
   readonly signal: AbortSignal;
 }
 
@@ -28,7 +31,8 @@ export interface RecoveryParts {
  */
 export async function runRecovery(parts: RecoveryParts): Promise<readonly InterruptedAgent[]> {
   const { world, plan, heard, children } = parts;
-  const { transcripts } = world.discovered.paths;
+  const { transcripts, projectRoot } = world.discovered.paths;
+  await recoverProjectWorktrees({ projectRoot, environment: world.environment, signal: parts.signal });
   const tasks = await findTasks(transcripts, {
     sessionId: plan.sessionId,
     isSettled: ({ id, lastSignAt }) => (heard.toldAt.get(id) ?? 0) >= lastSignAt,
@@ -36,10 +40,11 @@ export async function runRecovery(parts: RecoveryParts): Promise<readonly Interr
   await settle(tasks.filter(isUnsettled), parts);
   const files = sessionFiles(transcripts, plan.sessionId);
   const lost = await findLostNotices(tasks, heard, (id) => agentOutputFile(files, id));
-  for (const notice of lost) children.notify(notice);
+  const left = parts.commands.news(plan.agent.id, (id) => heard.toldAt.has(id));
+  for (const notice of [...lost, ...left]) children.notify(notice);
   const news = tasks.filter(isInterrupted).flatMap((task) => newsOf(task, parts));
-  const left = news.map(({ agent }) => agent).filter(({ standing }) => standing !== "resumed");
-  if (left.length > 0) children.notify(interruptedNote(left));
+  const waiting = news.map(({ agent }) => agent).filter(({ standing }) => standing !== "resumed");
+  if (waiting.length > 0) children.notify(interruptedNote(waiting));
   const told: InterruptedAgent[] = [];
   for (const one of news) told.push(...(await takeUp(one, parts)));
   for (const agent of told) world.notice?.(interruptedLine(agent));

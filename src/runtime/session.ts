@@ -24,6 +24,7 @@ import { createPorts, type MainParts } from "./session-ports.ts";
 import { createSessionRecovery } from "./session-recovery.ts";
 import type { SessionServer } from "./session-servers.ts";
 import { describeTask, type SpawnOptions } from "./spawn-options.ts";
+import { stopChildren } from "./stop-children.ts";
 import { type LoopTool, toolsForLoops } from "./tools-for-loops.ts";
 import { outputReminder } from "./typed-output.ts";
 
@@ -132,6 +133,11 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
     const since = parts.watch?.stopwatch.elapsed();
     while (true) {
       const ending: RunEnding = joinEndings(sum, yield* runOnce(next, signal, { before: sum, since }));
+      for await (const event of stopChildren(parts.tasks, { ending, signal })) {
+        record(event);
+        follow(event);
+        yield event;
+      }
       const isMissing = ending.status === "completed" && output !== undefined && output.value() === undefined;
       if (isMissing && ending.reason !== "output_given") output.miss();
       const limit = isMissing && !output.hasGivenUp() ? limits.reached(ending) : undefined;

@@ -1,5 +1,6 @@
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
+import { isRecord } from "../foundation/json-value.ts";
 
 /** What tells one process from all others, also from a later one that was given the same number. */
 export interface ProcessIdentity {
@@ -12,6 +13,32 @@ export interface ProcessIdentity {
 
 export function thisProcess(): ProcessIdentity {
   return { pid: process.pid, machine: thisMachine(), started: startOf(process.pid) ?? "" };
+}
+
+/** Any process of this machine; undefined for one that has ended. */
+export function identifyProcess(pid: number): ProcessIdentity | undefined {
+  const started = startOf(pid);
+  if (started !== undefined) return { pid, machine: thisMachine(), started };
+  return !canReadProcesses() && answersSignals(pid)
+    ? { pid, machine: thisMachine(), started: "" }
+    : undefined;
+}
+
+/** What was written down of a process as JSON; undefined for anything else. */
+export function readIdentity(text: string): ProcessIdentity | undefined {
+  try {
+    return toIdentity(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+/** A value that was read from somewhere as the identity it claims to be. */
+export function toIdentity(value: unknown): ProcessIdentity | undefined {
+  if (!isRecord(value)) return undefined;
+  const { pid, machine, started } = value;
+  if (typeof pid !== "number" || !Number.isSafeInteger(pid) || pid <= 0) return undefined;
+  return typeof machine === "string" && typeof started === "string" ? { pid, machine, started } : undefined;
 }
 
 export function isOnThisMachine({ machine }: ProcessIdentity): boolean {

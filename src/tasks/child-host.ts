@@ -103,6 +103,8 @@ export interface ChildHost {
   >;
   /** Before a child is resumed: settles how its last run ended, where its process died. */
   readonly recover?: (agentId: string) => Promise<void>;
+  /** What a child that goes on should know of what it had left running; `wasTold` by the ids of tasks. */
+  readonly news?: (agentId: string, wasTold: (taskId: string) => boolean) => readonly UserMessage[];
   /** What the child's loop needs, and what goes around it. */
   readonly prepare: (
     plan: ChildPlan,
@@ -116,7 +118,11 @@ export interface ChildHost {
   /** Asks an attended caller once for what a child in the background will need; what is granted is what it has. */
   readonly preapprove?: (plan: ChildPlan) => Promise<ChildPlan>;
   /** Gives a child that asks for it a working tree of its own; never falls back to the shared one. */
-  readonly isolate: (plan: ChildPlan, definition: AgentDefinition) => Promise<Isolated>;
+  readonly isolate: (
+    plan: ChildPlan,
+    definition: AgentDefinition,
+    options: { readonly signal: AbortSignal },
+  ) => Promise<Isolated>;
   readonly newAgentId: () => string;
   /** What all agents of the session may take together; absent limits nothing. */
   readonly budget?: TreeBudget;
@@ -148,6 +154,8 @@ export type Isolated =
       readonly plan: ChildPlan;
       /** Moves another plan of the same child there. */
       readonly move: (plan: ChildPlan) => ChildPlan;
+      /** The child is written down now, so that whoever finds this process dead knows whose place it is. */
+      readonly begun?: () => void;
       readonly finish: () => Promise<KeptWorktree | undefined>;
     };
 

@@ -1,7 +1,8 @@
 import type { RunEnding } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
 import type { ChildRecord } from "./child-host.ts";
-import type { RunLine } from "./task-manager.ts";
+import type { RunLine, TaskStarted } from "./task-manager.ts";
+import { interruptedReason } from "./task-state.ts";
 
 /** A record that cannot be written any more does not keep hooks from hearing of the child. */
 export function tellingOf({ told }: Pick<ChildRecord, "told">): Pick<RunLine, "told"> {
@@ -17,8 +18,9 @@ export function tellingOf({ told }: Pick<ChildRecord, "told">): Pick<RunLine, "t
   };
 }
 
-/** The ending of a child that was planned and found no place. */
-export function notStarted(error: string): RunEnding {
+/** The ending of a child that was planned and found no place; one that came too late for its session can be resumed. */
+export function notStarted({ because: error, isOver }: Extract<TaskStarted, { type: "refused" }>): RunEnding {
   const totals = { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 };
-  return { status: "stopped", reason: "not-started", text: "", error, denials: [], totals };
+  const reason = isOver === true ? interruptedReason : "not-started";
+  return { status: "stopped", reason, text: "", error, denials: [], totals };
 }

@@ -1,5 +1,6 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
+import { withServerInstructions } from "../planning/server-instructions.ts";
 import type { ChildServers, Isolated } from "./child-host.ts";
 
 /** A child that is planned and not started yet. */
@@ -22,6 +23,11 @@ export function isolatesServers(
   { starts, background }: { readonly starts: boolean; readonly background: boolean },
 ): boolean {
   return starts && !background && mcpServers.some(({ type }) => type === "inline");
+}
+
+/** A prompt that was made anew for a worktree says nothing of servers yet. */
+export function toldOf(plan: ChildPlan, servers: ChildServers | undefined): ChildPlan {
+  return withServerInstructions(plan, servers?.instructions ?? []);
 }
 
 /** What is held for a child that is not started after all is let go of. */

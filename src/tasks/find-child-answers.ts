@@ -5,6 +5,7 @@ import { type SessionFiles, sessionFiles } from "../journal/session-files.ts";
 import { agentOutputFile } from "./agent-output-file.ts";
 import { foldChildRun } from "./child-run.ts";
 import { type FoundTask, findTasks } from "./find-tasks.ts";
+import { interruptedText } from "./interrupted-child.ts";
 import { resultText } from "./result-text.ts";
 
 /**
@@ -36,8 +37,7 @@ async function answerOf(
 ): Promise<Pick<ToolResultBlock, "content" | "is_error">> {
   const who = `agent ${task.id} (${task.agentType})`;
   if (task.state === "interrupted" || task.state === "running") {
-    const content = `Interrupted: the session ended while the ${who} was running. What it did is kept. Go on with it: call Agent with resume: ${JSON.stringify(task.id)}; do not start another for the same task.`;
-    return { content, is_error: true };
+    return { content: interruptedText(task.id, task.agentType), is_error: true };
   }
   const text = await lastTextOf(task);
   const ending = {

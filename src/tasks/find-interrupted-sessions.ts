@@ -1,10 +1,11 @@
 import type { InFlightCall } from "../conversation/interrupted-agent.ts";
-import type { JsonRecord } from "../foundation/json-value.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
 import { findSessions, type SessionSummary } from "../journal/find-sessions.ts";
 import { rebuildConversation } from "../journal/rebuild.ts";
 import { hasLiveOwner } from "../storage/owner-lock.ts";
 import { readLines } from "../storage/read-lines.ts";
 import { describeInFlight } from "./in-flight.ts";
+import { interruptedReason } from "./task-state.ts";
 
 /** A main conversation whose process ended before its run did. */
 export interface InterruptedSession extends Pick<SessionSummary, "id" | "title" | "modified" | "file"> {
@@ -42,8 +43,13 @@ function isPartOfRun({ type, runEnding }: JsonRecord): boolean {
   return type === "user" || type === "assistant" || runEnding !== undefined;
 }
 
+/** A signal that ended the process left the time to say so. */
+function wasInterrupted(ending: unknown): boolean {
+  return isRecord(ending) && ending.status === "stopped" && ending.reason === interruptedReason;
+}
+
 function isCutOff(records: readonly JsonRecord[]): boolean {
   const last = records.findLast(isPartOfRun);
   const isOurs = records.some(({ type }) => typeof type === "string" && type.startsWith("retinue-"));
-  return isOurs && last !== undefined && last.runEnding === undefined;
+  return isOurs && last !== undefined && (last.runEnding === undefined || wasInterrupted(last.runEnding));
 }

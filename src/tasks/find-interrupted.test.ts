@@ -45,6 +45,15 @@ describe("[TRN-4] what a killed process leaves is found", () => {
     expect((await findInterrupted(folder)).sessions).toMatchObject([{ id: sessionId }]);
   });
 
+  test("also a session whose process was ended by a signal and could say so; one that was stopped otherwise is not", async () => {
+    const folder = createFolder();
+    const file = join(folder, `${sessionId}.jsonl`);
+    writeFileSync(file, textOf([said("u1", "Hi."), plan, ending("interrupted")]));
+    expect((await findInterrupted(folder)).sessions).toMatchObject([{ id: sessionId }]);
+    writeFileSync(file, textOf([said("u1", "Hi."), plan, ending("stopped")]));
+    expect((await findInterrupted(folder)).sessions).toEqual([]);
+  });
+
   test("children that ended by themselves are left out, those settled as interrupted and those that owe a stop are not", async () => {
     const folder = createFolder();
     const long = said("c1", "x".repeat(200_000));

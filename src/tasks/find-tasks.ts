@@ -8,6 +8,7 @@ import { hasLiveOwner, hasLockFile } from "../storage/owner-lock.ts";
 import { readLines } from "../storage/read-lines.ts";
 import { foldChildRun, isStopOwed } from "./child-run.ts";
 import { loadChildMeta } from "./load-child-meta.ts";
+import { interruptedReason } from "./task-state.ts";
 import { foldTranscript, type TranscriptTask } from "./transcript-task.ts";
 import { loadQueueNumber, queueMarkFile } from "./write-queue-mark.ts";
 
@@ -150,9 +151,6 @@ function standingOf(
   const { hasBegun, last, inFlight } = foldChildRun(records);
   return { state: "interrupted", inFlight, canResume: hasBegun || last?.prompt !== undefined, ...owed };
 }
-
-/** The reason of an ending that was written after the child's process had died. */
-export const interruptedReason = "interrupted";
 
 /** A list must not fail for one of its entries; one that died before its first line never was. */
 async function describe(file: ChildFile & { readonly isRunning: boolean }): Promise<readonly FoundTask[]> {

@@ -1,5 +1,6 @@
 import type { UserMessage } from "../conversation/message.ts";
 import { contextTokens } from "../conversation/usage.ts";
+import type { CommandRecord } from "../tools/command-record.ts";
 import { defuse } from "./result-text.ts";
 import type { TaskState } from "./task-state.ts";
 
@@ -28,6 +29,19 @@ export function lostMessageNotice(agentId: string, reason: string): UserMessage 
   const lines = [
     "<task-notification>",
     `<summary>Your message to the agent ${agentId} did not reach it before it ended: ${defuse(reason)}</summary>`,
+    "</task-notification>",
+  ];
+  return { role: "user", content: [{ type: "text", text: lines.join("\n") }] };
+}
+
+/** What an agent that goes on is told of a command in the background that ended with it. */
+export function commandNotice({ id, description, outputFile, end }: CommandRecord): UserMessage {
+  const lines = [
+    "<task-notification>",
+    `<task-id>${id}</task-id>`,
+    ...(outputFile === undefined ? [] : [`<output-file>${outputFile}</output-file>`]),
+    "<status>stopped</status>",
+    `<summary>Background command ${JSON.stringify(defuse(description))} no longer runs. ${end?.note ?? ""}</summary>`,
     "</task-notification>",
   ];
   return { role: "user", content: [{ type: "text", text: lines.join("\n") }] };

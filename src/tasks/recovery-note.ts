@@ -17,6 +17,26 @@ export function interruptedNote(agents: readonly InterruptedAgent[]): UserMessag
   return { role: "user", content: [{ type: "text", text: notes.join("\n") }] };
 }
 
+/**
+ * What a conversation says of children that were stopped with it. Whoever goes on with it is told of them again, so this is no
+ * notice that counts as told.
+ */
+export function stoppedNote(
+  agents: readonly Pick<InterruptedAgent, "id" | "agentType" | "description">[],
+): UserMessage {
+  const lines = agents.map(
+    ({ id, agentType, description }) =>
+      `- ${id} (${defuse(agentType)}, ${JSON.stringify(defuse(description))})`,
+  );
+  const text = [
+    "<agents-stopped>",
+    "The session ended while these agents were running in the background. They are stopped, what they did is kept, and each can be resumed: call Agent with resume and its id.",
+    ...lines,
+    "</agents-stopped>",
+  ].join("\n");
+  return { role: "user", content: [{ type: "text", text }] };
+}
+
 /** The same in one line for the person. */
 export function interruptedLine(agent: InterruptedAgent): string {
   const next = {

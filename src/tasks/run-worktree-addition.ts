@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, realpath, rmdir } from "node:fs/promises";
+import { lstat, mkdir, realpath, rmdir } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { createWholeFile } from "../storage/create-whole-file.ts";
 import { thisProcess } from "../storage/process-identity.ts";
@@ -8,6 +8,7 @@ import type { WorktreeRepository } from "./find-worktree-repository.ts";
 import { type GitAnswer, oneLine, type WorktreeGit } from "./run-worktree-git.ts";
 import { formatMark, markFile, type WorktreeMark } from "./worktree-mark.ts";
 import { contains, folderExcludes, type PlannedWorktree } from "./worktree-plan.ts";
+import { removePending, writePending } from "./write-pending-worktree.ts";
 import { excludeFromStatus, makeFolders, writeExtraFiles } from "./write-worktree-files.ts";
 
 export interface WorktreeAddition {
@@ -29,15 +30,22 @@ export async function addWorktree(git: WorktreeGit, addition: WorktreeAddition):
   const path = join(folder, plan.name);
   const act = (...words: string[]) => git(main, words, { isUnstoppable: true });
   const reference = `refs/heads/${plan.branch}`;
-  await mkdir(path).catch(() => {
-    throw new Error(`${path} could not be made, or is there already`);
-  });
+  if (await isThere(path)) throw new Error(`${path} could not be made, or is there already`);
+  if ((await act("show-ref", "--verify", "--quiet", reference)).type === "done")
+    throw new Error(`git update-ref: reference already exists: ${reference}`);
+  // From here on, whoever finds this process dead knows what it was about to make.
+  writePending(commonDirectory, pendingOf(addition, path));
+  const giveUp = async (error: unknown): Promise<never> => {
+    removePending(commonDirectory, { path });
+    throw error;
+  };
+  await mkdir(path).catch(() => giveUp(new Error(`${path} could not be made, or is there already`)));
   try {
     // An empty old value lets git make the branch only if there is none.
     must(await act("update-ref", reference, base, ""));
   } catch (error) {
     await rmdir(path);
-    throw error;
+    return giveUp(error);
   }
   try {
     must(await act("worktree", "add", "--no-checkout", "--", path, plan.branch));
@@ -58,8 +66,31 @@ export async function addWorktree(git: WorktreeGit, addition: WorktreeAddition):
     await act("worktree", "remove", "--force", "--", path);
     await rmdir(path).catch(() => undefined);
     await act("update-ref", "-d", reference, base);
-    throw error;
+    return giveUp(error);
   }
+}
+
+function pendingOf({ agentId, started, repository, plan, base }: WorktreeAddition, path: string) {
+  const { branch, links } = plan;
+  const owner = thisProcess();
+  return {
+    stage: "adding",
+    agentId,
+    path,
+    branch,
+    base,
+    top: repository.top,
+    links,
+    started,
+    owner,
+  } as const;
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
 }
 
 async function findAdministration(git: WorktreeGit, path: string, commonDirectory: string): Promise<string> {

@@ -1,6 +1,7 @@
 import { findOwnWorktrees, type OwnWorktree, whyInUse } from "./find-own-worktrees.ts";
 import { findWorktreeRepository } from "./find-worktree-repository.ts";
 import { createWorktreeGit, type WorktreeGit } from "./run-worktree-git.ts";
+import { recoverWorktrees } from "./run-worktree-recovery.ts";
 import { removeUnchanged } from "./run-worktree-removal.ts";
 import type { WorktreeMark } from "./worktree-mark.ts";
 
@@ -10,6 +11,8 @@ export interface WorktreeCleanup {
   /** Milliseconds since 1970. */
   readonly now: number;
   readonly olderThanDays: number;
+  /** Somebody asked for it now: unchanged ones that a dead process left go whatever their age. */
+  readonly atOnce?: boolean;
   /** Only tells what would be removed. */
   readonly dryRun: boolean;
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -40,7 +43,14 @@ export async function cleanUpWorktrees(cleanup: WorktreeCleanup): Promise<Cleane
   if (answer.type === "refused") return { removed: [], kept: [], problem: answer.because };
   const removed: WorktreeNote[] = [];
   const kept: WorktreeNote[] = [];
-  for (const own of await findOwnWorktrees(answer.repository.commonDirectory)) {
+  const { commonDirectory } = answer.repository;
+  for (const { path, branch, because } of await recoverWorktrees(git, commonDirectory, cleanup)) {
+    if (because !== undefined) kept.push({ path, branch, because });
+    else removed.push({ path, branch, because: "its process ended while it was made or removed" });
+  }
+  const known = new Set([...removed, ...kept].map(({ path }) => path));
+  for (const own of await findOwnWorktrees(commonDirectory)) {
+    if (known.has(own.mark.path)) continue;
     if (cleanup.signal.aborted) return { removed, kept, problem: "it was stopped" };
     const because = whyTooEarly(own.mark, cleanup) ?? (await removeOne(git, own, cleanup));
     const note = { path: own.mark.path, branch: own.mark.branch };
@@ -50,9 +60,13 @@ export async function cleanUpWorktrees(cleanup: WorktreeCleanup): Promise<Cleane
   return { removed, kept };
 }
 
-function whyTooEarly(mark: WorktreeMark, { now, olderThanDays }: WorktreeCleanup): string | undefined {
+function whyTooEarly(
+  mark: WorktreeMark,
+  { now, olderThanDays, atOnce }: WorktreeCleanup,
+): string | undefined {
   const inUse = whyInUse(mark);
   if (inUse !== undefined) return inUse;
+  if (atOnce === true && mark.ended === undefined) return undefined;
   const isOld = now - (mark.ended ?? mark.started) >= olderThanDays * dayMs;
   return isOld ? undefined : `it is younger than ${olderThanDays} days`;
 }
@@ -63,7 +77,7 @@ async function removeOne(
   { dryRun }: WorktreeCleanup,
 ): Promise<string | undefined> {
   try {
-    const removal = await removeUnchanged(git, own, { dryRun });
+    const removal = await removeUnchanged(git, own, { dryRun, unlessInUse: true });
     return removal.type === "removed" ? undefined : removal.because;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);

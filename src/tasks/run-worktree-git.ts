@@ -1,4 +1,5 @@
 import { type ProcessResult, runProcess } from "../foundation/run-process.ts";
+import { searchPathOutside } from "../foundation/search-path.ts";
 
 export interface GitOptions {
   /** Overrides variables of the environment. */
@@ -38,7 +39,12 @@ export function createWorktreeGit({ environment, signal }: WorktreeGitOptions): 
       file: "git",
       arguments: [...carefulArguments, ...parameters],
       directory,
-      environment: { ...inherited, ...carefulVariables, ...options.variables },
+      environment: {
+        ...inherited,
+        PATH: searchPathOutside(environment["PATH"], [directory]),
+        ...carefulVariables,
+        ...options.variables,
+      },
       ...(options.input === undefined ? {} : { input: options.input }),
       signal: options.isUnstoppable === true ? new AbortController().signal : signal,
       timeLimitMs,

@@ -1,9 +1,11 @@
 import { lstat, readdir, readFile, realpath } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { folderNumber, type OwnWorktree, readMark } from "./find-own-worktrees.ts";
+import { thisProcess } from "../storage/process-identity.ts";
+import { folderNumber, type OwnWorktree, readMark, whyInUse } from "./find-own-worktrees.ts";
 import { runAlone } from "./run-alone.ts";
 import { type GitAnswer, type GitOptions, oneLine, type WorktreeGit } from "./run-worktree-git.ts";
 import { contains } from "./worktree-plan.ts";
+import { removePending, writePending } from "./write-pending-worktree.ts";
 
 export type Removal =
   | { readonly type: "removed" }
@@ -13,17 +15,27 @@ export type Removal =
 export async function removeUnchanged(
   git: WorktreeGit,
   own: OwnWorktree,
-  options: { readonly dryRun?: boolean } = {},
+  options: { readonly dryRun?: boolean; readonly unlessInUse?: boolean } = {},
 ): Promise<Removal> {
   const early = await whyNotOurs(own);
   if (early !== undefined) return kept(own, early);
   const changed = await whyChanged(git, own);
   if (changed !== undefined) return kept(own, { because: changed });
   return alone(own, async () => {
-    const late = (await whyNotOurs(own)) ?? (await whyEntangled(git, own));
+    const late = (await whyNotOurs(own)) ?? (await whyEntangled(git, own)) ?? (await whyTaken(own, options));
     if (late !== undefined) return kept(own, late);
     return options.dryRun === true ? { type: "removed" } : removeOwn(git, own, { force: false });
   });
+}
+
+/** Its agent may have been resumed in it meanwhile. */
+async function whyTaken(
+  { administration }: OwnWorktree,
+  { unlessInUse }: { readonly unlessInUse?: boolean },
+): Promise<Strange | undefined> {
+  const mark = unlessInUse === true ? await readMark(administration) : undefined;
+  const because = mark === undefined ? undefined : whyInUse(mark);
+  return because === undefined ? undefined : { because };
 }
 
 /** Removes it as it is: for one that was never handed out, because making it did not get to the end. */
@@ -139,14 +151,24 @@ async function removeOwn(
 ): Promise<Removal> {
   const { mark } = own;
   const act = (...words: string[]) => inRepository(git, own, words, { isUnstoppable: true });
+  const { agentId, path, branch, base, started } = mark;
+  const top = dirname(own.commonDirectory);
+  writePending(own.commonDirectory, {
+    ...{ stage: "removing", agentId, path, branch, base, top, links: [], started },
+    owner: thisProcess(),
+  });
   let answer = await act("worktree", "remove", ...(force ? ["--force"] : []), "--", mark.path);
   const mindsSubmodules = answer.type === "failed" && answer.because.includes("submodules");
   if (mindsSubmodules && (await whyChanged(git, own)) === undefined) {
     answer = await act("worktree", "remove", "--force", "--", mark.path);
   }
-  if (answer.type === "failed") return kept(own, { because: `git did not remove it (${answer.because})` });
+  if (answer.type === "failed") {
+    removePending(own.commonDirectory, { path });
+    return kept(own, { because: `git did not remove it (${answer.because})` });
+  }
   // Git deletes the branch only while it still names the commit it began with.
   await act("update-ref", "-d", `refs/heads/${mark.branch}`, mark.base);
+  removePending(own.commonDirectory, { path });
   return { type: "removed" };
 }
 

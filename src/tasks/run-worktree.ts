@@ -7,9 +7,11 @@ import { findWorktreeRepository, type WorktreeRepository } from "./find-worktree
 import { runAlone } from "./run-alone.ts";
 import { addWorktree, fillWorktree } from "./run-worktree-addition.ts";
 import { createWorktreeGit } from "./run-worktree-git.ts";
+import { recoverWorktrees } from "./run-worktree-recovery.ts";
 import { removeUnchanged, removeUnfinished, whyNotOurs } from "./run-worktree-removal.ts";
 import { formatMark, markFile } from "./worktree-mark.ts";
 import { planWorktree, type WorktreeSettings } from "./worktree-plan.ts";
+import { removePending } from "./write-pending-worktree.ts";
 import { makeFolders } from "./write-worktree-files.ts";
 
 export interface WorktreeRequest {
@@ -34,6 +36,8 @@ export interface Worktree {
   readonly branch: string;
   /** The folder inside it that corresponds to the caller's directory. */
   readonly directory: string;
+  /** Its agent is written down now; before that, whoever finds this process dead removes the worktree. */
+  begun(): void;
   /** Removes it if nothing was done in it, and says what became of it. Never rejects; a second call does nothing more. */
   finish(): Promise<WorktreeEnd>;
 }
@@ -68,6 +72,7 @@ async function make(request: WorktreeRequest): Promise<WorktreeStart> {
     home: environment["HOME"] ?? environment["USERPROFILE"],
   });
   if (plan.type === "refused") throw new Error(plan.because);
+  await recoverWorktrees(git, repository.commonDirectory);
   const old = request.resume === true ? await takeUp(repository, request) : undefined;
   if (old !== undefined) return handOut(old, repository, request);
   const base = await findWorktreeBase(git, repository, request);
@@ -116,6 +121,7 @@ function handOut(own: OwnWorktree, { inside }: WorktreeRepository, request: Work
       if (removal.type === "removed")
         return { kept: false, path, branch, because: "nothing was changed in it" };
       await noteEnd(own, nowOf(request)());
+      removePending(own.commonDirectory, { path });
       return { kept: true, path: removal.path, branch, because: removal.because };
     } catch (error) {
       return { kept: true, path, branch, because: messageOf(error) };
@@ -126,7 +132,8 @@ function handOut(own: OwnWorktree, { inside }: WorktreeRepository, request: Work
     ending ??= end();
     return ending;
   };
-  return { type: "made", worktree: { path, branch, directory: join(path, inside), finish } };
+  const begun = (): void => removePending(own.commonDirectory, { path });
+  return { type: "made", worktree: { path, branch, directory: join(path, inside), begun, finish } };
 }
 
 /** Lets a later clean-up know that nobody works there any more, also while this process goes on. */

@@ -4,6 +4,7 @@ import type { RunEvent } from "../conversation/run-event.ts";
 import { builtinAgents } from "../definitions/builtin/builtin-agents.ts";
 import { type AgentInput, defineAgent } from "../definitions/define-agent.ts";
 import { createRegistry } from "../definitions/registry.ts";
+import { Fault } from "../foundation/fault.ts";
 import { shippedAliases } from "../model/model-aliases.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
@@ -133,7 +134,7 @@ function stage(
   const spawner = createSpawner({ host, tasks, parent: () => ({ plan, messages: more.messages ?? [] }) });
   const spawn = (request: Partial<SpawnRequest> = {}, signal = never) =>
     spawner.spawn({ description: "look", prompt: "Look around.", origin: "model", ...request }, { signal });
-  return { spawn, tasks, model, recorded, notices, released, reports, chosen };
+  return { spawn, spawner, tasks, model, recorded, notices, released, reports, chosen };
 }
 
 describe("[AGT-3, AGT-4] a child in the foreground", () => {
@@ -224,6 +225,44 @@ describe("[AGT-3, AGT-4] a child in the foreground", () => {
       type: "ended",
       data: { endStatus: "stopped", stopReason: "stopped-by-parent" },
     });
+  });
+
+  test("[TRN-3] the end of the session stops it so that it can be resumed, and its call names it", async () => {
+    const controller = new AbortController();
+    const { spawn, tasks } = stage([{ text: "Never", fault: "stall", after: 1 }]);
+    const running = spawn({}, controller.signal);
+    while (tasks.list().length === 0) await Promise.resolve();
+    controller.abort(new Fault("interrupted", "Stopped by SIGINT."));
+    const [state] = tasks.list();
+    expect(await running).toMatchObject({
+      type: "ended",
+      isError: true,
+      text: expect.stringContaining(`call Agent with resume: "${state?.id}"`),
+      data: { status: "interrupted", agentId: state?.id },
+    });
+    expect(tasks.get(state?.id ?? "")).toMatchObject({
+      status: "stopped",
+      ending: { reason: "interrupted" },
+    });
+  });
+
+  test("one that was stopped before it is written down leaves no trace", async () => {
+    const controller = new AbortController();
+    controller.abort(new Fault("interrupted", "Stopped by SIGINT."));
+    const { spawn, recorded } = stage(["Never."]);
+    expect(await spawn({}, controller.signal)).toMatchObject({
+      type: "refused",
+      because: expect.stringContaining("stopped before it began"),
+    });
+    expect(recorded.size).toBe(0);
+  });
+
+  test("[TRN-4] one that comes too late for its session leaves nothing behind", async () => {
+    const { spawner, tasks, recorded } = stage(["Never."]);
+    const starting = spawner.start({ description: "late", prompt: "Work.", origin: "model" });
+    await tasks[Symbol.asyncDispose]();
+    expect(await starting).toMatchObject({ type: "refused" });
+    expect([...recorded.values()].flat()).toEqual([]);
   });
 });
 

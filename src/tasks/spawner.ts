@@ -6,12 +6,18 @@ import { withEarlier } from "../planning/earlier-run.ts";
 import { runsInBackground } from "../planning/in-background.ts";
 import { type ChildPlan, type ChildPlanned, planRun } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
-import { withServerInstructions } from "../planning/server-instructions.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { SpawnOutcome } from "./agent-tool.ts";
 import type { ChildHost, ChildRecord, ChildServers, Isolated, KeptWorktree } from "./child-host.ts";
 import { notStarted, tellingOf } from "./child-record.ts";
-import { type DecidedChild, type HeldForChild, isolatesServers, unlessStarted } from "./decided-child.ts";
+import {
+  type DecidedChild,
+  type HeldForChild,
+  isolatesServers,
+  toldOf,
+  unlessStarted,
+} from "./decided-child.ts";
+import { interruptedOutcome, isInterrupted, stopWithCaller, tellNews } from "./interrupted-child.ts";
 import { createLocalExecutor } from "./local-executor.ts";
 import { endNotice, stallNotice, stallText } from "./notice.ts";
 import { resultText } from "./result-text.ts";
@@ -92,6 +98,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       ? await isolateFirst(
           planWith(await host.servers?.(definition, { ...options, starts: false })),
           definition,
+          connecting,
         )
       : undefined;
     if (place?.type === "refused") return place;
@@ -111,9 +118,11 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
   async function isolateFirst(
     sketch: ChildPlanned,
     definition: AgentDefinition,
+    connecting: Connecting,
   ): Promise<Isolated | undefined> {
     if (sketch.type === "refused") return sketch;
-    return sketch.plan.task.isolation === undefined ? undefined : host.isolate(sketch.plan, definition);
+    const { plan } = sketch;
+    return plan.task.isolation === undefined ? undefined : host.isolate(plan, definition, connecting);
   }
 
   async function start(
@@ -126,12 +135,13 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     const order = calls;
     const decided = await decide(request, { starts: true, signal });
     if (decided.type === "refused") return decided;
-    return unlessStarted(decided.held, () => launch(decided, order));
+    return unlessStarted(decided.held, () => launch(decided, order, signal));
   }
 
   async function launch(
     { plan: planned, definition, held }: DecidedChild,
     order: number,
+    signal: AbortSignal,
   ): ReturnType<Spawner["start"]> {
     const { servers } = held;
     const full = tasks.refusal(planned.task.background);
@@ -142,14 +152,17 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     if (unpaid !== undefined) return refused(unpaid);
     let own = planned;
     if (held.isolated === undefined && planned.task.isolation !== undefined) {
-      const place = await host.isolate(planned, definition);
+      const place = await host.isolate(planned, definition, { signal });
       if (place.type === "refused") return place;
       held.isolated = place;
       own = toldOf(place.plan, servers);
     }
     const plan = own.task.background && host.preapprove !== undefined ? await host.preapprove(own) : own;
     if (plan.task.resumed) await host.recover?.(plan.agent.id);
+    // From here on it is on disk; whoever was stopped before that hears of no child.
+    if (signal.aborted) return refused("it was stopped before it began");
     const record = await host.open(plan);
+    held.isolated?.begun?.();
     const history =
       plan.task.forksContext && record.history.length === 0 ? parent().messages : record.history;
     const started = tasks.start({
@@ -176,11 +189,12 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       onEnd: (state) => finish(state, { record, definition, leave: held.isolated?.finish, servers }),
     });
     if (started.type === "refused") {
-      record.record({ type: "run-ended", ending: notStarted(started.because) });
+      record.record({ type: "run-ended", ending: notStarted(started) });
       record.close();
       return started;
     }
     if (started.state.status === "queued") record.enterQueue?.();
+    if (plan.task.resumed) tellNews(plan.agent.id, { host, tasks, history });
     return { type: "started", plan, outputFile: record.outputFile };
   }
 
@@ -242,8 +256,9 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       const { plan, outputFile } = started;
       if (plan.task.background) return launched(plan, outputFile);
       const state = await tasks.wait(plan.agent.id, { signal });
-      if (signal.aborted) await tasks.stop(plan.agent.id, "parent");
+      if (signal.aborted) await stopWithCaller(tasks, plan.agent.id, signal.reason);
       const last = tasks.get(plan.agent.id) ?? state;
+      if (isInterrupted(last, signal)) return interruptedOutcome(plan);
       if (last === undefined || !hasEnded(last)) return launched(plan, outputFile);
       const worktree = worktrees.get(plan.agent.id);
       worktrees.delete(plan.agent.id);
@@ -254,11 +269,6 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
 
 function refused(because: string): { readonly type: "refused"; readonly because: string } {
   return { type: "refused", because };
-}
-
-/** A prompt that was made anew for a worktree says nothing of servers yet. */
-function toldOf(plan: ChildPlan, servers: ChildServers | undefined): ChildPlan {
-  return withServerInstructions(plan, servers?.instructions ?? []);
 }
 
 function textOfEnd(state: TaskState, file: string, worktree?: KeptWorktree): string {

@@ -5,7 +5,14 @@ import { createFeed } from "../foundation/feed.ts";
 import type { Stopwatch } from "../foundation/stopwatch.ts";
 import type { ToldEvent } from "../journal/recovery-lines.ts";
 import { endedBy, givenUp } from "./forced-ending.ts";
-import { foldTask, hasEnded, startedTask, type TaskStart, type TaskState } from "./task-state.ts";
+import {
+  foldTask,
+  hasEnded,
+  interruptedReason,
+  startedTask,
+  type TaskStart,
+  type TaskState,
+} from "./task-state.ts";
 
 /** What a running child knows of those who may be watching it. */
 export interface RunLine {
@@ -35,7 +42,8 @@ export interface TaskRun {
 
 export type TaskStarted =
   | { readonly type: "started"; readonly state: TaskState }
-  | { readonly type: "refused"; readonly because: string };
+  /** `isOver`: the session has ended meanwhile. */
+  | { readonly type: "refused"; readonly because: string; readonly isOver?: true };
 
 export interface TaskNews {
   readonly event: RunEvent;
@@ -116,7 +124,7 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
   }
 
   function start(run: TaskRun): TaskStarted {
-    if (isClosed) return { type: "refused", because: "the session is over" };
+    if (isClosed) return { type: "refused", because: "the session is over", isOver: true };
     const known = entries.get(run.start.id);
     if (known !== undefined && !hasEnded(known.state)) {
       return {
@@ -230,7 +238,7 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
   async function stop(id: string, by: Stopper): Promise<TaskState | undefined> {
     const entry = entries.get(id);
     if (entry === undefined || hasEnded(entry.state)) return entry?.state;
-    entry.controller.abort(new Fault(`stopped-by-${by}`, `The agent was stopped by the ${by}.`));
+    entry.controller.abort(stopReason(by));
     const place = queue.indexOf(entry);
     if (place !== -1) {
       queue.splice(place, 1);
@@ -294,6 +302,12 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
       feed.end();
     },
   };
+}
+
+/** One that ends because its session does is cut off, as if the process had died, and not given up. */
+function stopReason(by: Stopper): Fault {
+  if (by === "session") return new Fault(interruptedReason, "The session ended before the agent did.");
+  return new Fault(`stopped-by-${by}`, `The agent was stopped by the ${by}.`);
 }
 
 async function* nothing(): AsyncGenerator<RunEvent> {}

@@ -104,6 +104,14 @@ export function foldTask(state: TaskState, event: RunEvent, at: number): TaskSta
   }
 }
 
+/** The reason of an ending that came because the session ended: by a signal, by its program, or because its process died. */
+export const interruptedReason = "interrupted";
+
+/** It was stopped with its session, in the middle of its work, and can be resumed. */
+export function wasCutOff({ ending }: Pick<TaskState, "ending">): boolean {
+  return ending?.status === "stopped" && ending.reason === interruptedReason;
+}
+
 export function hasEnded({ status }: Pick<TaskState, "status">): boolean {
   return status !== "running" && status !== "queued";
 }

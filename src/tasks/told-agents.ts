@@ -1,4 +1,5 @@
 import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+import { interruptedStatus } from "./interrupted-child.ts";
 
 /** What a main conversation has heard of its children. */
 export interface ToldAgents {
@@ -26,9 +27,9 @@ export function readToldAgents(records: readonly JsonRecord[]): ToldAgents {
     const at = typeof timestamp === "string" ? Date.parse(timestamp) : Number.NaN;
     if (Number.isNaN(at)) continue;
     if (isRecord(result) && typeof result.agentId === "string") {
-      // Any other result of such a call is what the child handed in.
+      // Any other result of such a call is what the child handed in; one that was cut off is told of when it is found again.
       if (result.status === "async_launched") launched.set(result.agentId, answeredCall(record));
-      else toldAt.set(result.agentId, at);
+      else if (result.status !== interruptedStatus) toldAt.set(result.agentId, at);
     }
     for (const [, id = ""] of textIn(record).matchAll(noticePattern)) toldAt.set(id, at);
   }

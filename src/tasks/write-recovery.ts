@@ -10,7 +10,7 @@ import { sumTranscriptUsage } from "../journal/transcript-usage.ts";
 import { createTranscriptWriter } from "../journal/transcript-writer.ts";
 import { type AppendLog, openAppendLog } from "../storage/append-log.ts";
 import { foldChildRun } from "./child-run.ts";
-import { interruptedReason } from "./find-tasks.ts";
+import { interruptedReason } from "./task-state.ts";
 import { foldTranscript } from "./transcript-task.ts";
 import { queueMarkFile } from "./write-queue-mark.ts";
 

@@ -1,5 +1,6 @@
-import { copyFile, mkdtemp, rm, stat, utimes } from "node:fs/promises";
+import { copyFile, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { isOnThisMachine, isRunning, readIdentity, thisProcess } from "../storage/process-identity.ts";
 import type { WorktreeRepository } from "./find-worktree-repository.ts";
 import { type GitAnswer, oneLine, type WorktreeGit } from "./run-worktree-git.ts";
 
@@ -12,7 +13,7 @@ export async function writeSnapshotCommit(
   repository: WorktreeRepository,
   message: string,
 ): Promise<GitAnswer> {
-  const folder = await mkdtemp(join(repository.gitDirectory, "retinue-index-"));
+  const folder = await makeIndexFolder(repository.gitDirectory);
   try {
     const variables = { GIT_INDEX_FILE: join(folder, "index") };
     const prepared = await prepareIndex(git, repository, variables);
@@ -24,6 +25,27 @@ export async function writeSnapshotCommit(
     return await commitTree(git, repository, { tree: oneLine(tree) ?? "", message });
   } finally {
     await rm(folder, { recursive: true, force: true });
+  }
+}
+
+const indexPrefix = "retinue-index-";
+const ownerFile = "owner.json";
+
+/** A folder in git's own data for an index beside the person's, with a note of who has it. */
+export async function makeIndexFolder(directory: string): Promise<string> {
+  const folder = await mkdtemp(join(directory, indexPrefix));
+  await writeFile(join(folder, ownerFile), JSON.stringify(thisProcess()));
+  return folder;
+}
+
+/** Removes such folders of processes that are gone. */
+export async function removeStaleIndexes(directory: string): Promise<void> {
+  const names = (await readdir(directory).catch(() => [])).filter((name) => name.startsWith(indexPrefix));
+  for (const name of names) {
+    const folder = join(directory, name);
+    const owner = readIdentity(await readFile(join(folder, ownerFile), "utf8").catch(() => ""));
+    if (owner !== undefined && isOnThisMachine(owner) && !isRunning(owner))
+      await rm(folder, { recursive: true, force: true });
   }
 }
 

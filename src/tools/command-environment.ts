@@ -1,4 +1,4 @@
-import { isInside } from "../permissions/containment.ts";
+import { searchPathOutside } from "../foundation/search-path.ts";
 import { isPublicVariable } from "../permissions/shell/shell-variables.ts";
 
 export interface CommandEnvironmentOptions {
@@ -37,17 +37,11 @@ export function readOnlyEnvironment(
   const kept = Object.entries(environment).flatMap(([name, value]): [string, string][] =>
     value !== undefined && isPublicVariable(name) ? [[name, value]] : [],
   );
-  const path = (environment["PATH"] ?? "")
-    .split(":")
-    .filter((folder) => folder.startsWith("/") && !isInside(folder, workingDirectories))
-    .join(":");
   return {
     ...Object.fromEntries([...kept, ...Object.entries(fixed), ...Object.entries(set)]),
-    PATH: path === "" ? systemPath : path,
+    PATH: searchPathOutside(environment["PATH"], workingDirectories),
   };
 }
-
-const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 function isRemoved(name: string): boolean {
   return removedNames.has(name) || removedPatterns.some((pattern) => pattern.test(name));

@@ -1,6 +1,7 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
+import { groupWatchdog } from "../foundation/watch-groups.ts";
 
 export interface RipgrepRequest {
   readonly arguments: readonly string[];
@@ -35,6 +36,7 @@ export async function runRipgrep(request: RipgrepRequest): Promise<RipgrepEnding
     detached: true,
     windowsHide: true,
   });
+  const watched = child.pid === undefined ? undefined : groupWatchdog.watch(child.pid);
   let ended: "enough" | "time" | "abort" | undefined;
   const end = (why: "enough" | "time" | "abort"): void => {
     if (ended !== undefined) return;
@@ -55,6 +57,7 @@ export async function runRipgrep(request: RipgrepRequest): Promise<RipgrepEnding
     if (ended === "enough" || ended === "time") return { type: ended, errors: errors() };
     return { type: "finished", ...(code === null ? {} : { code }), errors: errors() };
   } finally {
+    watched?.release();
     clearTimeout(timer);
     signal.removeEventListener("abort", onAbort);
   }

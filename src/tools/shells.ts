@@ -2,13 +2,18 @@ import { join } from "node:path";
 import { settledSoon } from "../foundation/abort.ts";
 import { type ProcessEnding, startProcess } from "../foundation/drive-process.ts";
 import { Fault } from "../foundation/fault.ts";
+import { groupWatchdog } from "../foundation/watch-groups.ts";
+import type { CommandEnd, CommandRecord } from "./command-record.ts";
 import type { Shell } from "./find-shell.ts";
+import { loadCommandOutput } from "./load-command-output.ts";
 import { loadTextPage } from "./load-text-page.ts";
+import { cutOffNote } from "./run-command-recovery.ts";
 import type { Invocation } from "./sandbox.ts";
 import { shellArguments } from "./shell-command.ts";
-import type { TaskRunState, TaskSource, TaskView } from "./task-source.ts";
+import type { TaskSource, TaskView } from "./task-source.ts";
 import { pageOf } from "./text-page.ts";
 import { type CommandOutput, createCommandOutput } from "./write-command-output.ts";
+import type { CommandRecords, OpenCommand, StartedCommand } from "./write-command-records.ts";
 
 export interface ShellsOptions {
   /** Eight hexadecimal digits, different each time. */
@@ -20,6 +25,10 @@ export interface ShellsOptions {
   readonly graceMs?: number;
   /** Called once for each shell, when it has ended. */
   readonly onEnded?: (shell: TaskView) => void;
+  /** Where commands are written down before they run; absent keeps no record. */
+  readonly records?: CommandRecords;
+  /** Background shells of the processes that ran this session before. */
+  readonly earlier?: readonly CommandRecord[];
 }
 
 export interface ShellRequest {
@@ -48,6 +57,8 @@ export interface Shells extends TaskSource, AsyncDisposable {
   start(request: ShellRequest): Promise<ShellStart>;
   /** A command in the foreground, which its own signal ends: whoever ends the rest waits for it too. */
   follow(owner: string, ended: Promise<unknown>): void;
+  /** Writes a command down; to be called when its process is there and before it runs. */
+  record(command: StartedCommand, leader: number): OpenCommand | undefined;
   /** Ends what one agent has started. */
   stopOwned(owner: string): Promise<void>;
 }
@@ -57,6 +68,8 @@ interface Entry {
   readonly output: CommandOutput;
   readonly controller: AbortController;
   readonly ended: PromiseWithResolvers<void>;
+  /** It is ended because whoever started it ends. */
+  isCutOff?: true;
 }
 
 /** A command whose signal nobody has aborted is not waited for longer than this. */
@@ -66,6 +79,9 @@ export function createShells(options: ShellsOptions): Shells {
   const { now, maxRunning = 20, maxEnded = 100 } = options;
   const entries = new Map<string, Entry>();
   const followed = new Set<{ readonly owner: string; readonly ended: Promise<unknown> }>();
+  const earlier = new Map((options.earlier ?? []).map((record) => [record.id, record]));
+  const isTaken = (id: string): boolean => entries.has(id) || earlier.has(id);
+  const record: Shells["record"] = (command, leader) => options.records?.begin(command, leader);
   let isDisposed = false;
 
   const followedEnd = async (owner?: string): Promise<void> => {
@@ -79,6 +95,10 @@ export function createShells(options: ShellsOptions): Shells {
   const stopAll = async (chosen: readonly Entry[]) => {
     for (const { controller } of chosen) controller.abort();
     await Promise.all(chosen.map(({ ended }) => ended.promise));
+  };
+  const cutOff = async (chosen: readonly Entry[]) => {
+    for (const entry of chosen) entry.isCutOff = true;
+    await stopAll(chosen);
   };
   const finish = (entry: Entry, ending: ProcessEnding) => {
     entry.output.end();
@@ -97,8 +117,9 @@ export function createShells(options: ShellsOptions): Shells {
         const because = `${maxRunning} shells run in the background already; stop one with TaskStop, or wait.`;
         return { type: "refused", because };
       }
-      const entry = createEntry(freshId(options.newId, entries), request, now());
+      const entry = createEntry(freshId(options.newId, isTaken), request, now());
       entries.set(entry.view.id, entry);
+      let open: OpenCommand | undefined;
       const started = await startProcess({
         ...(request.invocation ?? {
           file: request.shell.file,
@@ -114,19 +135,28 @@ export function createShells(options: ShellsOptions): Shells {
           entry.output.take(chunk);
           entry.view = { ...entry.view, lastSignAt: now() };
         },
+        onStart(leader) {
+          open = record(startedCommand(entry.view), leader);
+        },
       });
       void started.ended.then((ending) => {
         request.onEnded?.();
+        const isCutOff = entry.isCutOff === true && ending.aborted;
+        open?.end(isCutOff ? { state: "stopped", note: cutOffNote, isCutOff } : describeEnding(ending));
         finish(entry, ending);
       });
       return { type: "started", shell: entry.view };
     },
-    find: (id) => entries.get(id)?.view,
-    list: () => [...entries.values()].map(({ view }) => view),
-    output: async (id) => entries.get(id)?.output.view().text ?? "",
+    find: (id) => entries.get(id)?.view ?? earlierView(earlier.get(id)),
+    list: () => [
+      ...[...earlier.values()].flatMap((one) => earlierView(one) ?? []),
+      ...[...entries.values()].map(({ view }) => view),
+    ],
+    output: async (id) =>
+      entries.get(id)?.output.view().text ?? loadCommandOutput(earlier.get(id)?.outputFile),
     async page(id, offset) {
       const entry = entries.get(id);
-      const file = entry?.output.view().file;
+      const file = entry?.output.view().file ?? earlier.get(id)?.outputFile;
       if (file === undefined) return pageOf(entry?.output.view().text ?? "", offset);
       return loadTextPage(file, offset);
     },
@@ -138,14 +168,16 @@ export function createShells(options: ShellsOptions): Shells {
       const forget = (): void => void followed.delete(one);
       ended.then(forget, forget);
     },
+    record,
     async stopOwned(owner) {
-      await stopAll(running().filter(({ view }) => view.owner === owner));
+      await cutOff(running().filter(({ view }) => view.owner === owner));
       await followedEnd(owner);
     },
     async [Symbol.asyncDispose]() {
       isDisposed = true;
-      await stopAll(running());
+      await cutOff(running());
       await followedEnd();
+      groupWatchdog.rest();
     },
   };
 }
@@ -175,19 +207,48 @@ function createEntry(id: string, request: ShellRequest, startedAt: number): Entr
   };
 }
 
-function freshId(newId: () => string, taken: ReadonlyMap<string, unknown>): string {
+function startedCommand({ id, owner, command = "", description, outputFile }: TaskView): StartedCommand {
+  return {
+    kind: "background",
+    id,
+    agentId: owner,
+    command,
+    description,
+    ...(outputFile === undefined ? {} : { outputFile }),
+  };
+}
+
+/** Its times are of another process's clock, so only how long it took is told. */
+function earlierView(record: CommandRecord | undefined): TaskView | undefined {
+  if (record?.end === undefined) return undefined;
+  const { id, description, agentId, command, startedAt, outputFile, end } = record;
+  const tookMs = Math.max(0, end.at - startedAt);
+  return {
+    ...{ id, kind: "shell", state: end.state, description, owner: agentId, command },
+    startedAt: 0,
+    endedAt: tookMs,
+    lastSignAt: tookMs,
+    ...(end.exitCode === undefined ? {} : { exitCode: end.exitCode }),
+    ...(end.note === undefined ? {} : { note: end.note }),
+    ...(outputFile === undefined ? {} : { outputFile }),
+  };
+}
+
+function freshId(newId: () => string, isTaken: (id: string) => boolean): string {
   let id = `b${newId()}`;
-  while (taken.has(id)) id = `b${newId()}`;
+  while (isTaken(id)) id = `b${newId()}`;
   return id;
 }
 
-function describeEnding(ending: ProcessEnding): Pick<TaskView, "state" | "exitCode" | "note"> {
+function describeEnding(
+  ending: ProcessEnding,
+): Pick<TaskView, "exitCode" | "note"> & Pick<CommandEnd, "state"> {
   const code = ending.exitCode === undefined ? {} : { exitCode: ending.exitCode };
   const note = endingNote(ending);
   return { state: stateOf(ending), ...code, ...(note === undefined ? {} : { note }) };
 }
 
-function stateOf(ending: ProcessEnding): TaskRunState {
+function stateOf(ending: ProcessEnding): CommandEnd["state"] {
   if (ending.aborted || ending.stopped) return "stopped";
   if (ending.timedOut) return "timed-out";
   return ending.exitCode === 0 ? "completed" : "failed";

@@ -152,6 +152,6 @@ describe("[MCP-3] over HTTP nobody is served without the token, or under a forei
     await started.promise;
     const ended = new Promise((resolve) => server.child.once("exit", resolve));
     server.child.kill("SIGTERM");
-    expect(await ended).toBe(130);
+    expect(await ended).toBe(143);
   });
 });

@@ -206,7 +206,7 @@ describe("sessions", () => {
   });
 
   test.runIf(!isWindows)(
-    "Ctrl+C in the middle of an answer ends with 130, and the session goes on later [CLI-6, TRN-2, TRN-3]",
+    "Ctrl+C in the middle of an answer ends with 130, and the session goes on later [CLI-6, CLI-8, TRN-2, TRN-3]",
     async () => {
       const stage = await createStage([
         read("a.txt"),
@@ -223,7 +223,8 @@ describe("sessions", () => {
           child.kill("SIGINT");
         },
       });
-      expect({ code, err }).toEqual({ code: 130, err: "" });
+      const line = `Continue: retinue -p --resume ${id} "Go on."`;
+      expect({ code, err }).toEqual({ code: 130, err: `retinue: Stopped by SIGINT.\n${line}\n` });
       expect(readJsonLines(out).at(-1)).toMatchObject({
         type: "result",
         subtype: "error_during_execution",

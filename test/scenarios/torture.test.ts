@@ -3,6 +3,7 @@ import { createRandom } from "../torture/random.ts";
 import { startTortureProvider } from "../torture/torture-provider.ts";
 import { type FamilyKill, torturedFamily } from "../torture/tortured-family.ts";
 import { type KillReport, torturedRun } from "../torture/tortured-run.ts";
+import { type StormKill, torturedStorm } from "../torture/tortured-storm.ts";
 
 test("[TRN-2, TRN-3] runs that are killed again and again load, go on, and repeat no finished call", async () => {
   await using provider = await startTortureProvider();
@@ -30,3 +31,21 @@ test("[TRN-4, HKS-8] eight children that are killed with their parent again and 
   });
   expect(starts).toBeGreaterThanOrEqual(8);
 }, 120_000);
+
+test.skipIf(process.platform !== "linux")(
+  "[TRN-4, CLI-6] children that any signal stops with their parent are resumed, never started anew, and leave no process",
+  async () => {
+    await using provider = await startTortureProvider("storm");
+    const kills: StormKill[] = [];
+    const end = await torturedStorm({
+      provider,
+      random: createRandom(3),
+      resumesByItself: false,
+      mayKill: () => kills.length < 5,
+      report: (kill) => kills.push(kill),
+    });
+    expect(end).toEqual({ restarted: 0, doubled: 0, lost: 0, left: 0, unknownTasks: 0 });
+    expect(kills.flatMap(({ flaws }) => flaws)).toEqual([]);
+  },
+  120_000,
+);

@@ -87,9 +87,17 @@ describe("[SPN-7] a child in a worktree of its own", () => {
   });
 
   test("a worktree without changes is removed", async () => {
-    const { sample, project } = await stage(["Nothing to do."]);
+    let pending: readonly string[] = [];
+    const { sample, project } = await stage([
+      () => {
+        // Its agent is written down now, so a crash leaves it to whoever resumes the agent.
+        pending = readdirSync(join(project, ".git")).filter((name) => name === "retinue-worktrees");
+        return "Nothing to do.";
+      },
+    ]);
     await using _sample = sample;
     await sample.runtime.spawn("general-purpose", "Look.", { isolation: "worktree" });
+    expect(pending).toEqual([]);
     expect(readdirSync(join(project, ".claude", "worktrees"))).toEqual([]);
     expect(git(project, "branch", "--list").trim()).toBe("* main");
   });

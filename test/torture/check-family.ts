@@ -81,7 +81,7 @@ export function checkFinished({ members, done }: FamilyState): void {
   }
 }
 
-function memberOf({
+export function memberOf({
   file,
   records,
 }: { readonly file: string } & ReturnType<typeof readTranscript>): FamilyMember {

@@ -1,9 +1,18 @@
 /** The fake provider of the torture in a process of its own, which outlives every kill. Started by torture-provider.ts. */
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { answerFamily } from "./children-script.ts";
+import { answerStorm } from "./storm-script.ts";
 import { answerTortured } from "./torture-script.ts";
+import { answerWorktrees } from "./worktree-script.ts";
 
-const answer = process.argv[2] === "children" ? answerFamily : answerTortured;
+const models = {
+  alone: answerTortured,
+  children: answerFamily,
+  storm: answerStorm,
+  worktrees: answerWorktrees,
+};
+const name = process.argv[2] ?? "";
+const answer = Object.hasOwn(models, name) ? models[name as keyof typeof models] : answerTortured;
 let answers = 0;
 const provider = await startFakeProvider({
   respond: (request) => {

@@ -19,14 +19,22 @@ export function startProgram(
   { project, home }: { readonly project: string; readonly home: string },
   session: readonly string[],
   url: string,
+  environment: Readonly<Record<string, string>> = {},
 ): RunningProgram {
-  const prompt = session.includes("--resume") ? "You were interrupted. Go on." : "Do all steps.";
+  const goesOn = session.includes("--resume") || session.includes("--continue");
+  const prompt = goesOn ? "You were interrupted. Go on." : "Do all steps.";
   const child = spawn(
     process.execPath,
     [program, "-p", prompt, ...session, "--output-format", "json", "--dangerously-skip-permissions"],
     {
       cwd: project,
-      env: { PATH: process.env["PATH"], HOME: home, ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: "none" },
+      env: {
+        PATH: process.env["PATH"],
+        HOME: home,
+        ANTHROPIC_BASE_URL: url,
+        ANTHROPIC_API_KEY: "none",
+        ...environment,
+      },
       stdio: ["ignore", "pipe", "pipe"],
     },
   );

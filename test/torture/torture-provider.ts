@@ -8,8 +8,10 @@ export interface TortureProvider extends AsyncDisposable {
   nextAnswer(skipped: number): Promise<void>;
 }
 
-/** Which model it serves: of one agent alone, or of one with children. */
-export async function startTortureProvider(of: "alone" | "children" = "alone"): Promise<TortureProvider> {
+export type TortureModel = "alone" | "children" | "storm" | "worktrees";
+
+/** Which model it serves: of one agent alone, or of one with children in some situation. */
+export async function startTortureProvider(of: TortureModel = "alone"): Promise<TortureProvider> {
   const child = fork(fileURLToPath(new URL("serve-torture.ts", import.meta.url)), [of]);
   const [ready]: readonly unknown[] = await once(child, "message");
   return {

@@ -1,5 +1,4 @@
 import { abortable } from "../../foundation/abort.ts";
-import { Fault } from "../../foundation/fault.ts";
 import type { McpServerState, McpStatus } from "../../mcp/mcp-connections.ts";
 import { mcpConnectionOptions } from "../../runtime/mcp-options.ts";
 import type { CliMcp } from "./gather-mcp.ts";
@@ -16,7 +15,7 @@ export async function checkMcp(
   const environment = { ...host.environment, ...Object.fromEntries(discovered.settings.settings.env) };
   const { connectServers } = await import("../../mcp/connect-servers.ts");
   const stop = new AbortController();
-  const forget = host.onInterrupt(() => stop.abort(new Fault("interrupted", "Interrupted.")));
+  const forget = host.onInterrupt((reason) => stop.abort(reason));
   try {
     const options = mcpConnectionOptions({ environment, directory: discovered.paths.cwd });
     await using connections = connectServers(gathered.servers, options);

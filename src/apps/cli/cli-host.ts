@@ -1,3 +1,5 @@
+import type { Fault } from "../../foundation/fault.ts";
+
 /** One of the two streams a command writes to. */
 export interface CliOutput {
   /** With `over`, in the place of so many lines that were written last; only on a terminal. */
@@ -26,8 +28,11 @@ export interface CliHost {
   readonly stdout: CliOutput;
   readonly stderr: CliOutput;
   readonly stdin: CliInput;
-  /** Calls back at the first Ctrl+C instead of ending; the second one ends the process. Returns how to forget it. */
-  onInterrupt(listener: () => void): () => void;
+  /**
+   * Calls back at the first Ctrl+C, SIGTERM or SIGHUP instead of ending, with a Fault `interrupted` that says which; who repeats
+   * it ends the process. Returns how to forget it.
+   */
+  onInterrupt(listener: (reason: Fault) => void): () => void;
   /** Ends the process soon after its work, even where somebody holds its output open and does not read it. */
   leaveSoon?(): void;
   /** Whether somebody sits at a terminal who can answer. */

@@ -3,7 +3,7 @@ import { helpText } from "./help-text.ts";
 import { createRealHost } from "./real-host.ts";
 import { reportError } from "./report-error.ts";
 
-/** Runs the command line and returns the exit code: 0, 1 when something is wrong, 2 for misuse, 130 when interrupted. */
+/** Runs the command line and returns the exit code: 0, 1 when something is wrong, 2 for misuse, 128 and its number for a signal. */
 export async function main(arguments_: readonly string[], host: CliHost = createRealHost()): Promise<number> {
   if (arguments_.length === 0 && host.stdin.isTerminal) {
     host.stdout.write(helpText);

@@ -4,6 +4,7 @@ import type { Interface } from "node:readline";
 import { isatty, type WriteStream } from "node:tty";
 import { Fault } from "../../foundation/fault.ts";
 import type { CliHost, CliInput, CliOutput } from "./cli-host.ts";
+import { type EndSignal, endSignals, interruptedBy } from "./interruption.ts";
 import { allowsColour } from "./views/colour.ts";
 import { terminalText } from "./views/terminal-output.ts";
 
@@ -30,11 +31,14 @@ export function createRealHost(): CliHost {
   };
 }
 
+/** A closed pipe, or a terminal that is gone. */
+const readerGone: ReadonlySet<string | undefined> = new Set(["EPIPE", "EIO"]);
+
 /** A reader that went away, as in `retinue agents | head -1`, is no error: the rest is written to nobody. */
 function outputOf(stream: WriteStream, environment: CliHost["environment"]): CliOutput {
   const closing = new AbortController();
   stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
+    if (!readerGone.has(error.code)) throw error;
     closing.abort(new Fault("reader-gone", "Nobody reads the output any more."));
   });
   const isTerminal = stream.isTTY === true;
@@ -55,19 +59,30 @@ function outputOf(stream: WriteStream, environment: CliHost["environment"]): Cli
   };
 }
 
-/** Ctrl+C and a polite request to end are the same wish; whoever repeats it does not want to wait. */
-function onInterrupt(listener: () => void): () => void {
-  const handle = (signal: NodeJS.Signals): void => {
-    process.once(signal, () => process.exit(130));
-    listener();
+/** A terminal signals everybody in it, and a parent may pass the same signal on: what comes this soon is one wish. */
+const sameWishMs = 300;
+
+/**
+ * Ctrl+C, a polite request to end and a closed terminal are the same wish. Whoever repeats it does not want to wait; a terminal
+ * that closes repeats itself and hurries nobody.
+ */
+function onInterrupt(listener: (reason: Fault) => void): () => void {
+  let since: number | undefined;
+  const handle = (signal: EndSignal): void => {
+    const now = performance.now();
+    if (since === undefined) {
+      since = now;
+      listener(interruptedBy(signal));
+    } else if (signal !== "SIGHUP" && now - since > sameWishMs) process.exit(endSignals[signal]);
   };
-  process.once("SIGINT", handle);
-  process.once("SIGTERM", handle);
+  const handlers = endSignalNames.map((signal) => ({ signal, handler: () => handle(signal) }));
+  for (const { signal, handler } of handlers) process.on(signal, handler);
   return () => {
-    process.removeListener("SIGINT", handle);
-    process.removeListener("SIGTERM", handle);
+    for (const { signal, handler } of handlers) process.removeListener(signal, handler);
   };
 }
+
+const endSignalNames = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 function createInput(): CliInput {
   return {

@@ -1,5 +1,6 @@
 import { isFault } from "../../foundation/fault.ts";
 import type { CliHost } from "./cli-host.ts";
+import { exitCodeOf } from "./interruption.ts";
 import { createPaint } from "./views/colour.ts";
 import { harmless, wrap } from "./views/text-width.ts";
 
@@ -9,7 +10,7 @@ export function reportError(error: unknown, { stderr }: CliHost, isVerbose: bool
   const code = isFault(error) ? error.code : "unexpected";
   if (code === "interrupted") {
     stderr.write("\n");
-    return 130;
+    return exitCodeOf(error);
   }
   const message = error instanceof Error ? error.message : String(error);
   const advice = isFault(error) ? error.advice : "Run it again with --verbose to see where this happened.";

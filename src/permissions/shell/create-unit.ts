@@ -1,6 +1,6 @@
 import { judgeCommand } from "./judge-command.ts";
 import { hasHarmlessGitGlobals, withoutGitGlobals } from "./judge-git.ts";
-import type { Judgement, UsedPath } from "./judgement.ts";
+import type { Judgement, Place, UsedPath } from "./judgement.ts";
 import type { PathOperand, ShellUnit } from "./shell-analysis.ts";
 import { quoteWord, type Word } from "./shell-word.ts";
 import { launchers, managers, runners } from "./wrapper-specs.ts";
@@ -21,6 +21,8 @@ export interface UnitInput {
   readonly asWritten?: true | undefined;
   /** What is appended to a command that shows tracked contents, so that it leaves out what rules deny. */
   readonly exclusions?: readonly string[] | undefined;
+  /** The folder of the repository, where rules forbid some of its paths. */
+  readonly repository?: string | undefined;
 }
 
 export interface CreatedUnit {
@@ -35,7 +37,8 @@ export function createUnit(input: UnitInput): CreatedUnit {
   const { words, directories } = input;
   const name = words[0];
   const here = directories.length === 1 && directories[0] === "";
-  const judged = name?.literal === true ? judgeName(words, here) : undefined;
+  const judged =
+    name?.literal === true ? judgeName(words, { here, repository: input.repository }) : undefined;
   const reason = input.reason ?? noGrantReason(name, here);
   const exactOnly = input.exactOnly ?? judged?.exactOnly;
   const wildcardHead = input.exactOnly === undefined ? judged?.wildcardHead : input.wildcardHead;
@@ -96,14 +99,14 @@ export function toOperands(paths: readonly UsedPath[], directories: readonly str
   });
 }
 
-function judgeName(words: readonly Word[], here: boolean): Judgement | undefined {
+function judgeName(words: readonly Word[], place: Place): Judgement | undefined {
   const name = words[0]?.text ?? "";
   const base = baseName(name);
   if (launchers.has(base))
     return { readOnly: false, exactOnly: `${base} starts the program it is given`, paths: [] };
-  if (base === name) return judgeCommand(words, { here });
+  if (base === name) return judgeCommand(words, place);
   const [first, ...rest] = words;
-  return first === undefined ? undefined : judgeCommand([{ ...first, text: base }, ...rest], { here });
+  return first === undefined ? undefined : judgeCommand([{ ...first, text: base }, ...rest], place);
 }
 
 function noGrantReason(name: Word | undefined, here: boolean): string | undefined {

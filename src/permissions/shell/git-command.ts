@@ -7,7 +7,7 @@ export interface GitCommand {
   /** Whether these arguments only read. */
   readonly readOnly: (scanned: ScannedWords) => boolean;
   /** Files of the work tree, or paths of the repository, that it reads. */
-  readonly reads: (scanned: ScannedWords) => readonly Word[];
+  readonly reads: (scanned: ScannedWords, repository?: string) => readonly Word[];
   readonly writes: (scanned: ScannedWords) => readonly Word[];
   readonly caution: (scanned: ScannedWords) => string | undefined;
   /** Whether it shows contents that version control holds, under any path. */
@@ -79,14 +79,17 @@ export const showsSignatures = ({ options }: ScannedWords): string | undefined =
     ? "a format of git that checks signatures or describes commits starts a program"
     : undefined;
 
+/** `REV:path` and `:0:path`, which name a path of the repository from its root, or from here with `./`. */
+export const revisionPath = /^(?::[0-3]:|[^:]*:)(?![:/(!^]|[0-3]:)(.+)$/s;
+
 /** What is shown may be a file: a path, or `REV:path` one of the past. */
-export const shown = ({ operands }: ScannedWords): readonly Word[] =>
+export const shown = ({ operands }: ScannedWords, repository?: string): readonly Word[] =>
   operands.flatMap((word) => {
-    const colon = word.text.indexOf(":");
-    const past = word.text.slice(colon + 1);
-    if (colon === -1 || past === "" || /^[(/!^]/.test(past)) return [word];
-    const path = { ...word, text: past, path: past };
-    return colon === 0 ? [path] : [word, path];
+    const past = revisionPath.exec(word.text)?.[1];
+    if (past === undefined) return [word];
+    const isRelative = repository === undefined || /^\.\.?\//.test(past);
+    const named = { ...word, text: past, path: isRelative ? past : `${repository}/${past}` };
+    return word.text.startsWith(":") ? [named] : [word, named];
   });
 export const printsPatch = (scanned: ScannedWords): boolean =>
   hasOption(

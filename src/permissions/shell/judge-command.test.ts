@@ -72,7 +72,7 @@ const notReadOnly = [
   "/tmp/ls",
   "./cat a",
   "env",
-  "python3 -V",
+  "python3 -VV",
   "touch a",
   "sort -o b a",
   "uniq a b",

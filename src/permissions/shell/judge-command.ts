@@ -62,14 +62,17 @@ function judgeDd(words: readonly Word[]): Judgement {
 const interpreter =
   /^(?:python[\d.]*|pypy[\d.]*|node|nodejs|deno|bun|tsx|ts-node|ruby[\d.]*|perl[\d.]*|php[\d.]*|lua[\d.]*|Rscript|osascript|tclsh|expect|guile|ghci?|runghc|erl|elixir|julia|groovy|scala|jshell|irb|psql|mysql|sqlite3|gdb|lldb|emacs|vim?|vim|nvim|nano|ed|ex|npx|bunx|pnpx|uvx|pipx)$/;
 /** Interpreters that print their version without reading a file of the project. */
-const versioned = /^(?:node|nodejs|python3?|ruby|perl|php)$/;
+const versioned = /^(?:node|nodejs|ruby|perl|php)$/;
 
 /** A wildcard that names an interpreter grants any code, and says so; one that only begins with a star does not. */
 function judgeInterpreter(words: readonly Word[]): Judgement | undefined {
   const name = words[0]?.text ?? "";
   if (!interpreter.test(name)) return undefined;
-  const isQuestion = words.length === 2 && words[1]?.literal === true && words[1].text === "--version";
-  if (isQuestion && versioned.test(name)) return judgement(true, []);
+  const isQuestion =
+    words.length === 2 && words[1]?.literal === true && /^(?:--version|-v)$/.test(words[1].text);
+  const isPython =
+    /^python3?$/.test(name) && /^(?:--version|-V)$/.test(words[1]?.text ?? "") && words.length === 2;
+  if ((isQuestion && versioned.test(name)) || isPython) return judgement(true, []);
   return {
     readOnly: false,
     exactOnly: `${name} runs any program it is given`,

@@ -1,5 +1,5 @@
 import { gitChangingCommands } from "./git-changing-commands.ts";
-import type { GitCommand } from "./git-command.ts";
+import { type GitCommand, revisionPath } from "./git-command.ts";
 import { gitReadingCommands } from "./git-reading-commands.ts";
 import { hardenedGit } from "./hardened-git.ts";
 import {
@@ -35,7 +35,7 @@ export function hasHarmlessGitGlobals(words: readonly Word[]): boolean {
 const commands: ReadonlyMap<string, GitCommand> = new Map([...gitReadingCommands, ...gitChangingCommands]);
 
 /** Reads a git command; what it obeys is the configuration of the repository it stands in. */
-export function judgeGit(words: readonly Word[], { here }: Place): Judgement {
+export function judgeGit(words: readonly Word[], { here, repository }: Place): Judgement {
   const before = scanOptions(words.slice(1), gitGlobals, { stopAtOperand: true });
   const [, subcommand, ...rest] = withoutGitGlobals(words);
   const elsewhere = here ? undefined : "git runs the configuration of the directory it is in";
@@ -50,7 +50,7 @@ export function judgeGit(words: readonly Word[], { here }: Place): Judgement {
   const scanned = scanOptions(rest, command.options, { numeric: numbered.has(subcommand.text) });
   const paths = [
     ...optionPaths(scanned.options),
-    ...used(command.reads(scanned), "read"),
+    ...used(command.reads(scanned, repository), "read"),
     ...used(command.writes(scanned), "write"),
   ];
   const judged = judgement(command.readOnly(scanned), paths, [
@@ -66,13 +66,18 @@ export function judgeGit(words: readonly Word[], { here }: Place): Judgement {
     ...judged,
     readOnly,
     anywhere: false,
-    ...(command.shows(scanned) && { showsTracked: true as const }),
+    ...(command.shows(scanned) && !namesPaths(scanned) && { showsTracked: true as const }),
     ...(readOnly && { rendered: harden(before, subcommand, rest, command) }),
     ...(readOnly &&
       isLimitable(subcommand.text, scanned) && {
         limited: harden(before, subcommand, rest.map(asCommit), command),
       }),
   };
+}
+
+/** Whether all it shows is named by path: `git show HEAD:src/a.ts`. */
+function namesPaths({ operands }: ScannedWords): boolean {
+  return operands.length > 0 && operands.every(({ literal, text }) => literal && revisionPath.test(text));
 }
 
 const limitable = new Set(["diff", "log", "show", "whatchanged", "diff-tree", "grep"]);

@@ -24,7 +24,8 @@ export function judgeTar(words: readonly Word[]): Judgement {
   if (hasOption(scanned, ...extracting))
     paths.push(...below(directories.length > 0 ? directories : [plainWord(".")], "write"));
   else paths.push(...used(directories, "read"));
-  if (creates) paths.push(...below(scanned.operands, "read"));
+  const reach = hasOption(scanned, "h", "dereference") ? "follow" : "all";
+  if (creates) paths.push(...below(scanned.operands, "read", reach));
   return judgement(false, paths, [
     optionRisk("tar", scanned),
     archives.some(({ text }) => text.includes(":")) ? "tar opens an archive on another machine" : undefined,
@@ -32,8 +33,8 @@ export function judgeTar(words: readonly Word[]): Judgement {
   ]);
 }
 
-function below(words: readonly Word[], use: UsedPath["use"]): UsedPath[] {
-  return used(words, use).map((path) => ({ ...path, below: "all" }));
+function below(words: readonly Word[], use: UsedPath["use"], reach: "all" | "follow" = "all"): UsedPath[] {
+  return used(words, use).map((path) => ({ ...path, below: reach }));
 }
 
 /** `xzf a.tgz` is `-x -z -f a.tgz`: the values follow in the order of the letters. */

@@ -34,6 +34,8 @@ export type JudgeCommand = (words: readonly Word[], place: Place) => Judgement;
 export interface Place {
   /** It runs in the directory of the call. */
   readonly here: boolean;
+  /** The folder of the repository, where rules forbid some of its paths. */
+  readonly repository?: string | undefined;
 }
 
 /** A judgement with the first reason that was found, if any. */

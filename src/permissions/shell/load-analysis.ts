@@ -10,6 +10,8 @@ export interface ShellPlace {
   readonly directory: string;
   /** Paths, as git writes them, that rules deny. */
   readonly exclusions?: readonly string[];
+  /** The folder of the repository they belong to. */
+  readonly repository?: string;
 }
 
 const maxPasses = 4;
@@ -24,6 +26,7 @@ export async function loadAnalysis(command: string, place: ShellPlace): Promise<
     home: place.home,
     matches: (request) => found.get(`${request.directory}\0${request.pattern}`),
     ...(place.exclusions !== undefined && { exclusions: place.exclusions }),
+    ...(place.repository !== undefined && { repository: place.repository }),
   };
   let draft = analyzeWith(grammar, command, surroundings);
   // A pattern may stand in a folder or a loop that another pattern names.
@@ -62,6 +65,6 @@ function keep(command: string, place: ShellPlace, analysis: ShellAnalysis): void
   if (command.length <= keptLength) recent.set(keyOf(command, place), analysis);
 }
 
-function keyOf(command: string, { home, exclusions = [] }: ShellPlace): string {
-  return [home, ...exclusions, command].join("\0");
+function keyOf(command: string, { home, repository = "", exclusions = [] }: ShellPlace): string {
+  return [home, repository, ...exclusions, command].join("\0");
 }

@@ -16,8 +16,11 @@ import {
 } from "./options.ts";
 import { plainWord, type Word } from "./shell-word.ts";
 
-/** What the operands of a program are: `copy` and `move` write the last one, `archive` the first, `text` none is a file. */
-export type Operands = "none" | "text" | "read" | "write" | "remove" | "copy" | "move" | "archive";
+/**
+ * What the operands of a program are: `copy` and `move` write the last one, `archive` the first, `filter` all but the
+ * first, `text` none is a file.
+ */
+export type Operands = "none" | "text" | "read" | "write" | "remove" | "copy" | "move" | "archive" | "filter";
 
 /** How a program reads its arguments. An option that is missing here is not understood. */
 export interface ProgramSpec {
@@ -36,6 +39,8 @@ export interface ProgramSpec {
   readonly implicit?: boolean | string;
   /** It uses whole directories: always, or with one of these options. */
   readonly below?: true | string;
+  /** Below a directory it goes where links lead. */
+  readonly follows?: true;
   /** Below a directory it leaves out names that begin with a dot, unless one of these options is given. */
   readonly hidden?: string;
   /** It writes into the directory, unless one of these options is given. */
@@ -100,7 +105,8 @@ function usedPaths(spec: ProgramSpec, scanned: ScannedWords, operands: readonly 
   if (operands.length === 0 && isImplicit(spec.implicit, scanned.options))
     paths.push({ word: plainWord("."), use: spec.operands === "write" ? "write" : "read" });
   const isBelow = spec.below === true || hasAny(spec.below ?? "", scanned.options);
-  const below = spec.hidden === undefined || hasAny(spec.hidden, scanned.options) ? "all" : "visible";
+  const shown = spec.hidden === undefined || hasAny(spec.hidden, scanned.options) ? "all" : "visible";
+  const below = spec.follows === true ? "follow" : shown;
   const reached = isBelow ? paths.map((path) => ({ ...path, below }) as const) : paths;
   return spec.landsHere === undefined || hasAny(spec.landsHere, scanned.options)
     ? reached
@@ -127,6 +133,7 @@ function hasAny(names: string, options: readonly FoundOption[]): boolean {
 function operandPaths(use: Operands, operands: readonly Word[], options: readonly FoundOption[]): UsedPath[] {
   if (use === "none" || use === "text") return [];
   if (use === "archive") return [...used(operands.slice(0, 1), "write"), ...used(operands.slice(1), "read")];
+  if (use === "filter") return [...used(operands.slice(0, 1), "read"), ...used(operands.slice(1), "write")];
   if (use !== "copy" && use !== "move") return used(operands, use);
   const named = options.some(({ name }) => name === "t" || name === "target-directory");
   const sources = named ? operands : operands.slice(0, -1);

@@ -288,7 +288,7 @@ export const readingPrograms: readonly (readonly [string, ProgramSpec])[] = [
       options:
         "c d D f: i s: u w: z count repeated all-repeated? skip-fields: group? ignore-case skip-chars: unique check-chars: zero-terminated help version",
       optionsFirst: true,
-      operands: "copy",
+      operands: "filter",
       maxOperands: 1,
       readOnly: true,
     },

@@ -279,6 +279,7 @@ function pushUnit(walk: Walk, words: readonly Word[], scene: Scene, extra: Parti
     reason: scene.reason,
     asWritten: scene.asWritten,
     exclusions: walk.surroundings.exclusions,
+    repository: walk.surroundings.repository,
     ...extra,
   });
   walk.units.push(unit);

@@ -80,6 +80,7 @@ export const searchingPrograms: readonly (readonly [string, ProgramSpec])[] = [
       numeric: true,
       // Folders are compared file by file, and links in them would lead anywhere.
       below: true,
+      follows: true,
       added: "--no-dereference",
       operands: "read",
       readOnly: true,

@@ -21,6 +21,8 @@ export interface Surroundings {
   readonly matches: (request: GlobRequest) => readonly string[] | "too-many" | undefined;
   /** Paths, as git writes them, that rules deny and that git leaves out where it can. */
   readonly exclusions?: readonly string[];
+  /** The folder of the repository they belong to. */
+  readonly repository?: string;
 }
 
 /** What one walk over a command has found so far. */

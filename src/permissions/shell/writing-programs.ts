@@ -63,9 +63,9 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
     "cp",
     {
       options:
-        "t:> target-directory:> sparse: reflink? a d f i H l L n P p R r s T u v x Z archive " +
-        "attributes-only copy-contents force interactive link dereference no-clobber no-dereference preserve? no-preserve: " +
-        "recursive remove-destination strip-trailing-slashes symbolic-link no-target-directory update? verbose one-file-system help version",
+        "t:> target-directory:> sparse: reflink? a f i H L n p R r T u v x Z archive " +
+        "attributes-only copy-contents force interactive dereference no-clobber preserve? no-preserve: " +
+        "recursive remove-destination strip-trailing-slashes no-target-directory update? verbose one-file-system help version",
       operands: "copy",
       below: "r R a recursive archive",
     },
@@ -159,6 +159,7 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
         "T! unzip-command:! m! b:> temp-path:> O:> output-file:> P: n: i: x: t: s: r q u j 0 1 9 y X D e v recurse-paths quiet",
       operands: "archive",
       below: true,
+      follows: true,
     },
   ],
   ["unzip", { options: "d:> P: x l p t o n q j v z C L u", operands: "read", landsHere: "d l p t v" }],

@@ -13,6 +13,7 @@ import {
 import type { Shells } from "../shells.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
 import { createCommandOutput } from "../write-command-output.ts";
+import type { OpenCommand } from "../write-command-records.ts";
 import { backgroundLimit, foregroundLimit, outputLimit } from "./bash-limits.ts";
 import { endingNotes, outcomeOf } from "./bash-outcome.ts";
 import { enterSandbox, type Sandboxes } from "./bash-sandbox.ts";
@@ -119,6 +120,7 @@ async function runToEnd(
   const output = createCommandOutput({ limit: outputLimit(context.environment), file });
   const begun = options.now();
   const tell = createTeller(options.now, () => context.progress(lastLine(output.view().text)));
+  let record: OpenCommand | undefined;
   const started = await startProcess({
     ...entered.invocation,
     directory,
@@ -132,9 +134,21 @@ async function runToEnd(
       output.take(chunk);
       tell();
     },
+    onStart(leader) {
+      record = options.shells.record(
+        {
+          kind: "foreground",
+          agentId: context.agent.id,
+          command: written,
+          description: command.input.description ?? "",
+        },
+        leader,
+      );
+    },
   });
   options.shells.follow(context.agent.id, started.ended);
   const ending = await started.ended;
+  record?.end({ state: "completed" });
   entered.leave();
   output.end();
   const keeps = options.keepsDirectory?.(context.agent) ?? true;

@@ -1,4 +1,3 @@
-import { Fault } from "../../../foundation/fault.ts";
 import { findRepositoryRoot } from "../../../settings/find-repository-root.ts";
 import { loadSettings } from "../../../settings/load-settings.ts";
 import { createPaths } from "../../../settings/paths.ts";
@@ -21,13 +20,14 @@ export async function clean({ host }: CommandContext, options: CleanOptions): Pr
   const paths = createPaths({ ...host, ...(repositoryRoot === undefined ? {} : { repositoryRoot }) });
   const settings = await loadSettings({ paths, trusted: false });
   const stop = new AbortController();
-  const forget = host.onInterrupt(() => stop.abort(new Fault("interrupted", "Interrupted.")));
+  const forget = host.onInterrupt((reason) => stop.abort(reason));
   try {
     const cleaned = await cleanUp({
       ...paths,
       olderThanDays: readDays(options.days) ?? settings.settings.plain.cleanupPeriodDays ?? usualDays,
       now: Date.now(),
       dryRun: options.dryRun === true,
+      atOnce: true,
       environment: host.environment,
       signal: stop.signal,
       limit: Number.POSITIVE_INFINITY,
@@ -39,6 +39,11 @@ export async function clean({ host }: CommandContext, options: CleanOptions): Pr
   } finally {
     forget();
   }
+}
+
+function shortened(command: string): string {
+  const line = command.replace(/\s+/g, " ").trim();
+  return line.length > 80 ? `${line.slice(0, 79)}…` : line;
 }
 
 function readDays(written: string | undefined): number | undefined {
@@ -55,10 +60,18 @@ function describeAsJson(cleaned: Cleaned): string {
   return `${JSON.stringify({ version: 1, ...cleaned }, undefined, 2)}\n`;
 }
 
-function describe({ sessions, worktrees, locks }: Cleaned, places: DisplayPlaces, isDryRun: boolean): string {
+function describe(
+  { sessions, worktrees, locks, commands }: Cleaned,
+  places: DisplayPlaces,
+  isDryRun: boolean,
+): string {
   const named = (path: string): string => harmless(displayPath(path, places));
   const verb = isDryRun ? "would remove" : "removed";
   const lines = [
+    ...commands.map(
+      ({ group, command }) =>
+        `${isDryRun ? "would end" : "ended"}  process group ${group}: ${harmless(shortened(command))} (its session's process is gone)`,
+    ),
     ...sessions.removed.map((path) => `${verb}  ${named(path)}`),
     ...worktrees.removed.map(({ path, because }) => `${verb}  ${named(path)} (${because})`),
     ...locks.map((path) => `${verb}  ${named(path)} (its process is gone)`),
@@ -68,7 +81,7 @@ function describe({ sessions, worktrees, locks }: Cleaned, places: DisplayPlaces
     ...(worktrees.problem === undefined ? [] : [`Worktrees were not looked at: ${worktrees.problem}`]),
     ...(sessions.isComplete ? [] : ["Stopped before the end; run it again to go on."]),
   ];
-  const count = sessions.removed.length + worktrees.removed.length + locks.length;
+  const count = sessions.removed.length + worktrees.removed.length + locks.length + commands.length;
   const sum = count === 0 ? "Nothing is old enough to go." : `${count} ${isDryRun ? "would go" : "gone"}.`;
   return `${[...lines, sum].join("\n")}\n`;
 }

@@ -2,6 +2,7 @@ import { sleep } from "../../../foundation/abort.ts";
 import type { Inspection } from "../../../inspection/inspection.ts";
 import type { InspectionSource } from "../../../inspection/load-inspection.ts";
 import type { CliHost, CliOutput } from "../cli-host.ts";
+import { exitCodeOf } from "../interruption.ts";
 import { type InspectionViewOptions, renderInspection } from "../views/inspection-view.ts";
 
 const lookMs = 500;
@@ -20,7 +21,7 @@ export async function followInspection(
 ): Promise<number> {
   const { stdout } = host;
   const stop = new AbortController();
-  const forget = host.onInterrupt(() => stop.abort());
+  const forget = host.onInterrupt((reason) => stop.abort(reason));
   const signal = stdout.closed === undefined ? stop.signal : AbortSignal.any([stop.signal, stdout.closed]);
   const repaint = createPainter(stdout);
   try {
@@ -33,7 +34,7 @@ export async function followInspection(
       else repaint.next(text);
       if (isOver) return 0;
       await sleep(Math.max(lookMs, (Date.now() - start) * restShare), signal).catch(() => undefined);
-      if (signal.aborted) return stop.signal.aborted ? 130 : 0;
+      if (signal.aborted) return stop.signal.aborted ? exitCodeOf(stop.signal.reason) : 0;
     }
   } finally {
     forget();

@@ -2,6 +2,7 @@ import { open } from "node:fs/promises";
 import { sleep } from "../../../foundation/abort.ts";
 import { hasLiveOwner } from "../../../storage/owner-lock.ts";
 import { parseLines, readRange } from "../../../storage/read-lines.ts";
+import { exitCodeOf } from "../interruption.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/colour.ts";
 import { renderTranscript } from "../views/transcript-view.ts";
@@ -20,7 +21,7 @@ export async function logs({ host }: CommandContext, id: string, options: LogsOp
   const { transcript } = await findNamedTask(host, id);
   const paint = createPaint(stdout.isColourAllowed);
   const stop = new AbortController();
-  const forget = host.onInterrupt(() => stop.abort());
+  const forget = host.onInterrupt((reason) => stop.abort(reason));
   const signal = stdout.closed === undefined ? stop.signal : AbortSignal.any([stop.signal, stdout.closed]);
   try {
     for (let at = 0; !signal.aborted; ) {
@@ -32,7 +33,7 @@ export async function logs({ host }: CommandContext, id: string, options: LogsOp
       if (!isRunning) return 0;
       await sleep(lookMs, signal).catch(() => undefined);
     }
-    return stop.signal.aborted ? 130 : 0;
+    return stop.signal.aborted ? exitCodeOf(stop.signal.reason) : 0;
   } finally {
     forget();
   }

@@ -1,6 +1,6 @@
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { Fault } from "../../../foundation/fault.ts";
+import { Fault, isFault } from "../../../foundation/fault.ts";
 import { shown } from "../../../foundation/json-value.ts";
 import { startedByRetinue } from "../../../mcp/server-environment.ts";
 import type { SessionOptions as RuntimeSessionOptions } from "../../../runtime/runtime-options.ts";
@@ -10,6 +10,7 @@ import { loadToken, tokenVariable } from "../../mcp-server/load-token.ts";
 import { type ServeOptions, type Serving, serveHttp, serveProcess } from "../../mcp-server/serve.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import type { CliHost } from "../cli-host.ts";
+import { exitCodeOf } from "../interruption.ts";
 import { createPrintRuntime } from "../print/open-print-session.ts";
 import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
@@ -32,8 +33,8 @@ export async function mcpServe(context: CommandContext, options: McpServeOptions
   const own = readOptions(options, { host, session });
   const place = readPlace(options, host);
   const log = (message: string): void => host.stderr.write(`retinue: ${harmless(message)}\n`);
-  const stop = Promise.withResolvers<"interrupted">();
-  const forget = host.onInterrupt(() => stop.resolve("interrupted"));
+  const stop = Promise.withResolvers<Fault>();
+  const forget = host.onInterrupt(stop.resolve);
   const desk = createFlightDesk();
   const { [tokenVariable]: _token, ...environment } = host.environment;
   try {
@@ -47,7 +48,7 @@ export async function mcpServe(context: CommandContext, options: McpServeOptions
     const serving = await begin({ hub, version: host.version(), log }, place, host);
     const why = await Promise.race([serving.done, stop.promise]);
     await serving.close();
-    return why === "interrupted" ? 130 : 0;
+    return isFault(why) ? exitCodeOf(why) : 0;
   } finally {
     forget();
     host.leaveSoon?.();

@@ -1,14 +1,15 @@
-import { Fault } from "../../../foundation/fault.ts";
 import { goOnPrompt } from "../../../planning/earlier-run.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { findInterrupted } from "../../../tasks/find-interrupted.ts";
 import type { FoundTask } from "../../../tasks/find-tasks.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import type { CliHost } from "../cli-host.ts";
+import { exitCodeOf } from "../interruption.ts";
 import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
 import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
 import { answerText } from "../print/printer.ts";
 import type { CommandContext } from "../session-options.ts";
+import { tellInterruption } from "../views/interruption-view.ts";
 import { harmless } from "../views/text-width.ts";
 import { transcriptsOf } from "./find-named-task.ts";
 
@@ -39,7 +40,7 @@ export async function resumeInterrupted(
     return 0;
   }
   const stop = new AbortController();
-  const forget = host.onInterrupt(() => stop.abort(new Fault("interrupted", "Interrupted.")));
+  const forget = host.onInterrupt((reason) => stop.abort(reason));
   try {
     await using runtime = createPrintRuntime(context, options);
     const own = { ...request.session, sessionId: first.sessionId, childrenOnly: true };
@@ -50,7 +51,12 @@ export async function resumeInterrupted(
       sessionId: first.sessionId,
       asJson: options.json === true || request.output !== "text",
     });
-    if (stop.signal.aborted) return 130;
+    if (stop.signal.aborted) {
+      const { transcript } = first;
+      const left = { reason: stop.signal.reason, tasks: session.tasks.list(), transcript };
+      tellInterruption({ ...left, command: "retinue resume --interrupted" }, host.stderr);
+      return exitCodeOf(stop.signal.reason);
+    }
     return outcomes.every(({ status }) => status === "completed") ? 0 : 1;
   } finally {
     forget();
@@ -87,7 +93,8 @@ async function resumeOne(agent: FoundTask, { session, host, signal }: Resuming):
   const say = (text: string): void => host.stderr.write(`${harmless(`${id} (${agentType}) ${text}`)}\n`);
   say(`goes on: ${description}`);
   const handle = session.spawn(agentType, goOnPrompt, { resume: id, description });
-  const end = (): void => void handle.stop().catch(() => undefined);
+  const end = (): void =>
+    void handle.id.then((own) => session.tasks.stop(own, "session")).catch(() => undefined);
   signal.addEventListener("abort", end, { once: true });
   try {
     const { status, reason, text } = await handle.result;

@@ -1,13 +1,16 @@
 import { Fault } from "../../../foundation/fault.ts";
 import { goOnPrompt } from "../../../planning/earlier-run.ts";
+import type { SessionOptions } from "../../../runtime/runtime-options.ts";
 import type { AgentHandle } from "../../../tasks/agent-handle.ts";
 import type { FoundTask } from "../../../tasks/find-tasks.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
+import { exitCodeOf } from "../interruption.ts";
 import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
-import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
+import { type PrintOptions, type PrintRequest, readPrintOptions } from "../print/print-options.ts";
 import { createPrinter, type Printer } from "../print/printer.ts";
 import { readPrompt } from "../print/read-input.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
+import { tellInterruption } from "../views/interruption-view.ts";
 import { findNamedTask } from "./find-named-task.ts";
 
 export interface ResumeOptions extends PrintOptions {
@@ -38,24 +41,47 @@ export async function resume(
   const usual = task.state === "interrupted" ? goOnPrompt : "Go on with your task where you stopped.";
   const prompt = await readPrompt(words, host.stdin, usual);
   const stop = new AbortController();
-  const forget = host.onInterrupt(() => stop.abort(new Fault("interrupted", "Interrupted.")));
+  const forget = host.onInterrupt((reason) => stop.abort(reason));
   const { closed } = host.stdout;
   const signal = closed === undefined ? stop.signal : AbortSignal.any([stop.signal, closed]);
   try {
-    await using runtime = createPrintRuntime(context, options);
     const own = { ...request.session, sessionId: task.sessionId, childrenOnly: true };
-    await using session = await openPrintSession(runtime, own, signal);
-    const handle = session.spawn(task.agentType, prompt, {
-      resume: task.id,
-      description: task.description,
-      ...(options.model === undefined ? {} : { model: options.model }),
-    });
-    signal.addEventListener("abort", () => void handle.stop().catch(() => undefined), { once: true });
-    const code = await follow(handle, createPrinter(host, request, session));
-    return stop.signal.aborted ? 130 : code;
+    const code = await runTask(task, prompt, { context, options, request, own, signal });
+    if (!stop.signal.aborted) return code;
+    const { transcript } = task;
+    const command = `retinue resume ${task.id}`;
+    tellInterruption({ reason: stop.signal.reason, tasks: [], command, transcript }, host.stderr);
+    return exitCodeOf(stop.signal.reason);
   } finally {
     forget();
   }
+}
+
+interface TaskRun {
+  readonly context: CommandContext;
+  readonly options: ResumeOptions;
+  readonly request: PrintRequest;
+  readonly own: SessionOptions;
+  readonly signal: AbortSignal;
+}
+
+async function runTask(
+  task: FoundTask,
+  prompt: string,
+  { context, options, request, own, signal }: TaskRun,
+): Promise<number> {
+  await using runtime = createPrintRuntime(context, options);
+  await using session = await openPrintSession(runtime, own, signal);
+  const handle = session.spawn(task.agentType, prompt, {
+    resume: task.id,
+    description: task.description,
+    ...(options.model === undefined ? {} : { model: options.model }),
+  });
+  // Not as if somebody had stopped the agent itself: it can be resumed like one whose process died.
+  const end = (): void =>
+    void handle.id.then((id) => session.tasks.stop(id, "session")).catch(() => undefined);
+  signal.addEventListener("abort", end, { once: true });
+  return await follow(handle, createPrinter(context.host, request, session));
 }
 
 async function follow(handle: AgentHandle, printer: Printer): Promise<number> {

@@ -1,4 +1,3 @@
-import { Fault } from "../../../foundation/fault.ts";
 import type { CommandContext } from "../session-options.ts";
 import { findNamedTask, transcriptsOf } from "./find-named-task.ts";
 import { stopElsewhere } from "./stop-elsewhere.ts";
@@ -11,7 +10,7 @@ export async function stop({ host }: CommandContext, written: string): Promise<n
     return 0;
   }
   const giveUp = new AbortController();
-  const forget = host.onInterrupt(() => giveUp.abort(new Fault("interrupted", "Interrupted.")));
+  const forget = host.onInterrupt((reason) => giveUp.abort(reason));
   try {
     await stopElsewhere(task, { transcripts: transcriptsOf(host), signal: giveUp.signal });
   } finally {

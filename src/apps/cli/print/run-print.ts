@@ -1,11 +1,15 @@
 import type { UserMessage } from "../../../conversation/message.ts";
 import type { RunEnding } from "../../../conversation/run-event.ts";
 import { Fault } from "../../../foundation/fault.ts";
+import { sessionFiles } from "../../../journal/session-files.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
+import type { CliHost } from "../cli-host.ts";
+import { exitCodeOf } from "../interruption.ts";
 import type { CommandContext } from "../session-options.ts";
+import { tellInterruption } from "../views/interruption-view.ts";
 import { createNotice, createPrintRuntime, openPrintSession } from "./open-print-session.ts";
-import { type PrintOptions, readPrintOptions } from "./print-options.ts";
+import { type PrintOptions, type PrintRequest, readPrintOptions } from "./print-options.ts";
 import { createPrinter, type Printer } from "./printer.ts";
 import { noPrompt, readMessages, readPrompt } from "./read-input.ts";
 
@@ -20,18 +24,14 @@ export async function runPrint(
   const request = readPrintOptions(options, { words, cwd: host.cwd, session: context.session });
   const first = request.input === "text" ? await readPrompt(words, host.stdin) : undefined;
   const stop = new AbortController();
-  const forget = host.onInterrupt(() => stop.abort(new Fault("interrupted", "Interrupted.")));
+  const forget = host.onInterrupt((reason) => stop.abort(reason));
   const { closed } = host.stdout;
   const signal = closed === undefined ? stop.signal : AbortSignal.any([stop.signal, closed]);
   try {
-    const told = new Set<string>();
-    await using runtime = createPrintRuntime(context, options, { notice: createNotice(host, told) });
-    await using session = await openPrintSession(runtime, request.session, signal);
-    const printer = createPrinter(host, request, session, told);
-    const prompts = first === undefined ? readMessages(host.stdin, signal) : once(first);
-    const forgetChildren = watchChildren(session, printer);
-    const code = await answerAll(session, prompts, { printer, signal }).finally(forgetChildren);
-    return stop.signal.aborted ? 130 : code;
+    const { code, session } = await runSession(context, { request, options, first, signal });
+    if (!stop.signal.aborted) return code;
+    tellStopped(session, stop.signal.reason, host);
+    return exitCodeOf(stop.signal.reason);
   } catch (error) {
     // A reader that went away has what it wanted.
     if (closed?.aborted === true && !stop.signal.aborted) return 0;
@@ -39,6 +39,36 @@ export async function runPrint(
   } finally {
     forget();
   }
+}
+
+interface PrintRun {
+  readonly request: PrintRequest;
+  readonly options: PrintOptions;
+  /** The prompt; absent where messages are read instead. */
+  readonly first: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** The session comes back when it is over, with what it has to tell of its end. */
+async function runSession(
+  context: CommandContext,
+  { request, options, first, signal }: PrintRun,
+): Promise<{ readonly code: number; readonly session: Session }> {
+  const { host } = context;
+  const told = new Set<string>();
+  await using runtime = createPrintRuntime(context, options, { notice: createNotice(host, told) });
+  await using session = await openPrintSession(runtime, request.session, signal);
+  const printer = createPrinter(host, request, session, told);
+  const prompts = first === undefined ? readMessages(host.stdin, signal) : once(first);
+  const forgetChildren = watchChildren(session, printer);
+  const code = await answerAll(session, prompts, { printer, signal }).finally(forgetChildren);
+  return { code, session };
+}
+
+function tellStopped({ plan, tasks, discovered }: Session, reason: unknown, { stderr }: CliHost): void {
+  const { transcript } = sessionFiles(discovered.paths.transcripts, plan.sessionId);
+  const command = `retinue -p --resume ${plan.sessionId} "Go on."`;
+  tellInterruption({ reason, tasks: tasks.list(), command, transcript }, stderr);
 }
 
 /** Shows what children do beside the main agent, until the last result; the feed itself ends with the session. */

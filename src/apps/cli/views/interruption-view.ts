@@ -1,0 +1,42 @@
+import { existsSync } from "node:fs";
+import type { TaskState } from "../../../tasks/task-state.ts";
+import { wasCutOff } from "../../../tasks/task-state.ts";
+import type { CliOutput } from "../cli-host.ts";
+import { signalOf } from "../interruption.ts";
+import { createPaint } from "./colour.ts";
+import { harmless } from "./text-width.ts";
+
+export interface Interruption {
+  readonly reason: unknown;
+  /** All children of the session. */
+  readonly tasks: readonly TaskState[];
+  /** What to type to go on. */
+  readonly command: string;
+  /** The file without which there is nothing to go on with. */
+  readonly transcript: string;
+}
+
+const mostListed = 20;
+
+/** What was stopped by a signal, and the line that continues it. */
+export function tellInterruption(
+  { reason, tasks, command, transcript }: Interruption,
+  stderr: CliOutput,
+): void {
+  const paint = createPaint(stderr.isColourAllowed);
+  const stopped = tasks.filter(wasCutOff);
+  const how = signalOf(reason) ?? "an interrupt";
+  const agents = stopped.length === 1 ? "1 agent" : `${stopped.length} agents`;
+  const lines = [
+    `retinue: Stopped by ${how}${stopped.length === 0 ? "." : `, with ${agents} that can be resumed:`}`,
+    ...stopped
+      .slice(0, mostListed)
+      .map(
+        ({ id, agentType, description }) =>
+          `  ${paint.name(id)}  ${harmless(agentType)}  ${harmless(description)}`,
+      ),
+    ...(stopped.length > mostListed ? [`  and ${stopped.length - mostListed} more`] : []),
+    ...(existsSync(transcript) ? [`Continue: ${command}`] : ["Nothing was kept that could be continued."]),
+  ];
+  stderr.write(`${lines.join("\n")}\n`);
+}
