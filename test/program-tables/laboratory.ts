@@ -3,13 +3,12 @@ import { randomUUID } from "node:crypto";
 import { lstat, mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
+import { announce, announceEnd, type Deeds, readTrace, tracing } from "./read-trace.ts";
 
-/** What one command printed, both streams together, and how it ended. */
-export interface Outcome {
+/** What one command printed, both streams together, how it ended, and what it did, where that was traced. */
+export interface Outcome extends Deeds {
   readonly output: string;
   readonly code: number;
-  /** Programs it started and files it tried to change, where that was traced. */
-  readonly acts: readonly string[];
 }
 
 export interface Laboratory {
@@ -29,10 +28,16 @@ export interface LaboratoryOptions {
   readonly setup: string;
   /** Names that lead to programs which the system has under another one. */
   readonly links?: Readonly<Record<string, string>>;
+  /** Every command finds the folder as it was at first. */
+  readonly resets?: boolean;
 }
 
 /** Opens folders of their own to run real programs in, with an environment that says nothing else. */
-export async function openLaboratory({ setup, links = {} }: LaboratoryOptions): Promise<Laboratory> {
+export async function openLaboratory({
+  setup,
+  links = {},
+  resets = false,
+}: LaboratoryOptions): Promise<Laboratory> {
   const root = await realpath(await mkdtemp(join(tmpdir(), "program-tables-")));
   const [work, home, temporary, bin] = ["work", "home", "tmp", "bin"].map((name) => join(root, name)) as [
     string,
@@ -60,19 +65,22 @@ export async function openLaboratory({ setup, links = {} }: LaboratoryOptions): 
     () => true,
     () => false,
   );
+  const pristine = join(root, "pristine");
+  if (resets) await start("cp", ["-a", work, pristine]);
+  const reset = resets ? `cd ${work} && rm -rf -- * .[!.]* && cp -a ${pristine}/. .\n` : "";
   let count = 0;
   const runShard = async (commands: readonly string[], traced: boolean): Promise<Outcome[]> => {
     count += 1;
     const script = join(root, `script-${count}`);
     const trace = traced ? join(root, `trace-${count}`) : undefined;
-    await writeFile(script, driver(commands));
+    await writeFile(script, driver(commands, reset));
     const bash = ["--norc", "--noprofile", script];
     const log = await (trace === undefined
       ? start("/bin/bash", bash)
       : start("strace", [...tracing, "-o", trace, "/bin/bash", ...bash]));
     const outputs = readLog(log, commands.length);
-    const acts = trace === undefined ? [] : readTrace(await readFile(trace, "latin1"));
-    return outputs.map((outcome, at) => ({ ...outcome, acts: acts[at] ?? [] }));
+    const deeds = trace === undefined ? [] : readTrace(await readFile(trace, "latin1"));
+    return outputs.map((outcome, at) => ({ ...outcome, ...(deeds[at] ?? { acts: [], touched: [] }) }));
   };
   return {
     work,
@@ -80,7 +88,7 @@ export async function openLaboratory({ setup, links = {} }: LaboratoryOptions): 
     traces,
     async run(commands, { traced = false } = {}) {
       const middle = Math.ceil(commands.length / 2);
-      const shards = [commands.slice(0, middle), commands.slice(middle)];
+      const shards = resets ? [commands] : [commands.slice(0, middle), commands.slice(middle)];
       return (await Promise.all(shards.map((shard) => runShard(shard, traced && traces)))).flat();
     },
     look: async () => new Map((await Promise.all([work, home, temporary].map(describe))).flat()),
@@ -99,25 +107,10 @@ export async function findProgram(name: string): Promise<string | undefined> {
   return undefined;
 }
 
-const changing =
-  "unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat,rmdir,link,linkat,symlink,symlinkat,mknod,mknodat,chmod,fchmodat," +
-  "chown,lchown,fchownat,truncate,utimensat,setxattr,lsetxattr,removexattr";
-const tracing = [
-  "-f",
-  "--seccomp-bpf",
-  "-s",
-  "300",
-  "-e",
-  "signal=none",
-  "-e",
-  `trace=chdir,execve,execveat,openat,open,creat,connect,${changing}`,
-];
-
-/** Each command is announced by a folder that is not there, which shows in a trace. */
-function driver(commands: readonly string[]): string {
+function driver(commands: readonly string[], reset: string): string {
   const lines = commands.map(
     (command, at) =>
-      `cd /.command-${at} 2>&-; printf '${mark}'; { ${command}\n} </dev/null; printf '${mark}%d' "$?"\n`,
+      `${reset}${announce(at)}; printf '${mark}'; { ${command}\n} </dev/null; printf '${mark}%d' "$?"; ${announceEnd}\n`,
   );
   return `exec 2>&1\n${lines.join("")}`;
 }
@@ -125,43 +118,13 @@ function driver(commands: readonly string[]): string {
 /** Stands around what a command printed. */
 const mark = `|${randomUUID()}|`;
 
-function readLog(log: string, count: number): Omit<Outcome, "acts">[] {
+function readLog(log: string, count: number): Omit<Outcome, keyof Deeds>[] {
   const parts = log.split(mark).slice(1);
   if (parts.length !== 2 * count) throw new Error(`${count} commands were to run, not all did`);
   return Array.from({ length: count }, (_, at) => ({
     output: parts[2 * at] ?? "",
     code: Number(parts[2 * at + 1]),
   }));
-}
-
-/** What each command started and tried to change; its own start is left out. */
-function readTrace(trace: string): readonly (readonly string[])[] {
-  const acts: string[][] = [];
-  const starts = new Map<number, number>();
-  let at = -1;
-  for (const line of trace.split("\n")) {
-    const call = line.replace(/^\d+\s+/, "");
-    const [, announced] = /^chdir\("\/\.command-(\d+)"\)/.exec(call) ?? [];
-    if (announced !== undefined) {
-      at = Number(announced);
-      acts[at] = [];
-    } else if (at >= 0 && isAct(call)) {
-      const started = (starts.get(at) ?? 0) + (call.startsWith("execve") ? 1 : 0);
-      starts.set(at, started);
-      if (!call.startsWith("execve") || started > 1) acts[at]?.push(call.slice(0, 200));
-    }
-  }
-  return acts;
-}
-
-const quiet = /"\/dev\/(?:null|tty|stdout|stderr|fd\/\d+)"|"\/proc\/self\//;
-
-function isAct(call: string): boolean {
-  if (/^(?:\+\+\+|---|<\.\.\.|chdir|$)/.test(call)) return false;
-  if (call.startsWith("connect")) return /sa_family=AF_INET/.test(call);
-  if (call.startsWith("execve")) return !/= -1 ENOENT/.test(call);
-  if (/^open(?:at)?\(/.test(call)) return /O_WRONLY|O_RDWR|O_CREAT|O_TRUNC/.test(call) && !quiet.test(call);
-  return true;
 }
 
 async function describe(folder: string): Promise<(readonly [string, string])[]> {

@@ -65,7 +65,7 @@ export const gitReadingCommands: readonly (readonly [string, GitCommand])[] = [
   [
     "log",
     reader(`${diffOptions}${logOptions}L: clear-decorations`, {
-      reads: (scanned) => [...shown(scanned), ...shown({ ...scanned, operands: valuesOf(scanned, "L").map(tracedFile) })],
+      reads: (scanned, repository) => [...shown(scanned, repository), ...valuesOf(scanned, "L").map(tracedFile)],
       shows: printsPatch,
       hardening: noPrograms,
     }),
@@ -131,8 +131,8 @@ export const gitReadingCommands: readonly (readonly [string, GitCommand])[] = [
         "break heading p show-function W function-context A: B: C: after-context: before-context: context: m: max-count: e:- and or not all-match q quiet cached untracked " +
         "a text I max-depth: r recursive no-recursive threads: no-textconv exclude-standard O?! open-files-in-pager?! f:<! textconv! no-index! ext-grep!",
       {
-        reads: (scanned) =>
-          shown({ ...scanned, operands: scanned.operands.slice(hasOption(scanned, "e") ? 0 : 1) }),
+        reads: (scanned, repository) =>
+          shown({ ...scanned, operands: scanned.operands.slice(hasOption(scanned, "e") ? 0 : 1) }, repository),
         shows: always,
       },
     ),
