@@ -112,7 +112,7 @@ function driver(commands: readonly string[], reset: string): string {
     (command, at) =>
       `${reset}${announce(at)}; printf '${mark}'; { ${command}\n} </dev/null; printf '${mark}%d' "$?"; ${announceEnd}\n`,
   );
-  return `exec 2>&1\n${lines.join("")}`;
+  return `exec 2>&1\n${lines.join("")}exit 0\n`;
 }
 
 /** Stands around what a command printed. */

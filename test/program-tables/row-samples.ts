@@ -1,7 +1,7 @@
 import type { ProgramTable, TableRow } from "./table-rows.ts";
 
-/** The folder that rows run in; the configuration of its repository names programs that must not run. */
-export const setup = String.raw`
+/** The files that rows are about. */
+export const fileSetup = String.raw`
 printf 'b 2\na 1\nc 3\n' > a.txt
 printf 'a 1\nb 2\nd 4\n' > b.txt
 printf 'text\0more\n' > c.bin
@@ -13,6 +13,10 @@ mkdir -p sub/deep empty
 cp a.txt sub/a.txt
 cp b.txt sub/deep/b.txt
 ln -s a.txt link
+`;
+
+/** The same, in a repository whose configuration names programs that must not run. */
+export const setup = String.raw`${fileSetup}
 git init -q -b main .
 git config user.name somebody
 git config user.email somebody@example.org

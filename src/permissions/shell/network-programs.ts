@@ -1,7 +1,7 @@
 import { type Judgement, judgement, optionPaths, optionRisk, used } from "./judgement.ts";
 import { optionTable, type ScannedWords, scanOptions } from "./options.ts";
 import type { ProgramSpec } from "./program-spec.ts";
-import { plainWord, type Word } from "./shell-word.ts";
+import { plainWord, sliceWord, type Word } from "./shell-word.ts";
 
 /** Programs that reach other machines, with the options by which they write, read other files or start programs. */
 export const networkPrograms: readonly (readonly [string, ProgramSpec])[] = [
@@ -18,7 +18,7 @@ export const networkPrograms: readonly (readonly [string, ProgramSpec])[] = [
       below: true,
     },
   ],
-  ["scp", { options: "S:! o:! F:! D:! J:! i:< P: l: c: X: r p q v C 3 4 6 B", operands: "copy", below: "r" }],
+  ["scp", { options: "S:! o:! F:! D:! J:! i:< P: l: c: X: r p q v C 3 4 6 B", operands: "copy", below: "r", follows: true }],
   ["sftp", { options: "S:! o:! F:! D:! J:! b:<! i:< P: l: c: B: R: q v C r", operands: "text" }],
   [
     "ssh",
@@ -34,8 +34,8 @@ export const curlOptions = optionTable(
   "o:> output:> output-dir:> O! remote-name! remote-name-all! J! remote-header-name! K:<! config:<! D:> " +
     "dump-header:> c:> cookie-jar:> trace:> trace-ascii:> stderr:> libcurl:> etag-save:> etag-compare:< hsts:> " +
     "alt-svc:> T:< upload-file:< d:@ data:@ data-ascii:@ data-binary:@ data-urlencode:@ data-raw: json:@ F:@ " +
-    "form:@ form-string: H:@ header:@ w:@ write-out:@ b: cookie: E:< cert:< key:< cacert:< capath:< netrc-file:< n netrc " +
-    "A: e: u: X: x: m: r: U: C: Y: y: z: variable:@ user: user-agent: referer: request: proxy: url: " +
+    "form:@ form-string: H:@ header:@ w:@ write-out:@ b:< cookie:< E:< cert:< key:< cacert:< capath:< netrc-file:< n! netrc! " +
+    "A: e: u: X: x: m: r: U: C: Y: y: z: variable:@ user: user-agent: referer: request: proxy: url:@ " +
     "max-time: connect-timeout: retry: retry-delay: retry-max-time: limit-rate: unix-socket:! abstract-unix-socket:! engine:! " +
     "preproxy: connect-to: resolve: interface: dns-servers: doh-url: socks5: socks4: socks4a: socks5-hostname: noproxy: " +
     "s silent S show-error L location f fail fail-with-body k insecure i include I head v verbose g globoff G get compressed " +
@@ -60,8 +60,9 @@ export function judgeCurl(words: readonly Word[]): Judgement {
     ...scanned.options.flatMap(({ name, value }) => (name === "url" && value !== undefined ? [value] : [])),
   ];
   return {
-    ...judgement(false, optionPaths(scanned.options), [
+    ...judgement(false, [...optionPaths(scanned.options), ...used(encodedFiles(scanned), "read")], [
       optionRisk("curl", scanned),
+      severalFiles(scanned),
       scanned.unclear,
       urls.some(({ text }) => otherProtocol.test(text))
         ? "curl reads files or speaks other protocols with such an address"
@@ -69,6 +70,22 @@ export function judgeCurl(words: readonly Word[]): Judgement {
     ]),
     urls: { urls: urls.map(({ text }) => text), ...steering(scanned, curlPinned) },
   };
+}
+
+/** The file in `--data-urlencode name@file` and `--variable name@file`. */
+function encodedFiles({ options }: ScannedWords): Word[] {
+  return options.flatMap(({ name, value }) => {
+    const at = value?.text.indexOf("@") ?? -1;
+    const isNamed = value !== undefined && at > 0 && /^(?:data-urlencode|variable)$/.test(name);
+    return isNamed ? [sliceWord(value, at + 1)] : [];
+  });
+}
+
+/** A form may name several files, and more of them behind `;`. */
+function severalFiles({ options }: ScannedWords): string | undefined {
+  return options.some(({ name, value }) => /^(?:F|form)$/.test(name) && /=.*[,;"(]/.test(value?.text ?? ""))
+    ? "a form of curl may name further files"
+    : undefined;
 }
 
 export const wgetOptions = optionTable(

@@ -39,8 +39,10 @@ export interface ProgramSpec {
   readonly implicit?: boolean | string;
   /** It uses whole directories: always, or with one of these options. */
   readonly below?: true | string;
-  /** Below a directory it goes where links lead. */
-  readonly follows?: true;
+  /** Below a directory it goes where links lead: always, or with one of these options. */
+  readonly follows?: true | string;
+  /** A file that is written has another name, made from that of the operand. */
+  readonly renames?: (path: string) => readonly string[];
   /** Below a directory it leaves out names that begin with a dot, unless one of these options is given. */
   readonly hidden?: string;
   /** It writes into the directory, unless one of these options is given. */
@@ -101,12 +103,16 @@ function usedPaths(spec: ProgramSpec, scanned: ScannedWords, operands: readonly 
     ...optionPaths(scanned.options),
     ...(spec.readOnly === true && spec.operands === "read" ? latePaths(scanned.options) : []),
     ...operandPaths(spec.operands, operands, scanned.options),
+    ...operands.flatMap((word) =>
+      (spec.renames?.(word.path) ?? []).map((path) => ({ word: { ...word, path }, use: "write" as const })),
+    ),
   ];
   if (operands.length === 0 && isImplicit(spec.implicit, scanned.options))
     paths.push({ word: plainWord("."), use: spec.operands === "write" ? "write" : "read" });
   const isBelow = spec.below === true || hasAny(spec.below ?? "", scanned.options);
   const shown = spec.hidden === undefined || hasAny(spec.hidden, scanned.options) ? "all" : "visible";
-  const below = spec.follows === true ? "follow" : shown;
+  const isFollowing = spec.follows === true || hasAny(spec.follows ?? "", scanned.options);
+  const below = isFollowing ? "follow" : shown;
   const reached = isBelow ? paths.map((path) => ({ ...path, below }) as const) : paths;
   return spec.landsHere === undefined || hasAny(spec.landsHere, scanned.options)
     ? reached
@@ -135,7 +141,9 @@ function operandPaths(use: Operands, operands: readonly Word[], options: readonl
   if (use === "archive") return [...used(operands.slice(0, 1), "write"), ...used(operands.slice(1), "read")];
   if (use === "filter") return [...used(operands.slice(0, 1), "read"), ...used(operands.slice(1), "write")];
   if (use !== "copy" && use !== "move") return used(operands, use);
-  const named = options.some(({ name }) => name === "t" || name === "target-directory");
+  const named = options.some(
+    ({ name, signs }) => (name === "t" || name === "target-directory") && signs.includes(">"),
+  );
   const sources = named ? operands : operands.slice(0, -1);
   const target = named ? [] : operands.slice(-1);
   const moved = use === "move" ? used(sources, "remove") : [];
