@@ -24,7 +24,10 @@ export interface Reach {
  * Runs each row with files in the place of its value and of operands. Where the tables understand the call, so that a rule
  * with a star covers it, every file that the program touched must be among those the tables named.
  */
-export async function checkReach(rows: readonly TableRow[], laboratories: readonly Laboratory[]): Promise<Reach> {
+export async function checkReach(
+  rows: readonly TableRow[],
+  laboratories: readonly Laboratory[],
+): Promise<Reach> {
   const problems = new Map<TableRow, string[]>();
   const judged = await judgeAll(rows, laboratories[0] as Laboratory);
   const shards = await Promise.all(
@@ -95,7 +98,10 @@ function isCovered({ path, use }: Touched, { operands }: Call, { work, home }: L
   return operands.some((operand) => covers(operand, { place, use }));
 }
 
-function covers({ path, directory, use, below }: PathOperand, touch: { place: string; use: string }): boolean {
+function covers(
+  { path, directory, use, below }: PathOperand,
+  touch: { place: string; use: string },
+): boolean {
   const written = join(directory, path);
   const named = links.get(written) ?? written;
   const { place } = touch;

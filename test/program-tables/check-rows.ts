@@ -22,41 +22,45 @@ const unknownLetter = "-~";
  * that one, or takes it for a value, tells how many words the option takes.
  */
 export async function checkRows(
-  tables: readonly ProgramTable[],
+  chosen: readonly TableRow[],
   { probes, uses }: { readonly probes: Laboratory; readonly uses: Laboratory },
 ): Promise<ReadonlyMap<TableRow, Verdict>> {
   const verdicts = new Map<TableRow, Verdict>();
-  const present: ProgramTable[] = [];
-  for (const table of tables) {
-    const reason = await missing(table);
-    if (reason === undefined && table.options.size > 0) present.push(table);
-    for (const row of reason === undefined ? [] : rowsOf(table))
-      verdicts.set(row, { skipped: reason ?? "", problems: [], ran: false });
-  }
-  const rows = present.flatMap(rowsOf);
-  const t0 = Date.now();
+  const { present } = await presentTables([...new Set(chosen.map(({ table }) => table))]);
+  const rows = chosen.filter(({ table }) => present.includes(table));
+  for (const row of chosen)
+    if (!present.includes(row.table))
+      verdicts.set(row, { skipped: `${row.table.command[0]} is not run here`, problems: [], ran: false });
   const arities = await checkArities(present, rows, probes);
-  console.log("arity ms", Date.now() - t0);
   const harms = await checkUses(rows, uses);
-  console.log("all ms", Date.now() - t0);
   for (const row of rows) {
     const { isUnknown = false, problems = [] } = arities.get(row) ?? {};
     const harm = isUnknown ? [] : (harms.get(row) ?? []);
     const skipped = isUnknown ? `this version of ${row.table.name} does not have it` : undefined;
     verdicts.set(row, {
       ...(skipped !== undefined && { skipped }),
-      problems: [...problems, ...harm],
+      problems: isUnknown ? [] : [...problems, ...harm],
       ran: harms.has(row),
     });
   }
   return verdicts;
 }
 
-async function missing({ command: [program = ""], name }: ProgramTable): Promise<string | undefined> {
-  if (leftAlone.test(name)) return `${name} is not started by a test`;
-  const aliases = program === "fd" ? ["fd", "fdfind"] : [program];
-  const found = await Promise.all(aliases.map(findProgram));
-  return found.every((path) => path === undefined) ? `there is no ${program} here` : undefined;
+/** Tables of programs that can be run on this machine, and the names of the others. */
+export async function presentTables(
+  tables: readonly ProgramTable[],
+): Promise<{ readonly present: readonly ProgramTable[]; readonly missing: readonly string[] }> {
+  const found = await Promise.all(
+    tables.map(async ({ command: [program = ""], name }) => {
+      if (leftAlone.test(name)) return false;
+      const paths = await Promise.all((program === "fd" ? ["fd", "fdfind"] : [program]).map(findProgram));
+      return paths.some((path) => path !== undefined);
+    }),
+  );
+  return {
+    present: tables.filter((_, at) => found[at]),
+    missing: tables.filter((_, at) => !found[at]).map(({ name }) => name),
+  };
 }
 
 interface Arity {
@@ -89,33 +93,40 @@ async function checkArities(
     .filter(({ name, table }) => !ends(name, table))
     .flatMap((row) => formsOf(row).map((form) => ({ row, ...form })));
   const outcomes = await runAll(forms.map(({ words }) => words));
-  console.log("forms", forms.length);
   const doubtful = forms.flatMap((form, at) => {
     const outcome = outcomes[at];
     const reading = readOutcome(form.row, outcome, complaints.get(form.row.table));
     return reading === form.expected || reading === "unknown" ? [] : [{ form, outcome, reading }];
   });
   // Without anything after it, an option that takes a value says so, and one that ends the program says the same as before.
-  console.log("doubtful", doubtful.length);
   const alone = await runAll(doubtful.map(({ form }) => form.alone));
   const problems = doubtful.flatMap(({ form, outcome, reading }, at) =>
-    agrees(form.expected, outcome, alone[at])
+    untold.test(`${form.row.table.name} ${form.row.option}`) || agrees(form.expected, outcome, alone[at])
       ? []
       : [{ row: form.row, text: `${form.words.join(" ")}: ${reading}, expected ${form.expected}` }],
   );
-  return new Map(
-    rows.map((row) => {
-      const at = forms.findIndex((form) => form.row === row);
-      const isUnknown = readOutcome(row, outcomes[at], complaints.get(row.table)) === "unknown";
-      const own = isUnknown ? [] : problems.filter((problem) => problem.row === row);
-      return [row, { isUnknown, problems: own.map(({ text }) => text) }];
-    }),
-  );
+  const own = new Map(rows.map((row) => [row, { isUnknown: true, problems: [] as string[] }]));
+  forms.forEach(({ row }, at) => {
+    const entry = own.get(row);
+    if (entry !== undefined && readOutcome(row, outcomes[at], complaints.get(row.table)) !== "unknown")
+      entry.isUnknown = false;
+  });
+  for (const { row, text } of problems) own.get(row)?.problems.push(text);
+  for (const row of rows.filter(({ name, table }) => ends(name, table)))
+    own.set(row, { isUnknown: false, problems: [] });
+  return own;
 }
+
+/** `rg --engine` takes a value that does not look like an option; `git rev-parse` prints options that it does not know. */
+const untold = /^(?:rg --engine|git rev-parse --(?:short|verify))$/;
 
 /** Options after which a program looks at nothing else. */
 function ends(name: string, { command: [program = ""] }: ProgramTable): boolean {
-  return /^(?:help|version)$/.test(name) || (name === "exec-path" && program === "git");
+  return (
+    /^(?:help|version)$/.test(name) ||
+    (name === "exec-path" && program === "git") ||
+    (name === "v" && program === "xxd")
+  );
 }
 
 type Reading = "takes the next word" | "leaves the next word" | "unknown";
@@ -129,15 +140,23 @@ interface Form {
 
 /** The ways to write an option: by itself, with an attached value, behind another letter. */
 function formsOf(row: TableRow): readonly Form[] {
-  const { table, option, signs, name } = row;
+  const { table, option, signs, name, command } = row;
   const rest = operandsOf(table);
+  const isFirst = /^(?:gawk|mawk|git)$/.test(table.name);
   const form = (given: string, expected: Reading): Form => ({
-    words: [...table.command, given, bogus, ...rest],
-    alone: [...table.command, ...rest, given],
+    words: [...command, given, bogus, ...rest],
+    alone: isFirst ? [...command, given] : [...command, ...rest, given],
     expected,
   });
   const plain = form(option, signs.includes(":") ? "takes the next word" : "leaves the next word");
   const { letters = "plain" } = table;
+  if (signs.includes("?")) {
+    const value = sampleValue(row);
+    return [
+      plain,
+      form(name.length === 1 ? `${option}${value}` : `${option}=${value}`, "leaves the next word"),
+    ];
+  }
   if (!isHarmless(row) || !signs.includes(":") || table.command[0] === "git") return [plain];
   const value = sampleValue(row);
   const isAttachable = name.length > 1 || letters === "plain" || (letters === "none" && /^\d+$/.test(value));
@@ -169,7 +188,8 @@ function readOutcome(
   const output = outcome?.output ?? "";
   const [lines, mark] = name.length === 1 ? [letter, "~"] : [long, "zzz-unknown"];
   const isNamed = lines.some((line) => line.includes(mark) && output.includes(line.replace(mark, name)));
-  if (isNamed) return "unknown";
+  if (isNamed || (name.length > 1 && output.startsWith("Illegal option --"))) return "unknown";
+  if (namesValue.test(output)) return "takes the next word";
   const complains =
     long.some((line) => output.includes(line)) ||
     /(?:unknown|invalid|unrecognized|illegal)[^\n]*zzz-unknown/i.test(output) ||
@@ -177,6 +197,8 @@ function readOutcome(
   return complains ? "leaves the next word" : "takes the next word";
 }
 
+/** Complaints about the value of an option, in which the word that was given stands too. */
+const namesValue = /regex engine|--type argument|var=value form|config format/;
 const wantsValue =
   /requires? (?:an?|the) (?:\w+ )?(?:value|argument|parameter)|value is required|argument required|expects? a|requires? (?:value|argument)|needs? an? (?:value|argument)|missing/i;
 
@@ -188,7 +210,7 @@ function agrees(expected: Reading, outcome: Outcome | undefined, alone: Outcome 
 
 /** Options for which a program ends with another code than 0 although it did what was asked. */
 const answersWithOne =
-  /^(?:grep|rg|diff|cmp|tty|sort -[cC]|sort --check|xxd -h|hostname -h|hostname --help|git (?:diff|log) --(?:exit-code|quiet)|git config --(?:global|system))\b/;
+  /^(?:grep|rg|diff|cmp|tty|sort -[cC]|sort --check|xxd -h|hostname -h|hostname --help|id -Z|git (?:diff|log) --(?:exit-code|quiet)|git config --(?:global|system))\b/;
 
 /** Runs what the gate would run for each option that needs no question. */
 async function checkUses(

@@ -31,7 +31,6 @@ head -100 src/a.ts | tail -50
 nl -ba src/a.ts | sed -n '1,20p'
 wc -l src/*.ts
 wc -l src/a.ts src/b.ts | tail -1
-find src -name '*.ts' | xargs wc -l
 find . -name "*.ts" -not -path "./node_modules/*" | head -20
 find . -type f -name "*.ts" -not -path '*/node_modules/*' -not -path '*/.git/*' | sort
 find . -type f | grep -v node_modules | head
@@ -212,8 +211,6 @@ cat src/a.ts 2>&1
 n=$(wc -l < src/a.ts); echo "lines: $n"
 echo "files: $(find src -name '*.ts' | wc -l)"
 echo "branch: $(git branch --show-current)"
-wc -l $(find src -name '*.ts')
-cat $(git ls-files 'src/*.ts' | head -1)
 git status
 git status --short
 git status -sb
@@ -321,21 +318,12 @@ git count-objects -vH
 git ls-files | grep -E '\.ts$' | sed 's|/[^/]*$||' | sort | uniq -c
 git log --format='%an' | sort | uniq -c | sort -rn
 git diff --numstat HEAD~1 | awk '{add+=$1; del+=$2} END {print add, del}'
-git -C . status
-cd src && git status
-cd src && git log --oneline -3
-ps aux | head -5
-env | grep -i node
 timeout 10 grep -rn x src
 time ls
 sleep 1; ls
 ls -la && git status --short && git log --oneline -5
 cat package.json | grep '"name"'
 cat src/a.ts | tr -s ' ' | cut -d' ' -f1 | sort | uniq
-find . -name '*.ts' -not -path '*/node_modules/*' | xargs grep -ln value
-find src -name '*.ts' -print0 | xargs -0 grep -n value
-git ls-files 'src/*' | xargs wc -l
-grep -rl value src | xargs sed -n '1,3p'
 find src -type f | sed 's/.*\.//' | sort | uniq -c | sort -rn
 grep -n "name" package.json | head -3; echo "---"; sed -n '1,3p' src/a.ts
 echo '{"a": 1}' | jq .a
@@ -353,7 +341,6 @@ basename "$(pwd)"
 dirname "$(realpath src/a.ts)"
 grep -rn "x" src | awk -F: '{print $1}' | sort | uniq -c
 grep -n '' src/a.ts | sed -n '2p'
-cat package.json | python3 -m json.tool
 ls -l --block-size=K src
 git log --oneline --decorate --graph -5
 git log --merges --oneline -3
@@ -369,6 +356,23 @@ git var GIT_AUTHOR_IDENT
 git show-branch
 git diff-index --name-only HEAD
 git diff-files --name-only
+`);
+
+/** Commands that only read too, but by names or programs that are not known beforehand: they ask. */
+export const askingCommands: readonly string[] = readList(String.raw`
+find src -name '*.ts' | xargs wc -l
+wc -l $(find src -name '*.ts')
+cat $(git ls-files 'src/*.ts' | head -1)
+git -C . status
+cd src && git status
+cd src && git log --oneline -3
+ps aux | head -5
+env | grep -i node
+find . -name '*.ts' -not -path '*/node_modules/*' | xargs grep -ln value
+find src -name '*.ts' -print0 | xargs -0 grep -n value
+git ls-files 'src/*' | xargs wc -l
+grep -rl value src | xargs sed -n '1,3p'
+cat package.json | python3 -m json.tool
 `);
 
 function readList(text: string): readonly string[] {

@@ -140,7 +140,7 @@ const values = readValues(`
   git shortlog: w=9,1,2 group=author
   git blame: ignore-rev=HEAD L=1,2
   git annotate: L=1,2
-  git rev-parse: abbrev-ref=strict path-format=absolute show-object-format=storage
+  git rev-parse: abbrev=4 abbrev-ref=strict path-format=absolute show-object-format=storage
   git ls-files: format=%(path) with-tree=HEAD
   git ls-tree: format=%(path)
   git config: type=path
@@ -233,6 +233,7 @@ const companions = readPairs(`
 /** A call with nothing but this option and what it needs. */
 export function rowWords(row: TableRow): readonly string[] {
   const { table, option, signs, name } = row;
+  if (table.name === "git grep" && name === "and") return [...table.command, "-e", "a", option, "-e", "b"];
   const value = sampleValue(row);
   const attached = name.length === 1 ? `${option}${value}` : `${option}=${value}`;
   const given = signs.includes(":") ? [option, value] : [signs.includes("?") ? attached : option];
@@ -255,7 +256,13 @@ function readPairs(text: string): ReadonlyMap<string, readonly string[]> {
   return new Map(
     lines(text).map((line) => {
       const at = line.search(/:(?: |$)/);
-      return [line.slice(0, at), line.slice(at + 2).split(" ").filter((word) => word !== "")];
+      return [
+        line.slice(0, at),
+        line
+          .slice(at + 2)
+          .split(" ")
+          .filter((word) => word !== ""),
+      ];
     }),
   );
 }

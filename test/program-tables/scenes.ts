@@ -54,14 +54,23 @@ const scenes: ReadonlyMap<string, readonly Scene[]> = new Map(
     ],
     mv: [{ operands: "b.txt new.txt" }, { operands: "tree new" }, { operands: "b.txt tree" }],
     ln: [{ operands: "b.txt new.txt" }, { operands: "b.txt tree" }],
-    install: [{ operands: "a.txt new.txt" }, { operands: "a.txt tree" }, { before: "-d", operands: "new new2" }],
+    install: [
+      { operands: "a.txt new.txt" },
+      { operands: "a.txt tree" },
+      { before: "-d", operands: "new new2" },
+    ],
     chmod: [{ operands: "600 b.txt" }, { operands: "700 tree" }],
     chown: [{ operands: "0 b.txt" }, { operands: "0 tree" }],
     chgrp: [{ operands: "0 b.txt" }],
     split: [{ operands: "a.txt" }, { operands: "a.txt new" }],
     csplit: [{ operands: "a.txt 2" }],
     patch: [{ operands: "a.txt change.patch" }],
-    gzip: [{ operands: "a.txt" }, { before: "-r -f", operands: "tree" }, { before: "-d", operands: "packed.txt.gz" }, { operands: "tree" }],
+    gzip: [
+      { operands: "a.txt" },
+      { before: "-r -f", operands: "tree" },
+      { before: "-d", operands: "packed.txt.gz" },
+      { operands: "tree" },
+    ],
     bzip2: [{ operands: "a.txt" }, { before: "-d", operands: "packed.txt.bz2" }],
     xz: [{ operands: "a.txt" }, { before: "-d", operands: "packed.txt.xz" }],
     zstd: [{ operands: "a.txt" }, { before: "-d", operands: "packed.txt.zst" }],
@@ -84,7 +93,14 @@ const scenes: ReadonlyMap<string, readonly Scene[]> = new Map(
 
 /** Ways to write a file into the value of an option. */
 const fileForms = ["probe.txt", "@probe.txt"];
-const requestForms = [...fileForms, "x=@probe.txt", "x@probe.txt", "x=<probe.txt", "x=y;headers=@probe.txt", "<probe.txt"];
+const requestForms = [
+  ...fileForms,
+  "x=@probe.txt",
+  "x@probe.txt",
+  "x=<probe.txt",
+  "x=y;headers=@probe.txt",
+  "<probe.txt",
+];
 
 function formsOf({ name }: ProgramTable): readonly string[] {
   return /^(?:curl|wget|rsync)$/.test(name) ? requestForms : fileForms;

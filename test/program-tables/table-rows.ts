@@ -32,7 +32,22 @@ export interface TableRow {
   readonly signs: string;
   /** With dashes. */
   readonly option: string;
+  /** The words that it follows. */
+  readonly command: readonly string[];
 }
+
+/** Options of subcommands of git that belong to another verb than the rest of their table. */
+const rowCommands: readonly (readonly [readonly string[], ReadonlySet<string>])[] = Object.entries({
+  "git stash push": "k keep-index no-keep-index include-untracked message",
+  "git stash pop": "index",
+  "git worktree add": "b B d f force detach checkout no-checkout lock reason track no-track",
+  "git bundle create new.bundle": "branches tags",
+  "git remote get-url": "all push",
+  "git notes": "ref",
+}).map(([text, names]) => {
+  const words = text.split(" ");
+  return [words, new Set(names.split(" ").map((name) => `git ${words[1]} ${name}`))] as const;
+});
 
 const rows = new WeakMap<ProgramTable, readonly TableRow[]>();
 
@@ -44,6 +59,7 @@ export function rowsOf(table: ProgramTable): readonly TableRow[] {
     name,
     signs,
     option: `${name.length === 1 ? "-" : "--"}${name}`,
+    command: rowCommands.find(([, names]) => names.has(`${table.name} ${name}`))?.[0] ?? table.command,
   }));
   rows.set(table, made);
   return made;
@@ -60,8 +76,13 @@ function specTable([name, spec]: readonly [string, ProgramSpec]): ProgramTable {
   return { name, command: [name], options, readOnly: spec.readOnly === true, ...letters };
 }
 
-function plainTable(name: string, options: OptionTable, readOnly: boolean): ProgramTable {
+function tableOf(name: string, options: OptionTable, readOnly: boolean): ProgramTable {
   return { name, command: [name], options, readOnly };
+}
+
+/** A table of options in the form in which it is written, for a program that does more than read. */
+export function plainTable(name: string, options: string): ProgramTable {
+  return tableOf(name, optionTable(options), false);
 }
 
 /** Words after a subcommand of git without which it takes none of its options. */
@@ -99,15 +120,15 @@ function withoutTwins(tables: readonly ProgramTable[]): readonly ProgramTable[] 
 
 export const programTables: readonly ProgramTable[] = withoutTwins([
   ...readingPrograms.map(specTable),
-  plainTable("sed", sedOptions, true),
-  plainTable("jq", jqOptions, true),
-  plainTable("gawk", awkOptions, true),
+  tableOf("sed", sedOptions, true),
+  tableOf("jq", jqOptions, true),
+  tableOf("gawk", awkOptions, true),
   ...writingPrograms.map(specTable),
   ...networkPrograms.map(specTable),
-  plainTable("tar", tarOptions, false),
-  plainTable("curl", curlOptions, false),
-  plainTable("wget", wgetOptions, false),
-  ...[...wrapperSpecs].map(([name, { options = "" }]) => plainTable(name, optionTable(options), false)),
+  tableOf("tar", tarOptions, false),
+  tableOf("curl", curlOptions, false),
+  tableOf("wget", wgetOptions, false),
+  ...[...wrapperSpecs].map(([name, { options = "" }]) => plainTable(name, options)),
 ]);
 
 export const gitTables: readonly ProgramTable[] = [

@@ -6,8 +6,8 @@ import {
   first,
   type GitCommand,
   logOptions,
-  starts,
   receiving,
+  starts,
   transport,
 } from "./git-command.ts";
 

@@ -65,7 +65,10 @@ export const gitReadingCommands: readonly (readonly [string, GitCommand])[] = [
   [
     "log",
     reader(`${diffOptions}${logOptions}L: clear-decorations`, {
-      reads: (scanned, repository) => [...shown(scanned, repository), ...valuesOf(scanned, "L").map(tracedFile)],
+      reads: (scanned, repository) => [
+        ...shown(scanned, repository),
+        ...valuesOf(scanned, "L").map(tracedFile),
+      ],
       shows: printsPatch,
       hardening: noPrograms,
     }),
@@ -132,7 +135,10 @@ export const gitReadingCommands: readonly (readonly [string, GitCommand])[] = [
         "a text I max-depth: r recursive no-recursive threads: no-textconv exclude-standard O?! open-files-in-pager?! f:<! textconv! no-index! ext-grep!",
       {
         reads: (scanned, repository) =>
-          shown({ ...scanned, operands: scanned.operands.slice(hasOption(scanned, "e") ? 0 : 1) }, repository),
+          shown(
+            { ...scanned, operands: scanned.operands.slice(hasOption(scanned, "e") ? 0 : 1) },
+            repository,
+          ),
         shows: always,
       },
     ),
@@ -225,8 +231,7 @@ export const gitReadingCommands: readonly (readonly [string, GitCommand])[] = [
   [
     "stash",
     command(`${diffOptions}${logOptions}k keep-index no-keep-index include-untracked message: index`, {
-      readOnly: (scanned) =>
-        first("list", "show")(scanned) && hasOnly(scanned, diffOptions + logOptions),
+      readOnly: (scanned) => first("list", "show")(scanned) && hasOnly(scanned, diffOptions + logOptions),
       shows: printsPatch,
       hardening: noPrograms,
       verb: "must",

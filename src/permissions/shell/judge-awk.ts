@@ -41,19 +41,19 @@ export function judgeAwk(words: readonly Word[]): Judgement {
 const keywords = new Set(
   "BEGIN END if else while for do in next exit print printf delete break continue".split(" "),
 );
-const functions = new Set(
+export const awkFunctions = new Set(
   (
     "length substr split index match sub gsub gensub sprintf toupper tolower int sqrt log exp sin cos atan2 rand srand " +
     "strftime systime mktime strtonum and or xor lshift rshift compl"
   ).split(" "),
 );
-const variables = new Set("NR NF FNR FILENAME FS OFS ORS RS RSTART RLENGTH SUBSEP".split(" "));
+export const awkVariables = new Set("NR NF FNR FILENAME FS OFS ORS RS RSTART RLENGTH SUBSEP".split(" "));
 const token =
   /[ \t]+|\\\n|#[^\n]*|\n|"(?:[^"\\\n]|\\[^\n])*"|[A-Za-z_]\w*|\d+(?:\.\d+)?|\|\||&&|\+\+|--|[-+*/%^=!<>]=|[-+*/%^=!<>~?:,;(){}[\]$]/y;
 const beforeRegex = /^(?:|[(,!~{};]|&&|\|\||\n)$/;
 
 function isPlainName(name: string): boolean {
-  return variables.has(name) || ownName.test(name);
+  return awkVariables.has(name) || ownName.test(name);
 }
 
 /** Variables of awk itself are written in capitals, its functions in small letters. */
@@ -87,8 +87,8 @@ function regexAt(program: string, at: number): string | undefined {
 }
 
 function isKnownName(name: string, rest: string): boolean {
-  if (keywords.has(name) || variables.has(name)) return true;
-  if (functions.has(name)) return true;
+  if (keywords.has(name) || awkVariables.has(name)) return true;
+  if (awkFunctions.has(name)) return true;
   return ownName.test(name) && !/^\s*\(/.test(rest) && !reserved.has(name);
 }
 

@@ -37,7 +37,9 @@ export function judgeFind(words: readonly Word[]): Judgement {
   const { roots, from } = findRoots(words);
   const written = words.filter((_, at) => writing.has(words[at - 1]?.text ?? ""));
   const compared = words.filter((_, at) => comparing.test(words[at - 1]?.text ?? ""));
-  const read = compared.filter((word) => !/^-newer[a-zA-Z]t$/.test(words[words.indexOf(word) - 1]?.text ?? ""));
+  const read = compared.filter(
+    (word) => !/^-newer[a-zA-Z]t$/.test(words[words.indexOf(word) - 1]?.text ?? ""),
+  );
   const deletes = words.some(({ text }) => text === "-delete");
   const { reason, started } = readTests(words, from);
   const judged = judgement(

@@ -59,7 +59,7 @@ const token =
 /** Text of a string up to its end, or up to an expression in it. */
 const stringText = /(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9A-Fa-f]{4})*(?:"|\\\()/y;
 
-const functions = new Set(
+export const jqFunctions = new Set(
   (
     "select map map_values keys keys_unsorted length has in to_entries from_entries with_entries type sort sort_by group_by " +
     "unique unique_by min max min_by max_by add any all first last nth range floor ceil round sqrt pow log exp tostring " +
@@ -72,7 +72,9 @@ const functions = new Set(
     "truncate_stream infinite nan isinfinite isnan isnormal abs toarray combinations IN INDEX"
   ).split(" "),
 );
-const formats = new Set("@text @json @html @uri @csv @tsv @sh @base64 @base64d @base32 @base32d".split(" "));
+export const jqFormats = new Set(
+  "@text @json @html @uri @csv @tsv @sh @base64 @base64d @base32 @base32d".split(" "),
+);
 
 /** Whether a filter is built of paths, operators and functions of the list; variables must be bound in it or `named`. */
 export function isHarmlessFilter(filter: string, named: readonly string[] = []): boolean {
@@ -88,14 +90,14 @@ export function isHarmlessFilter(filter: string, named: readonly string[] = []):
     if (/^\s/.test(found)) continue;
     if (found === "as") binds = true;
     if (found === "|" || found === "(") binds = false;
-    if (found.startsWith("@") && !formats.has(found)) return false;
+    if (found.startsWith("@") && !jqFormats.has(found)) return false;
     if (found.startsWith("$")) {
       if (binds) bound.add(found);
       else if (!bound.has(found)) return false;
     }
     const isKey =
       open.at(-1) === "{" && /^[{,]$/.test(previous) && /^\s*(?:[,}]|:(?!:))/.test(filter.slice(at));
-    if (/^[A-Za-z_]/.test(found) && !functions.has(found) && !isKey) return false;
+    if (/^[A-Za-z_]/.test(found) && !jqFunctions.has(found) && !isKey) return false;
     previous = found;
   }
   return open.length === 0;

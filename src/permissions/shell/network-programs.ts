@@ -18,7 +18,15 @@ export const networkPrograms: readonly (readonly [string, ProgramSpec])[] = [
       below: true,
     },
   ],
-  ["scp", { options: "S:! o:! F:! D:! J:! i:< P: l: c: X: r p q v C 3 4 6 B", operands: "copy", below: "r", follows: true }],
+  [
+    "scp",
+    {
+      options: "S:! o:! F:! D:! J:! i:< P: l: c: X: r p q v C 3 4 6 B",
+      operands: "copy",
+      below: "r",
+      follows: true,
+    },
+  ],
   ["sftp", { options: "S:! o:! F:! D:! J:! b:<! i:< P: l: c: B: R: q v C r", operands: "text" }],
   [
     "ssh",
@@ -34,7 +42,7 @@ export const curlOptions = optionTable(
   "o:> output:> output-dir:> O! remote-name! remote-name-all! J! remote-header-name! K:<! config:<! D:> " +
     "dump-header:> c:> cookie-jar:> trace:> trace-ascii:> stderr:> libcurl:> etag-save:> etag-compare:< hsts:> " +
     "alt-svc:> T:< upload-file:< d:@ data:@ data-ascii:@ data-binary:@ data-urlencode:@ data-raw: json:@ F:@ " +
-    "form:@ form-string: H:@ header:@ w:@ write-out:@ b:< cookie:< E:< cert:< key:< cacert:< capath:< netrc-file:< n! netrc! " +
+    "form:@ form-string: H:@ header:@ w:@ write-out:@ b:<@ cookie:<@ E:< cert:< key:< cacert:< capath:< netrc-file:< n! netrc! " +
     "A: e: u: X: x: m: r: U: C: Y: y: z: variable:@ user: user-agent: referer: request: proxy: url:@ " +
     "max-time: connect-timeout: retry: retry-delay: retry-max-time: limit-rate: unix-socket:! abstract-unix-socket:! engine:! " +
     "preproxy: connect-to: resolve: interface: dns-servers: doh-url: socks5: socks4: socks4a: socks5-hostname: noproxy: " +
@@ -60,14 +68,18 @@ export function judgeCurl(words: readonly Word[]): Judgement {
     ...scanned.options.flatMap(({ name, value }) => (name === "url" && value !== undefined ? [value] : [])),
   ];
   return {
-    ...judgement(false, [...optionPaths(scanned.options), ...used(encodedFiles(scanned), "read")], [
-      optionRisk("curl", scanned),
-      severalFiles(scanned),
-      scanned.unclear,
-      urls.some(({ text }) => otherProtocol.test(text))
-        ? "curl reads files or speaks other protocols with such an address"
-        : undefined,
-    ]),
+    ...judgement(
+      false,
+      [...optionPaths(scanned.options), ...used(encodedFiles(scanned), "read")],
+      [
+        optionRisk("curl", scanned),
+        severalFiles(scanned),
+        scanned.unclear,
+        urls.some(({ text }) => otherProtocol.test(text))
+          ? "curl reads files or speaks other protocols with such an address"
+          : undefined,
+      ],
+    ),
     urls: { urls: urls.map(({ text }) => text), ...steering(scanned, curlPinned) },
   };
 }
@@ -92,7 +104,7 @@ export const wgetOptions = optionTable(
   "O:> output-document:> o:> output-file:> a:> append-output:> P:> directory-prefix:> i:< input-file:< e:! " +
     "execute:! config:! use-askpass:! post-file:< body-file:< save-cookies:> load-cookies:< warc-file:> " +
     "rejected-log:> hsts-file:> t: T: w: Q: U: l: A: R: D: I: X: B: q quiet post-data: body-data: header: " +
-    "user: password: method: tries: timeout: user-agent: S x r m k p N c b! background! n? no-verbose v verbose spider " +
+    "user: password: method: tries: timeout: user-agent: S x r m k p N c b! background! n: no-verbose v verbose spider " +
     "no-check-certificate server-response no-clobber content-disposition! trust-server-names! 4 6 show-progress",
 );
 

@@ -209,7 +209,11 @@ export const readingPrograms: readonly (readonly [string, ProgramSpec])[] = [
   ["b2sum", { ...sums, options: `${sums.options} l: length:` }],
   [
     "cksum",
-    { options: `a: l: z algorithm: length: tag untagged zero debug raw base64 ${question}`, operands: "read", readOnly: true },
+    {
+      options: `a: l: z algorithm: length: tag untagged zero debug raw base64 ${question}`,
+      operands: "read",
+      readOnly: true,
+    },
   ],
   ["base64", { options: `d i w: decode ignore-garbage wrap: ${question}`, operands: "read", readOnly: true }],
   [

@@ -18,7 +18,11 @@ const compress = (options: string, ...endings: readonly string[]): ProgramSpec =
 });
 const gzip = compress("S:! suffix:! l list r recursive n no-name N! name! fast best", ".gz");
 const bzip2 = compress("z compress s small fast best", ".bz2", ".out");
-const xz = compress("S:! suffix:! T: threads: F: format: l list z e 0 files?< files0?< memlimit:", ".xz", ".lzma");
+const xz = compress(
+  "S:! suffix:! T: threads: F: format: l list z e 0 files?< files0?< memlimit:",
+  ".xz",
+  ".lzma",
+);
 const zstd = compress(
   "o:> D:< T? l list r! z compress rm C check no-check ultra fast? long? no-progress",
   ".zst",
@@ -142,7 +146,9 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
       operands: "filter",
       landsHere: "help version",
       caution: ({ operands }) =>
-        operands.length > 1 ? "the names of the files that split writes only begin with what it is given" : undefined,
+        operands.length > 1
+          ? "the names of the files that split writes only begin with what it is given"
+          : undefined,
     },
   ],
   [
