@@ -63,6 +63,16 @@ test("no file imports itself by way of others, types aside", () => {
   ).toEqual([]);
 });
 
+test("processes are started in one place, where somebody listens to their errors from the first moment", () => {
+  const starters = product.filter(({ text }) =>
+    /import \{[^}]*\b(spawn|fork)\b[^}]*\} from "node:child_process"/.test(text),
+  );
+  expect(
+    starters.map(({ path }) => path),
+    "Use spawnProcess: a process that cannot be started ends the whole program where nobody listens.",
+  ).toEqual(["src/foundation/drive-spawn.ts"]);
+});
+
 test("every relative import of src names a file that is there", () => {
   const known = new Set(everything.map(({ path }) => path));
   const missing = source.flatMap((file) =>

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { isScarce, retryWhileScarce } from "../foundation/scarce.ts";
 import { searchPathOutside } from "../foundation/search-path.ts";
 import { hardenedGit } from "../permissions/shell/hardened-git.ts";
 
@@ -23,7 +24,16 @@ const mostOutput = 1024 * 1024;
 const carefulArguments = [...hardenedGit, "-c", "color.ui=false"];
 
 /** Runs git for reading, with a limit in time and output. Never rejects. */
-export function runGit(call: GitCall, parameters: readonly string[]): Promise<GitOutput> {
+export async function runGit(call: GitCall, parameters: readonly string[]): Promise<GitOutput> {
+  try {
+    return await retryWhileScarce(() => runOnce(call, parameters));
+  } catch {
+    return { type: "failed" };
+  }
+}
+
+/** Rejects only where the system has nothing to start it with. */
+function runOnce(call: GitCall, parameters: readonly string[]): Promise<GitOutput> {
   const { directory, repository, environment, timeoutMs, signal } = call;
   if (signal?.aborted === true) return Promise.resolve({ type: "failed" });
   const env = {
@@ -33,7 +43,7 @@ export function runGit(call: GitCall, parameters: readonly string[]): Promise<Gi
     GIT_TERMINAL_PROMPT: "0",
     LC_ALL: "C",
   };
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     execFile(
       "git",
       [...carefulArguments, ...parameters],
@@ -46,7 +56,7 @@ export function runGit(call: GitCall, parameters: readonly string[]): Promise<Gi
         windowsHide: true,
         ...(signal === undefined ? {} : { signal }),
       },
-      (error, stdout) => resolve(outcome(error, stdout)),
+      (error, stdout) => (isScarce(error) ? reject(error) : resolve(outcome(error, stdout))),
     );
   });
 }

@@ -1,7 +1,8 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import type { Duplex, Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { closeWriteEnd, connectPipe, type Pipe } from "./connect-pipe.ts";
+import { spawnProcess } from "./drive-spawn.ts";
 import { endProcessGroup } from "./end-process-group.ts";
 import { findGroupMembers, groupAnswers } from "./find-group-members.ts";
 import { whyNotRunnable } from "./find-program.ts";
@@ -68,10 +69,10 @@ export async function startProcess(request: ProcessRequest): Promise<RunningProc
   const pipe = request.merged && (await connectPipe(request.merged.directory, request.merged.name));
   let child: ChildProcess;
   try {
-    child = spawnDetached(request, pipe);
+    child = await spawnDetached(request, pipe);
   } catch (error) {
     pipe?.readable.destroy();
-    return settled({ ...notEnded, notStarted: String(error) });
+    return settled({ ...notEnded, notStarted: error instanceof Error ? error.message : String(error) });
   } finally {
     closeWriteEnd(pipe);
   }
@@ -105,10 +106,10 @@ function settled(ending: ProcessEnding): RunningProcess {
   return { pid: undefined, ended, stop: () => ended };
 }
 
-function spawnDetached(request: ProcessRequest, pipe: Pipe | undefined): ChildProcess {
+function spawnDetached(request: ProcessRequest, pipe: Pipe | undefined): Promise<ChildProcess> {
   const output = pipe?.writeEnd ?? "pipe";
   const { file, arguments: words, descriptors } = gated(request);
-  return spawn(file, words, {
+  return spawnProcess(file, words, {
     cwd: request.directory,
     env: request.environment,
     detached: process.platform !== "win32",
@@ -209,20 +210,10 @@ interface Following {
 
 async function follow(child: ChildProcess, { request, cause, streams }: Following): Promise<ProcessEnding> {
   const graceMs = request.graceMs ?? 2_000;
-  let problem: string | undefined;
-  const exited = new Promise<void>((resolve) => {
-    child.once("exit", () => resolve());
-    child.on("error", (error) => {
-      if (child.pid === undefined) problem = error.message;
-      if (child.pid === undefined) resolve();
-    });
-  });
+  const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   void exited.then(() => cause.resolve("exit"));
   const why = await firstCause(cause, request);
-  if (problem !== undefined || child.pid === undefined) {
-    for (const readable of streams.readables) readable.destroy();
-    return { ...notEnded, notStarted: problem ?? "the process did not start" };
-  }
+  if (child.pid === undefined) return { ...notEnded, notStarted: "the process did not start" };
   if (why !== "exit") await endProcessGroup(child.pid, { graceMs });
   await within(exited, graceMs + 1_000);
   const left = await endLeftovers(child.pid, streams, { graceMs, drainMs: request.drainMs ?? 250 });

@@ -1,5 +1,5 @@
-import { spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
+import { spawnProcess } from "./drive-spawn.ts";
 import { findGroupMembers, groupAnswers } from "./find-group-members.ts";
 
 const pollMs = 20;
@@ -42,13 +42,12 @@ function sendSignal(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-function endTree(leader: number): Promise<void> {
-  return new Promise((resolve) => {
-    const killer = spawn("taskkill", ["/pid", String(leader), "/T", "/F"], {
-      stdio: "ignore",
-      windowsHide: true,
-    });
-    killer.once("error", () => resolve());
-    killer.once("exit", () => resolve());
-  });
+async function endTree(leader: number): Promise<void> {
+  try {
+    const options = { stdio: "ignore", windowsHide: true } as const;
+    const killer = await spawnProcess("taskkill", ["/pid", String(leader), "/T", "/F"], options);
+    await new Promise((resolve) => killer.once("exit", resolve));
+  } catch {
+    // Nothing more can be done here.
+  }
 }

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { isScarce } from "./scarce.ts";
 
 /**
  * The living processes that a leader started in its group or session, the leader included and zombies not. A process
@@ -6,10 +7,15 @@ import { readdirSync, readFileSync } from "node:fs";
  */
 export function findGroupMembers(leader: number): readonly number[] {
   if (process.platform !== "linux") return groupAnswers(leader) ? [leader] : [];
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .filter((name) => belongsTo(leader, readStatus(name)))
-    .map(Number);
+  try {
+    return readdirSync("/proc")
+      .filter((name) => /^\d+$/.test(name))
+      .filter((name) => belongsTo(leader, readStatus(name)))
+      .map(Number);
+  } catch {
+    // Without descriptors nobody can be looked at, and what is not seen must not count as gone.
+    return groupAnswers(leader) ? [leader] : [];
+  }
 }
 
 /** Whether anything, a zombie included, is left in the group; costs one system call. */
@@ -25,7 +31,8 @@ export function groupAnswers(leader: number): boolean {
 function readStatus(pid: string): string {
   try {
     return readFileSync(`/proc/${pid}/stat`, "latin1");
-  } catch {
+  } catch (error) {
+    if (isScarce(error)) throw error;
     return "";
   }
 }

@@ -4,6 +4,7 @@ import { readLines } from "../storage/read-lines.ts";
 import { forkLines } from "./fork-lines.ts";
 import type { IdSource } from "./id-source.ts";
 import { checkSessionId, sessionFiles } from "./session-files.ts";
+import { findDamage, type TranscriptDamage } from "./transcript-damage.ts";
 
 export interface ForkOptions {
   readonly transcripts: string;
@@ -17,6 +18,8 @@ export interface ForkOptions {
 export interface ForkedSession {
   readonly sessionId: string;
   readonly file: string;
+  /** What of the old one could not be copied. */
+  readonly damage: TranscriptDamage;
 }
 
 /** Copies a session under a new id, all at once; the old one may be in use. The files of its children stay with it. */
@@ -30,7 +33,8 @@ export async function forkSession({
   const source = sessionFiles(transcripts, from).transcript;
   const sessionId = checkSessionId(to ?? ids.uuid());
   const file = sessionFiles(transcripts, sessionId).transcript;
-  const { values } = await readLines(source);
+  const read = await readLines(source);
+  const { values } = read;
   const lines = forkLines(values, { from, to: sessionId, ids, ...(title === undefined ? {} : { title }) });
   if (lines.length === 1)
     throw new Fault("empty-session", `The session ${from} has no conversation that could be copied.`);
@@ -43,5 +47,5 @@ export async function forkSession({
         advice: "Leave the id of the copy out, or choose another.",
       },
     );
-  return { sessionId, file };
+  return { sessionId, file, damage: findDamage(read) };
 }

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+import type { ChosenModel } from "../model/select-model.ts";
 import { type PermissionMode, parsePermissionMode } from "../permissions/permission-mode.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
@@ -34,6 +35,7 @@ export interface EarlierPlan {
   readonly tools?: readonly GrantedTool[];
   readonly maxTurns?: number;
   readonly effort?: string | number;
+  readonly model?: ChosenModel;
 }
 
 /** The plans of a child's runs, oldest first. Total: what cannot be read is left out. */
@@ -58,7 +60,14 @@ function readPlan(plan: JsonRecord): EarlierPlan {
     ...(granted === undefined ? {} : { tools: granted }),
     ...(typeof turns === "number" ? { maxTurns: turns } : {}),
     ...(typeof own === "number" || typeof own === "string" ? { effort: own } : {}),
+    ...readModel(plan.chosenModel),
   };
+}
+
+function readModel(value: unknown): Pick<EarlierPlan, "model"> {
+  if (!isRecord(value) || typeof value.id !== "string") return {};
+  const { id, provider } = value;
+  return { model: typeof provider === "string" ? { id, provider } : { id } };
 }
 
 function ownMode({ policy, modeFrom }: JsonRecord): PermissionMode | undefined {

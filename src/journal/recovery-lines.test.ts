@@ -199,6 +199,7 @@ describe("[TRN-4] a run's plan is written down", () => {
       {
         agentType: "helper",
         description: "look",
+        model: { id: "m" },
         prompt: "Look.",
         callId: "t1",
         background: true,

@@ -4,6 +4,7 @@ import { type CallFacts, createCallFacts } from "./call-facts.ts";
 import type { IdSource } from "./id-source.ts";
 import { createKeptLines } from "./kept-lines.ts";
 import type { ConversationSources } from "./rebuild.ts";
+import type { ToldEvent } from "./recovery-lines.ts";
 import { createSideLines, type SideLines } from "./side-lines.ts";
 import {
   assistantLine,
@@ -19,8 +20,7 @@ import {
 } from "./transcript-line.ts";
 
 export interface TranscriptWriterOptions {
-  /** Takes whole lines and returns when they are kept. */
-  readonly log: { append(lines: readonly string[]): number };
+  readonly log: TranscriptLog;
   readonly ids: IdSource;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -32,6 +32,16 @@ export interface TranscriptWriterOptions {
   readonly sources?: ConversationSources | undefined;
 }
 
+/** Where the lines go. */
+export interface TranscriptLog {
+  /** Takes whole lines and returns when they are kept. */
+  append(lines: readonly string[]): number;
+  /** Bytes kept so far. */
+  readonly length?: number;
+  /** Resolves when the first so many bytes would survive a power cut; absent where nothing has to. */
+  sync?(length: number): Promise<void>;
+}
+
 /** Keeps a conversation in a transcript. Each deed returns when its lines are written, or throws and has written none. */
 export interface TranscriptWriter {
   /** The newest line of the conversation. */
@@ -40,8 +50,10 @@ export interface TranscriptWriter {
   record(event: RunEvent): void;
   /** Writes down what was decided for the run that begins: at once, or behind the next lines of the conversation. */
   readonly plan: SideLines["plan"];
-  /** Writes down that hooks are about to hear of the child. */
-  readonly told: SideLines["told"];
+  /** Writes down that hooks are about to hear of the child; resolves when that would survive a power cut. */
+  told(event: ToldEvent): Promise<void>;
+  /** Resolves when the plan and everything said so far would survive a power cut; waited for before anything has an effect. */
+  commit(): Promise<void>;
   readonly beside: SideLines["beside"];
   rename(title: string): void;
   tag(tag: string): void;
@@ -65,6 +77,14 @@ export function createTranscriptWriter({
   const lines = createKeptLines(start.sources);
   const calls = createCallFacts(now);
   const side = createSideLines({ log, now, facts });
+  /** How much of the file must be on the disk before a call runs; results of single calls that follow it need not be. */
+  let vital = 0;
+  const commit = async (): Promise<void> => log.sync?.(vital);
+  const mark = (): void => {
+    vital = log.length ?? 0;
+  };
+  /** Begins while the call is still decided about; whoever waits for it later hears of a failure. */
+  const commitSoon = (): void => void commit().catch(() => undefined);
 
   /** The chain moves on only when the lines are kept. */
   const write = (
@@ -77,7 +97,10 @@ export function createTranscriptWriter({
       const place = { uuid: uuids[index] ?? "", parentUuid: uuids[index - 1] ?? parent, timestamp };
       return JSON.stringify(make(place, uuids));
     });
-    log.append([...texts, ...side.take(event)]);
+    const beside = side.take(event);
+    log.append([...texts, ...beside]);
+    mark();
+    if (event === undefined ? beside.length > 0 : hasEffect(event)) commitSoon();
     leaf = uuids.at(-1) ?? leaf;
     return uuids;
   };
@@ -116,12 +139,27 @@ export function createTranscriptWriter({
       if (event.type === "context-compacted") writeCompaction(event);
       if (event.type === "run-ended") write([endingMaker(event.ending, facts())]);
     },
-    plan: side.plan,
-    told: side.told,
+    plan(plan, when) {
+      side.plan(plan, when);
+      mark();
+    },
+    told(event) {
+      side.told(event);
+      mark();
+      return commit();
+    },
+    commit,
     beside: side.beside,
     rename: (title) => void log.append([JSON.stringify(customTitleLine(facts().sessionId, title))]),
     tag: (tag) => void log.append([JSON.stringify(tagLine(facts().sessionId, tag))]),
   };
+}
+
+/** Some call of the answer does more than look. */
+function hasEffect(event: RunEvent): boolean {
+  return (
+    event.type === "assistant-answered" && event.intents?.some(({ repeats }) => repeats !== "pure") === true
+  );
 }
 
 /** An answer without content still has a line, which carries what it cost. */

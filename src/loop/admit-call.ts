@@ -3,7 +3,7 @@ import { isRecord, kindOf } from "../foundation/json-value.ts";
 import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
 import type { Tool } from "../tools/tool.ts";
 import { resolveToolName } from "../tools/tool-names.ts";
-import type { LoopPorts } from "./loop-ports.ts";
+import type { AdmitOptions, LoopPorts } from "./loop-ports.ts";
 import { offeredTools } from "./offered-tools.ts";
 
 export interface AdmittedCall {
@@ -34,7 +34,7 @@ export interface RefusedCall {
 export async function admitCall(
   call: ToolUseBlock,
   ports: LoopPorts,
-  signal: AbortSignal,
+  { signal, turn }: AdmitOptions,
 ): Promise<AdmittedCall | RefusedCall> {
   const refuse = (because: string, denied = false): RefusedCall => ({
     type: "refused",
@@ -54,7 +54,7 @@ export async function admitCall(
   const checked = checkInput(tool, call.input);
   if (checked.type === "invalid") return refuse(checked.because);
   try {
-    const admission = await ports.admit({ call, tool, input: checked.input }, { signal });
+    const admission = await ports.admit({ call, tool, input: checked.input }, { signal, turn });
     const asked = admission.asked === true ? { asked: true } : {};
     if (admission.type === "denied") return { ...refuse(admission.because, true), ...asked };
     const { paths, allowedBy, run } = admission;

@@ -714,3 +714,85 @@ describe("those who hear of what happened", () => {
     expect(ending).toMatchObject({ status: "failed", reason: "refusal" });
   });
 });
+
+describe("nothing happens of which no record would be left [TRN-2]", () => {
+  const call = (name: string) => ({ calls: [{ name, input: { text: "x" } }] });
+
+  test("a call that does something waits until its record is kept, one that only looks does not", async () => {
+    const order: string[] = [];
+    const spy = (name: string, effect: Tool["effect"]) =>
+      echo(name, {
+        effect,
+        call: async () => {
+          order.push(name);
+          return { content: "ok" };
+        },
+      });
+    const model = createScriptedModel([call("Look"), call("Act"), { text: "Done." }]);
+    const commit = async () => {
+      order.push("commit begins");
+      await new Promise((resolve) => setImmediate(resolve));
+      order.push("commit ends");
+    };
+    await run(model, [spy("Look", "read"), spy("Act", "execute")], { ports: { commit } });
+    expect(order).toEqual(["Look", "commit begins", "commit ends", "Act"]);
+  });
+
+  test("a call that cannot be recorded is not run, and its answer says why", async () => {
+    let hasRun = false;
+    const act = echo("Act", {
+      effect: "execute",
+      call: async () => {
+        hasRun = true;
+        return { content: "ok" };
+      },
+    });
+    const model = createScriptedModel([call("Act"), { text: "Done." }]);
+    const commit = () => Promise.reject(new Error("i/o error"));
+    const { messages } = await run(model, [act], { ports: { commit } });
+    expect(hasRun).toBe(false);
+    expect(JSON.stringify(messages)).toContain(
+      "This call was not run, because it could not be recorded: i/o error",
+    );
+  });
+});
+
+describe("calls that may run together are decided together [HKS-9]", () => {
+  test("what comes before the decision of each runs at the same time, and the decisions keep their order", async () => {
+    const order: string[] = [];
+    const waiting = new Map<string, () => void>();
+    const model = createScriptedModel([
+      { calls: ["a", "b", "c"].map((text) => ({ name: "Look", input: { text } })) },
+      { text: "Done." },
+    ]);
+    const admit: LoopPorts["admit"] = async ({ input }, { turn }) => {
+      const { text } = input as { text: string };
+      order.push(`hook ${text}`);
+      // The hooks end in the opposite order, and only when all have begun.
+      await new Promise<void>((resolve) => {
+        waiting.set(text, resolve);
+        if (waiting.size === 3) for (const end of [...waiting.values()].reverse()) end();
+      });
+      await turn?.();
+      order.push(`decided ${text}`);
+      return { type: "allowed", input };
+    };
+    await run(model, [echo("Look")], { ports: { admit } });
+    expect(order).toEqual(["hook a", "hook b", "hook c", "decided a", "decided b", "decided c"]);
+  });
+
+  test("one that is refused holds up none of the others", async () => {
+    const model = createScriptedModel([
+      { calls: ["a", "b"].map((text) => ({ name: "Look", input: { text } })) },
+      { text: "Done." },
+    ]);
+    const admit: LoopPorts["admit"] = async ({ input }, { turn }) => {
+      await turn?.();
+      if ((input as { text: string }).text === "a") throw new Error("the guard failed");
+      return { type: "allowed", input };
+    };
+    const { messages } = await run(model, [echo("Look")], { ports: { admit } });
+    expect(JSON.stringify(messages)).toContain("the guard failed");
+    expect(JSON.stringify(messages)).toContain("Look: b");
+  });
+});

@@ -3,6 +3,7 @@ import type { PermissionDenial, RunEvent } from "../conversation/run-event.ts";
 import { type AsyncQueue, createAsyncQueue } from "../foundation/async-queue.ts";
 import { isFault } from "../foundation/fault.ts";
 import type { ToolOutcome } from "../tools/tool.ts";
+import { repeatsOf } from "../tools/tool-repeats.ts";
 import { type AdmittedCall, admitCall, findTool, type RefusedCall } from "./admit-call.ts";
 import type { LoopPorts } from "./loop-ports.ts";
 
@@ -52,15 +53,32 @@ interface Finished {
 async function runAll(calls: readonly ToolUseBlock[], work: Work): Promise<CallResults> {
   const finished: Finished[] = [];
   for (const neighbours of neighboursOf(calls, work.ports)) {
-    const admitted: (AdmittedCall | RefusedCall)[] = [];
-    for (const call of neighbours) {
-      const start = work.ports.now();
-      const answer = await admitCall(call, work.ports, work.signal);
-      admitted.push({ ...answer, decidedMs: work.ports.now() - start });
-    }
+    const admitted = await admitTogether(neighbours, work);
     for (const group of groupsOf(admitted)) finished.push(...(await runBeside(group, work)));
   }
   return collect(finished);
+}
+
+/** Hooks of all of them run at the same time; rules and people decide in the order of the calls. */
+async function admitTogether(
+  calls: readonly ToolUseBlock[],
+  { ports, signal }: Work,
+): Promise<readonly (AdmittedCall | RefusedCall)[]> {
+  // What passed since the call before was decided, so that no time counts twice.
+  let since = ports.now();
+  let before: Promise<unknown> = Promise.resolve();
+  const admissions = calls.map((call) => {
+    const earlier = before;
+    const admission = admitCall(call, ports, { signal, turn: async () => void (await earlier) });
+    before = admission;
+    return admission.then(async (answer) => {
+      await earlier;
+      const start = since;
+      since = ports.now();
+      return { ...answer, decidedMs: since - start };
+    });
+  });
+  return Promise.all(admissions);
 }
 
 /** Calls that look as if they may all run together; whether they may is known when they are admitted. */
@@ -128,7 +146,19 @@ async function runOne(admitted: AdmittedCall | RefusedCall, work: Work): Promise
     return { call, outcome, notRun: true, ...denial };
   }
   if (signal.aborted) return { call, outcome: interrupted(), notRun: true };
+  const unrecorded = await commitBefore(admitted, ports);
   const start = ports.now();
+  if (unrecorded !== undefined) {
+    queue.push({
+      type: "call-finished",
+      call,
+      durationMs: 0,
+      isError: true,
+      content: unrecorded,
+      ...deciding,
+    });
+    return { call, outcome: { content: unrecorded, isError: true } };
+  }
   queue.push({ type: "call-started", call, effect: admitted.tool.effect });
   const own = await runTool(admitted, work);
   const durationMs = ports.now() - start;
@@ -138,6 +168,18 @@ async function runOne(admitted: AdmittedCall | RefusedCall, work: Work): Promise
   const content = shownContent(outcome);
   queue.push({ type: "call-finished", call, isError, content, durationMs, ...deciding, ...data });
   return { call, outcome };
+}
+
+/** Nothing may happen of which no record would be left; calls that only look need none. Gives why the call must not run. */
+async function commitBefore({ tool }: AdmittedCall, { commit }: LoopPorts): Promise<string | undefined> {
+  if (commit === undefined || repeatsOf(tool) === "pure") return undefined;
+  try {
+    await commit();
+    return undefined;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return `This call was not run, because it could not be recorded: ${reason}`;
+  }
 }
 
 /** The call has had its effect, so whoever hears of it afterwards can fail without taking its result away. */

@@ -31,6 +31,15 @@ export interface CallRequest {
   readonly input: unknown;
 }
 
+export interface AdmitOptions {
+  readonly signal: AbortSignal;
+  /**
+   * Resolves when the calls before it, of those that may run together, have been decided. Hooks need not wait for that;
+   * rules and people do, so that what was granted for one call counts for the next.
+   */
+  readonly turn?: (() => Promise<void>) | undefined;
+}
+
 /** What whoever hears of a compaction beforehand says about it. */
 export type CompactionPermit =
   | { readonly type: "granted"; readonly instructions?: string }
@@ -61,11 +70,16 @@ export interface LoopPorts {
   /** Whether a tool is still there, asked before each turn; absent means all are. */
   readonly isOffered?: (tool: Tool) => boolean;
   /** Decides whether a call may run: hooks, rules, a person. Called in the order of the calls. */
-  readonly admit: (request: CallRequest, options: { readonly signal: AbortSignal }) => Promise<Admission>;
+  readonly admit: (request: CallRequest, options: AdmitOptions) => Promise<Admission>;
   readonly toolContext: (
     callId: string,
     options: Pick<ToolContext, "signal" | "progress" | "allowedBy" | "decidedPaths" | "judged">,
   ) => ToolContext;
+  /**
+   * Resolves when everything that was yielded so far is recorded for good; waited for before a call runs that does more
+   * than look. Absent where nothing is recorded.
+   */
+  readonly commit?: () => Promise<void>;
   /** Hears of each call that was run, and may add to what the model sees of it. */
   readonly afterCall?: (
     request: CallRequest,

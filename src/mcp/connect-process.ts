@@ -1,6 +1,7 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import type { Transport } from "@modelcontextprotocol/client";
 import { defuse } from "../conversation/defuse.ts";
+import { spawnProcess } from "../foundation/drive-spawn.ts";
 import { endProcessGroup } from "../foundation/end-process-group.ts";
 import { findGroupMembers, groupAnswers } from "../foundation/find-group-members.ts";
 import { isRecord, shown } from "../foundation/json-value.ts";
@@ -76,7 +77,7 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
     });
   }
 
-  async function end(): Promise<void> {
+  async function endProcess(): Promise<void> {
     child?.stdin?.end();
     if (child?.pid !== undefined) {
       await within(exited.promise, Math.min(request.graceMs, longestInputGraceMs));
@@ -86,19 +87,23 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
       for (const stream of [child.stdout, child.stderr]) stream?.destroy();
       watched?.release();
     }
+  }
+
+  async function end(): Promise<void> {
+    await endProcess();
     transport.onclose?.();
   }
 
   const transport: ProcessTransport = {
     async start() {
-      const started = spawnServer(request);
+      const started = await spawnServer(request);
       child = started;
       if (started.pid !== undefined) watched = groupWatchdog.watch(started.pid);
       listen(started);
-      await new Promise<void>((resolve, reject) => {
-        started.once("spawn", resolve);
-        started.on("error", reject);
-      });
+      if (closing === undefined) return;
+      // Whoever closed it meanwhile could not end what was not there yet.
+      await endProcess();
+      throw new Error("the connection was closed while the server was being started");
     },
     send(message) {
       const stdin = child?.stdin;
@@ -118,8 +123,8 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
   return transport;
 }
 
-function spawnServer(request: ServerProcess): ChildProcess {
-  return spawn(request.file, request.arguments, {
+function spawnServer(request: ServerProcess): Promise<ChildProcess> {
+  return spawnProcess(request.file, request.arguments, {
     cwd: request.directory,
     env: request.environment,
     detached: process.platform !== "win32",

@@ -1,4 +1,6 @@
 import type { JsonRecord } from "../foundation/json-value.ts";
+import { certificateFault } from "./certificate-fault.ts";
+import { describeBody } from "./describe-body.ts";
 import { ModelFault, type ModelFaultCode, type ModelFaultOptions } from "./model-fault.ts";
 import { readRetryAfter } from "./retry-after.ts";
 
@@ -12,6 +14,8 @@ export interface FaultPlace {
 /** Reads what a provider package threw, or put into its stream as an error, by shape: copies of its classes differ. */
 export function toModelFault(error: unknown, place: FaultPlace): ModelFault {
   if (error instanceof ModelFault) return error;
+  const known = knownFault(error, place.model);
+  if (known !== undefined) return known;
   const said = numberOf(field(error, "statusCode")) ?? numberOf(field(error, "status"));
   // A status of success only says how far it got before it failed.
   const status = said !== undefined && said >= 300 ? said : undefined;
@@ -28,6 +32,18 @@ export function toModelFault(error: unknown, place: FaultPlace): ModelFault {
     cause: error,
   };
   return new ModelFault(code, `${place.model}: ${textOf(error)}`, options);
+}
+
+/** Packages wrap what their transport threw, some more than once. */
+function knownFault(error: unknown, model: string): ModelFault | undefined {
+  let cause = field(error, "cause");
+  for (let depth = 0; depth < 5 && cause !== undefined; depth += 1) {
+    if (cause instanceof ModelFault) return cause;
+    const untrusted = certificateFault(cause, model);
+    if (untrusted !== undefined) return untrusted;
+    cause = field(cause, "cause");
+  }
+  return undefined;
 }
 
 function codeOf(error: unknown, status: number | undefined, hasBegun: boolean): ModelFaultCode {
@@ -100,13 +116,13 @@ function wordsOf(error: unknown): string {
 }
 
 function textOf(error: unknown): string {
-  if (typeof error === "string") return error;
+  if (typeof error === "string") return describeBody(error);
   const hides = field(error, "message") === "Failed to process successful response";
   const message =
     field(hides ? field(error, "cause") : error, "message") ?? field(field(error, "error"), "message");
   const text =
     typeof message === "string" && message !== "" ? message : (JSON.stringify(error) ?? String(error));
-  return text.slice(0, 2_000);
+  return describeBody(text);
 }
 
 function adviceFor(code: ModelFaultCode, model: string): { advice?: string } {

@@ -1,6 +1,7 @@
 import { Fault } from "../foundation/fault.ts";
 import { isRecord } from "../foundation/json-value.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
+import { guardFetch } from "./guard-answer.ts";
 import {
   createModelFromLanguageModel,
   type LanguageModel,
@@ -38,7 +39,11 @@ export async function createAiSdkModel(options: AiSdkModelOptions): Promise<Mode
     });
   }
   const factory = findFactory(entry, await loadPackage(entry, options.load ?? createPackageLoader()));
-  const languageModel = makeLanguageModel(entry, modelId, factory(settings));
+  const languageModel = makeLanguageModel(
+    entry,
+    modelId,
+    factory({ fetch: guardFetch(globalThis.fetch), ...settings }),
+  );
   return createModelFromLanguageModel(languageModel, {
     provider,
     takesResultFiles: entry.takesResultFiles,

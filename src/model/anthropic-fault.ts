@@ -1,4 +1,6 @@
 import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+import { certificateFault } from "./certificate-fault.ts";
+import { describeBody } from "./describe-body.ts";
 import { ModelFault, type ModelFaultCode, type ModelFaultOptions } from "./model-fault.ts";
 import { type HeaderReader, readRetryAfter } from "./retry-after.ts";
 
@@ -46,7 +48,9 @@ function statusFault(status: number, thrown: JsonRecord): ModelFault {
   const body = isRecord(thrown["error"]) ? thrown["error"] : {};
   const inner = isRecord(body["error"]) ? body["error"] : body;
   const type = typeof inner["type"] === "string" ? inner["type"] : "";
-  const message = typeof inner["message"] === "string" ? inner["message"] : messageOf(thrown);
+  const said = inner["message"];
+  // The SDK puts the status in front of a body it cannot read.
+  const message = describeBody(typeof said === "string" ? said : messageOf(thrown).replace(/^\d{3} /, ""));
   const headers = readerOf(thrown["headers"]);
   const requestId = headers("request-id") ?? textAt(body, "request_id");
   const retryAfterMs = readRetryAfter(headers);
@@ -121,6 +125,8 @@ const statusOfType: ReadonlyMap<string, number> = new Map([
 
 function connectionFault(error: unknown, baseUrl: string): ModelFault {
   const cause = deepestCause(error);
+  const untrusted = certificateFault(cause, baseUrl);
+  if (untrusted !== undefined) return untrusted;
   const code = isRecord(cause) && typeof cause["code"] === "string" ? ` (${cause["code"]})` : "";
   return new ModelFault("connection-failed", `No connection to ${baseUrl}: ${messageOf(cause)}${code}`, {
     advice: "Check the network, and ANTHROPIC_BASE_URL if it is set.",

@@ -3,6 +3,7 @@ import { requestFault, stalledFault, streamFault } from "./anthropic-fault.ts";
 import { createMessageAssembler } from "./anthropic-message.ts";
 import { createRequestBuilder } from "./anthropic-request.ts";
 import { type AnthropicAccess, createAnthropicSender } from "./anthropic-sender.ts";
+import { createAnswerGuard } from "./guard-answer.ts";
 import type { Model, ModelEvent, ModelFacts, ModelRequest } from "./model.ts";
 import { lookUpModel } from "./model-catalog.ts";
 import { ModelFault } from "./model-fault.ts";
@@ -48,7 +49,8 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
       watch.rest();
       requestId = response.headers.get("request-id") ?? undefined;
       chunks = bodyOf(response);
-      for await (const event of readEvents(chunks, watch, requestId)) {
+      const guard = createAnswerGuard(response.headers.get("content-type") ?? "");
+      for await (const event of readEvents(guarded(chunks, guard), watch, requestId)) {
         isComplete = event.type === "message-ended";
         yield event;
         signal.throwIfAborted();
@@ -123,6 +125,32 @@ function parseEvent({ event, data }: SseEvent): Readonly<Record<string, unknown>
 function bodyOf(response: Response): AsyncIterator<Uint8Array> {
   if (response.body === null) throw new ModelFault("stream-cut", "The provider's answer has no body.");
   return response.body[Symbol.asyncIterator]();
+}
+
+/** Bytes that are no part of a stream of events are not passed on; what they are is said when it is clear. */
+function guarded(
+  chunks: AsyncIterator<Uint8Array>,
+  guard: ReturnType<typeof createAnswerGuard>,
+): AsyncIterator<Uint8Array> {
+  const held: Uint8Array[] = [];
+  return {
+    async next() {
+      while (true) {
+        const next = await chunks.next();
+        if (next.done === true) {
+          guard.end();
+          return next;
+        }
+        held.push(next.value);
+        if (guard.take(next.value)) return { done: false, value: joined(held) };
+      }
+    },
+  };
+}
+
+function joined(held: Uint8Array[]): Uint8Array {
+  const [only, ...more] = held.splice(0);
+  return more.length === 0 ? (only ?? new Uint8Array()) : Buffer.concat([only ?? new Uint8Array(), ...more]);
 }
 
 /** Reads what is left after the message, so that the connection can serve again; gives it up if that takes long. */

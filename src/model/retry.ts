@@ -46,7 +46,7 @@ export function withRetry(model: Model, options: RetryOptions): Model {
           if (!(error instanceof ModelFault) || !error.mayPass) throw error;
           const delayMs = delayBefore(attempt, error, options.random);
           waited += delayMs;
-          if (waited > maxWaitMs) throw error;
+          if (waited > maxWaitMs) throw waitTooLong(error, maxWaitMs);
           if (refusals.has(error.code)) coolDown.refused(error.retryAfterMs ?? Math.min(delayMs, shortPause));
           if (attempt >= maxAttempts) throw error;
           yield failure(error, { attempt, maxAttempts, delayMs });
@@ -57,6 +57,27 @@ export function withRetry(model: Model, options: RetryOptions): Model {
       }
     },
   };
+}
+
+/** Whoever reads it must know when it is worth coming back. */
+function waitTooLong(fault: ModelFault, maxWaitMs: number): ModelFault {
+  const { code, message, status, retryAfterMs, requestId, cause } = fault;
+  if (retryAfterMs === undefined) return fault;
+  const asked = `It asks to wait ${inWords(retryAfterMs)}, and a request waits at most ${inWords(maxWaitMs)} in all.`;
+  return new ModelFault(code, `${message} ${asked}`, {
+    retryAfterMs,
+    cause,
+    ...(status === undefined ? {} : { status }),
+    ...(requestId === undefined ? {} : { requestId }),
+    advice: `Try again in ${inWords(retryAfterMs)}, or choose another model.`,
+  });
+}
+
+function inWords(milliseconds: number): string {
+  const seconds = Math.ceil(milliseconds / 1000);
+  if (seconds < 120) return `${seconds} s`;
+  const minutes = Math.ceil(seconds / 60);
+  return minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
 /** A refusal that came while others waited at the gate holds them back too. */

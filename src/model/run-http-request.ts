@@ -1,5 +1,6 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { isRecord } from "../foundation/json-value.ts";
+import { longestErrorBody } from "./guard-answer.ts";
 
 type Fetch = typeof globalThis.fetch;
 type Send = (url: URL, init: SendInit) => ClientRequest;
@@ -130,8 +131,14 @@ function readHeaders(raw: readonly string[]): Headers {
   return headers;
 }
 
+/** Only errors are read whole, and no error needs more than its beginning. */
 async function readText(message: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
-  for await (const chunk of message) chunks.push(chunk);
+  let length = 0;
+  for await (const chunk of message) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length >= longestErrorBody) break;
+  }
   return Buffer.concat(chunks).toString("utf8");
 }

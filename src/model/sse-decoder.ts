@@ -1,3 +1,5 @@
+import { lineTooLong, longestLine } from "./guard-answer.ts";
+
 /** One server-sent event. */
 export interface SseEvent {
   readonly event: string;
@@ -9,7 +11,7 @@ export interface SseDecoder {
   push(bytes: Uint8Array): readonly SseEvent[];
 }
 
-/** Reads server-sent events from pieces of a response. An event that was not closed by an empty line is not given out. */
+/** Reads server-sent events from pieces of a response; a line without an end is a ModelFault. An event that was not closed by an empty line is not given out. */
 export function createSseDecoder(): SseDecoder {
   const decoder = new TextDecoder();
   let rest = "";
@@ -40,8 +42,10 @@ export function createSseDecoder(): SseDecoder {
       if (text === "") return events;
       if (endedOnReturn && text.startsWith("\n")) text = text.slice(1);
       endedOnReturn = text.endsWith("\r");
-      const lines = (rest + text).split(text.includes("\r") ? anyBreak : "\n");
+      const lines = text.split(text.includes("\r") ? anyBreak : "\n");
+      lines[0] = rest + lines[0];
       rest = lines.pop() ?? "";
+      if (rest.length > longestLine || (data?.length ?? 0) > longestLine) throw lineTooLong();
       for (const line of lines) takeLine(line, events);
       return events;
     },

@@ -1,5 +1,5 @@
 import { abortable } from "../foundation/abort.ts";
-import type { Admission, CallRequest } from "../loop/loop-ports.ts";
+import type { Admission, AdmitOptions, CallRequest } from "../loop/loop-ports.ts";
 import {
   type DecideOptions,
   type Decision,
@@ -43,7 +43,7 @@ export type BeforeAsk = (
 
 export type AdmitWithHooks = (
   request: CallRequest,
-  options: { readonly signal: AbortSignal; readonly hooks?: DecideOptions["hooks"] },
+  options: AdmitOptions & { readonly hooks?: DecideOptions["hooks"] },
 ) => Promise<Admission>;
 
 export interface AdmitDependencies {
@@ -83,7 +83,8 @@ export function createAdmit(dependencies: AdmitDependencies): AdmitWithHooks {
     };
   }
 
-  return async ({ call, tool, input }, { signal, hooks }) => {
+  return async ({ call, tool, input }, { signal, turn, hooks }) => {
+    await turn?.();
     const { type, because, allowedBy, run, request, policy } = await judge(tool, input, hooks);
     const wayOut = (): string => wayOutOf(request, policy, plan.directory);
     const paths = decidedPaths(request, plan.policy);

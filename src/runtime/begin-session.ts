@@ -28,7 +28,7 @@ export async function beginSession<Output>(
   const { permissionPromptTool: asked } = options;
   const around = asked === undefined ? world : { ...world, canUseTool: createPromptTool(asked, servers) };
   try {
-    return await openSession(around, options, { look, servers });
+    return await openSession(around, options, { look, servers, signal });
   } catch (error) {
     stop.abort(error);
     await (await ended)?.[Symbol.asyncDispose]();

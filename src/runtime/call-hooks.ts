@@ -35,8 +35,8 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
     rights: grants.rights,
     wrapAdmit:
       (admit) =>
-      async (request, { signal }) => {
-        if (!runner.hears("PreToolUse")) return admit(request, { signal });
+      async (request, { signal, turn }) => {
+        if (!runner.hears("PreToolUse")) return admit(request, { signal, turn });
         const { call, tool } = request;
         const outcome = await runner.fire("PreToolUse", payloadOf(request), await situation(signal, request));
         report(outcome);
@@ -44,7 +44,7 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
         if (outcome.context !== undefined) contexts.set(call.id, outcome.context);
         const verdict = outcome.type === "none" ? {} : { hooks: outcome.type };
         return admitChanged(request, outcome.updatedInput, (changed) =>
-          admit(changed, { signal, ...verdict }),
+          admit(changed, { signal, turn, ...verdict }),
         );
       },
     async beforeAsk({ call, tool, input }, { signal }) {

@@ -8,7 +8,7 @@ export interface ChildHookDependencies extends Pick<CallHookDependencies, "runne
     readonly agentType: string;
     readonly transcript: string;
     /** Writes down what hooks are about to hear, before they do. */
-    readonly told?: (event: ToldEvent) => void;
+    readonly told?: (event: ToldEvent) => Promise<void>;
     /** It is over already, so nothing makes it go on. */
     readonly isOver?: boolean;
   };
@@ -29,7 +29,7 @@ export function createChildHooks({
 
   async function stop(lastMessage: string | undefined, signal: AbortSignal) {
     isOpen = false;
-    child.told?.("SubagentStop");
+    await child.told?.("SubagentStop");
     const payload = {
       agentId,
       agentType,
@@ -44,17 +44,22 @@ export function createChildHooks({
 
   return {
     async prepare(content, signal) {
+      // A child that was stopped before it began has no start, and then no stop either.
+      signal.throwIfAborted();
       isOpen = true;
-      if (runner.hears("SubagentStart") || runner.hears("SubagentStop")) child.told?.("SubagentStart");
+      if (runner.hears("SubagentStart") || runner.hears("SubagentStop")) await child.told?.("SubagentStart");
       if (!runner.hears("SubagentStart")) return { type: "ready", content };
-      const outcome = await runner.fire("SubagentStart", { agentId, agentType }, await situation(signal));
+      const outcome = await withLastWord(signal, async (own) =>
+        runner.fire("SubagentStart", { agentId, agentType }, await situation(own)),
+      );
       report(outcome);
       const { context } = outcome;
       return { type: "ready", content: context === undefined ? content : withContext(content, [context]) };
     },
     async beforeEnd(text, { signal }) {
       if (!runner.hears("SubagentStop")) return undefined;
-      const outcome = await stop(text, signal);
+      // Also where the child is stopped meanwhile: hooks that have heard of its start hear of its end.
+      const outcome = await withLastWord(signal, (own) => stop(text, own));
       const reason = [outcome.blocked ? outcome.because : undefined, outcome.context]
         .filter((part) => part !== undefined && part !== "")
         .join("\n");
@@ -62,7 +67,7 @@ export function createChildHooks({
       if (child.isOver === true || rounds >= mostRounds) return undefined;
       rounds += 1;
       isOpen = true;
-      child.told?.("goes-on");
+      await child.told?.("goes-on");
       return feedbackMessage(reason);
     },
     async end(stopped) {
@@ -72,13 +77,13 @@ export function createChildHooks({
   };
 }
 
-/** How long hooks may take over the end of a child that was stopped; whoever stopped it is waiting. */
+/** How long hooks may take over the start or end of a child that was stopped; whoever stopped it is waiting. */
 const lastWordMs = 1500;
 
-async function withLastWord(
+async function withLastWord<Outcome>(
   stopped: AbortSignal | undefined,
-  work: (signal: AbortSignal) => Promise<unknown>,
-): Promise<void> {
+  work: (signal: AbortSignal) => Promise<Outcome>,
+): Promise<Outcome> {
   const limit = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   const begin = (): void => {
@@ -87,7 +92,7 @@ async function withLastWord(
   if (stopped?.aborted === true) begin();
   else stopped?.addEventListener("abort", begin, { once: true });
   try {
-    await work(limit.signal);
+    return await work(limit.signal);
   } finally {
     stopped?.removeEventListener("abort", begin);
     clearTimeout(timer);

@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { homedir } from "node:os";
-import { resolve } from "node:path";
+import { isAbsolute, resolve } from "node:path";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { type AgentInput, defineAgent } from "../definitions/define-agent.ts";
 import {
@@ -9,6 +8,8 @@ import {
   type DiscoveredAgents,
 } from "../definitions/discover-agents.ts";
 import { sleep } from "../foundation/abort.ts";
+import { Fault } from "../foundation/fault.ts";
+import { findWorkingFolder } from "../foundation/find-working-folder.ts";
 import { isRecord } from "../foundation/json-value.ts";
 import type { ProgramServer } from "../mcp/mcp-connections.ts";
 import { createCoolDowns } from "../model/cool-down.ts";
@@ -17,6 +18,7 @@ import { createModelFactory } from "../model/model-factory.ts";
 import { createRequestGates } from "../model/request-gate.ts";
 import { readModelClocks } from "../planning/limit-settings.ts";
 import { readEnvironment } from "../settings/environment.ts";
+import { findHome, withHome } from "../settings/find-home.ts";
 import { createPaths } from "../settings/paths.ts";
 import type { PlainSettings } from "../settings/plain-settings.ts";
 import { createTrustStore } from "../settings/trust.ts";
@@ -40,12 +42,7 @@ type Found = Pick<DiscoveredAgents, "paths" | "settings" | "plugins">;
 type Place = Required<Pick<RuntimeOptions, "cwd" | "home" | "environment" | "platform">>;
 
 export function createWorld(options: RuntimeOptions): World {
-  const place: Place = {
-    cwd: resolve(options.cwd ?? process.cwd()),
-    home: options.home ?? homedir(),
-    environment: options.environment ?? process.env,
-    platform: options.platform ?? process.platform,
-  };
+  const place = findPlace(options);
   const clock = options.clock ?? { now: () => performance.now(), sleep };
   const coolDowns = createCoolDowns(clock, Math.random);
   const gates = createRequestGates();
@@ -177,6 +174,7 @@ export function createWorld(options: RuntimeOptions): World {
         readOnlySandbox,
         keepsTranscripts:
           options.transcripts ?? readEnvironment(environment).options.promptHistorySkipped !== true,
+        durability: options.durability ?? settings.plain.durability ?? "sync",
         entrypoint: options.entrypoint ?? "sdk-ts",
         ids: { uuid: randomUUID },
         clock,
@@ -194,6 +192,21 @@ export function createWorld(options: RuntimeOptions): World {
       looking?.then(({ catalog }) => catalog.unregister(name)).catch(() => undefined);
     },
     [Symbol.asyncDispose]: () => Promise.resolve(sandbox[Symbol.asyncDispose]()),
+  };
+}
+
+function findPlace(options: RuntimeOptions): Place {
+  const environment = options.environment ?? process.env;
+  const home = options.home ?? findHome(process.env);
+  if (!isAbsolute(home))
+    throw new Fault("invalid-home", `The home folder ${JSON.stringify(home)} is not an absolute path.`, {
+      advice: "Give an absolute path as `home`: what stands below a relative one may be anybody's.",
+    });
+  return {
+    cwd: options.cwd === undefined ? findWorkingFolder() : resolve(options.cwd),
+    home,
+    environment: withHome(environment, home),
+    platform: options.platform ?? process.platform,
   };
 }
 

@@ -1,3 +1,5 @@
+import { basename } from "node:path";
+import { retryWhileScarce } from "../foundation/scarce.ts";
 import { version } from "../foundation/version.ts";
 import type { IdSource } from "../journal/id-source.ts";
 import { journalPlan } from "../journal/journaled-plan.ts";
@@ -7,7 +9,14 @@ import { createTranscriptWriter } from "../journal/transcript-writer.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import { openAppendLog } from "../storage/append-log.ts";
 import type { ChildRecord } from "../tasks/child-host.ts";
-import { type OpenTranscript, writeUnrecorded } from "./open-transcript.ts";
+import {
+  closeLog,
+  type Keeping,
+  type OpenTranscript,
+  tellDamage,
+  waitForFile,
+  writeUnrecorded,
+} from "./open-transcript.ts";
 
 export interface ChildTranscriptOptions {
   readonly file: string;
@@ -19,17 +28,23 @@ export interface ChildTranscriptOptions {
   readonly ids: IdSource;
   readonly now: () => number;
   readonly facts: () => Omit<TranscriptFacts, "version">;
+  readonly keeping: Keeping;
 }
 
 /** Opens a child's own transcript: a new one, or one that goes on. */
 export async function openChildTranscript(
   options: ChildTranscriptOptions,
 ): Promise<OpenTranscript & Pick<ChildRecord, "told">> {
-  const { file, ids, now } = options;
+  const { file, ids, now, keeping } = options;
+  if (options.isKept && options.isResumed) await waitForFile(file, keeping);
   const loaded = options.isResumed ? await loadSession(file, { sidechain: true }) : undefined;
+  tellDamage(basename(file), loaded?.damage, keeping);
   if (!options.isKept)
-    return { history: loaded?.messages ?? [], record: () => undefined, close: () => undefined };
-  const log = openAppendLog(file, { expectLength: loaded?.length ?? 0 });
+    return { history: loaded?.messages ?? [], record: () => undefined, close: async () => undefined };
+  const { durability, takeOver = false } = keeping;
+  const log = await retryWhileScarce(() =>
+    openAppendLog(file, { expectLength: loaded?.length ?? 0, durability, takeOver }),
+  );
   const facts = (): TranscriptFacts => ({ ...options.facts(), version });
   const writer = createTranscriptWriter({
     log,
@@ -42,6 +57,8 @@ export async function openChildTranscript(
   try {
     writer.plan(journalPlan(options.plan), "now");
     writeUnrecorded(writer, loaded);
+    // Whoever hears that it was started must find it again, whatever happens.
+    await writer.commit();
   } catch (error) {
     log.close();
     throw error;
@@ -50,6 +67,7 @@ export async function openChildTranscript(
     history: loaded?.messages ?? [],
     record: writer.record,
     told: writer.told,
-    close: () => log.close(),
+    commit: writer.commit,
+    close: () => closeLog(log, keeping),
   };
 }

@@ -69,6 +69,8 @@ export interface ChildrenParts {
   readonly clocks: ChildClocks;
   /** Whether there is a parent that reads what children in the background tell. */
   readonly readsNotices: boolean;
+  /** Takes children also from another process that holds them. */
+  readonly takeOver: boolean;
 }
 
 /** The children of a session: the tool that starts them, what they tell their parent, and the wait for the last one. */
@@ -98,7 +100,14 @@ export function openChildren(parts: ChildrenParts): Children {
     return queued;
   };
   const recover: Children["recover"] = (agentId, signal) =>
-    runChildRecovery(agentId, { world, look: parts.look, plan: parent.plan, model: parent.model, signal });
+    runChildRecovery(agentId, {
+      world,
+      look: parts.look,
+      plan: parent.plan,
+      model: parent.model,
+      takeOver: parts.takeOver,
+      signal,
+    });
   const facts = planningFacts(parts);
   const spawner = createSpawner({
     tasks,
@@ -113,7 +122,7 @@ export function openChildren(parts: ChildrenParts): Children {
       memory: parts.memory,
       skills: (definition) => parts.skills.preload(definition),
       servers: parts.servers.connectFor,
-      open: (plan) => openRecord(plan, world, nextQueued),
+      open: (plan) => openRecord(plan, parts, nextQueued),
       recall: (agentId) =>
         loadEarlierRun(
           sessionFiles(world.discovered.paths.transcripts, parent.plan.sessionId).agent(agentId),
@@ -251,12 +260,15 @@ async function isolate(
 }
 
 const worktreeLimitMs = 120_000;
+/** How long a child that is resumed may wait for its file. */
+const openLimitMs = 60_000;
 
 async function openRecord(
   plan: ChildPlan,
-  world: SessionWorld,
+  { world, takeOver }: ChildrenParts,
   nextQueued: () => number,
 ): Promise<ChildRecord> {
+  const { durability, notice } = world;
   const files = sessionFiles(world.discovered.paths.transcripts, plan.sessionId);
   const own = files.agent(plan.agent.id);
   const outputFile = agentOutputFile(files, plan.agent.id);
@@ -274,6 +286,7 @@ async function openRecord(
       agentId: plan.agent.id,
       permissionMode: plan.policy.mode,
     }),
+    keeping: { durability, takeOver, signal: AbortSignal.timeout(openLimitMs), notice },
   });
   if (!world.keepsTranscripts) return { ...transcript, outputFile };
   replaceWholeFile(own.meta, `${JSON.stringify(metaOf(plan))}\n`);
@@ -286,9 +299,9 @@ async function openRecord(
       transcript.record(event);
       output.record(event);
     },
-    close() {
-      transcript.close();
+    async close() {
       output.close();
+      await transcript.close();
     },
   };
 }

@@ -1,7 +1,5 @@
 import { createStopwatch } from "../foundation/stopwatch.ts";
-import { version } from "../foundation/version.ts";
 import { sessionFiles } from "../journal/session-files.ts";
-import type { RunPlan } from "../planning/run-plan.ts";
 import { withServerInstructions } from "../planning/server-instructions.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import { unsafeManagedCode } from "../settings/find-foreign-writers.ts";
@@ -31,7 +29,7 @@ import { prepareMemory } from "./memory-turns.ts";
 import { openAsking } from "./open-asking.ts";
 import { openChildren } from "./open-children.ts";
 import { openSandboxes } from "./open-sandboxes.ts";
-import { chooseSession, openTranscript } from "./open-transcript.ts";
+import { chooseSession, openTranscript, transcriptFacts } from "./open-transcript.ts";
 import { prepareChild } from "./prepare-child.ts";
 import { refuseMissingPromptTool } from "./prompt-tool.ts";
 import { restateWork } from "./restate-work.ts";
@@ -55,7 +53,12 @@ export async function openSession<Output>(
   {
     look,
     servers: connecting,
-  }: { readonly look: () => Promise<SessionWorld>; readonly servers: Promise<SessionServers> },
+    signal,
+  }: {
+    readonly look: () => Promise<SessionWorld>;
+    readonly servers: Promise<SessionServers>;
+    readonly signal: AbortSignal;
+  },
 ): Promise<Session<Output>> {
   const { paths } = world.discovered;
   const output = openOutput(world, options);
@@ -120,6 +123,8 @@ export async function openSession<Output>(
     stopwatch: createStopwatch(world.clock, treeTime),
   });
   const whileAsking = holding(guard.stopwatch);
+  const { durability, notice } = world;
+  const keeping = { durability, notice, takeOver: options.takeOver === true, signal };
   const transcript = await openTranscript({
     ...chosen,
     isKept: world.keepsTranscripts && options.childrenOnly !== true,
@@ -129,6 +134,7 @@ export async function openSession<Output>(
     facts: () => transcriptFacts(world, plan, system.branch),
     plan,
     choices: options,
+    keeping,
   });
   const { heard } = transcript;
   const granted = new Set(plan.tools.map(({ name }) => name));
@@ -157,6 +163,7 @@ export async function openSession<Output>(
     world,
     look,
     tasks,
+    takeOver: keeping.takeOver,
     parent: { plan, model, chosenModel },
     messages: () => opened?.messages() ?? [],
     tools: built.tools,
@@ -237,7 +244,7 @@ export async function openSession<Output>(
     begin: () => prepareMemory(plan, world.notice),
     ...(heard === undefined
       ? {}
-      : { recover: (signal) => runRecovery({ world, plan, heard, children, commands, signal }) }),
+      : { recover: (signal) => runRecovery({ world, plan, heard, children, commands, ...keeping, signal }) }),
     now: world.now,
     atOnce: readEnvironment(world.environment).options.maxToolUseConcurrency,
     compaction: createCompactionPort({
@@ -253,6 +260,7 @@ export async function openSession<Output>(
         }),
     }),
     record: transcript.record,
+    commit: transcript.commit,
     ...(output === undefined ? {} : { output }),
     async dispose() {
       try {
@@ -260,7 +268,7 @@ export async function openSession<Output>(
         await hooks?.end();
         await built.dispose();
       } finally {
-        transcript.close();
+        await transcript.close();
         await servers[Symbol.asyncDispose]();
       }
     },
@@ -287,15 +295,4 @@ function openOutput({ environment }: SessionWorld, { output }: SessionOptions) {
   if (output === undefined) return undefined;
   const { maxStructuredOutputRetries } = readEnvironment(environment).options;
   return createTypedOutput(output, { maxRetries: maxStructuredOutputRetries });
-}
-
-function transcriptFacts(world: SessionWorld, plan: RunPlan, branch: string | undefined) {
-  return {
-    sessionId: plan.sessionId,
-    cwd: plan.directory,
-    version,
-    entrypoint: world.entrypoint,
-    permissionMode: plan.policy.mode,
-    ...(branch === undefined ? {} : { gitBranch: branch }),
-  };
 }

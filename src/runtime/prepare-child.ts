@@ -140,6 +140,7 @@ export async function prepareChild(
         }),
     }),
     record: () => undefined,
+    ...(line.commit === undefined ? {} : { commit: line.commit }),
     dispose: async () => undefined,
   });
   return {

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { RunEvent } from "../conversation/run-event.ts";
@@ -119,6 +119,30 @@ it("[TRN-4] one that was moved to the background goes on by itself, one that was
     ["a1", true, "resumed"],
     ["a2", false, "waiting"],
   ]);
+});
+
+it.each([
+  ["when it has been silent long enough", {}, 300],
+  ["at once where the session is taken over", { takeOver: true }, 60_000],
+])("[TRN-4] a child of a machine that cannot be seen is found cut off %s", async (_, options, expiresAfterMs) => {
+  await using sample = await createSampleRuntime([{ text: "Good." }]);
+  const transcripts = transcriptsOf(sample);
+  writeCutOffSession(transcripts, { a1: { callId: "t1" } });
+  const owner = {
+    pid: 7,
+    machine: "elsewhere pid:[1]",
+    started: "another-boot/1",
+    expiresAfterMs,
+    token: "x",
+  };
+  const lock = join(transcripts, sessionId, "subagents", "agent-a1.jsonl.lock");
+  writeFileSync(lock, JSON.stringify(owner));
+  await using session = await sample.runtime.open({ resume: sessionId, ...options });
+  const events: RunEvent[] = [];
+  for await (const event of session.prompt("Go on.")) events.push(event);
+  const [told] = events.flatMap((event) => (event.type === "agents-interrupted" ? [event.agents] : []));
+  expect(told?.map(({ id }) => id)).toEqual(["a1"]);
+  expect(existsSync(lock)).toBe(false);
 });
 
 it("[HKS-8] whoever leaves does not wait for hooks that hang over the stop of a child that died", async () => {

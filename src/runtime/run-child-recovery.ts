@@ -15,6 +15,7 @@ export interface ChildRecoveryParts {
   readonly model: Model;
   /** Cuts hooks short. */
   readonly signal?: AbortSignal | undefined;
+  readonly takeOver?: boolean | undefined;
 }
 
 /** How long hooks may take over the stop of a child whose process died. */
@@ -34,6 +35,8 @@ export async function runChildRecovery(agentId: string, parts: ChildRecoveryPart
   try {
     await writeRecovery({
       file: files.transcript,
+      durability: world.durability,
+      takeOver: parts.takeOver === true,
       ids: world.ids,
       now: () => world.today().getTime(),
       facts: {

@@ -4,6 +4,7 @@ import { goOnPrompt } from "../planning/earlier-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import { hasLockFile } from "../storage/owner-lock.ts";
+import { waitForOwner } from "../storage/wait-for-owner.ts";
 import { agentOutputFile } from "../tasks/agent-output-file.ts";
 import { isInterrupted } from "../tasks/find-interrupted.ts";
 import { findLostNotices } from "../tasks/find-lost-notices.ts";
@@ -22,6 +23,8 @@ export interface RecoveryParts {
   readonly heard: HeardAgents;
   readonly children: Pick<Children, "recover" | "notify" | "spawner">;
   readonly commands: Pick<SessionCommands, "news">;
+  /** Children that another process still has are taken from it. */
+  readonly takeOver: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -33,10 +36,13 @@ export async function runRecovery(parts: RecoveryParts): Promise<readonly Interr
   const { world, plan, heard, children } = parts;
   const { transcripts, projectRoot } = world.discovered.paths;
   await recoverProjectWorktrees({ projectRoot, environment: world.environment, signal: parts.signal });
-  const tasks = await findTasks(transcripts, {
-    sessionId: plan.sessionId,
-    isSettled: ({ id, lastSignAt }) => (heard.toldAt.get(id) ?? 0) >= lastSignAt,
-  });
+  const look = () =>
+    findTasks(transcripts, {
+      sessionId: plan.sessionId,
+      takeOver: parts.takeOver,
+      isSettled: ({ id, lastSignAt }) => (heard.toldAt.get(id) ?? 0) >= lastSignAt,
+    });
+  const tasks = await whenSeen(await look(), look, parts.signal);
   await settle(tasks.filter(isUnsettled), parts);
   const files = sessionFiles(transcripts, plan.sessionId);
   const lost = await findLostNotices(tasks, heard, (id) => agentOutputFile(files, id));
@@ -49,6 +55,18 @@ export async function runRecovery(parts: RecoveryParts): Promise<readonly Interr
   for (const one of news) told.push(...(await takeUp(one, parts)));
   for (const agent of told) world.notice?.(interruptedLine(agent));
   return told;
+}
+
+/** Children of a process that cannot be seen from here count as running until it has been silent long enough. */
+async function whenSeen(
+  tasks: readonly FoundTask[],
+  look: () => Promise<readonly FoundTask[]>,
+  signal: AbortSignal,
+): Promise<readonly FoundTask[]> {
+  const unseen = tasks.filter(({ runsOn }) => runsOn !== undefined);
+  if (unseen.length === 0) return tasks;
+  await Promise.all(unseen.map(({ transcript }) => waitForOwner(transcript, { signal })));
+  return look();
 }
 
 /** How many stops are settled at the same time: each may run hooks. */

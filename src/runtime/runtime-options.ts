@@ -6,6 +6,7 @@ import type { Model } from "../model/model.ts";
 import type { Approver } from "../permissions/approver.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { SessionLimitOptions } from "../planning/plan-limits.ts";
+import type { Durability } from "../storage/durability.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { ToolHost } from "../tools/tool-host.ts";
 import type { CanUseTool } from "./admit.ts";
@@ -49,6 +50,11 @@ export interface RuntimeOptions {
   readonly host?: ToolHost;
   /** False keeps no transcripts. */
   readonly transcripts?: boolean;
+  /**
+   * `sync`: what is about to happen is on the disk itself before it happens, so that it survives a power cut. `os` leaves
+   * that to the operating system, and survives only the end of the process. Absent: as settings say, else `sync`.
+   */
+  readonly durability?: Durability;
   /** How sessions say they were started. */
   readonly entrypoint?: string;
   readonly managedDirectory?: string;
@@ -83,6 +89,8 @@ export interface SessionOptions<Output = unknown> {
   /** Go on in a copy, leaving the resumed session as it is. */
   readonly forkSession?: boolean;
   readonly sessionId?: string;
+  /** Takes the session and its children also from another process that holds them; what that one writes next is refused. */
+  readonly takeOver?: boolean;
   /** Only children are run: the main conversation is neither read nor written, so another process may have it. */
   readonly childrenOnly?: boolean;
   /** An MCP tool, as `mcp__server__tool`, that answers in a person's place what rules leave open. */

@@ -34,6 +34,8 @@ export interface SessionParts extends AdmitDependencies {
   readonly atOnce?: number | undefined;
   /** Writes an event down before the next one is asked for. */
   readonly record: (event: RunEvent) => void;
+  /** Resolves when what was written down so far would survive a power cut. */
+  readonly commit?: (() => Promise<void>) | undefined;
   readonly output?: TypedOutput;
   readonly hooks?: SessionHooks;
   /** Absent where there are no skills. */
@@ -83,6 +85,7 @@ export function createPorts(parts: SessionParts): LoopPorts {
       ...(parts.children?.takeMessages() ?? []),
     ],
     ...afterCallOf(parts),
+    ...(parts.commit === undefined ? {} : { commit: parts.commit }),
     // Children in the background are waited for before hooks hear that the work is over.
     async beforeEnd(text, options) {
       return (await parts.children?.beforeEnd(options.signal)) ?? (await hooks?.beforeEnd(text, options));

@@ -9,6 +9,7 @@ import type { ModelFactory } from "../model/model-factory.ts";
 import type { Approver } from "../permissions/approver.ts";
 import type { AskedServer } from "../settings/judge-mcp-entry.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
+import type { Durability } from "../storage/durability.ts";
 import type { ReadOnlySandbox } from "../tools/load-read-only-sandbox.ts";
 import type { SandboxRuntime } from "../tools/load-sandbox.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -49,6 +50,7 @@ export interface SessionWorld {
   readonly sandbox: SandboxRuntime;
   readonly readOnlySandbox: ReadOnlySandbox;
   readonly keepsTranscripts: boolean;
+  readonly durability: Durability;
   readonly entrypoint: string;
   readonly ids: IdSource;
   /** The time by which runs are limited. */

@@ -1,5 +1,5 @@
 import type { Message, UserMessage } from "../conversation/message.ts";
-import { addTotals, type RunEnding, type RunEvent, type RunTotals } from "../conversation/run-event.ts";
+import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { Fault } from "../foundation/fault.ts";
 import { interruptedResults } from "../journal/interrupted-calls.ts";
@@ -19,6 +19,7 @@ import type { TaskManager } from "../tasks/task-manager.ts";
 import { readCompactCommand } from "./compact-command.ts";
 import { preparePrompt } from "./prepare-prompt.ts";
 import { type RunHandle, startRun } from "./run-handle.ts";
+import { finalEnding, joinEndings, withTree } from "./session-endings.ts";
 import { createLimits } from "./session-limits.ts";
 import { createPorts, type MainParts } from "./session-ports.ts";
 import { createSessionRecovery } from "./session-recovery.ts";
@@ -71,6 +72,8 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
   const recovery = createSessionRecovery(parts.recover);
   let isFirst = parts.history.length === 0;
   let isBusy = false;
+  /** Why the record takes nothing more. */
+  let unrecorded: unknown;
 
   async function* stream(content: UserMessage["content"], signal: AbortSignal): AsyncGenerator<RunEvent> {
     const command = parts.slashCommands ? readCompactCommand(content) : undefined;
@@ -144,7 +147,9 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
       if (!isMissing || output.hasGivenUp() || limit !== undefined) {
         const own = limits.explain(finalEnding(ending, { isMissing, limit, handedIn: output?.value() }));
         const last = recovery.count(withTree(own, parts.tasks.takeTotals()));
-        record({ type: "run-ended", ending: last });
+        recordEnding(last);
+        // Whoever hears of the end must not find it cut off later; a disk that fails now is told of when the file is closed.
+        await parts.commit?.().catch(() => undefined);
         yield { type: "run-ended", ending: last };
         return;
       }
@@ -168,15 +173,16 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
           // The text of an earlier prompt is no result of this one.
           return hasAnswered ? event.ending : { ...event.ending, text: "" };
         }
+        // First what it took: an answer that cannot be kept is paid for all the same.
+        tally.hear(event);
         record(event);
         hasAnswered ||= event.type === "assistant-answered";
-        tally.hear(event);
         follow(event);
         yield event;
       }
     } catch (error) {
-      // Its time was up and it did not heed that; a limit is no failure of whoever waits for the result.
-      if (isLimitFault(error)) return tally.endedBy(error);
+      // Its time was up and it did not heed that, or its record takes no more: neither is a failure of whoever waits.
+      if (isLimitFault(error) || error === unrecorded) return tally.endedBy(error);
       throw error;
     }
     throw new Fault("run-without-end", "The run ended without saying how.");
@@ -193,7 +199,22 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
 
   /** A closed session has given its file back; what still happens in it is answered as interrupted when it is resumed. */
   function record(event: RunEvent): void {
-    if (!end.signal.aborted) parts.record(event);
+    if (end.signal.aborted) return;
+    try {
+      parts.record(event);
+    } catch (error) {
+      unrecorded = error;
+      throw error;
+    }
+  }
+
+  /** A record that takes no more, as on a full disk, must not keep the result from whoever waits for it. */
+  function recordEnding(ending: RunEnding): void {
+    try {
+      record({ type: "run-ended", ending });
+    } catch {
+      // Said by the ending itself, or by the notice when the file is closed.
+    }
   }
 
   function start(
@@ -240,11 +261,6 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
   };
 }
 
-/** Adds what the children took; a run without children is its own tree. */
-function withTree(ending: RunEnding, children: RunTotals | undefined): RunEnding {
-  return children === undefined ? ending : { ...ending, tree: addTotals(ending.totals, children) };
-}
-
 function refuseWhen(applies: boolean, code: string, message: string): void {
   if (applies) throw new Fault(code, message);
 }
@@ -270,29 +286,4 @@ function withInitialPrompt(
   if (initial === undefined) return content;
   const blocks = typeof content === "string" ? [{ type: "text", text: content } as const] : content;
   return [{ type: "text", text: initial }, ...blocks];
-}
-
-/** A run that had to be reminded is one run to its caller. */
-function joinEndings(before: RunEnding | undefined, last: RunEnding): RunEnding {
-  if (before === undefined) return last;
-  return {
-    ...last,
-    text: last.text === "" ? before.text : last.text,
-    denials: [...before.denials, ...last.denials],
-    totals: addTotals(before.totals, last.totals),
-  };
-}
-
-interface OutputResult {
-  readonly isMissing: boolean;
-  readonly limit: string | undefined;
-  readonly handedIn: { readonly output: unknown } | undefined;
-}
-
-function finalEnding(ending: RunEnding, { isMissing, limit, handedIn }: OutputResult): RunEnding {
-  if (handedIn !== undefined) return { ...ending, output: handedIn.output };
-  if (!isMissing) return ending;
-  if (limit !== undefined) return { ...ending, status: "partial", reason: limit };
-  const error = "The agent did not hand in a result of the form that was asked for.";
-  return { ...ending, status: "failed", reason: "max_structured_output_retries", error };
 }

@@ -1,5 +1,6 @@
 import { sessionFiles } from "../journal/session-files.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
+import { createTemporaryNotes } from "../storage/temporary-notes.ts";
 import { createSessionFiles } from "../tools/file-ledger.ts";
 import type { ToolContext } from "../tools/tool.ts";
 import { createMayRead } from "./find-readable-files.ts";
@@ -10,6 +11,7 @@ import type { SessionWorld } from "./session-world.ts";
 export function createToolContexts(world: SessionWorld, added: ReadonlyMap<string, string> = new Map()) {
   const { paths } = world.discovered;
   const sessionLedger = createSessionFiles();
+  const noteTemporary = createTemporaryNotes(paths.temporaryNotes);
   // `~` must mean to the tools what it means to the rules.
   const environment = () => ({ ...world.environment, ...Object.fromEntries(added), HOME: paths.home });
   return (plan: RunPlan, directory: () => string) => {
@@ -28,6 +30,7 @@ export function createToolContexts(world: SessionWorld, added: ReadonlyMap<strin
       environment: environment(),
       outputDirectory: sessionFiles(paths.transcripts, plan.sessionId).toolResults,
       writeInTurn,
+      ...(world.keepsTranscripts ? { noteTemporary } : {}),
       ...(mayRead === undefined ? {} : { mayRead }),
     });
   };

@@ -1,5 +1,6 @@
 import { type JsonRecord, shown } from "../foundation/json-value.ts";
 import type { Finding } from "../foundation/problem.ts";
+import { durabilities } from "../storage/durability.ts";
 import {
   choice,
   disable,
@@ -43,6 +44,7 @@ const plainReaders = {
   disableBundledSkills: flag,
   disableSkillShellExecution: flag,
   disabledMcpjsonServers: textList,
+  durability: choice(...durabilities),
   effortLevel: textOrNumber,
   enableAllProjectMcpServers: flag,
   enabledMcpjsonServers: textList,

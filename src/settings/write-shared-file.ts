@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { chmod, mkdir, open, readFile, realpath, rename, rm, rmdir, stat } from "node:fs/promises";
-import { dirname } from "node:path";
+import { chmod, mkdir, open, readdir, readFile, realpath, rename, rm, rmdir, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 
 export type FileUpdate =
@@ -44,6 +44,7 @@ export async function updateFile(
     };
   }
   try {
+    await removeLeftDrafts(target);
     return await changeHeldFile(target, change);
   } finally {
     await rmdir(lock).catch(() => undefined);
@@ -68,6 +69,15 @@ async function changeHeldFile(target: string, change: FileChange): Promise<FileU
     }
   }
   return { type: "refused", why: `${target} was changed by another program each time it was to be written` };
+}
+
+/** What a writer left that died in the middle: whoever holds the lock is the only one to have drafts. */
+async function removeLeftDrafts(target: string): Promise<void> {
+  const begin = `${basename(target)}.`;
+  const names = await readdir(dirname(target)).catch(() => []);
+  for (const name of names)
+    if (name.startsWith(begin) && /^\d+\.[0-9a-f]{12}\.tmp$/.test(name.slice(begin.length)))
+      await rm(join(dirname(target), name), { force: true }).catch(() => undefined);
 }
 
 async function takeLock(

@@ -1,5 +1,6 @@
 import { open } from "node:fs/promises";
 import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+import { retryWhileScarce } from "../foundation/scarce.ts";
 import { fileFault } from "./file-fault.ts";
 
 export interface ReadLinesOptions {
@@ -28,7 +29,7 @@ export async function readLines(
   { maxBytes = Number.POSITIVE_INFINITY }: ReadLinesOptions = {},
 ): Promise<LinesRead> {
   try {
-    await using handle = await open(file, "r");
+    await using handle = await retryWhileScarce(() => open(file, "r"));
     const length = (await handle.stat()).size;
     const from = Math.max(0, length - maxBytes);
     // One byte earlier, to see whether a line begins exactly there.

@@ -22,9 +22,12 @@ import type { RunLine } from "./task-manager.ts";
 export interface ChildRecord {
   readonly history: readonly Message[];
   readonly record: (event: RunEvent) => void;
-  readonly close: () => void;
-  /** Writes down that hooks are about to hear of it. */
-  readonly told?: (event: ToldEvent) => void;
+  /** Resolves when everything said so far would survive a power cut; absent where nothing is kept. */
+  readonly commit?: () => Promise<void>;
+  /** Brings the rest to the disk and gives the file back; never rejects. */
+  readonly close: () => Promise<void>;
+  /** Writes down that hooks are about to hear of it; resolves when that would survive a power cut. */
+  readonly told?: (event: ToldEvent) => Promise<void>;
   readonly outputFile: string;
   /** Marks it for other processes as one that waits for a place, until it leaves the queue. */
   readonly enterQueue?: () => void;

@@ -4,17 +4,21 @@ import type { ChildRecord } from "./child-host.ts";
 import type { RunLine, TaskStarted } from "./task-manager.ts";
 import { interruptedReason } from "./task-state.ts";
 
-/** A record that cannot be written any more does not keep hooks from hearing of the child. */
-export function tellingOf({ told }: Pick<ChildRecord, "told">): Pick<RunLine, "told"> {
-  if (told === undefined) return {};
+/** What a run may ask of its record. A record that cannot be written any more does not keep hooks from hearing of it. */
+export function recordLine({ told, commit }: ChildRecord): Pick<RunLine, "told" | "commit"> {
   return {
-    told(event) {
-      try {
-        told(event);
-      } catch {
-        // The child ends by its next line.
-      }
-    },
+    ...(commit === undefined ? {} : { commit }),
+    ...(told === undefined
+      ? {}
+      : {
+          async told(event) {
+            try {
+              await told(event);
+            } catch {
+              // The child ends by its next line.
+            }
+          },
+        }),
   };
 }
 

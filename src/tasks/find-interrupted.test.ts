@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -75,5 +75,26 @@ describe("[TRN-4] what a killed process leaves is found", () => {
     expect(asked).toEqual([`ended ${Date.parse(timestamp)}`]);
     expect(ids(found)).toEqual(["cut", "owing", "settled"]);
     expect(ids(await findTasks(folder, { isSettled: () => false }))).toHaveLength(4);
+  });
+
+  test("a child on a machine that cannot be seen runs as long as it gives signs of life, and says where", async () => {
+    const folder = createFolder();
+    const file = writeChild(folder, "away", [said("c1", "Look.")]);
+    const owner = { pid: 7, machine: "elsewhere pid:[1]", started: "another-boot/1", expiresAfterMs: 20_000 };
+    writeFileSync(`${file}.lock`, JSON.stringify({ ...owner, token: "x" }));
+    expect(await findTasks(folder)).toMatchObject([{ id: "away", state: "running", runsOn: "elsewhere" }]);
+    const then = new Date(Date.now() - 30_000);
+    utimesSync(`${file}.lock`, then, then);
+    expect(await findTasks(folder)).toMatchObject([{ id: "away", state: "interrupted" }]);
+    expect((await findInterrupted(folder)).agents).toMatchObject([{ id: "away" }]);
+  });
+
+  test("what is damaged in a child's transcript is counted", async () => {
+    const folder = createFolder();
+    const file = writeChild(folder, "torn", [said("c1", "Look."), said("c3", "More.", { parentUuid: "c2" })]);
+    appendFileSync(file, '{"half');
+    expect(await findTasks(folder)).toMatchObject([{ damage: { broken: 0, missing: 0, torn: true } }]);
+    appendFileSync(file, "\n");
+    expect(await findTasks(folder)).toMatchObject([{ damage: { broken: 1, missing: 0, torn: false } }]);
   });
 });

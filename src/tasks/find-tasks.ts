@@ -4,8 +4,9 @@ import type { InFlightCall } from "../conversation/interrupted-agent.ts";
 import type { JsonRecord } from "../foundation/json-value.ts";
 import { readEarlierPlans } from "../journal/journaled-plan.ts";
 import { isAgentId, isSessionId, sessionFiles } from "../journal/session-files.ts";
-import { hasLiveOwner, hasLockFile } from "../storage/owner-lock.ts";
-import { readLines } from "../storage/read-lines.ts";
+import { findDamage, type TranscriptDamage } from "../journal/transcript-damage.ts";
+import { hasLiveOwner, hasLockFile, lookAtLock } from "../storage/owner-lock.ts";
+import { type ParsedLines, readLines } from "../storage/read-lines.ts";
 import { foldChildRun, isStopOwed } from "./child-run.ts";
 import { loadChildMeta } from "./load-child-meta.ts";
 import { interruptedReason } from "./task-state.ts";
@@ -36,6 +37,10 @@ export interface FoundTask extends Omit<TranscriptTask, "state"> {
   readonly canResume?: boolean;
   /** Hooks have not heard of its stop yet. */
   readonly isStopOwed?: true;
+  /** Of one that counts as running, but whose process cannot be seen from here: on which machine or in which container. */
+  readonly runsOn?: string;
+  /** What of its transcript cannot be read or is not there; absent when it is whole. */
+  readonly damage?: TranscriptDamage;
   /** Milliseconds since 1970. */
   readonly lastSignAt: number;
   readonly transcript: string;
@@ -48,6 +53,8 @@ export interface FindTasksOptions {
   readonly idPrefix?: string;
   /** Only those of this session. */
   readonly sessionId?: string;
+  /** Takes none for running: whoever asks is about to take them from the process that has them. */
+  readonly takeOver?: boolean;
   /** Leaves those that ended by themselves out where this says so; only the end of their file is read then. */
   readonly isSettled?: (ended: Pick<FoundTask, "id" | "lastSignAt">) => boolean;
 }
@@ -55,10 +62,16 @@ export interface FindTasksOptions {
 /** The children of all sessions of a project: those that run first, then the newest. */
 export async function findTasks(
   transcripts: string,
-  { limit = Number.POSITIVE_INFINITY, idPrefix = "", sessionId, isSettled }: FindTasksOptions = {},
+  {
+    limit = Number.POSITIVE_INFINITY,
+    idPrefix = "",
+    sessionId,
+    takeOver = false,
+    isSettled,
+  }: FindTasksOptions = {},
 ): Promise<readonly FoundTask[]> {
   const files = (await listChildren(transcripts, sessionId)).filter(({ id }) => id.startsWith(idPrefix));
-  const marked = files.map((file) => ({ ...file, isRunning: hasLiveOwner(file.transcript) }));
+  const marked = files.map((file) => ({ ...file, isRunning: !takeOver && hasLiveOwner(file.transcript) }));
   const chosen = [
     ...marked.filter(({ isRunning }) => isRunning),
     ...marked.filter(({ isRunning }) => !isRunning).slice(0, limit),
@@ -133,7 +146,10 @@ function optional<Name extends string>(name: Name, value: string | undefined): P
   return value === undefined ? {} : ({ [name]: value } as Partial<Record<Name, string>>);
 }
 
-type Standing = Pick<FoundTask, "state" | "queuePosition" | "inFlight" | "canResume" | "isStopOwed">;
+type Standing = Pick<
+  FoundTask,
+  "state" | "queuePosition" | "inFlight" | "canResume" | "isStopOwed" | "runsOn"
+>;
 
 /** The mark of a process that died means nothing; with a living owner it says that the child has no place yet. */
 function standingOf(
@@ -143,13 +159,28 @@ function standingOf(
 ): Standing {
   if (isRunning) {
     const number = loadQueueNumber(queueMarkFile(transcript));
-    return { state: "running", ...(number === undefined ? {} : { queuePosition: number }) };
+    return {
+      state: "running",
+      ...(number === undefined ? {} : { queuePosition: number }),
+      ...optional("runsOn", unseenMachine(transcript)),
+    };
   }
   const owed = isStopOwed(records) ? ({ isStopOwed: true } as const) : {};
   // Whoever finds one cut off writes that down as its ending.
   if (told !== undefined && reason !== interruptedReason) return { state: told, ...owed };
   const { hasBegun, last, inFlight } = foldChildRun(records);
   return { state: "interrupted", inFlight, canResume: hasBegun || last?.prompt !== undefined, ...owed };
+}
+
+/** The last line of one that runs may just be being written. */
+function damageOf(lines: ParsedLines, isRunning: boolean): Pick<FoundTask, "damage"> {
+  const damage = findDamage(isRunning ? { ...lines, torn: false } : lines);
+  return damage.broken + damage.missing + Number(damage.torn) === 0 ? {} : { damage };
+}
+
+function unseenMachine(transcript: string): string | undefined {
+  const look = lookAtLock(transcript);
+  return look.type === "held" && look.expiresInMs !== undefined ? look.by?.machine.split(" ")[0] : undefined;
 }
 
 /** A list must not fail for one of its entries; one that died before its first line never was. */
@@ -171,9 +202,10 @@ async function describe(file: ChildFile & { readonly isRunning: boolean }): Prom
       hasPlan: plan !== undefined,
       // The sidecar is written behind the plan, so after a crash it may be missing or of an earlier run.
       ...optional("callId", plan?.callId ?? meta?.toolUseId),
-      ...optional("name", meta?.name),
-      ...optional("model", meta?.model?.id),
+      ...optional("name", meta?.name ?? plan?.name),
+      ...optional("model", meta?.model?.id ?? plan?.model?.id),
       ...standingOf(file, task, lines.values),
+      ...damageOf(lines, file.isRunning),
       lastSignAt: told.lastSignAt ?? file.modified,
       transcript: file.transcript,
     },

@@ -16,9 +16,11 @@ export async function loadEarlierRun(files: {
   const run = lines === undefined ? undefined : foldChildRun(lines.values);
   const agentType = meta?.agentType ?? run?.last?.agentType;
   if (agentType === undefined) return undefined;
+  // The sidecar is written behind the plan and is not synced, so after a power cut it may be missing.
+  const model = meta?.model ?? run?.last?.model;
   return {
     agentType,
-    ...(meta?.model === undefined ? {} : { model: meta.model }),
+    ...(model === undefined ? {} : { model }),
     ...(run === undefined ? {} : { earlier: earlierOf(run) }),
   };
 }

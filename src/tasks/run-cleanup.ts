@@ -2,6 +2,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type CleanupReport, cleanUpTranscripts } from "../journal/cleanup.ts";
 import type { Paths } from "../settings/paths.ts";
+import { removeTemporaries } from "../storage/temporary-notes.ts";
 import { findWorktreeRepository } from "./find-worktree-repository.ts";
 import { cleanUpCommands, type EndedCommand } from "./run-command-cleanup.ts";
 import { cleanUpLocks } from "./run-lock-cleanup.ts";
@@ -15,6 +16,7 @@ export interface Cleanup {
   readonly projects: string;
   readonly projectRoot: string;
   readonly agentMemory: Paths["agentMemory"];
+  readonly temporaryNotes: string;
   readonly olderThanDays: number;
   /** Milliseconds since 1970. */
   readonly now: number;
@@ -36,6 +38,8 @@ export interface Cleaned {
   readonly locks: readonly string[];
   /** Commands that outlived the process which had started them, and were ended. */
   readonly commands: readonly EndedCommand[];
+  /** Files that were half written beside the user's own when their process died. */
+  readonly temporaries: readonly string[];
 }
 
 /** Removes what sessions and children have left behind and nobody has touched for longer than the period. */
@@ -48,7 +52,8 @@ export async function cleanUp(cleanup: Cleanup): Promise<Cleaned> {
     ? await cleanUpWorktrees({ ...rest, olderThanDays, repository: cleanup.projectRoot })
     : { removed: [], kept: [] };
   const locks = await cleanUpLocks({ memories: Object.values(cleanup.agentMemory), dryRun: cleanup.dryRun });
-  return { sessions, worktrees, locks, commands };
+  const temporaries = removeTemporaries(cleanup.temporaryNotes, cleanup);
+  return { sessions, worktrees, locks, commands, temporaries };
 }
 
 /** Before a session goes on: worktrees in whose making or removal a process died are removed. Never rejects. */

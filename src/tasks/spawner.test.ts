@@ -93,7 +93,7 @@ function stage(
       return {
         history,
         record: (event) => void events.push(event),
-        close: () => undefined,
+        close: async () => undefined,
         outputFile: `/out/${plan.agent.id}`,
       };
     },

@@ -9,7 +9,7 @@ import type { RunPlan } from "../planning/run-plan.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { SpawnOutcome } from "./agent-tool.ts";
 import type { ChildHost, ChildRecord, ChildServers, Isolated, KeptWorktree } from "./child-host.ts";
-import { notStarted, tellingOf } from "./child-record.ts";
+import { notStarted, recordLine } from "./child-record.ts";
 import {
   type DecidedChild,
   type HeldForChild,
@@ -179,7 +179,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       events(line, signal) {
         record.leaveQueue?.();
         const run = (own: RunLine, stop: AbortSignal): AsyncIterable<RunEvent> =>
-          executor.execute({ plan, history, definition, servers }, { ...own, ...tellingOf(record) }, stop);
+          executor.execute({ plan, history, definition, servers }, { ...own, ...recordLine(record) }, stop);
         return watchChild({ plan, clocks: host.clocks, line, run }, signal);
       },
       onEvent(event, state) {
@@ -190,7 +190,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     });
     if (started.type === "refused") {
       record.record({ type: "run-ended", ending: notStarted(started) });
-      record.close();
+      await record.close();
       return started;
     }
     if (started.state.status === "queued") record.enterQueue?.();
@@ -225,7 +225,8 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       host.report?.(`The \`onEnd\` of the agent ${definition.name} failed: ${why}`);
     } finally {
       record.leaveQueue?.();
-      record.close();
+      // Whoever hears of its end must not find it cut off later, and have it do its work again.
+      await record.close();
       await Promise.all([host.release(state.id), servers?.release()]);
       const worktree = await leave?.();
       if (worktree !== undefined && !state.background) worktrees.set(state.id, worktree);

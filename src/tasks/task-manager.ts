@@ -23,7 +23,9 @@ export interface RunLine {
   /** Messages sent to it since it last asked. */
   takeMessages(): readonly UserMessage[];
   /** Writes down that hooks are about to hear of it, so that after a crash they do not hear it twice. */
-  told?(event: ToldEvent): void;
+  told?(event: ToldEvent): Promise<void>;
+  /** Resolves when everything it said so far would survive a power cut. */
+  commit?(): Promise<void>;
   /** Its own time, which stands still while a person is asked for it. */
   readonly stopwatch?: Stopwatch;
 }

@@ -9,6 +9,7 @@ import type { TranscriptFacts } from "../journal/transcript-line.ts";
 import { sumTranscriptUsage } from "../journal/transcript-usage.ts";
 import { createTranscriptWriter } from "../journal/transcript-writer.ts";
 import { type AppendLog, openAppendLog } from "../storage/append-log.ts";
+import type { Durability } from "../storage/durability.ts";
 import { foldChildRun } from "./child-run.ts";
 import { interruptedReason } from "./task-state.ts";
 import { foldTranscript } from "./transcript-task.ts";
@@ -19,6 +20,9 @@ export interface RecoveryOptions {
   readonly ids: IdSource;
   readonly now: () => number;
   readonly facts: TranscriptFacts;
+  readonly durability?: Durability;
+  /** Takes the file also from a process that holds it. */
+  readonly takeOver?: boolean;
   /** Tells hooks that the child has stopped; absent where nobody listens. */
   readonly tellStop?: (lastText: string) => Promise<void>;
 }
@@ -30,7 +34,7 @@ export interface RecoveryOptions {
 export async function writeRecovery(options: RecoveryOptions): Promise<"settled" | "left"> {
   const { file, ids, now, facts } = options;
   const loaded = await loadSession(file, { sidechain: true });
-  const log = openUnlessInUse(file, loaded.length);
+  const log = openUnlessInUse(file, loaded.length, options);
   if (log === undefined) return "left";
   try {
     const { records, leaf } = loaded;
@@ -40,11 +44,12 @@ export async function writeRecovery(options: RecoveryOptions): Promise<"settled"
     const writer = createTranscriptWriter({ log, ids, now, facts: () => facts, leaf });
     if (isStopOwed && options.tellStop !== undefined) {
       // Written first: a second crash must not make hooks hear it twice.
-      writer.told("SubagentStop");
+      await writer.told("SubagentStop");
       await options.tellStop(lastText);
     }
     if (isOpen) writer.record({ type: "run-ended", ending: interruptedEnding(records, lastText) });
     removeLeftovers(file);
+    await log.sync();
     return isOpen || isStopOwed ? "settled" : "left";
   } finally {
     log.close();
@@ -59,9 +64,13 @@ function removeLeftovers(file: string): void {
     if (name.startsWith(begin) && name.endsWith(".tmp")) rmSync(join(dirname(file), name), { force: true });
 }
 
-function openUnlessInUse(file: string, expectLength: number): AppendLog | undefined {
+function openUnlessInUse(
+  file: string,
+  expectLength: number,
+  { durability = "os", takeOver = false }: RecoveryOptions,
+): AppendLog | undefined {
   try {
-    return openAppendLog(file, { expectLength });
+    return openAppendLog(file, { expectLength, durability, takeOver });
   } catch (error) {
     if (isFault(error) && (error.code === "file-in-use" || error.code === "file-changed")) return undefined;
     throw error;

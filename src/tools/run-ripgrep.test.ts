@@ -117,6 +117,15 @@ describe("running ripgrep", () => {
     });
   });
 
+  test("one that somebody kills has not found nothing: it broke off", async () => {
+    const program = await space.write("killed.sh", "#!/bin/sh\nkill -KILL $$\n");
+    await chmod(program, 0o755);
+    expect(await runRipgrep(request({ program }))).toEqual({
+      type: "killed",
+      errors: "The search broke off: ripgrep was killed by SIGKILL. Narrow it, or try again.",
+    });
+  });
+
   test("explains a program that cannot be started", async () => {
     expect(await runRipgrep(request({ program: `${space.root}/absent` }))).toMatchObject({
       type: "unavailable",

@@ -105,7 +105,7 @@ describe("a background shell", () => {
     const id = await start("true", { directory: join(directory, "absent") });
     await shells.ended(id);
     expect(shells.find(id)).toMatchObject({ state: "failed" });
-    expect(shells.find(id)?.note).toContain("ENOENT");
+    expect(shells.find(id)?.note).toContain("does not exist");
   });
 
   test("of long output shows its beginning and end", async () => {

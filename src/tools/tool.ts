@@ -3,6 +3,7 @@ import type { Repeats } from "../conversation/call-intent.ts";
 import type { DocumentBlock, ImageBlock, TextBlock } from "../conversation/message.ts";
 import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
 import type { McpIdentity } from "../permissions/mcp-identity.ts";
+import type { NoteTemporary } from "../storage/temporary-notes.ts";
 import type { ToolEffect } from "./builtin-tools.ts";
 import type { FileLedger } from "./file-ledger.ts";
 import type { ToolHost } from "./tool-host.ts";
@@ -37,6 +38,8 @@ export interface ToolContext {
   readonly mayRead?: (path: string, tool: string) => boolean;
   /** Around each change of a file, by real path: other processes that change the same one wait for it. */
   readonly writeInTurn?: WriteInTurn;
+  /** Notes a half-written file that would be left by a crash; gives back how to forget it. */
+  readonly noteTemporary?: NoteTemporary;
 }
 
 /** What a tool gives back: the text or blocks for the model, and data for programs and transcripts. */

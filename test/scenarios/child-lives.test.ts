@@ -41,6 +41,33 @@ describe("[HKS-8] the hooks around a child", () => {
   });
 });
 
+test("[HKS-8] each start has one stop, at whatever moment the child is stopped", async () => {
+  const heard = new Map<string, string[]>();
+  const hooks: RuntimeOptions["hooks"] = (["SubagentStart", "SubagentStop"] as const).map((event) => ({
+    event,
+    run: async (input) => {
+      const id = String(input["agent_id"]);
+      heard.set(id, [...(heard.get(id) ?? []), event]);
+      await new Promise((resolve) => setImmediate(resolve));
+    },
+  }));
+  await using sample = await createSampleRuntime(
+    Array.from({ length: 40 }, () => "Done."),
+    { hooks },
+  );
+  await using session = await sample.runtime.open();
+  const agent = session.tools().find(({ name }) => name === "Agent");
+  for (let ticks = 0; ticks < 40; ticks += 1) {
+    await agent?.call({ description: "look", prompt: "Look.", run_in_background: true });
+    const id = session.tasks.list().at(-1)?.id ?? "";
+    for (let tick = 0; tick < ticks; tick += 1) await new Promise((resolve) => setImmediate(resolve));
+    await session.tasks.stop(id, "user");
+  }
+  const odd = [...heard.values()].filter((events) => events.join() !== "SubagentStart,SubagentStop");
+  expect(odd).toEqual([]);
+  expect(heard.size).toBeGreaterThan(5);
+});
+
 test("[BGR-1] a start in the background gives the id and a file that grows while the child works", async () => {
   await using sample = await createSampleRuntime([glob, stall]);
   await using session = await sample.runtime.open();

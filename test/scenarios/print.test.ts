@@ -384,19 +384,24 @@ describe("what goes wrong is one sentence and an exit code [CLI-6]", () => {
     expect(err).toMatch(/^retinue: \/.*settings\.json:1:\d+: Settings cannot be read completely/);
   });
 
-  test.runIf(!isWindows)("a reader that goes away stops the run quietly", async () => {
-    const stage = await createStage([{ text: "x".repeat(20_000), delayMs: 1 }, "never asked"]);
-    const program = join(projectRoot, "bin/retinue.js");
-    const line = `"${process.execPath}" "${program}" -p hi --output-format stream-json --include-partial-messages`;
-    const pipe = `${line} | head -1 >first; echo "\${PIPESTATUS[0]}" >code`;
-    const environment = { ANTHROPIC_BASE_URL: stage.provider.url, ANTHROPIC_API_KEY: "x" };
-    const env = { HOME: stage.home, PATH: process.env["PATH"], ...environment };
-    const shell = await new Promise<string>((resolve) => {
-      execFile("bash", ["-c", pipe], { cwd: stage.cwd, env }, (_error, out, err) => resolve(`${out}${err}`));
-    });
-    expect(shell).toBe("");
-    expect(readFileSync(join(stage.cwd, "code"), "utf8")).toBe("0\n");
-    expect(readFileSync(join(stage.cwd, "first"), "utf8")).toContain('"subtype":"init"');
-    expect(stage.provider.requests[0]?.status).toBe("abandoned");
-  });
+  test.runIf(!isWindows)(
+    "a reader that goes away stops the run, with a sentence on how to go on",
+    async () => {
+      const stage = await createStage([{ text: "x".repeat(20_000), delayMs: 1 }, "never asked"]);
+      const program = join(projectRoot, "bin/retinue.js");
+      const line = `"${process.execPath}" "${program}" -p hi --output-format stream-json --include-partial-messages`;
+      const pipe = `${line} | head -1 >first; echo "\${PIPESTATUS[0]}" >code`;
+      const environment = { ANTHROPIC_BASE_URL: stage.provider.url, ANTHROPIC_API_KEY: "x" };
+      const env = { HOME: stage.home, PATH: process.env["PATH"], ...environment };
+      const shell = await new Promise<string>((resolve) => {
+        execFile("bash", ["-c", pipe], { cwd: stage.cwd, env }, (_error, out, err) =>
+          resolve(`${out}${err}`),
+        );
+      });
+      expect(shell).toMatch(/^retinue: Nobody reads the output any more, so the run was stopped;[^\n]*\n$/);
+      expect(readFileSync(join(stage.cwd, "code"), "utf8")).toBe("0\n");
+      expect(readFileSync(join(stage.cwd, "first"), "utf8")).toContain('"subtype":"init"');
+      expect(stage.provider.requests[0]?.status).toBe("abandoned");
+    },
+  );
 });

@@ -69,7 +69,9 @@ async function runStorm(place: Place, storm: Storm): Promise<StormEnd> {
   const left: MarkedProcess[] = [];
   while (true) {
     const session = state.hasBegun ? goOn(place, storm.random) : ["--session-id", place.sessionId];
-    const program = startProgram(place, session, storm.provider.url, { [markVariable]: place.mark });
+    const program = startProgram(place, session, storm.provider.url, {
+      environment: { [markVariable]: place.mark },
+    });
     const resumed = whenResumed(place, program).then((isResumed) => {
       if (isResumed) left.push(...before.filter(isAlive));
     });

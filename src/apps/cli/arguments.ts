@@ -120,6 +120,7 @@ function addPrintOptions(program: Command): void {
     .option("-r, --resume <session>", "go on with a session, by id or title")
     .option("-c, --continue", "go on with the newest session of this folder")
     .option("--fork-session", "go on in a copy of the session")
+    .option("--take-over", "take the session from another process that holds it")
     .option("--session-id <uuid>", "the id of the session")
     .option("--no-session-persistence", "keep no transcript")
     .option("--disable-slash-commands", "a prompt such as /name is plain text")

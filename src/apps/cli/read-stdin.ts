@@ -40,6 +40,8 @@ export async function* readLines(stream: Readable, signal: AbortSignal): AsyncGe
     stream.destroy();
   };
   signal.addEventListener("abort", leave, { once: true });
+  // A terminal that went away is the end of what it says.
+  stream.on("error", leave);
   try {
     if (!signal.aborted) yield* lines;
   } finally {

@@ -1,8 +1,10 @@
 import { readFileSync } from "node:fs";
-import { homedir } from "node:os";
 import type { Interface } from "node:readline";
 import { isatty, type WriteStream } from "node:tty";
 import { Fault } from "../../foundation/fault.ts";
+import { findWorkingFolder } from "../../foundation/find-working-folder.ts";
+import { findHome, withHome } from "../../settings/find-home.ts";
+import { errorCode, fileFault } from "../../storage/file-fault.ts";
 import type { CliHost, CliInput, CliOutput } from "./cli-host.ts";
 import { type EndSignal, endSignals, interruptedBy } from "./interruption.ts";
 import { allowsColour } from "./views/colour.ts";
@@ -13,43 +15,62 @@ const leaveMs = 1_000;
 
 /** The process as it is. */
 export function createRealHost(): CliHost {
-  const environment = process.env;
+  const home = findHome(process.env);
+  const environment = withHome(process.env, home);
   return {
-    stdout: outputOf(process.stdout, environment),
-    stderr: outputOf(process.stderr, environment),
+    ...createRealOutputs(),
     stdin: createInput(),
     onInterrupt,
     leaveSoon: () => void setTimeout(() => process.exit(), leaveMs).unref(),
     canAsk: isatty(0) && process.stdout.isTTY === true,
     ...createQuestions(allowsColour(process.stdout.isTTY === true, environment)),
     environment,
-    cwd: process.cwd(),
-    home: environment["HOME"] || homedir(),
+    cwd: findWorkingFolder(),
+    home,
     platform: process.platform,
     nodeVersion: process.versions.node,
     version: readVersion,
   };
 }
 
+/** The part of it that is there in any case. */
+export function createRealOutputs(): Pick<CliHost, "stdout" | "stderr"> {
+  return {
+    stdout: outputOf(process.stdout, process.env),
+    stderr: outputOf(process.stderr, process.env),
+  };
+}
+
 /** A closed pipe, or a terminal that is gone. */
 const readerGone: ReadonlySet<string | undefined> = new Set(["EPIPE", "EIO"]);
 
-/** A reader that went away, as in `retinue agents | head -1`, is no error: the rest is written to nobody. */
+/**
+ * A reader that went away, as in `retinue agents | head -1`, is no error: the rest is written to nobody. Everything else,
+ * such as a full disk, ends the work and is reported at its end.
+ */
 function outputOf(stream: WriteStream, environment: CliHost["environment"]): CliOutput {
   const closing = new AbortController();
-  stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (!readerGone.has(error.code)) throw error;
-    closing.abort(new Fault("reader-gone", "Nobody reads the output any more."));
-  });
+  const fail = (error: unknown): void => {
+    const name = stream === process.stdout ? "stdout" : "stderr";
+    closing.abort(
+      readerGone.has(errorCode(error))
+        ? new Fault("reader-gone", "Nobody reads the output any more.")
+        : fileFault("write to", name, error),
+    );
+  };
+  stream.on("error", fail);
   const isTerminal = stream.isTTY === true;
   const columns = isTerminal ? stream.columns : Number(environment["COLUMNS"]);
   const isColourAllowed = allowsColour(isTerminal, environment);
   return {
     write(text, { over = 0 } = {}) {
       if (closing.signal.aborted) return;
-      if (!isTerminal) return void stream.write(text);
       const erase = over > 0 ? `\u001b[${over}A\u001b[0J` : "";
-      stream.write(`${erase}${terminalText(text, { colours: isColourAllowed })}`);
+      try {
+        stream.write(isTerminal ? `${erase}${terminalText(text, { colours: isColourAllowed })}` : text);
+      } catch (error) {
+        fail(error);
+      }
     },
     isTerminal,
     isColourAllowed,
@@ -109,6 +130,7 @@ function createQuestions(colours: boolean): Pick<CliHost, "ask" | "endQuestions"
     const { createInterface } = await import("node:readline");
     const opened = createInterface({ input: process.stdin, output: process.stdout });
     opened.on("SIGINT", () => opened.close());
+    process.stdin.on("error", () => opened.close());
     opened.on("line", (line) => {
       if (settle === undefined) typedAhead.push(line);
       else settle(line);

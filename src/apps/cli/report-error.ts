@@ -5,7 +5,7 @@ import { createPaint } from "./views/colour.ts";
 import { harmless, wrap } from "./views/text-width.ts";
 
 /** One sentence, its advice on the next line, and the exit code that goes with it. A stack trace only when asked for. */
-export function reportError(error: unknown, { stderr }: CliHost, isVerbose: boolean): number {
+export function reportError(error: unknown, { stderr }: Pick<CliHost, "stderr">, isVerbose: boolean): number {
   const paint = createPaint(stderr.isColourAllowed);
   const code = isFault(error) ? error.code : "unexpected";
   if (code === "interrupted") {

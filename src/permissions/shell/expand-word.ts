@@ -169,6 +169,9 @@ function addUnquoted(walk: Walk, draft: WordDraft, piece: Piece, mode: WordMode)
   const isPattern =
     piece.type === "text" && mode === "argument" && /[*?]/.test(piece.text) && !/[\s\\[\]]/.test(piece.text);
   if (!isPattern) {
+    // The judged form runs without file patterns, so a mix of words and patterns would run as something else.
+    if (piece.type === "text" && mode === "argument" && /[*?[]/.test(piece.text))
+      markOpaque(walk, "a variable holds a file pattern among other text");
     addPiece(draft, piece, false);
     return;
   }

@@ -66,6 +66,7 @@ async function changeLocated(
   context.signal.throwIfAborted();
   const written = await writeAtomically(realPath, decision.bytes, {
     ...(file === undefined ? {} : { mode: file.stats.mode }),
+    noteTemporary: context.noteTemporary,
     stillWanted: async () =>
       (await findRealPath(realPath)) === realPath &&
       (await loadCurrent(realPath))?.file?.digest === file?.digest,

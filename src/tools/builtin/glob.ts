@@ -123,7 +123,7 @@ async function listFiles(
       ? { cut: `The search took longer than ${searchTimeLimitMs / 1000} seconds.` }
       : {}),
     ...(ending.type === "enough" ? { cut: `Counting stopped at ${maxCounted} files.` } : {}),
-    ...(ending.type === "unavailable" ? { error } : {}),
+    ...(ending.type === "unavailable" || ending.type === "killed" ? { error } : {}),
     ...(ending.code === 2 && error !== ""
       ? { error: `The pattern is not understood: ${error.slice(0, 300)}` }
       : {}),

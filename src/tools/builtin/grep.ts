@@ -75,7 +75,7 @@ async function search(given: GrepInput, root: Root, context: ToolContext): Promi
     timeLimitMs: searchTimeLimitMs,
     take: findings.take,
   });
-  if (ending.type === "unavailable") return failed(ending.errors);
+  if (ending.type === "unavailable" || ending.type === "killed") return failed(ending.errors);
   const found = findings.finish();
   const complaint = explainComplaint(ending.errors);
   if (ending.code === 2 && complaint !== undefined && found.total === 0) return failed(complaint);

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
+import { retryWhileScarce } from "../../foundation/scarce.ts";
 import { fileTrouble } from "./builtin-tool.ts";
 
 /** The largest file that is held in memory; larger ones are shown in pieces and not edited. */
@@ -19,7 +20,7 @@ export async function openFile(path: string): Promise<OpenedFile> {
     if (before !== undefined) return before;
     // The path is a real one: a link in its place was put there since.
     const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0);
-    const handle = await open(path, flags);
+    const handle = await retryWhileScarce(() => open(path, flags));
     const stats = await handle.stat();
     const after = refuseOddity(stats, path);
     if (after === undefined) return { type: "file", handle, stats };

@@ -32,7 +32,7 @@ export async function runHtmlConversion(
   const timer = setTimeout(give, limitMs);
   signal.addEventListener("abort", give, { once: true });
   if (signal.aborted) give();
-  worker.once("message", ended.resolve).once("error", give).once("exit", give);
+  worker.once("message", ended.resolve).on("error", give).once("exit", give);
   try {
     return await ended.promise;
   } finally {

@@ -42,13 +42,13 @@ export function createTaskOutputTool({ sources, now }: TaskToolOptions): Tool {
       // It may have been asked for by its name.
       const { id } = found.task;
       const limitMs = Math.min(600_000, Math.max(0, timeout));
-      const waits = block && found.task.state === "running";
-      if (waits) await waitForEnd(source.ended(id), { limitMs, signal });
+      // Also for one that has just ended: it is still being recorded, and its parent has not been told.
+      if (block) await waitForEnd(source.ended(id), { limitMs, signal });
       const task = source.find(id) ?? found.task;
       const output =
         offset === undefined ? { text: await source.output(id), offset: 0 } : await source.page(id, offset);
       const stillRuns =
-        waits && task.state === "running" ? `It is still running after ${limitMs} ms of waiting.` : "";
+        block && task.state === "running" ? `It is still running after ${limitMs} ms of waiting.` : "";
       return outcomeOf(task, output, { now: now(), stillRuns });
     },
   });

@@ -32,7 +32,7 @@ function createSource(kind: string, tasks: readonly Partial<TaskView>[]) {
     list: () => [...views.values()],
     output: async (id) => `output of ${id}\n`,
     page: async (id, offset) => pageOf(`output of ${id}\n`, offset, 6),
-    ended: () => gate.promise,
+    ended: (id) => (views.get(id)?.state === "running" ? gate.promise : Promise.resolve()),
     stop: async (id) => finish(id, "stopped"),
   };
   return { source, finish };

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import {
   chmod,
   link,
@@ -50,6 +51,17 @@ describe("Write makes files", () => {
     );
     expect((await write("a.txt", "1\n2\n")).text).toContain("no line is different");
   });
+});
+
+test("a half-written file is noted before it is made, and forgotten when it is gone [TRN-2]", async () => {
+  const noted: string[] = [];
+  const noteTemporary = (path: string) => {
+    noted.push(`${path} ${existsSync(path)}`);
+    return () => void noted.push(`forgotten ${existsSync(path)}`);
+  };
+  const context = { ...space.context("main"), noteTemporary };
+  await space.call(tool, { file_path: "a.txt", content: "1\n" }, context);
+  expect(noted).toEqual([expect.stringMatching(/\/\.a\.txt\.[0-9a-f]{12}\.tmp false$/), "forgotten false"]);
 });
 
 describe("Write replaces only what was seen", () => {

@@ -92,7 +92,8 @@ async function write(
   { session, isForced }: { readonly session: GatheredSession; readonly isForced: boolean },
 ): Promise<void> {
   const shown = session.nameOf(file);
-  const outcome = await writeNewFile(file, text, { replaces: isForced }).catch((error: unknown) => {
+  const notes = session.discovered.paths.temporaryNotes;
+  const outcome = await writeNewFile(file, text, { replaces: isForced, notes }).catch((error: unknown) => {
     const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
     throw new Fault("cannot-write", `${shown} cannot be written (${reason}).`, {
       advice: "Check that you may write in that folder.",

@@ -61,7 +61,7 @@ function describeAsJson(cleaned: Cleaned): string {
 }
 
 function describe(
-  { sessions, worktrees, locks, commands }: Cleaned,
+  { sessions, worktrees, locks, commands, temporaries }: Cleaned,
   places: DisplayPlaces,
   isDryRun: boolean,
 ): string {
@@ -75,13 +75,14 @@ function describe(
     ...sessions.removed.map((path) => `${verb}  ${named(path)}`),
     ...worktrees.removed.map(({ path, because }) => `${verb}  ${named(path)} (${because})`),
     ...locks.map((path) => `${verb}  ${named(path)} (its process is gone)`),
+    ...temporaries.map((path) => `${verb}  ${named(path)} (half written when its process died)`),
     ...sessions.inUse.map((path) => `kept  ${named(path)} (a running process writes it)`),
     ...worktrees.kept.map(({ path, because }) => `kept  ${named(path)} (${because})`),
     ...sessions.failed.map(({ path, why }) => `failed  ${named(path)}: ${why}`),
     ...(worktrees.problem === undefined ? [] : [`Worktrees were not looked at: ${worktrees.problem}`]),
     ...(sessions.isComplete ? [] : ["Stopped before the end; run it again to go on."]),
   ];
-  const count = sessions.removed.length + worktrees.removed.length + locks.length + commands.length;
+  const count = [sessions.removed, worktrees.removed, locks, commands, temporaries].flat().length;
   const sum = count === 0 ? "Nothing is old enough to go." : `${count} ${isDryRun ? "would go" : "gone"}.`;
   return `${[...lines, sum].join("\n")}\n`;
 }

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { createInspectionSource } from "../../../inspection/load-inspection.ts";
 import { findNamedInspected } from "../../../inspection/load-named-inspection.ts";
+import { createPaths } from "../../../settings/paths.ts";
 import { fileFault } from "../../../storage/file-fault.ts";
 import { displayPath } from "../display-path.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
@@ -41,7 +42,10 @@ export async function inspect(
   if (options.html !== undefined) {
     const { renderPage } = await import("../../../inspection/html-page.ts");
     const file = resolve(host.cwd, options.html);
-    await writeNewFile(file, renderPage(inspection), { replaces: true }).catch((error: unknown) => {
+    await writeNewFile(file, renderPage(inspection), {
+      replaces: true,
+      notes: createPaths(host).temporaryNotes,
+    }).catch((error: unknown) => {
       throw fileFault("write", file, error);
     });
     host.stderr.write(`Written: ${displayPath(file, host)}\n`);

@@ -8,7 +8,7 @@ import { exitCodeOf } from "../interruption.ts";
 import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
 import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
 import { answerText } from "../print/printer.ts";
-import type { CommandContext } from "../session-options.ts";
+import { type CommandContext, misuse } from "../session-options.ts";
 import { tellInterruption } from "../views/interruption-view.ts";
 import { harmless } from "../views/text-width.ts";
 import { transcriptsOf } from "./find-named-task.ts";
@@ -31,6 +31,8 @@ export async function resumeInterrupted(
   options: PrintOptions & { readonly json?: boolean },
 ): Promise<number> {
   const { host } = context;
+  if (options.takeOver === true)
+    throw misuse("--take-over needs one agent that is meant.", "Write its id, which `retinue tasks` lists.");
   checkSessionOptions(context.session, host.cwd);
   const request = readPrintOptions(options, { words: [], cwd: host.cwd, session: context.session });
   const agents = await findNewest(host);

@@ -1,13 +1,15 @@
 import { Fault } from "../../../foundation/fault.ts";
 import { goOnPrompt } from "../../../planning/earlier-run.ts";
+import { waitForFile } from "../../../runtime/open-transcript.ts";
 import type { SessionOptions } from "../../../runtime/runtime-options.ts";
 import type { AgentHandle } from "../../../tasks/agent-handle.ts";
 import type { FoundTask } from "../../../tasks/find-tasks.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
+import type { CliHost } from "../cli-host.ts";
 import { exitCodeOf } from "../interruption.ts";
 import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
 import { type PrintOptions, type PrintRequest, readPrintOptions } from "../print/print-options.ts";
-import { createPrinter, type Printer } from "../print/printer.ts";
+import { createPrinter, type Printer, printFailure } from "../print/printer.ts";
 import { readPrompt } from "../print/read-input.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 import { tellInterruption } from "../views/interruption-view.ts";
@@ -36,8 +38,7 @@ export async function resume(
   const request = readPrintOptions(options, { words, cwd: host.cwd, session: context.session });
   if (request.input !== "text")
     throw misuse("An agent is resumed with one prompt.", "Leave out --input-format.");
-  const task = await findNamedTask(host, written);
-  refuseRunning(task);
+  const task = await findFreeTask(host, written, options);
   const usual = task.state === "interrupted" ? goOnPrompt : "Go on with your task where you stopped.";
   const prompt = await readPrompt(words, host.stdin, usual);
   const stop = new AbortController();
@@ -71,7 +72,10 @@ async function runTask(
   { context, options, request, own, signal }: TaskRun,
 ): Promise<number> {
   await using runtime = createPrintRuntime(context, options);
-  await using session = await openPrintSession(runtime, own, signal);
+  await using session = await openPrintSession(runtime, own, signal).catch((error: unknown) => {
+    if (!signal.aborted) printFailure(context.host, { ...request, session: own }, error);
+    throw error;
+  });
   const handle = session.spawn(task.agentType, prompt, {
     resume: task.id,
     description: task.description,
@@ -81,7 +85,11 @@ async function runTask(
   const end = (): void =>
     void handle.id.then((id) => session.tasks.stop(id, "session")).catch(() => undefined);
   signal.addEventListener("abort", end, { once: true });
-  return await follow(handle, createPrinter(context.host, request, session));
+  const printer = createPrinter(context.host, request, session);
+  return await follow(handle, printer).catch((error: unknown) => {
+    if (!signal.aborted) printer.fail(error);
+    throw error;
+  });
 }
 
 async function follow(handle: AgentHandle, printer: Printer): Promise<number> {
@@ -92,9 +100,23 @@ async function follow(handle: AgentHandle, printer: Printer): Promise<number> {
   return ending.status === "completed" ? 0 : 1;
 }
 
-function refuseRunning({ id, state }: FoundTask): void {
-  if (state !== "running") return;
+/** One whose process cannot be seen from here is free when that has given no sign of life for long enough. */
+async function findFreeTask(
+  host: CliHost,
+  written: string,
+  { takeOver }: Pick<ResumeOptions, "takeOver">,
+): Promise<FoundTask> {
+  const task = await findNamedTask(host, written);
+  if (task.state !== "running" || takeOver === true) return task;
+  await waitForFile(task.transcript, {
+    signal: AbortSignal.timeout(waitLimitMs),
+    notice: (text) => host.stderr.write(`retinue: ${text}\n`),
+  });
+  const { id, state } = await findNamedTask(host, task.id);
+  if (state !== "running") return task;
   throw new Fault("still-running", `${id} is still running.`, {
-    advice: `\`retinue logs ${id} -f\` follows it, \`retinue stop ${id}\` ends it.`,
+    advice: `\`retinue logs ${id} -f\` follows it, \`retinue stop ${id}\` ends it, --take-over takes it from its process.`,
   });
 }
+
+const waitLimitMs = 60_000;

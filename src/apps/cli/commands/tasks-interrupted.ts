@@ -1,4 +1,5 @@
 import type { InFlightCall } from "../../../conversation/interrupted-agent.ts";
+import { describeDamage, type TranscriptDamage } from "../../../journal/transcript-damage.ts";
 import { findInterrupted, type Interrupted } from "../../../tasks/find-interrupted.ts";
 import { inFlightText } from "../../../tasks/in-flight.ts";
 import type { CliHost } from "../cli-host.ts";
@@ -29,9 +30,10 @@ function describe(
 ): readonly string[] {
   const age = (at: number): string => paint.dim(`${describeAge(now - at)} ago`);
   return [
-    ...agents.flatMap(({ id, agentType, description, inFlight = [], canResume, lastSignAt }) => [
+    ...agents.flatMap(({ id, agentType, description, inFlight = [], canResume, lastSignAt, damage }) => [
       `${paint.name(id)}  ${harmless(agentType)}  ${harmless(description)}  ${age(lastSignAt)}`,
       ...inFlightLines(inFlight),
+      ...damageLines(id, damage),
       canResume === true ? `  go on: retinue resume ${id}` : "  its task was not written down",
     ]),
     ...sessions.flatMap(({ id, title, inFlight, modified }) => [
@@ -40,6 +42,11 @@ function describe(
       `  go on: retinue -p --resume ${id} "Go on."`,
     ]),
   ];
+}
+
+function damageLines(id: string, damage: TranscriptDamage | undefined): readonly string[] {
+  const text = damage === undefined ? undefined : describeDamage(`of ${id}`, damage);
+  return text === undefined ? [] : [`  ${text}`];
 }
 
 function inFlightLines(calls: readonly InFlightCall[]): readonly string[] {

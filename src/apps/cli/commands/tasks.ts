@@ -51,10 +51,15 @@ function rowOf(task: FoundTask, now: number): readonly string[] {
   return [
     task.id,
     task.agentType,
-    task.queuePosition === undefined ? task.state : `queued ${task.queuePosition}`,
+    stateOf(task),
     age,
     String(task.tokens),
     `${describeAge(now - task.lastSignAt)} ago`,
     task.description,
   ];
+}
+
+function stateOf({ state, queuePosition, runsOn }: FoundTask): string {
+  if (queuePosition !== undefined) return `queued ${queuePosition}`;
+  return runsOn === undefined ? state : `${state} on ${runsOn}`;
 }

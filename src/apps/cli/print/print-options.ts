@@ -37,6 +37,7 @@ export interface PrintOptions {
   readonly resume?: string;
   readonly continue?: boolean;
   readonly forkSession?: boolean;
+  readonly takeOver?: boolean;
   readonly sessionId?: string;
   readonly sessionPersistence?: boolean;
   readonly jsonSchema?: string;
@@ -160,6 +161,7 @@ function readSessionOptions(options: PrintOptions, cwd: string): RuntimeSessionO
     resume: options.resume,
     continue: options.continue,
     forkSession: options.forkSession,
+    takeOver: options.takeOver,
     sessionId: options.sessionId,
     slashCommands: options.disableSlashCommands === true ? false : undefined,
     output: options.jsonSchema === undefined ? undefined : readSchema(options.jsonSchema, cwd),

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
+import { isFault } from "../../../foundation/fault.ts";
 import { sessionFiles } from "../../../journal/session-files.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { agentOutputFile } from "../../../tasks/agent-output-file.ts";
@@ -11,7 +12,7 @@ import { createModelTally } from "./model-tally.ts";
 import { initMessage, type MessageContext, messagesOf, type OutputMessage } from "./output-messages.ts";
 import type { PrintRequest } from "./print-options.ts";
 import { createProgressView } from "./progress-view.ts";
-import { resultMessage } from "./result-message.ts";
+import { failureMessage, resultMessage } from "./result-message.ts";
 
 /** What is printed of a session, in one of the output formats. */
 export interface Printer {
@@ -20,6 +21,15 @@ export interface Printer {
   /** What a child agent does. */
   showChild(news: TaskNews): void;
   end(ending: RunEnding): void;
+  /** Something went wrong outside of the run; where JSON is printed, that is a result too. */
+  fail(error: unknown): void;
+}
+
+/** The same before there is a session. What is wrong with the command line itself is only said on stderr. */
+export function printFailure(host: CliHost, { output, session }: PrintRequest, error: unknown): void {
+  if (output === "text" || (isFault(error) && error.code === "misuse")) return;
+  const context = { sessionId: session.sessionId ?? session.resume ?? "", uuid: randomUUID };
+  host.stdout.write(`${JSON.stringify(failureMessage(error, context))}\n`);
 }
 
 /** `told` is what the person has been told before; the notes of the plan do not say it again. */
@@ -34,8 +44,15 @@ export function createPrinter(
   const line = (message: OutputMessage): void => host.stdout.write(`${JSON.stringify(message)}\n`);
   const tally = createModelTally();
   const end = (ending: RunEnding): void => line(resultMessage(ending, session.model, context, tally.take()));
+  const fail = (error: unknown): void => line(failureMessage(error, context));
   if (request.output === "json")
-    return { begin: () => undefined, show: () => undefined, showChild: ({ event }) => tally.add(event), end };
+    return {
+      begin: () => undefined,
+      show: () => undefined,
+      showChild: ({ event }) => tally.add(event),
+      end,
+      fail,
+    };
   const children = createChildMessages({
     ...context,
     text: request.childText,
@@ -51,6 +68,7 @@ export function createPrinter(
       for (const message of children(news)) line(message);
     },
     end,
+    fail,
   };
 }
 
@@ -60,6 +78,7 @@ function createTextPrinter(host: CliHost, session: Session, told: ReadonlySet<st
     begin: () => progress.begin(session.plan),
     show: progress.show,
     showChild: progress.showChild,
+    fail: () => undefined,
     end(ending) {
       progress.end(ending);
       if (ending.output !== undefined) host.stdout.write(`${JSON.stringify(ending.output)}\n`);

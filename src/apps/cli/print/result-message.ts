@@ -1,4 +1,6 @@
 import type { RunEnding, RunTotals } from "../../../conversation/run-event.ts";
+import { noUsage } from "../../../conversation/usage.ts";
+import { isFault } from "../../../foundation/fault.ts";
 import { wireUsage } from "../../../journal/transcript-line.ts";
 import type { ModelFacts } from "../../../model/model.ts";
 import { addSums, type ModelSum, type ModelTally } from "./model-tally.ts";
@@ -35,6 +37,30 @@ export function resultMessage(
     ...(ending.interruptedAgents === undefined ? {} : { interrupted_agents: ending.interruptedAgents }),
     ...(ending.output === undefined ? {} : { structured_output: ending.output }),
     ...(subtype === "success" ? {} : { errors: [ending.error ?? `The run was ${ending.status}.`] }),
+    uuid: uuid(),
+  };
+}
+
+/** The result of what failed before there was a run, or outside of it: programs that read JSON wait for one. */
+export function failureMessage(error: unknown, { sessionId, uuid }: MessageContext): OutputMessage {
+  const message = error instanceof Error ? error.message : String(error);
+  const advice = isFault(error) && error.advice !== undefined ? ` ${error.advice}` : "";
+  return {
+    type: "result",
+    subtype: "error_during_execution",
+    is_error: true,
+    duration_ms: 0,
+    duration_api_ms: 0,
+    num_turns: 0,
+    result: "",
+    stop_reason: null,
+    terminal_reason: isFault(error) ? error.code : "error",
+    session_id: sessionId,
+    total_cost_usd: 0,
+    usage: wireUsage(noUsage),
+    modelUsage: {},
+    permission_denials: [],
+    errors: [`${message}${advice}`],
     uuid: uuid(),
   };
 }
