@@ -22,11 +22,13 @@ const parts: readonly (readonly [string, () => Promise<Findings>])[] = [
 let count = 0;
 for (const [name, run] of parts) {
   const started = performance.now();
-  const { figures, skipped, problems } = await run();
+  const { figures, skipped, diagnostics } = await run();
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
-  console.log(`${name}: ${figures}; ${problems.length} problems, ${skipped.length} skipped (${seconds} s)`);
-  for (const problem of problems) console.log(`  ${problem}`);
+  console.log(
+    `${name}: ${figures}; ${diagnostics.length} problems, ${skipped.length} skipped (${seconds} s)`,
+  );
+  for (const diagnostic of diagnostics) console.log(`  ${diagnostic}`);
   if (process.argv.includes("--skipped")) for (const text of skipped) console.log(`  skipped: ${text}`);
-  count += problems.length;
+  count += diagnostics.length;
 }
 process.exitCode = count === 0 ? 0 : 1;

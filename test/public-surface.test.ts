@@ -12,8 +12,8 @@ import { packageOf, readImports } from "./read-imports.ts";
 
 /** A name added here is a promise to users: it stays until a major version. */
 const exportedNames = [
-  "Fault",
-  "ModelFault",
+  "RetinueError",
+  "ModelError",
   "builtinAgents",
   "createAgentCatalog",
   "createPaths",
@@ -26,7 +26,7 @@ const exportedNames = [
   "discoverAgents",
   "formatRule",
   "grantTools",
-  "isFault",
+  "isRetinueError",
   "lintDefinition",
   "loadSettings",
   "parseAgentDefinition",

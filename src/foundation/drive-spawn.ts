@@ -14,9 +14,7 @@ export function spawnProcess(
   options: SpawnOptions & { readonly signal?: never },
 ): Promise<ChildProcess> {
   return retryWhileScarce(async () => {
-    const child = spawn(file, args, options);
-    child.on("error", () => undefined);
-    for (const stream of child.stdio ?? []) stream?.on("error", () => undefined);
+    const child = spawnGuarded(file, args, options);
     if (child.pid !== undefined) return child;
     const [error]: readonly unknown[] = await once(child, "error").catch((reason: unknown) => [reason]);
     for (const stream of child.stdio ?? []) stream?.destroy();
@@ -24,6 +22,14 @@ export function spawnProcess(
       ? new Error(`the folder ${String(options.cwd)} does not exist`)
       : error;
   });
+}
+
+/** Starts a process with listeners for the errors of it and of its streams; `pid` is absent when it could not be started. */
+export function spawnGuarded(file: string, args: readonly string[], options: SpawnOptions): ChildProcess {
+  const child = spawn(file, args, options);
+  child.on("error", () => undefined);
+  for (const stream of child.stdio ?? []) stream?.on("error", () => undefined);
+  return child;
 }
 
 /** The system says of a program that it is not there when it means the folder it should start in. */

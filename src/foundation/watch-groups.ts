@@ -1,5 +1,6 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { spawnGuarded } from "./drive-spawn.ts";
 
 /** Ends process groups once this process is gone, however it ended; one small process does that for all of them. */
 export interface GroupWatchdog {
@@ -76,18 +77,17 @@ export const groupWatchdog: GroupWatchdog = createGroupWatchdog();
 
 function spawnWatchdog(): ChildProcess | undefined {
   try {
-    const child = spawn("/bin/sh", ["-c", script, "retinue-watchdog"], {
+    const child = spawnGuarded("/bin/sh", ["-c", script, "retinue-watchdog"], {
       // In a session of its own neither Ctrl+C nor a closed terminal reaches it.
       detached: true,
       cwd: "/",
       env: { PATH: "/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin" },
       stdio: ["pipe", "ignore", "ignore"],
     });
-    child.on("error", () => undefined);
-    child.stdin.on("error", () => undefined);
     child.unref();
     // A pipe to a child is a socket, which keeps the process alive unless told otherwise.
-    if ("unref" in child.stdin && typeof child.stdin.unref === "function") child.stdin.unref();
+    const { stdin } = child;
+    if (stdin !== null && "unref" in stdin && typeof stdin.unref === "function") stdin.unref();
     return child;
   } catch {
     return undefined;

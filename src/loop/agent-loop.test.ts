@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import type { Message, ToolResultBlock, UserMessage } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import type { Model } from "../model/model.ts";
 import type { Step } from "../testing/script.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
@@ -33,7 +33,7 @@ async function run(
   const ports: LoopPorts = {
     model,
     tools,
-    admit: async ({ input }) => ({ type: "allowed", input }),
+    authorize: async ({ input }) => ({ type: "allowed", input }),
     toolContext: (callId, { signal, progress }) => ({
       signal,
       progress,
@@ -173,9 +173,9 @@ describe("[TLS-10] calls that cannot be run", () => {
   test("a refused call is answered, listed, and the run goes on", async () => {
     const model = createScriptedModel([{ calls: [{ name: "A", input: { text: "x" } }] }, "Without it."]);
     const { ending, messages } = await run(model, [echo("A")], {
-      ports: { admit: async () => ({ type: "denied", because: "no" }) },
+      ports: { authorize: async () => ({ type: "denied", reason: "no" }) },
     });
-    expect(ending).toMatchObject({ status: "completed", denials: [{ because: "no", call: { name: "A" } }] });
+    expect(ending).toMatchObject({ status: "completed", denials: [{ reason: "no", call: { name: "A" } }] });
     expect(resultsOf(messages[2])).toMatchObject([{ content: "no", is_error: true }]);
   });
 
@@ -184,7 +184,7 @@ describe("[TLS-10] calls that cannot be run", () => {
     const ran: string[] = [];
     const tool = echo("A", { call: async () => ({ content: String(ran.push("A")) }) });
     const { ending } = await run(model, [tool], {
-      ports: { admit: () => Promise.reject(new Error("broken")) },
+      ports: { authorize: () => Promise.reject(new Error("broken")) },
     });
     expect(ran).toEqual([]);
     expect(ending.denials).toHaveLength(1);
@@ -193,7 +193,7 @@ describe("[TLS-10] calls that cannot be run", () => {
   test("an input that was changed on admission is checked again", async () => {
     const model = createScriptedModel([{ calls: [{ name: "A", input: { text: "x" } }] }, "Ok."]);
     const { messages } = await run(model, [echo("A")], {
-      ports: { admit: async () => ({ type: "allowed", input: { text: 3 } }) },
+      ports: { authorize: async () => ({ type: "allowed", input: { text: 3 } }) },
     });
     expect(resultsOf(messages[2])[0]).toMatchObject({ is_error: true });
   });
@@ -244,7 +244,7 @@ describe("running together", () => {
   test("as many at once as the tool takes, where it says so", async () => {
     const calls = Array.from({ length: 25 }, () => ({ name: "A", input: { text: "" } }));
     const model = createScriptedModel([{ calls }, "Done."]);
-    const { ending } = await run(model, [meeting("A", 25, { atOnce: 25 })]);
+    const { ending } = await run(model, [meeting("A", 25, { concurrency: 25 })]);
     expect(ending.status).toBe("completed");
   });
 
@@ -281,7 +281,7 @@ describe("running together", () => {
       },
     });
     const calls = Array.from({ length: 12 }, () => ({ name: "A", input: { text: "" } }));
-    await run(createScriptedModel([{ calls }, "Done."]), [tool], { ports: { atOnce: 3 } });
+    await run(createScriptedModel([{ calls }, "Done."]), [tool], { ports: { concurrency: 3 } });
     expect(most).toBe(3);
   });
 
@@ -311,7 +311,7 @@ describe("running together", () => {
     const calls = ["1", "2"].map((text) => ({ name: "W", input: { text } }));
     await run(createScriptedModel([{ calls }, "Done."]), [tool], {
       ports: {
-        admit: async ({ input }) => {
+        authorize: async ({ input }) => {
           log.push(`decided ${(input as { text: string }).text}`);
           return { type: "allowed", input };
         },
@@ -326,7 +326,7 @@ describe("running together", () => {
     const calls = ["1", "2"].map((text) => ({ name: "A", input: { text } }));
     await run(createScriptedModel([{ calls }, "Done."]), [tool], {
       ports: {
-        admit: async ({ input }) => {
+        authorize: async ({ input }) => {
           log.push(`asked ${(input as { text: string }).text}`);
           return { type: "allowed", input };
         },
@@ -359,7 +359,8 @@ describe("endings", () => {
     const limited: Model = {
       ...createScriptedModel([{ calls: [{ name: "A", input: { text: "x" } }] }]),
       async *stream(request, options) {
-        if (request.messages.length > 1) throw new Fault("max_budget", "Budget limit reached: 0 left.");
+        if (request.messages.length > 1)
+          throw new RetinueError("max_budget", "Budget limit reached: 0 left.");
         yield* createScriptedModel([{ calls: [{ name: "A", input: { text: "x" } }] }]).stream(
           request,
           options,
@@ -498,7 +499,7 @@ describe("endings", () => {
     ]);
     const { ending } = await run(model, [echo("Run", { effect: "execute" })], {
       input: { maxTurns: 100 },
-      ports: { admit: async () => ({ type: "denied", because: "no" }) },
+      ports: { authorize: async () => ({ type: "denied", reason: "no" }) },
     });
     expect(ending).toMatchObject({ status: "partial", reason: "loop", text: "Stop." });
   });
@@ -519,7 +520,9 @@ describe("endings", () => {
       call: (_input, { signal }) =>
         new Promise((_, reject) => {
           signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-          late.abort(new Fault("tool-timeout", "Slow did not end within 2 s.", { advice: "Do less." }));
+          late.abort(
+            new RetinueError("tool-timeout", "Slow did not end within 2 s.", { advice: "Do less." }),
+          );
         }),
     });
     let isReleased = false;
@@ -765,7 +768,7 @@ describe("calls that may run together are decided together [HKS-9]", () => {
       { calls: ["a", "b", "c"].map((text) => ({ name: "Look", input: { text } })) },
       { text: "Done." },
     ]);
-    const admit: LoopPorts["admit"] = async ({ input }, { turn }) => {
+    const authorize: LoopPorts["authorize"] = async ({ input }, { turn }) => {
       const { text } = input as { text: string };
       order.push(`hook ${text}`);
       // The hooks end in the opposite order, and only when all have begun.
@@ -777,7 +780,7 @@ describe("calls that may run together are decided together [HKS-9]", () => {
       order.push(`decided ${text}`);
       return { type: "allowed", input };
     };
-    await run(model, [echo("Look")], { ports: { admit } });
+    await run(model, [echo("Look")], { ports: { authorize } });
     expect(order).toEqual(["hook a", "hook b", "hook c", "decided a", "decided b", "decided c"]);
   });
 
@@ -786,12 +789,12 @@ describe("calls that may run together are decided together [HKS-9]", () => {
       { calls: ["a", "b"].map((text) => ({ name: "Look", input: { text } })) },
       { text: "Done." },
     ]);
-    const admit: LoopPorts["admit"] = async ({ input }, { turn }) => {
+    const authorize: LoopPorts["authorize"] = async ({ input }, { turn }) => {
       await turn?.();
       if ((input as { text: string }).text === "a") throw new Error("the guard failed");
       return { type: "allowed", input };
     };
-    const { messages } = await run(model, [echo("Look")], { ports: { admit } });
+    const { messages } = await run(model, [echo("Look")], { ports: { authorize } });
     expect(JSON.stringify(messages)).toContain("the guard failed");
     expect(JSON.stringify(messages)).toContain("Look: b");
   });

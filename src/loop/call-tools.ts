@@ -1,10 +1,10 @@
 import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
 import type { PermissionDenial, RunEvent } from "../conversation/run-event.ts";
 import { type AsyncQueue, createAsyncQueue } from "../foundation/async-queue.ts";
-import { isFault } from "../foundation/fault.ts";
+import { isRetinueError } from "../foundation/retinue-error.ts";
 import type { ToolOutcome } from "../tools/tool.ts";
 import { repeatsOf } from "../tools/tool-repeats.ts";
-import { type AdmittedCall, admitCall, findTool, type RefusedCall } from "./admit-call.ts";
+import { type AuthorizedCall, authorizeCall, findTool, type RefusedCall } from "./authorize-call.ts";
 import type { LoopPorts } from "./loop-ports.ts";
 
 /** What became of the calls of one answer, in the order they were made. */
@@ -18,7 +18,7 @@ export interface CallResults {
 
 /** A tool that does not end with its signal is left behind after this time. */
 const graceMs = 3000;
-const usualAtOnce = 10;
+const defaultAtOnce = 10;
 
 /**
  * Admits the calls in order, each when those before it that it has to wait for have ended, so that it is decided in the
@@ -53,8 +53,8 @@ interface Finished {
 async function runAll(calls: readonly ToolUseBlock[], work: Work): Promise<CallResults> {
   const finished: Finished[] = [];
   for (const neighbours of neighboursOf(calls, work.ports)) {
-    const admitted = await admitTogether(neighbours, work);
-    for (const group of groupsOf(admitted)) finished.push(...(await runBeside(group, work)));
+    const authorized = await admitTogether(neighbours, work);
+    for (const group of groupsOf(authorized)) finished.push(...(await runBeside(group, work)));
   }
   return collect(finished);
 }
@@ -63,15 +63,15 @@ async function runAll(calls: readonly ToolUseBlock[], work: Work): Promise<CallR
 async function admitTogether(
   calls: readonly ToolUseBlock[],
   { ports, signal }: Work,
-): Promise<readonly (AdmittedCall | RefusedCall)[]> {
+): Promise<readonly (AuthorizedCall | RefusedCall)[]> {
   // What passed since the call before was decided, so that no time counts twice.
   let since = ports.now();
   let before: Promise<unknown> = Promise.resolve();
   const admissions = calls.map((call) => {
     const earlier = before;
-    const admission = admitCall(call, ports, { signal, turn: async () => void (await earlier) });
-    before = admission;
-    return admission.then(async (answer) => {
+    const authorization = authorizeCall(call, ports, { signal, turn: async () => void (await earlier) });
+    before = authorization;
+    return authorization.then(async (answer) => {
       await earlier;
       const start = since;
       since = ports.now();
@@ -88,36 +88,36 @@ function neighboursOf(calls: readonly ToolUseBlock[], ports: LoopPorts): readonl
   for (const call of calls) {
     const tool = findTool(call.name, ports);
     const input = tool?.input?.safeParse(call.input);
-    const runsBeside =
+    const isConcurrencySafe =
       tool === undefined || input?.success === false
         ? true
         : mayRunBeside({ type: "admitted", call, tool, input: input?.data ?? call.input });
-    if (isOpen && runsBeside) lists.at(-1)?.push(call);
+    if (isOpen && isConcurrencySafe) lists.at(-1)?.push(call);
     else lists.push([call]);
-    isOpen = runsBeside;
+    isOpen = isConcurrencySafe;
   }
   return lists;
 }
 
 /** Runs a group with so many calls at once as its tools take; whenever one ends, the next in order begins. */
-async function runBeside(group: readonly (AdmittedCall | RefusedCall)[], work: Work): Promise<Finished[]> {
+async function runBeside(group: readonly (AuthorizedCall | RefusedCall)[], work: Work): Promise<Finished[]> {
   const finished: Finished[] = [];
   const waiting = group.entries();
   const runNext = async (): Promise<void> => {
     for (const [index, call] of waiting) finished[index] = await runOne(call, work);
   };
-  const atOnce = Math.max(
+  const concurrency = Math.max(
     ...group.map((call) =>
-      call.type === "refused" ? 0 : (call.tool.atOnce ?? work.ports.atOnce ?? usualAtOnce),
+      call.type === "refused" ? 0 : (call.tool.concurrency ?? work.ports.concurrency ?? defaultAtOnce),
     ),
   );
-  await Promise.all(Array.from({ length: Math.min(Math.max(atOnce, 1), group.length) }, runNext));
+  await Promise.all(Array.from({ length: Math.min(Math.max(concurrency, 1), group.length) }, runNext));
   return finished;
 }
 
 /** Neighbours that may run beside each other; every other call is a group of its own. */
-function groupsOf(calls: readonly (AdmittedCall | RefusedCall)[]): (AdmittedCall | RefusedCall)[][] {
-  const groups: (AdmittedCall | RefusedCall)[][] = [];
+function groupsOf(calls: readonly (AuthorizedCall | RefusedCall)[]): (AuthorizedCall | RefusedCall)[][] {
+  const groups: (AuthorizedCall | RefusedCall)[][] = [];
   for (const call of calls) {
     const last = groups.at(-1);
     // A group holds either calls that may all run together, or one that may not.
@@ -129,24 +129,24 @@ function groupsOf(calls: readonly (AdmittedCall | RefusedCall)[]): (AdmittedCall
   return groups;
 }
 
-function mayRunBeside(call: AdmittedCall | RefusedCall): boolean {
+function mayRunBeside(call: AuthorizedCall | RefusedCall): boolean {
   if (call.type === "refused") return true;
-  return call.tool.runsBeside?.(call.input) ?? call.tool.effect === "read";
+  return call.tool.isConcurrencySafe?.(call.input) ?? call.tool.effect === "read";
 }
 
-async function runOne(admitted: AdmittedCall | RefusedCall, work: Work): Promise<Finished> {
-  const { call, asked, decidedMs = 0 } = admitted;
+async function runOne(authorized: AuthorizedCall | RefusedCall, work: Work): Promise<Finished> {
+  const { call, asked, decidedMs = 0 } = authorized;
   const { ports, signal, queue } = work;
   const deciding = { decidedMs, ...(asked === true ? { asked } : {}) };
-  if (admitted.type === "refused") {
-    const { because, denied } = admitted;
-    const denial = denied ? { denied: because } : {};
-    const outcome = { content: because, isError: true };
+  if (authorized.type === "refused") {
+    const { reason, denied } = authorized;
+    const denial = denied ? { denied: reason } : {};
+    const outcome = { content: reason, isError: true };
     queue.push({ type: "call-finished", call, durationMs: 0, ...outcome, ...deciding, ...denial });
     return { call, outcome, notRun: true, ...denial };
   }
   if (signal.aborted) return { call, outcome: interrupted(), notRun: true };
-  const unrecorded = await commitBefore(admitted, ports);
+  const unrecorded = await commitBefore(authorized, ports);
   const start = ports.now();
   if (unrecorded !== undefined) {
     queue.push({
@@ -159,10 +159,10 @@ async function runOne(admitted: AdmittedCall | RefusedCall, work: Work): Promise
     });
     return { call, outcome: { content: unrecorded, isError: true } };
   }
-  queue.push({ type: "call-started", call, effect: admitted.tool.effect });
-  const own = await runTool(admitted, work);
+  queue.push({ type: "call-started", call, effect: authorized.tool.effect });
+  const own = await runTool(authorized, work);
   const durationMs = ports.now() - start;
-  const outcome = await tellAfterwards(admitted, own, { work, durationMs });
+  const outcome = await tellAfterwards(authorized, own, { work, durationMs });
   const data = outcome.data === undefined ? {} : { data: outcome.data };
   const isError = outcome.isError ?? false;
   const content = shownContent(outcome);
@@ -171,7 +171,7 @@ async function runOne(admitted: AdmittedCall | RefusedCall, work: Work): Promise
 }
 
 /** Nothing may happen of which no record would be left; calls that only look need none. Gives why the call must not run. */
-async function commitBefore({ tool }: AdmittedCall, { commit }: LoopPorts): Promise<string | undefined> {
+async function commitBefore({ tool }: AuthorizedCall, { commit }: LoopPorts): Promise<string | undefined> {
   if (commit === undefined || repeatsOf(tool) === "pure") return undefined;
   try {
     await commit();
@@ -184,7 +184,7 @@ async function commitBefore({ tool }: AdmittedCall, { commit }: LoopPorts): Prom
 
 /** The call has had its effect, so whoever hears of it afterwards can fail without taking its result away. */
 async function tellAfterwards(
-  { call, tool, input }: AdmittedCall,
+  { call, tool, input }: AuthorizedCall,
   outcome: ToolOutcome,
   { work, durationMs }: { readonly work: Work; readonly durationMs: number },
 ): Promise<ToolOutcome> {
@@ -196,8 +196,8 @@ async function tellAfterwards(
   }
 }
 
-async function runTool(admitted: AdmittedCall, work: Work): Promise<ToolOutcome> {
-  const { call, tool, input, paths, allowedBy, run } = admitted;
+async function runTool(authorized: AuthorizedCall, work: Work): Promise<ToolOutcome> {
+  const { call, tool, input, paths, allowedBy, run } = authorized;
   const { ports, signal, queue } = work;
   const progress = (text: string): void => queue.push({ type: "call-progressed", callId: call.id, text });
   using limited = ports.limits?.limitCall?.({ call, tool, input }, signal);
@@ -205,7 +205,7 @@ async function runTool(admitted: AdmittedCall, work: Work): Promise<ToolOutcome>
   const brokenOff = (): ToolOutcome => (own.aborted && !signal.aborted ? failed(own.reason) : interrupted());
   try {
     const decided = {
-      ...(paths === undefined ? {} : { decidedPaths: paths }),
+      ...(paths === undefined ? {} : { approvedPaths: paths }),
       ...(allowedBy === undefined ? {} : { allowedBy }),
       ...(run === undefined ? {} : { judged: run }),
     };
@@ -261,7 +261,7 @@ function interrupted(): ToolOutcome {
 
 function failed(error: unknown): ToolOutcome {
   const message = error instanceof Error ? error.message : String(error);
-  const advice = isFault(error) && error.advice !== undefined ? `\n${error.advice}` : "";
+  const advice = isRetinueError(error) && error.advice !== undefined ? `\n${error.advice}` : "";
   return { content: `${message}${advice}`, isError: true };
 }
 
@@ -278,7 +278,7 @@ function collect(finished: readonly Finished[]): CallResults {
     outcome.data === undefined ? [] : [[call.id, outcome.data] as const],
   );
   const denials = finished.flatMap(({ call, denied }) =>
-    denied === undefined ? [] : [{ call, because: denied }],
+    denied === undefined ? [] : [{ call, reason: denied }],
   );
   const notRun = new Set(finished.flatMap(({ call, notRun }) => (notRun === true ? [call.id] : [])));
   return { blocks, data: Object.fromEntries(data), denials, notRun };

@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { Message, UserMessage } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { estimateRequestTokens } from "../conversation/token-estimate.ts";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
 import type { Step } from "../testing/script.ts";
 import { createScriptedModel, type ScriptedModel } from "../testing/scripted-model.ts";
@@ -62,7 +62,7 @@ async function run(
   const ports: LoopPorts = {
     model: scripted,
     tools: [read],
-    admit: async ({ input }) => ({ type: "allowed", input }),
+    authorize: async ({ input }) => ({ type: "allowed", input }),
     toolContext: (callId, { signal, progress }) => ({
       signal,
       progress,
@@ -244,7 +244,8 @@ describe("the summary's fallback", () => {
     const poor: Model = {
       facts: scripted.facts,
       stream(request, options) {
-        if (isSummaryRequest(request)) throw new Fault("max_budget", "Budget limit reached: 0.01 left.");
+        if (isSummaryRequest(request))
+          throw new RetinueError("max_budget", "Budget limit reached: 0.01 left.");
         return scripted.stream(request, options);
       },
     };
@@ -435,7 +436,7 @@ describe("those who hear of a compaction", () => {
   it("[HKS-1] may hold it up; then the run goes on as it is", async () => {
     const scripted = model(steps.filter((step) => step !== steps[2]));
     const { ending, compactions } = await run(scripted, {
-      before: async () => ({ type: "blocked", because: "not now" }),
+      before: async () => ({ type: "blocked", reason: "not now" }),
     });
     expect(ending.status).toBe("completed");
     expect(compactions).toEqual([]);

@@ -1,8 +1,8 @@
 import type { RunEvent } from "../conversation/run-event.ts";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import type { Stopwatch } from "../foundation/stopwatch.ts";
 import type { WaitClock } from "../foundation/wait-clock.ts";
-import { limitFault } from "./limit-reached.ts";
+import { limitError } from "./limit-reached.ts";
 
 /** Without any event: told after the first time, stopped after the second. */
 export interface SilenceLimit {
@@ -63,7 +63,7 @@ export async function* watchRun(
       next = iterator.next();
     }
   } finally {
-    over.abort(new Fault("run-over", "The run is over."));
+    over.abort(new RetinueError("run-over", "The run is over."));
     watch.stopwatch.stop();
     const closing = iterator.return?.();
     closing?.catch(() => undefined);
@@ -118,11 +118,11 @@ function watchClocks(watching: Watching): readonly Promise<void>[] {
   const begin = watch.since ?? stopwatch.elapsed();
   const ownTime = async (limitMs: number): Promise<void> => {
     await stopwatch.reach(() => begin + limitMs, over);
-    await end(watching, timeFault(limitMs, "of the agent"));
+    await end(watching, timeError(limitMs, "of the agent"));
   };
   const treeTime = async (whole: NonNullable<RunWatch["tree"]>): Promise<void> => {
     await whole.stopwatch.reach(() => whole.timeMs, over);
-    await end(watching, timeFault(whole.timeMs, "of the whole tree"));
+    await end(watching, timeError(whole.timeMs, "of the whole tree"));
   };
   return [
     ...(timeMs === undefined ? [] : [ownTime(timeMs)]),
@@ -151,19 +151,19 @@ async function watchSilence(watching: Watching, silence: NonNullable<RunWatch["s
     if (life.lastSign !== told) continue;
     ring({ type: "told", event: { type: "run-stalled", silentMs: silent(), stops: true } });
     const seconds = Math.round(silent() / 1000);
-    return end(watching, new Fault("stalled", `The agent gave no sign of life for ${seconds} s.`));
+    return end(watching, new RetinueError("stalled", `The agent gave no sign of life for ${seconds} s.`));
   }
 }
 
 /** Stops the run; one that does not heed it is given up. */
-async function end({ watch, stop, ring, over }: Watching, reason: Fault): Promise<void> {
+async function end({ watch, stop, ring, over }: Watching, reason: RetinueError): Promise<void> {
   stop.abort(reason);
   await watch.clock.sleep(patienceMs, over);
   ring({ type: "given-up" });
 }
 
-function timeFault(timeMs: number, whose: string): Fault {
-  return limitFault({
+function timeError(timeMs: number, whose: string): RetinueError {
+  return limitError({
     reason: "max_time",
     error: `The time limit of ${timeMs / 1000} s ${whose} was reached.`,
   });

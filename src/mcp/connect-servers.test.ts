@@ -108,14 +108,14 @@ describe("servers and their tools", () => {
     const connections = await connected({ name: "none", scope: "user", transport });
     expect(connections.states()[0]?.status).toEqual({
       type: "failed",
-      because: "its command was not found, or its working directory does not exist",
+      reason: "its command was not found, or its working directory does not exist",
     });
   });
 
   test("[MCP-1] a server that never answers fails at its limit and is ended", async () => {
     const connections = await connected(unruly("mute", "mute"), { startLimitMs: 1_500 });
     expect(connections.states()[0]?.status).toMatchObject({
-      because: expect.stringContaining("did not answer within 1.5 s"),
+      reason: expect.stringContaining("did not answer within 1.5 s"),
     });
     for (const pid of await startedPids()) expect(findGroupMembers(pid)).toEqual([]);
   });

@@ -41,7 +41,7 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
     tools = collect();
     for (const { server, status } of states()) {
       if (status.type === "failed")
-        notice(`The MCP server ${JSON.stringify(server.name)} failed: ${status.because}.`);
+        notice(`The MCP server ${JSON.stringify(server.name)} failed: ${status.reason}.`);
     }
   });
 
@@ -110,7 +110,7 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
       await ready;
       const listed = link.tools().find(({ name }) => name === tool) ?? unlisted(tool);
       const end = await link.callTool(listed, input, { signal });
-      if (end.type !== "answered") return { text: end.because, isError: true };
+      if (end.type !== "answered") return { text: end.reason, isError: true };
       const { parts, isError } = readToolResult(end.result);
       const text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
       return { text: limitText(text, options.maxResultCharacters).text, isError };
@@ -139,8 +139,8 @@ function withoutNamesakes(servers: readonly McpServer[]): {
     const owner = owners.get(spelled);
     if (owner === undefined) owners.set(spelled, server);
     else {
-      const because = `in the names of tools it reads like the server ${JSON.stringify(owner.name)}`;
-      refused.push({ server, status: { type: "failed", because, advice: "Give one of them another name." } });
+      const reason = `in the names of tools it reads like the server ${JSON.stringify(owner.name)}`;
+      refused.push({ server, status: { type: "failed", reason, advice: "Give one of them another name." } });
     }
   }
   return { taken: [...owners.values()], refused };

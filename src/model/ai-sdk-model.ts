@@ -1,6 +1,6 @@
-import { Fault } from "../foundation/fault.ts";
 import { isRecord } from "../foundation/json-value.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { guardFetch } from "./guard-answer.ts";
 import {
   createModelFromLanguageModel,
@@ -34,9 +34,13 @@ export async function createAiSdkModel(options: AiSdkModelOptions): Promise<Mode
   const entry = findProvider(provider, environment) ?? refuseProvider(provider);
   const { settings, missing } = factorySettings(entry, environment);
   if (missing.length > 0) {
-    throw new Fault("provider-not-configured", `${provider}/${modelId} needs ${missing.join(" and ")}.`, {
-      advice: "Set it in the environment, or under `env` in a settings file.",
-    });
+    throw new RetinueError(
+      "provider-not-configured",
+      `${provider}/${modelId} needs ${missing.join(" and ")}.`,
+      {
+        advice: "Set it in the environment, or under `env` in a settings file.",
+      },
+    );
   }
   const factory = findFactory(entry, await loadPackage(entry, options.load ?? createPackageLoader()));
   const languageModel = makeLanguageModel(
@@ -64,9 +68,13 @@ function claudeFacts(modelId: string): LanguageModelOptions["facts"] {
 function refuseProvider(provider: string): never {
   const nearest = nearestName(provider, knownProviders());
   const known = knownProviders().join(", ");
-  throw new Fault("unknown-provider", `There is no model provider "${provider}". Known are ${known}.`, {
-    advice: nearest === undefined ? "Name one of these." : `Did you mean "${nearest}"?`,
-  });
+  throw new RetinueError(
+    "unknown-provider",
+    `There is no model provider "${provider}". Known are ${known}.`,
+    {
+      advice: nearest === undefined ? "Name one of these." : `Did you mean "${nearest}"?`,
+    },
+  );
 }
 
 async function loadPackage(entry: ProviderEntry, load: LoadPackage): Promise<unknown> {
@@ -76,10 +84,14 @@ async function loadPackage(entry: ProviderEntry, load: LoadPackage): Promise<unk
     const isMissing = isNotFound(error, entry.package);
     const said = error instanceof Error ? error.message : String(error);
     const what = isMissing ? `is not installed` : `cannot be loaded: ${said}`;
-    throw new Fault("provider-package-missing", `The package ${entry.package} for ${entry.name} ${what}.`, {
-      advice: isMissing ? `Run: npm install ${entry.package}` : `Run: npm install ${entry.package}@latest`,
-      cause: error,
-    });
+    throw new RetinueError(
+      "provider-package-missing",
+      `The package ${entry.package} for ${entry.name} ${what}.`,
+      {
+        advice: isMissing ? `Run: npm install ${entry.package}` : `Run: npm install ${entry.package}@latest`,
+        cause: error,
+      },
+    );
   }
 }
 
@@ -92,18 +104,26 @@ function findFactory(entry: ProviderEntry, module: unknown): Factory {
   const name = [...exported.keys()].find((candidate) => wanted.includes(candidate.toLowerCase()));
   const factory = name === undefined ? undefined : exported.get(name);
   if (typeof factory === "function") return factory as Factory; // The package's own contract; its result is checked.
-  throw new Fault("provider-package-unfit", `${entry.package} exports no ${entry.factories.join(" or ")}.`, {
-    advice: `Run: npm install ${entry.package}@latest`,
-  });
+  throw new RetinueError(
+    "provider-package-unfit",
+    `${entry.package} exports no ${entry.factories.join(" or ")}.`,
+    {
+      advice: `Run: npm install ${entry.package}@latest`,
+    },
+  );
 }
 
 function makeLanguageModel(entry: ProviderEntry, modelId: string, provider: unknown): LanguageModel {
   const make = methodOf(provider, "languageModel") ?? asMethod(provider);
   const made: unknown = make?.call(provider, modelId);
   if (isLanguageModel(made)) return made;
-  throw new Fault("provider-package-unfit", `${entry.package} gives no language model for "${modelId}".`, {
-    advice: `Run: npm install ${entry.package}@latest`,
-  });
+  throw new RetinueError(
+    "provider-package-unfit",
+    `${entry.package} gives no language model for "${modelId}".`,
+    {
+      advice: `Run: npm install ${entry.package}@latest`,
+    },
+  );
 }
 
 function isLanguageModel(value: unknown): value is LanguageModel {

@@ -7,7 +7,7 @@ import { createAnthropicModel } from "./anthropic-model.ts";
 import { createCoolDowns, type WaitClock } from "./cool-down.ts";
 import { describeBody } from "./describe-body.ts";
 import type { Model } from "./model.ts";
-import { ModelFault } from "./model-fault.ts";
+import { ModelError } from "./model-error.ts";
 import { withRetry } from "./retry.ts";
 
 const servers: Server[] = [];
@@ -66,12 +66,12 @@ const other = async (baseUrl: string): Promise<Model> =>
     }),
   );
 
-async function faultOf(model: Model): Promise<ModelFault> {
+async function errorOf(model: Model): Promise<ModelError> {
   const request = { system: [], tools: [], messages: [{ role: "user", content: "Hello." } as const] };
   try {
     for await (const _ of model.stream(request, { signal: new AbortController().signal }));
   } catch (error) {
-    if (error instanceof ModelFault) return error;
+    if (error instanceof ModelError) return error;
     throw error;
   }
   throw new Error("the model answered");
@@ -88,7 +88,7 @@ describe.each(kinds)("[MDL-6] what is no answer is said in a few words: %s", (_,
     const { url } = await provide((_request, response) => {
       response.writeHead(502, { "content-type": "text/html" }).end(page);
     });
-    const { message, code } = await faultOf(await modelAt(url));
+    const { message, code } = await errorOf(await modelAt(url));
     expect(code).toBe("server-error");
     expect(message.length).toBeLessThan(1_200);
     expect(message).toMatch(/HTML page of \d+ characters titled "502 Bad Gateway"|Bad Gateway/);
@@ -98,7 +98,7 @@ describe.each(kinds)("[MDL-6] what is no answer is said in a few words: %s", (_,
     const { url, requests } = await provide((_request, response) => {
       response.writeHead(200, { "content-type": "text/html; charset=utf-8" }).end(page);
     });
-    const { message, code } = await faultOf(await modelAt(url));
+    const { message, code } = await errorOf(await modelAt(url));
     expect(code).toBe("unexpected-answer");
     expect(message).toContain("an HTML page of");
     expect(message).toContain('titled "502 Bad Gateway"');
@@ -110,7 +110,7 @@ describe.each(kinds)("[MDL-6] what is no answer is said in a few words: %s", (_,
       response.writeHead(200, { "content-type": "application/json" });
       response.end(JSON.stringify({ error: { message: "streaming is switched off" } }));
     });
-    const { message, code } = await faultOf(await modelAt(url));
+    const { message, code } = await errorOf(await modelAt(url));
     expect(code).toBe("unexpected-answer");
     expect(message).toContain("not a stream of events (application/json): streaming is switched off");
     expect(requests()).toBe(1);
@@ -127,7 +127,7 @@ describe.each(kinds)("[MDL-6] what is no answer is said in a few words: %s", (_,
       };
       send(100);
     });
-    const { message } = await faultOf(await modelAt(url));
+    const { message } = await errorOf(await modelAt(url));
     expect(message).toContain("a line of more than 8 MiB");
   });
 });
@@ -135,7 +135,7 @@ describe.each(kinds)("[MDL-6] what is no answer is said in a few words: %s", (_,
 describe("[MDL-6] what will not change is not asked again", () => {
   test("a certificate that is not trusted", async () => {
     const { url, connections } = await provide((_request, response) => void response.end(), { secure: true });
-    const { message, code, advice } = await faultOf(await anthropic(url));
+    const { message, code, advice } = await errorOf(await anthropic(url));
     expect(code).toBe("untrusted-certificate");
     expect(message).toContain("DEPTH_ZERO_SELF_SIGNED_CERT");
     expect(advice).toContain("NODE_EXTRA_CA_CERTS");
@@ -144,7 +144,7 @@ describe("[MDL-6] what will not change is not asked again", () => {
 
   test("the same for a provider package", async () => {
     const { url, connections } = await provide((_request, response) => void response.end(), { secure: true });
-    expect((await faultOf(await other(url))).code).toBe("untrusted-certificate");
+    expect((await errorOf(await other(url))).code).toBe("untrusted-certificate");
     expect(connections()).toBe(1);
   });
 
@@ -152,7 +152,7 @@ describe("[MDL-6] what will not change is not asked again", () => {
     const { url, requests } = await provide((_request, response) => {
       response.writeHead(429, { "retry-after": "7260" }).end('{"error":{"message":"slow down"}}');
     });
-    const { message, advice } = await faultOf(await anthropic(url));
+    const { message, advice } = await errorOf(await anthropic(url));
     expect(message).toContain("It asks to wait 2 h 1 min, and a request waits at most 10 min in all.");
     expect(advice).toContain("Try again in 2 h 1 min");
     expect(requests()).toBe(1);

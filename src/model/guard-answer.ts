@@ -1,19 +1,19 @@
 import { describeBody } from "./describe-body.ts";
-import { ModelFault } from "./model-fault.ts";
+import { ModelError } from "./model-error.ts";
 
 /** The longest line of a stream; one that never ends would fill the memory. */
-export const longestLine = 8 * 1024 * 1024;
+export const maxLine = 8 * 1024 * 1024;
 
 /** As much of a body that is no stream as is read to say what it is. */
 const keptOfBody = 64 * 1024;
 
 /** As much of the body of an error as is read. */
-export const longestErrorBody = 256 * 1024;
+export const maxErrorBody = 256 * 1024;
 
-export function lineTooLong(): ModelFault {
-  return new ModelFault(
+export function lineTooLong(): ModelError {
+  return new ModelError(
     "stream-malformed",
-    `The provider sent a line of more than ${longestLine / 1024 / 1024} MiB without an end.`,
+    `The provider sent a line of more than ${maxLine / 1024 / 1024} MiB without an end.`,
   );
 }
 
@@ -51,9 +51,9 @@ function mayBeForeign(contentType: string): boolean {
   return contentType === "" || /html|json$|json;|text\/plain|xml/i.test(contentType);
 }
 
-function foreignAnswer(text: string, contentType: string): ModelFault {
+function foreignAnswer(text: string, contentType: string): ModelError {
   const label = contentType === "" ? "" : ` (${contentType.slice(0, 100)})`;
-  return new ModelFault(
+  return new ModelError(
     "unexpected-answer",
     `The provider answered 200 with something that is not a stream of events${label}: ${describeBody(text)}`,
     {
@@ -71,7 +71,7 @@ export function guardFetch(transport: typeof globalThis.fetch): typeof globalThi
     if (body === null) return response;
     const contentType = headers.get("content-type") ?? "";
     if (response.ok && !/^text\/|json|html|xml|^$/i.test(contentType)) return response;
-    const guarded = body.pipeThrough(response.ok ? guardStream(contentType) : limitBytes(longestErrorBody));
+    const guarded = body.pipeThrough(response.ok ? guardStream(contentType) : limitBytes(maxErrorBody));
     return new Response(guarded, { status, statusText, headers });
   };
 }
@@ -84,7 +84,7 @@ function guardStream(contentType: string): TransformStream<Uint8Array, Uint8Arra
     transform(chunk, controller) {
       const lastBreak = chunk.lastIndexOf(lineFeed);
       lineLength = lastBreak === -1 ? lineLength + chunk.length : chunk.length - lastBreak - 1;
-      if (lineLength > longestLine) throw lineTooLong();
+      if (lineLength > maxLine) throw lineTooLong();
       held.push(chunk);
       if (!guard.take(chunk)) return;
       for (const one of held.splice(0)) controller.enqueue(one);

@@ -56,11 +56,11 @@ export function createRequestGate(): RequestGate {
     }
   }
 
-  function learn(outcome: "answered" | "refused" | "failed", number: number, atOnce: number): void {
+  function learn(outcome: "answered" | "refused" | "failed", number: number, concurrency: number): void {
     if (outcome === "refused" && number > halvedAt) {
       halvedAt = issued;
       answeredSince = 0;
-      limit = Math.max(1, Math.floor(Math.min(limit, atOnce) / 2));
+      limit = Math.max(1, Math.floor(Math.min(limit, concurrency) / 2));
     }
     if (outcome !== "answered" || limit === Number.POSITIVE_INFINITY) return;
     answeredSince += 1;
@@ -98,9 +98,9 @@ export function createRequestGate(): RequestGate {
         leave(outcome) {
           if (!isInside) return;
           isInside = false;
-          const atOnce = underWay;
+          const concurrency = underWay;
           underWay -= 1;
-          learn(outcome, number, atOnce);
+          learn(outcome, number, concurrency);
           admitWaiting();
         },
       };

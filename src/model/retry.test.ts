@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createCoolDowns, type WaitClock } from "./cool-down.ts";
 import type { Model, ModelEvent, ModelRequest } from "./model.ts";
-import { ModelFault, type ModelFaultCode } from "./model-fault.ts";
+import { ModelError, type ModelErrorCode } from "./model-error.ts";
 import { createRequestGate } from "./request-gate.ts";
 import { delayBefore, readMaxAttempts, withRetry } from "./retry.ts";
 
@@ -65,12 +65,12 @@ async function collect(model: Model, signal = new AbortController().signal): Pro
   return events;
 }
 
-function fault(code: ModelFaultCode, retryAfterMs?: number): ModelFault {
-  return new ModelFault(code, `it was ${code}`, retryAfterMs === undefined ? {} : { retryAfterMs });
+function fault(code: ModelErrorCode, retryAfterMs?: number): ModelError {
+  return new ModelError(code, `it was ${code}`, retryAfterMs === undefined ? {} : { retryAfterMs });
 }
 
 describe("withRetry [MDL-6]", () => {
-  test.each<ModelFaultCode>([
+  test.each<ModelErrorCode>([
     "rate-limited",
     "overloaded",
     "server-error",
@@ -88,7 +88,7 @@ describe("withRetry [MDL-6]", () => {
     ]);
   });
 
-  test.each<ModelFaultCode>([
+  test.each<ModelErrorCode>([
     "context-too-long",
     "invalid-request",
     "unauthorized",

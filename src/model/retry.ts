@@ -1,6 +1,6 @@
 import type { CoolDown, WaitClock } from "./cool-down.ts";
 import type { Model, ModelEvent } from "./model.ts";
-import { ModelFault } from "./model-fault.ts";
+import { ModelError } from "./model-error.ts";
 import type { GatePass, RequestGate } from "./request-gate.ts";
 
 export interface RetryOptions {
@@ -40,10 +40,10 @@ export function withRetry(model: Model, options: RetryOptions): Model {
           }
           return;
         } catch (error) {
-          pass?.leave(error instanceof ModelFault && refusals.has(error.code) ? "refused" : "failed");
+          pass?.leave(error instanceof ModelError && refusals.has(error.code) ? "refused" : "failed");
           signal.throwIfAborted();
           if (isAnswered) return;
-          if (!(error instanceof ModelFault) || !error.mayPass) throw error;
+          if (!(error instanceof ModelError) || !error.mayPass) throw error;
           const delayMs = delayBefore(attempt, error, options.random);
           waited += delayMs;
           if (waited > maxWaitMs) throw waitTooLong(error, maxWaitMs);
@@ -60,11 +60,11 @@ export function withRetry(model: Model, options: RetryOptions): Model {
 }
 
 /** Whoever reads it must know when it is worth coming back. */
-function waitTooLong(fault: ModelFault, maxWaitMs: number): ModelFault {
+function waitTooLong(fault: ModelError, maxWaitMs: number): ModelError {
   const { code, message, status, retryAfterMs, requestId, cause } = fault;
   if (retryAfterMs === undefined) return fault;
   const asked = `It asks to wait ${inWords(retryAfterMs)}, and a request waits at most ${inWords(maxWaitMs)} in all.`;
-  return new ModelFault(code, `${message} ${asked}`, {
+  return new ModelError(code, `${message} ${asked}`, {
     retryAfterMs,
     cause,
     ...(status === undefined ? {} : { status }),
@@ -135,7 +135,7 @@ const shortPause = 2000;
 const refusals: ReadonlySet<string> = new Set(["rate-limited", "overloaded"]);
 
 /** What the provider asked for and a little more, or a random part of a time that doubles with each attempt. */
-export function delayBefore(attempt: number, fault: ModelFault, random: () => number): number {
+export function delayBefore(attempt: number, fault: ModelError, random: () => number): number {
   const { retryAfterMs } = fault;
   if (retryAfterMs !== undefined)
     return Math.ceil(retryAfterMs + random() * Math.max(250, retryAfterMs * 0.1));
@@ -149,7 +149,7 @@ export function readMaxAttempts(maxRetries: string | undefined): number {
 }
 
 function failure(
-  fault: ModelFault,
+  fault: ModelError,
   counts: { readonly attempt: number; readonly maxAttempts: number; readonly delayMs: number },
 ): ModelEvent {
   return {

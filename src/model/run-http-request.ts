@@ -1,6 +1,6 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { isRecord } from "../foundation/json-value.ts";
-import { longestErrorBody } from "./guard-answer.ts";
+import { maxErrorBody } from "./guard-answer.ts";
 
 type Fetch = typeof globalThis.fetch;
 type Send = (url: URL, init: SendInit) => ClientRequest;
@@ -138,7 +138,7 @@ async function readText(message: IncomingMessage): Promise<string> {
   for await (const chunk of message) {
     chunks.push(chunk);
     length += chunk.length;
-    if (length >= longestErrorBody) break;
+    if (length >= maxErrorBody) break;
   }
   return Buffer.concat(chunks).toString("utf8");
 }

@@ -1,4 +1,4 @@
-import { lineTooLong, longestLine } from "./guard-answer.ts";
+import { lineTooLong, maxLine } from "./guard-answer.ts";
 
 /** One server-sent event. */
 export interface SseEvent {
@@ -45,7 +45,7 @@ export function createSseDecoder(): SseDecoder {
       const lines = text.split(text.includes("\r") ? anyBreak : "\n");
       lines[0] = rest + lines[0];
       rest = lines.pop() ?? "";
-      if (rest.length > longestLine || (data?.length ?? 0) > longestLine) throw lineTooLong();
+      if (rest.length > maxLine || (data?.length ?? 0) > maxLine) throw lineTooLong();
       for (const line of lines) takeLine(line, events);
       return events;
     },

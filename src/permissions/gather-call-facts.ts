@@ -67,7 +67,7 @@ async function gather(call: CallToJudge, input: Fields, world: PathWorld): Promi
   if (shell !== undefined) return { ...common, shell };
   if (call.tool === "WebFetch") {
     const web = readWebTarget(input["url"], call.addresses);
-    return web.type === "invalid" ? { ...common, invalid: web.because, web } : { ...common, web };
+    return web.type === "invalid" ? { ...common, invalid: web.reason, web } : { ...common, web };
   }
   return call.mcp === undefined ? common : { ...common, mcp: call.mcp };
 }

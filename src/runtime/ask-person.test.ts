@@ -65,7 +65,7 @@ function askWith(answers: readonly ApprovalAnswer[], changes: Partial<AskPersonD
     );
     const decision = decide(request, person.policy());
     if (decision.type === "allow") return { type: "allowed-by-policy" };
-    return person.ask({ callId: "call", request, because: decision.because }, { signal });
+    return person.ask({ callId: "call", request, reason: decision.reason }, { signal });
   };
   return { write, asked, told, saved };
 }
@@ -83,7 +83,7 @@ describe("asking a person about a call", () => {
         callId: "call",
         tool: "Write",
         input: { file_path: join(outside, "a.md"), content: "x" },
-        because: expect.stringContaining("no rule allows"),
+        reason: expect.stringContaining("no rule allows"),
         suggestedRules: [`Edit(/${outside}/**)`],
       },
     ]);
@@ -97,7 +97,7 @@ describe("asking a person about a call", () => {
     await write(join(outside, "a.md"));
     expect(await write(join(outside, "a.md"))).toEqual({
       type: "denied",
-      because: "the person refused it and says: not again",
+      reason: "the person refused it and says: not again",
       stops: false,
     });
     expect(asked).toHaveLength(2);
@@ -156,7 +156,7 @@ describe("asking a person about a call", () => {
     const { write } = askWith([{ type: "deny-and-stop" }]);
     expect(await write(join(outside, "a.md"))).toEqual({
       type: "denied",
-      because: "the person refused it",
+      reason: "the person refused it",
       stops: true,
     });
   });

@@ -12,7 +12,7 @@ export interface ChildHookDependencies extends Pick<CallHookDependencies, "runne
     /** It is over already, so nothing makes it go on. */
     readonly isOver?: boolean;
   };
-  readonly mostRounds: number;
+  readonly maxRounds: number;
 }
 
 /** The hooks around a child: its start may add context, its end may be refused; each start is followed by one end. */
@@ -21,7 +21,7 @@ export function createChildHooks({
   situation,
   report,
   child,
-  mostRounds,
+  maxRounds,
 }: ChildHookDependencies): PromptHooks {
   const { agentId, agentType, transcript: agentTranscript } = child;
   let rounds = 0;
@@ -60,11 +60,11 @@ export function createChildHooks({
       if (!runner.hears("SubagentStop")) return undefined;
       // Also where the child is stopped meanwhile: hooks that have heard of its start hear of its end.
       const outcome = await withLastWord(signal, (own) => stop(text, own));
-      const reason = [outcome.blocked ? outcome.because : undefined, outcome.context]
+      const reason = [outcome.blocked ? outcome.reason : undefined, outcome.context]
         .filter((part) => part !== undefined && part !== "")
         .join("\n");
       if (reason === "" || outcome.stop !== undefined) return undefined;
-      if (child.isOver === true || rounds >= mostRounds) return undefined;
+      if (child.isOver === true || rounds >= maxRounds) return undefined;
       rounds += 1;
       isOpen = true;
       await child.told?.("goes-on");

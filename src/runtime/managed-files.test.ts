@@ -59,7 +59,7 @@ describe("files of an organisation that others can write [PRM-11]", () => {
     expect(loaded).toMatchObject({
       entries: [],
       isExclusive: true,
-      problems: [{ code: "managed-unsafe", severity: "error", file }],
+      diagnostics: [{ code: "managed-unsafe", severity: "error", file }],
     });
   });
 });

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import type { Message } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
-import { Fault, isFault } from "../foundation/fault.ts";
+import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import { retryWhileScarce } from "../foundation/scarce.ts";
 import { version } from "../foundation/version.ts";
 import { findLatestSession, findSession } from "../journal/find-sessions.ts";
@@ -22,7 +22,7 @@ import { waitForOwner } from "../storage/wait-for-owner.ts";
 import { findChildAnswers } from "../tasks/find-child-answers.ts";
 import { type HeardAgents, readToldAgents } from "../tasks/told-agents.ts";
 import type { SessionOptions } from "./runtime-options.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 /** Which session a run belongs to, before anything is opened or copied. */
 export interface ChosenSession {
@@ -54,13 +54,13 @@ export async function chooseSession(
   const from = await findResumed(choice, transcripts);
   if (from === undefined) {
     if (choice.forkSession !== true) return { sessionId: own ?? ids.uuid() };
-    throw new Fault("session-conflict", "There is no session to copy.", {
+    throw new RetinueError("session-conflict", "There is no session to copy.", {
       advice: "Say which: resume one by id or title, or continue the newest.",
     });
   }
   if (choice.forkSession === true) return { sessionId: own ?? ids.uuid(), from };
   if (own === undefined || own === from) return { sessionId: from, from };
-  throw new Fault("session-conflict", "A resumed session keeps its id.", {
+  throw new RetinueError("session-conflict", "A resumed session keeps its id.", {
     advice: "Leave the session id out, or fork the session.",
   });
 }
@@ -70,7 +70,7 @@ async function findResumed(choice: SessionChoice, transcripts: string): Promise<
     if (choice.continue !== true) return undefined;
     const latest = await findLatestSession(transcripts);
     if (latest !== undefined) return latest.id;
-    throw new Fault("session-missing", "There is no session in this folder to continue.", {
+    throw new RetinueError("session-missing", "There is no session in this folder to continue.", {
       advice: "Start one: leave that option out.",
     });
   }
@@ -79,12 +79,12 @@ async function findResumed(choice: SessionChoice, transcripts: string): Promise<
   const what = JSON.stringify(choice.resume);
   if (found.type === "ambiguous") {
     const ids = found.sessions.map(({ id }) => id).join(", ");
-    throw new Fault("session-ambiguous", `Several sessions have the title ${what}.`, {
+    throw new RetinueError("session-ambiguous", `Several sessions have the title ${what}.`, {
       advice: `Name one by id: ${ids}.`,
     });
   }
   const near = found.nearest === undefined ? "" : ` Did you mean ${JSON.stringify(found.nearest)}?`;
-  throw new Fault("session-missing", `There is no session ${what} in this folder.${near}`, {
+  throw new RetinueError("session-missing", `There is no session ${what} in this folder.${near}`, {
     advice: "Write the id or title of one, or continue the newest.",
   });
 }
@@ -194,9 +194,9 @@ export async function waitForFile(
   if (takeOver === true) return;
   await waitForOwner(file, {
     signal,
-    onWait({ by, mostMs }) {
+    onWait({ by, maxMs }) {
       const who = by === undefined ? "another process" : `process ${by.pid} on ${by.machine.split(" ")[0]}`;
-      const seconds = Math.ceil(mostMs / 1000);
+      const seconds = Math.ceil(maxMs / 1000);
       notice?.(
         `${basename(file)} is held by ${who}, which cannot be seen from here. Waiting up to ${seconds} s for a sign of life; --take-over takes it at once.`,
       );
@@ -223,8 +223,8 @@ function openLog(
     const file = sessionFiles(transcripts, sessionId).transcript;
     return openAppendLog(file, { expectLength, durability, takeOver });
   } catch (error) {
-    if (expectLength > 0 || !isFault(error) || error.code !== "file-changed") throw error;
-    throw new Fault("session-exists", `There is a session ${sessionId} already.`, {
+    if (expectLength > 0 || !isRetinueError(error) || error.code !== "file-changed") throw error;
+    throw new RetinueError("session-exists", `There is a session ${sessionId} already.`, {
       advice: "Resume it, or choose another id.",
       cause: error,
     });
@@ -239,7 +239,7 @@ async function loadWithoutWords(transcripts: string, sessionId: string): Promise
 
 /** What every line of the main conversation says about its session. */
 export function transcriptFacts(
-  world: Pick<SessionWorld, "entrypoint">,
+  world: Pick<RuntimeContext, "entrypoint">,
   plan: RunPlan,
   branch: string | undefined,
 ): TranscriptFacts {

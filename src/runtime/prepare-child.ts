@@ -8,13 +8,13 @@ import type { ChildPlan } from "../planning/plan-run.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import type { CallServer, ChildServers, PreparedChild } from "../tasks/child-host.ts";
 import type { RunGuard } from "../tasks/run-guard.ts";
-import type { RunLine } from "../tasks/task-manager.ts";
+import type { TaskControl } from "../tasks/task-manager.ts";
 import type { TodoStore } from "../tools/builtin/todo-write.ts";
 import type { Tool, ToolContext } from "../tools/tool.ts";
-import type { CanUseTool } from "./admit.ts";
 import { createAgentSkills } from "./agent-skills.ts";
 import type { AskPerson } from "./ask-person.ts";
 import type { AssembledTools } from "./assemble-tools.ts";
+import type { CanUseTool } from "./authorize.ts";
 import { createCompactionPort } from "./compaction-port.ts";
 import { prepareMemory } from "./memory-turns.ts";
 import { restateWork } from "./restate-work.ts";
@@ -22,12 +22,12 @@ import { openSessionHooks } from "./session-hooks.ts";
 import { createPorts } from "./session-ports.ts";
 import { resourceToolsOf, type SessionServers } from "./session-servers.ts";
 import type { SessionSkills } from "./session-skills.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 import { registeredHooks } from "./skill-hooks.ts";
 import { askHeld, canUseToolHeld, contextHeld, holding } from "./while-asking.ts";
 
 export interface ChildSurroundings {
-  readonly world: SessionWorld;
+  readonly world: RuntimeContext;
   readonly tools: readonly Tool[];
   readonly serverTools: AssembledTools["serverTools"];
   readonly sessionServers: Pick<SessionServers, "resourceTools" | "call">;
@@ -39,10 +39,10 @@ export interface ChildSurroundings {
     plan: ChildPlan,
     directory: () => string,
   ) => (
-    call: Pick<ToolContext, "callId" | "signal" | "progress" | "allowedBy" | "decidedPaths" | "judged">,
+    call: Pick<ToolContext, "callId" | "signal" | "progress" | "allowedBy" | "approvedPaths" | "judged">,
   ) => ToolContext;
   /** Keeps the child's limits. */
-  readonly guard: (line: RunLine) => RunGuard;
+  readonly guard: (line: TaskControl) => RunGuard;
   /** The clock of the agent that waits for it. */
   readonly main: Stopwatch;
   /** Puts a child's calls to the same person, in the same queue, as those of the session. */
@@ -60,7 +60,7 @@ export async function prepareChild(
   }: {
     readonly definition: AgentDefinition;
     readonly model: Model;
-    readonly line: RunLine;
+    readonly line: TaskControl;
     readonly servers?: ChildServers | undefined;
   },
   surroundings: ChildSurroundings,
@@ -127,7 +127,7 @@ export async function prepareChild(
       : { askPerson: askHeld(untilDetached(surroundings.askPerson(plan), line), whileAsking) }),
     directory,
     now: world.now,
-    atOnce: readEnvironment(world.environment).options.maxToolUseConcurrency,
+    concurrency: readEnvironment(world.environment).options.maxToolUseConcurrency,
     compaction: createCompactionPort({
       world,
       model: model.facts,
@@ -165,7 +165,7 @@ function ownFirst(servers: ChildServers | undefined, call: CallServer): CallServ
 const nobodyIsAsked = "it would have to be asked for, and in the background nobody is asked";
 
 /** A child that was moved to the background asks nobody any more; before that the program answers first. */
-function whileAttended(canUseTool: CanUseTool | undefined, line: RunLine): CanUseTool {
+function whileAttended(canUseTool: CanUseTool | undefined, line: TaskControl): CanUseTool {
   return async (tool, input, context) => {
     if (!line.attended()) return { behavior: "deny", message: nobodyIsAsked };
     if (canUseTool === undefined) return { behavior: "ask" };
@@ -178,13 +178,13 @@ function whileAttended(canUseTool: CanUseTool | undefined, line: RunLine): CanUs
 }
 
 /** A question that is open when the child is moved to the background is answered no. */
-function untilDetached(person: AskPerson, line: RunLine): AskPerson {
+function untilDetached(person: AskPerson, line: TaskControl): AskPerson {
   return {
     policy: person.policy,
     ask: (call, { signal }) =>
       refusedWhenDetached(person.ask(call, { signal: AbortSignal.any([signal, line.unattended]) }), line, {
         type: "denied",
-        because: nobodyIsAsked,
+        reason: nobodyIsAsked,
         stops: false,
       }),
   };
@@ -192,7 +192,7 @@ function untilDetached(person: AskPerson, line: RunLine): AskPerson {
 
 async function refusedWhenDetached<Answer>(
   answer: Promise<Answer>,
-  line: RunLine,
+  line: TaskControl,
   no: Answer,
 ): Promise<Answer> {
   try {
@@ -206,7 +206,7 @@ async function refusedWhenDetached<Answer>(
 type MakeContext = ReturnType<ChildSurroundings["toolContext"]>;
 
 /** In the background a tool that asks finds nobody to ask; the agent goes on. */
-function withoutQuestions(makeContext: MakeContext, line: RunLine): MakeContext {
+function withoutQuestions(makeContext: MakeContext, line: TaskControl): MakeContext {
   return (call) => {
     const context = makeContext(call);
     if (line.attended()) return context;

@@ -14,10 +14,10 @@ import { recoverProjectWorktrees } from "../tasks/run-cleanup.ts";
 import type { HeardAgents } from "../tasks/told-agents.ts";
 import type { Children } from "./open-children.ts";
 import type { SessionCommands } from "./run-session-commands.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 export interface RecoveryParts {
-  readonly world: SessionWorld;
+  readonly world: RuntimeContext;
   readonly plan: RunPlan;
   /** What the conversation has heard of its children. */
   readonly heard: HeardAgents;
@@ -70,7 +70,7 @@ async function whenSeen(
 }
 
 /** How many stops are settled at the same time: each may run hooks. */
-const atOnce = 8;
+const concurrency = 8;
 
 async function settle(
   unsettled: readonly FoundTask[],
@@ -83,7 +83,7 @@ async function settle(
       await children.recover(id, signal).catch((error: unknown) => report(id, error, world));
     }
   };
-  await Promise.all(Array.from({ length: Math.min(atOnce, unsettled.length) }, work));
+  await Promise.all(Array.from({ length: Math.min(concurrency, unsettled.length) }, work));
 }
 
 interface News {
@@ -108,7 +108,10 @@ function wasDetached({ id, callId }: FoundTask, { launched }: HeardAgents): bool
 }
 
 /** Those that somebody waited for are taken up by whoever waited. */
-function standingOf({ canResume, background }: FoundTask, world: SessionWorld): InterruptedAgent["standing"] {
+function standingOf(
+  { canResume, background }: FoundTask,
+  world: RuntimeContext,
+): InterruptedAgent["standing"] {
   if (canResume !== true) return "lost";
   return background && resumesByItself(world) ? "resumed" : "waiting";
 }
@@ -141,7 +144,7 @@ async function takeUp(
       children.notify(interruptedNote([agent]));
       return [agent];
     }
-    report(id, started.because, world);
+    report(id, started.reason, world);
   } catch (error) {
     report(id, error, world);
   }
@@ -150,12 +153,12 @@ async function takeUp(
   return [waiting];
 }
 
-function resumesByItself({ environment, discovered }: SessionWorld): boolean {
+function resumesByItself({ environment, discovered }: RuntimeContext): boolean {
   const isAllowed = readEnvironment(environment).options.backgroundTasksDisabled !== true;
   return isAllowed && discovered.settings.settings.plain.resumeInterruptedAgents === true;
 }
 
-function report(id: string, error: unknown, { notice }: SessionWorld): void {
+function report(id: string, error: unknown, { notice }: RuntimeContext): void {
   const why = error instanceof Error ? error.message : String(error);
   notice?.(`The agent ${id}, which was cut off, could not be taken up: ${why}`);
 }

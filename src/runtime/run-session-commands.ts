@@ -5,7 +5,7 @@ import type { CommandRecord } from "../tools/command-record.ts";
 import { recoverCommands } from "../tools/run-command-recovery.ts";
 import { type CommandRecords, createCommandRecords } from "../tools/write-command-records.ts";
 import type { SessionOptions } from "./runtime-options.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 /** The commands of a session, over all processes that have run it. */
 export interface SessionCommands {
@@ -19,7 +19,7 @@ export interface SessionCommands {
 
 /** Ends what a process that is gone has left running in this session, before anything of it goes on. */
 export async function openSessionCommands(
-  world: Pick<SessionWorld, "keepsTranscripts" | "today">,
+  world: Pick<RuntimeContext, "keepsTranscripts" | "today">,
   { commands }: Pick<SessionFiles, "commands">,
   { planOnly }: Pick<SessionOptions, "planOnly">,
 ): Promise<SessionCommands> {

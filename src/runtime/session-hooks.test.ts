@@ -57,7 +57,7 @@ describe("[HKS-6] before a call", () => {
     const hooks = on("PreToolUse", "echo 'not on a Friday' >&2; exit 2", { matcher: "Bash" });
     await using sample = await setUp([bash("touch made"), "Done."], { hooks });
     const { denials } = await sample.runtime.run("Go.", allowBash);
-    expect(denials[0]?.because).toBe("Bash was refused by a hook: not on a Friday");
+    expect(denials[0]?.reason).toBe("Bash was refused by a hook: not on a Friday");
     expect(lastTold(sample.requests)).toContain("not on a Friday");
     expect(await exists(sample, "made")).toBe(false);
   });
@@ -77,7 +77,7 @@ describe("[HKS-6] before a call", () => {
     const hooks = on("PreToolUse", print({ hookSpecificOutput: { updatedInput: { command: 5 } } }));
     await using sample = await setUp([bash("touch one"), "Done."], { hooks });
     const { denials } = await sample.runtime.run("Go.", allowBash);
-    expect(denials[0]?.because).toContain("a hook changed its input to one that is not valid");
+    expect(denials[0]?.reason).toContain("a hook changed its input to one that is not valid");
   });
 
   test.each([
@@ -90,7 +90,7 @@ describe("[HKS-6] before a call", () => {
       permissionMode: "bypassPermissions",
       skipPermissions: true,
     });
-    expect(denials[0]?.because).toContain("a guard that fails lets nothing through");
+    expect(denials[0]?.reason).toContain("a guard that fails lets nothing through");
     expect(await exists(sample, "made")).toBe(false);
     expect(sample.notices).toHaveLength(1);
   });
@@ -153,7 +153,7 @@ describe("[HKS-6] a permission that is asked for", () => {
     };
     const hooks = answer({ behavior: "deny", message: "ask me tomorrow" });
     await using sample = await setUp([bash("touch made"), "Done."], { hooks, runtime: { canUseTool } });
-    expect((await sample.runtime.run("Go.")).denials[0]?.because).toContain("ask me tomorrow");
+    expect((await sample.runtime.run("Go.")).denials[0]?.reason).toContain("ask me tomorrow");
     expect(asked).toEqual([]);
   });
 
@@ -161,7 +161,7 @@ describe("[HKS-6] a permission that is asked for", () => {
     const hooks = on("PermissionRequest", "exit 1");
     await using sample = await setUp([bash("touch made"), read("a.txt"), "Done."], { hooks });
     const { denials } = await sample.runtime.run("Go.");
-    expect(denials[0]?.because).toContain("nobody can be asked here");
+    expect(denials[0]?.reason).toContain("nobody can be asked here");
     expect(sample.notices).toHaveLength(1);
   });
 });
@@ -316,7 +316,7 @@ describe("where hooks come from", () => {
     await sample.workspace.write("tidy/hooks/hooks.json", JSON.stringify({ hooks: on("PreToolUse", guard) }));
     await sample.workspace.write("tidy/guard.sh", "echo 'tidy says no' >&2; exit 2\n");
     const { denials } = await sample.runtime.run("Go.");
-    expect(denials[0]?.because).toContain("tidy says no");
+    expect(denials[0]?.reason).toContain("tidy says no");
   });
 
   test("those of a plugin that cannot be read are reported", async () => {
@@ -343,7 +343,7 @@ describe("where hooks come from", () => {
     const judge = { match: "Safe?", text: '{"ok": false, "reason": "it peeks"}' };
     await using sample = await setUp([read("a.txt"), judge, "Done."], { hooks });
     const { denials } = await sample.runtime.run("Go.");
-    expect(denials[0]?.because).toBe("Read was refused by a hook: it peeks");
+    expect(denials[0]?.reason).toBe("Read was refused by a hook: it peeks");
   });
 
   test("can be switched off, but not an organisation's", async () => {

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { textOf, type UserMessage } from "../conversation/message.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import { Fault } from "../foundation/fault.ts";
 import { isRecord } from "../foundation/json-value.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import {
   type AskModel,
   createHookRunner,
@@ -29,7 +29,7 @@ import { createHookGrants } from "./hook-grants.ts";
 import { collectHookRules } from "./hook-rules.ts";
 import { createPromptHooks, type PromptHooks } from "./prompt-hooks.ts";
 import { withEnvironmentFile } from "./run-environment-file.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 export interface SessionHooks extends CallHooks, PromptHooks {
   /** Messages of hooks that run beside the work. */
@@ -46,7 +46,7 @@ export interface SessionHooks extends CallHooks, PromptHooks {
 }
 
 export interface SessionHookFacts {
-  readonly world: SessionWorld;
+  readonly world: RuntimeContext;
   readonly plan: RunPlan;
   readonly model: Model;
   readonly definition: AgentDefinition | undefined;
@@ -71,7 +71,7 @@ export async function openSessionHooks(facts: SessionHookFacts): Promise<Session
   const { settings } = discovered.settings;
   const tell = createTell(world.notice);
   const plugins = await loadPluginHooks(discovered.plugins, discovered.paths.plugins.data);
-  for (const { file, message } of plugins.problems) tell(`${file ?? "A plugin"}: ${message}`);
+  for (const { file, message } of plugins.diagnostics) tell(`${file ?? "A plugin"}: ${message}`);
   const rules = collectHookRules({
     settings,
     plugins: plugins.hooks,
@@ -150,8 +150,8 @@ function assemble({ facts, runner, situation, report, mail }: Parts): Omit<Sessi
   const wantStop = (): void => {
     isStopWanted = true;
   };
-  const mostRounds = stopRounds(facts.world.environment["CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"]);
-  const common = { runner, situation, report, mostRounds };
+  const maxRounds = stopRounds(facts.world.environment["CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"]);
+  const common = { runner, situation, report, maxRounds };
   const prompts =
     facts.child === undefined
       ? createPromptHooks({ ...common, source: facts.source, model: facts.model.facts.id })
@@ -198,7 +198,7 @@ function assemble({ facts, runner, situation, report, mail }: Parts): Omit<Sessi
 }
 
 /** A program that fails to take a notice must not thereby decide about a call. */
-function createTell(notice: SessionWorld["notice"]): (text: string) => void {
+function createTell(notice: RuntimeContext["notice"]): (text: string) => void {
   return (text) => {
     try {
       notice?.(text);
@@ -244,7 +244,7 @@ async function conditions(
 function askServer(call: CallServer): NonNullable<HookRunnerOptions["callTool"]> {
   return async ({ server, tool, input }, { signal }) => {
     const { text, isError } = await call(server, tool, isRecord(input) ? input : {}, { signal });
-    if (isError) throw new Fault("mcp-hook-failed", text);
+    if (isError) throw new RetinueError("mcp-hook-failed", text);
     return text;
   };
 }

@@ -5,10 +5,10 @@ import { createSessionFiles } from "../tools/file-ledger.ts";
 import type { ToolContext } from "../tools/tool.ts";
 import { createMayRead } from "./find-readable-files.ts";
 import { createMemoryTurns } from "./memory-turns.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 /** Contexts of one session: each agent knows what it has read itself, and all know who changed what. */
-export function createToolContexts(world: SessionWorld, added: ReadonlyMap<string, string> = new Map()) {
+export function createToolContexts(world: RuntimeContext, added: ReadonlyMap<string, string> = new Map()) {
   const { paths } = world.discovered;
   const sessionLedger = createSessionFiles();
   const noteTemporary = createTemporaryNotes(paths.temporaryNotes);
@@ -19,7 +19,7 @@ export function createToolContexts(world: SessionWorld, added: ReadonlyMap<strin
     const mayRead = createMayRead(plan);
     const writeInTurn = createMemoryTurns(plan, paths);
     return (
-      call: Pick<ToolContext, "callId" | "signal" | "progress" | "allowedBy" | "decidedPaths" | "judged">,
+      call: Pick<ToolContext, "callId" | "signal" | "progress" | "allowedBy" | "approvedPaths" | "judged">,
     ): ToolContext => ({
       ...call,
       directory: directory(),

@@ -1,7 +1,7 @@
 import type { Stopwatch } from "../foundation/stopwatch.ts";
 import type { ToolContext } from "../tools/tool.ts";
-import type { CanUseTool } from "./admit.ts";
 import type { AskPerson } from "./ask-person.ts";
+import type { CanUseTool } from "./authorize.ts";
 
 /** Around every wait for a person; the clocks of whoever waits stand still meanwhile. */
 export type WhileAsking = <T>(wait: () => Promise<T>) => Promise<T>;

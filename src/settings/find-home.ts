@@ -1,6 +1,6 @@
 import { userInfo } from "node:os";
 import { isAbsolute } from "node:path";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -14,9 +14,13 @@ export function findHome(environment: Environment, readUser: () => string = home
   const home = readUser();
   if (isAbsolute(home)) return home;
   const what = given === undefined ? "is not set" : `is ${JSON.stringify(given)}`;
-  throw new Fault("no-home", `${homeVariable} ${what}, and the system names no home folder for this user.`, {
-    advice: `Set ${homeVariable} to the absolute path of your home folder.`,
-  });
+  throw new RetinueError(
+    "no-home",
+    `${homeVariable} ${what}, and the system names no home folder for this user.`,
+    {
+      advice: `Set ${homeVariable} to the absolute path of your home folder.`,
+    },
+  );
 }
 
 /** What commands, hooks and servers are given: the same home that is used here. */

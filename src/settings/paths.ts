@@ -1,5 +1,5 @@
 import { posix, win32 } from "node:path";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 
 export interface PathsInput {
   readonly home: string;
@@ -127,7 +127,7 @@ function readConfigDirectory({ home, environment }: PathsInput, path: PathModule
   if (value.startsWith("~/")) return path.join(home, value.slice(2));
   if (path.isAbsolute(value)) return path.resolve(value);
   // Below the working folder stands what its files bring, and that must not pass for the person's own.
-  throw new Fault(
+  throw new RetinueError(
     "invalid-config-directory",
     `CLAUDE_CONFIG_DIR is ${JSON.stringify(value)}, which is not an absolute path.`,
     {

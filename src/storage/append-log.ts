@@ -9,10 +9,10 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import type { Durability } from "./durability.ts";
 import { fenceFile } from "./fence-file.ts";
-import { fileFault } from "./file-fault.ts";
+import { fileError } from "./file-error.ts";
 import { createGroupSync, type GroupSyncOptions } from "./group-sync.ts";
 import { type LockAnswer, type OwnerLock, type OwnerLockOptions, takeOwnerLock } from "./owner-lock.ts";
 
@@ -65,7 +65,7 @@ function makeFolder(file: string): readonly string[] {
       holders.push(dirname(folder));
     return holders;
   } catch (error) {
-    throw fileFault("make the folder of", file, error);
+    throw fileError("make the folder of", file, error);
   }
 }
 
@@ -127,7 +127,8 @@ function createLog(open: OpenFile): AppendLog {
     lock.release();
   };
   const append = (lines: readonly string[]): number => {
-    if (isClosed) throw new Fault("log-closed", `${file} was closed before this was to be written to it.`);
+    if (isClosed)
+      throw new RetinueError("log-closed", `${file} was closed before this was to be written to it.`);
     const failure = group.failure();
     if (failure !== undefined) throw failure;
     if (lines.length === 0) return 0;
@@ -169,7 +170,7 @@ const lineEnd = Buffer.from("\n");
 
 function joinLines(lines: readonly string[], file: string): string {
   if (lines.some((line) => line.includes("\n")))
-    throw new Fault(
+    throw new RetinueError(
       "line-break-in-line",
       `A line for ${file} has a line break in it; it would be read as two.`,
     );
@@ -180,14 +181,14 @@ function openFile(file: string): number {
   try {
     return openSync(file, "a+", 0o600);
   } catch (error) {
-    throw fileFault("open", file, error);
+    throw fileError("open", file, error);
   }
 }
 
 function statusOf(descriptor: number, file: string): Stats {
   const status = fstatSync(descriptor);
   if (!status.isFile())
-    throw new Fault("not-a-file", `${file} is not an ordinary file, so nothing can be kept in it.`, {
+    throw new RetinueError("not-a-file", `${file} is not an ordinary file, so nothing can be kept in it.`, {
       advice: "Move away what stands there.",
     });
   return status;
@@ -216,18 +217,18 @@ function writeWhole(write: {
     } catch {
       // The next append finds the half line by the length and ends it.
     }
-    throw fileFault("write to", file, error);
+    throw fileError("write to", file, error);
   }
 }
 
-function inUse(file: string, answer: Extract<LockAnswer, { type: "held" }>): Fault {
+function inUse(file: string, answer: Extract<LockAnswer, { type: "held" }>): RetinueError {
   const who =
     answer.by === undefined
       ? "another process"
       : `process ${answer.by.pid} on ${answer.by.machine.split(" ")[0]}`;
   const isUnseen = answer.expiresInMs !== undefined;
   const seconds = Math.ceil((answer.expiresInMs ?? 0) / 1000);
-  return new Fault(
+  return new RetinueError(
     "file-in-use",
     `${file} is being written by ${who}, and only one process may do that at a time.`,
     {
@@ -238,8 +239,8 @@ function inUse(file: string, answer: Extract<LockAnswer, { type: "held" }>): Fau
   );
 }
 
-function takenOver(file: string): Fault {
-  return new Fault(
+function takenOver(file: string): RetinueError {
+  return new RetinueError(
     "file-taken-over",
     `Another process has taken over ${file}, so this one stops writing to it.`,
     {
@@ -249,8 +250,8 @@ function takenOver(file: string): Fault {
   );
 }
 
-function changed(file: string, expected: number, found: number): Fault {
-  return new Fault(
+function changed(file: string, expected: number, found: number): RetinueError {
+  return new RetinueError(
     "file-changed",
     `${file} has ${found} bytes, not ${expected}: it was changed after it was read.`,
     {
@@ -259,8 +260,12 @@ function changed(file: string, expected: number, found: number): Fault {
   );
 }
 
-function removed(file: string): Fault {
-  return new Fault("file-removed", `${file} was removed or replaced while this process was writing to it.`, {
-    advice: "Start a new session; what was said so far is still in memory but no longer on disk.",
-  });
+function removed(file: string): RetinueError {
+  return new RetinueError(
+    "file-removed",
+    `${file} was removed or replaced while this process was writing to it.`,
+    {
+      advice: "Start a new session; what was said so far is still in memory but no longer on disk.",
+    },
+  );
 }

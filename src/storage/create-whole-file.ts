@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { errorCode, fileFault } from "./file-fault.ts";
+import { errorCode, fileError } from "./file-error.ts";
 
 export interface WholeFileOptions {
   /** Waits until the bytes are on the disk itself, for files that must outlive a power cut. */
@@ -64,7 +64,7 @@ function throughTemporary<Result>(
     if (durable) syncFolder(dirname(file));
     return placed;
   } catch (error) {
-    throw fileFault("write", file, error);
+    throw fileError("write", file, error);
   } finally {
     rmSync(temporary, { force: true });
   }

@@ -11,7 +11,7 @@ import {
   rmSync,
   writeSync,
 } from "node:fs";
-import { errorCode, fileFault } from "./file-fault.ts";
+import { errorCode, fileError } from "./file-error.ts";
 
 /**
  * Puts a copy in the place of a file whose former writer may still live. What that one writes from now on goes into the
@@ -37,7 +37,7 @@ export function fenceFile(file: string): void {
     }
   } catch (error) {
     if (errorCode(error) === "ENOENT") return;
-    throw fileFault("take over", file, error);
+    throw fileError("take over", file, error);
   } finally {
     rmSync(copy, { force: true });
   }

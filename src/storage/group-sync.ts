@@ -1,7 +1,7 @@
 import { close, fdatasync, fsync, open } from "node:fs";
 import { promisify } from "node:util";
 import { retryWhileScarce } from "../foundation/scarce.ts";
-import { fileFault } from "./file-fault.ts";
+import { fileError } from "./file-error.ts";
 
 /** Brings the bytes of a growing file onto the disk. */
 export interface GroupSync {
@@ -44,7 +44,7 @@ export function createGroupSync(options: GroupSyncOptions): GroupSync {
       synced = Math.max(synced, covered);
     } catch (error) {
       // The system may have dropped the bytes, so another try would wrongly succeed.
-      failed ??= fileFault("bring to the disk", file, error);
+      failed ??= fileError("bring to the disk", file, error);
       throw failed;
     }
   }

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { isRecord } from "../foundation/json-value.ts";
 import { createWholeFile, replaceWholeFile } from "./create-whole-file.ts";
-import { errorCode, fileFault } from "./file-fault.ts";
+import { errorCode, fileError } from "./file-error.ts";
 import { beatMs, startHeartbeat } from "./heartbeat.ts";
 import { livenessOf, type ProcessIdentity, thisProcess } from "./process-identity.ts";
 
@@ -111,7 +111,7 @@ function takeLock(lockFile: string, taking: Taking): LockAnswer {
     try {
       if (readHolder(lockFile)?.text !== holder.text) continue;
       replaceWholeFile(lockFile, text);
-      const takenFrom = standing.type === "lost" ? standing.because : "forced";
+      const takenFrom = standing.type === "lost" ? standing.reason : "forced";
       return taken(lockFile, text, { beats: depth === 0, takenFrom });
     } finally {
       guard.lock.release();
@@ -148,7 +148,7 @@ function holdsText(lockFile: string, text: string): boolean {
 }
 
 type Standing =
-  | { readonly type: "lost"; readonly because: "gone" | "expired" }
+  | { readonly type: "lost"; readonly reason: "gone" | "expired" }
   | { readonly type: "kept"; readonly expiresInMs?: number };
 
 /** The time is asked for only where it decides: it may cost a file. */
@@ -156,7 +156,7 @@ function standingOf(holder: Holder, file: string, now: () => number): Standing {
   const { owner, modified } = holder;
   if (owner === undefined) return byTime(now() - modified, unreadablePatienceMs);
   const liveness = livenessOf(owner);
-  if (liveness === "gone") return { type: "lost", because: "gone" };
+  if (liveness === "gone") return { type: "lost", reason: "gone" };
   if (liveness === "running") return { type: "kept" };
   if (holder.expiresAfterMs !== undefined) return byTime(now() - modified, holder.expiresAfterMs);
   const written = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
@@ -164,7 +164,7 @@ function standingOf(holder: Holder, file: string, now: () => number): Standing {
 }
 
 function byTime(silentMs: number, patienceMs: number): Standing {
-  if (silentMs >= patienceMs) return { type: "lost", because: "expired" };
+  if (silentMs >= patienceMs) return { type: "lost", reason: "expired" };
   return { type: "kept", expiresInMs: patienceMs - silentMs };
 }
 
@@ -199,7 +199,7 @@ function readHolder(lockFile: string): Holder | undefined {
     return { text, modified: statSync(lockFile).mtimeMs, ...readOwner(text) };
   } catch (error) {
     if (errorCode(error) === "ENOENT") return undefined;
-    throw fileFault("read", lockFile, error);
+    throw fileError("read", lockFile, error);
   }
 }
 

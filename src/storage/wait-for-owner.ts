@@ -5,7 +5,7 @@ import type { ProcessIdentity } from "./process-identity.ts";
 export interface WaitForOwnerOptions {
   readonly signal: AbortSignal;
   /** Hears once that there is something to wait for, and for how long at most. */
-  readonly onWait?: (wait: { readonly by?: ProcessIdentity; readonly mostMs: number }) => void;
+  readonly onWait?: (wait: { readonly by?: ProcessIdentity; readonly maxMs: number }) => void;
 }
 
 const lookEveryMs = 500;
@@ -21,7 +21,7 @@ export async function waitForOwner(file: string, { signal, onWait }: WaitForOwne
     if (look.type === "free" || look.expiresInMs === undefined || look.changedAt === undefined) return;
     if (firstChange === undefined) {
       firstChange = look.changedAt;
-      onWait?.({ mostMs: look.expiresInMs, ...(look.by === undefined ? {} : { by: look.by }) });
+      onWait?.({ maxMs: look.expiresInMs, ...(look.by === undefined ? {} : { by: look.by }) });
     }
     if (look.changedAt !== firstChange) return;
     await sleep(Math.min(look.expiresInMs + 1, lookEveryMs), signal);

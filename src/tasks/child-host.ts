@@ -3,7 +3,7 @@ import type { Message, UserMessage } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AgentRegistry } from "../definitions/registry.ts";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import type { Stopwatch } from "../foundation/stopwatch.ts";
 import type { WaitClock } from "../foundation/wait-clock.ts";
 import type { ToldEvent } from "../journal/recovery-lines.ts";
@@ -16,7 +16,7 @@ import type { ChildPlan, SpawnFacts } from "../planning/plan-run.ts";
 import type { ServerInstructions } from "../planning/server-instructions.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { TreeBudget } from "./budget.ts";
-import type { RunLine } from "./task-manager.ts";
+import type { TaskControl } from "./task-manager.ts";
 
 /** A child's own record: its conversation so far, and the pen that goes on with it. */
 export interface ChildRecord {
@@ -89,7 +89,7 @@ export interface ChildHost {
   /** Where the agent's memory is, and what is wrong with it; absent where no agent has any. */
   readonly memory?: (
     definition: AgentDefinition,
-  ) => Promise<{ readonly place?: MemoryPlace; readonly problems: readonly Problem[] }>;
+  ) => Promise<{ readonly place?: MemoryPlace; readonly diagnostics: readonly Diagnostic[] }>;
   /** Which skills stand in the agent's prompt, and what was named in vain. */
   readonly skills?: (definition: AgentDefinition) => {
     readonly names: readonly string[];
@@ -114,7 +114,7 @@ export interface ChildHost {
     context: {
       readonly definition: AgentDefinition;
       readonly model: Model;
-      readonly line: RunLine;
+      readonly line: TaskControl;
       readonly servers?: ChildServers | undefined;
     },
   ) => Promise<PreparedChild>;
@@ -151,7 +151,7 @@ export interface ChildClocks {
 
 /** A child moved into a place of its own. */
 export type Isolated =
-  | { readonly type: "refused"; readonly because: string }
+  | { readonly type: "refused"; readonly reason: string }
   | {
       readonly type: "isolated";
       readonly plan: ChildPlan;

@@ -1,11 +1,11 @@
 import type { RunEnding } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
 import type { ChildRecord } from "./child-host.ts";
-import type { RunLine, TaskStarted } from "./task-manager.ts";
+import type { TaskControl, TaskStarted } from "./task-manager.ts";
 import { interruptedReason } from "./task-state.ts";
 
 /** What a run may ask of its record. A record that cannot be written any more does not keep hooks from hearing of it. */
-export function recordLine({ told, commit }: ChildRecord): Pick<RunLine, "told" | "commit"> {
+export function recordLine({ told, commit }: ChildRecord): Pick<TaskControl, "told" | "commit"> {
   return {
     ...(commit === undefined ? {} : { commit }),
     ...(told === undefined
@@ -23,7 +23,7 @@ export function recordLine({ told, commit }: ChildRecord): Pick<RunLine, "told" 
 }
 
 /** The ending of a child that was planned and found no place; one that came too late for its session can be resumed. */
-export function notStarted({ because: error, isOver }: Extract<TaskStarted, { type: "refused" }>): RunEnding {
+export function notStarted({ reason: error, isOver }: Extract<TaskStarted, { type: "refused" }>): RunEnding {
   const totals = { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 };
   const reason = isOver === true ? interruptedReason : "not-started";
   return { status: "stopped", reason, text: "", error, denials: [], totals };

@@ -82,7 +82,7 @@ function portsOf(list: readonly Move[], summaryFails: boolean): LoopPorts {
       facts: { contextWindow: 3_000, maxOutputTokens: 500 },
     }),
     tools: [read],
-    admit: async ({ input }) => ({ type: "allowed", input }),
+    authorize: async ({ input }) => ({ type: "allowed", input }),
     toolContext: (callId, { signal, progress }) => ({
       signal,
       progress,

@@ -14,7 +14,7 @@ export interface RecoveredWorktree {
   readonly path: string;
   readonly branch: string;
   /** Why it is still there; absent when it is gone. */
-  readonly because?: string;
+  readonly reason?: string;
 }
 
 /**
@@ -37,9 +37,9 @@ export async function recoverWorktrees(
   return runAlone(commonDirectory, git.signal, async () => {
     const recovered: RecoveredWorktree[] = [];
     for (const pending of leftPending(commonDirectory)) {
-      const because = await removeLeft(git, commonDirectory, pending);
+      const reason = await removeLeft(git, commonDirectory, pending);
       const { path, branch } = pending;
-      recovered.push({ path, branch, ...(because === undefined ? {} : { because }) });
+      recovered.push({ path, branch, ...(reason === undefined ? {} : { reason }) });
     }
     await mendPointers(commonDirectory, git.signal);
     return recovered;
@@ -77,7 +77,7 @@ async function removeLeft(
   const words = [`--git-dir=${commonDirectory}`, "update-ref", "-d", reference, base];
   const answer = await git(commonDirectory, words, { isUnstoppable: true });
   if (answer.type === "failed" && (await hasBranch(git, commonDirectory, reference)))
-    return `its branch could not be deleted (${answer.because})`;
+    return `its branch could not be deleted (${answer.reason})`;
   removePending(commonDirectory, pending);
   return undefined;
 }

@@ -1,7 +1,7 @@
 import type { Message } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import { isFault } from "../foundation/fault.ts";
+import { isRetinueError } from "../foundation/retinue-error.ts";
 import { withEarlier } from "../planning/earlier-run.ts";
 import { runsInBackground } from "../planning/in-background.ts";
 import { type ChildPlan, type ChildPlanned, planRun } from "../planning/plan-run.ts";
@@ -23,7 +23,7 @@ import { endNotice, stallNotice, stallText } from "./notice.ts";
 import { resultText } from "./result-text.ts";
 import { refuseUnpaid, unknownType, withModel } from "./spawn-checks.ts";
 import { completedData, launchedData, launchedText } from "./spawn-results.ts";
-import type { RunLine, TaskManager } from "./task-manager.ts";
+import type { TaskControl, TaskManager } from "./task-manager.ts";
 import { hasEnded, type TaskState } from "./task-state.ts";
 import { tellDefinition } from "./tell-definition.ts";
 import { watchChild } from "./watch-child.ts";
@@ -44,7 +44,7 @@ export interface Spawner {
     options?: { readonly signal?: AbortSignal },
   ): Promise<
     | { readonly type: "started"; readonly plan: ChildPlan; readonly outputFile: string }
-    | { readonly type: "refused"; readonly because: string }
+    | { readonly type: "refused"; readonly reason: string }
   >;
 }
 
@@ -61,7 +61,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
   async function decide(
     request: SpawnRequest,
     connecting: Connecting,
-  ): Promise<{ readonly type: "refused"; readonly because: string } | DecidedChild> {
+  ): Promise<{ readonly type: "refused"; readonly reason: string } | DecidedChild> {
     const recalled = request.resume === undefined ? undefined : await host.recall(request.resume);
     if (request.resume !== undefined && recalled === undefined)
       return refused(`There is no agent ${request.resume} that could be resumed.`);
@@ -88,7 +88,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
         ...(skills === undefined ? {} : { skills: skills.names }),
         ...(earlier === undefined ? {} : { earlier }),
         notes: [
-          ...(memory?.problems.map(({ message }) => message) ?? []),
+          ...(memory?.diagnostics.map(({ message }) => message) ?? []),
           ...(skills?.notes ?? []),
           ...(servers?.notes ?? []),
         ],
@@ -108,7 +108,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       const servers = await host.servers?.(definition, { ...options, ...directory });
       held.servers = servers;
       const planned = planWith(servers);
-      if (planned.type === "refused") return refused([planned.because, ...(servers?.notes ?? [])].join(" "));
+      if (planned.type === "refused") return refused([planned.reason, ...(servers?.notes ?? [])].join(" "));
       const plan = toldOf(place?.move(planned.plan) ?? planned.plan, servers);
       return { type: "planned", plan, definition, held };
     });
@@ -178,7 +178,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       },
       events(line, signal) {
         record.leaveQueue?.();
-        const run = (own: RunLine, stop: AbortSignal): AsyncIterable<RunEvent> =>
+        const run = (own: TaskControl, stop: AbortSignal): AsyncIterable<RunEvent> =>
           executor.execute({ plan, history, definition, servers }, { ...own, ...recordLine(record) }, stop);
         return watchChild({ plan, clocks: host.clocks, line, run }, signal);
       },
@@ -246,14 +246,14 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       try {
         started = await start(request, { signal });
       } catch (error) {
-        const advice = isFault(error) && error.advice !== undefined ? ` ${error.advice}` : "";
+        const advice = isRetinueError(error) && error.advice !== undefined ? ` ${error.advice}` : "";
         return {
           type: "refused",
-          because: `The agent could not be started: ${error instanceof Error ? error.message : String(error)}${advice}`,
+          reason: `The agent could not be started: ${error instanceof Error ? error.message : String(error)}${advice}`,
         };
       }
       if (started.type === "refused")
-        return { type: "refused", because: `The agent was not started: ${started.because}` };
+        return { type: "refused", reason: `The agent was not started: ${started.reason}` };
       const { plan, outputFile } = started;
       if (plan.task.background) return launched(plan, outputFile);
       const state = await tasks.wait(plan.agent.id, { signal });
@@ -268,8 +268,8 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
   };
 }
 
-function refused(because: string): { readonly type: "refused"; readonly because: string } {
-  return { type: "refused", because };
+function refused(reason: string): { readonly type: "refused"; readonly reason: string } {
+  return { type: "refused", reason };
 }
 
 function textOfEnd(state: TaskState, file: string, worktree?: KeptWorktree): string {

@@ -1,6 +1,6 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { settledSoon } from "../foundation/abort.ts";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import type { TaskState } from "./task-state.ts";
 
 /** A program's callback that does not return is not waited for longer than this. */
@@ -14,7 +14,7 @@ export async function tellDefinition(
   if (ending === undefined || behaviour?.onEnd === undefined) return;
   const told = Promise.resolve(behaviour.onEnd({ agent: name, agentId: id, status, text: ending.text }));
   const late = AbortSignal.abort(
-    new Fault("callback-late", `it did not return within ${callbackLimitMs} ms`),
+    new RetinueError("callback-late", `it did not return within ${callbackLimitMs} ms`),
   );
   await settledSoon(told, late, callbackLimitMs);
 }

@@ -30,7 +30,7 @@ export interface PlannedWorktree {
   readonly links: readonly string[];
 }
 
-export type WorktreePlan = PlannedWorktree | { readonly type: "refused"; readonly because: string };
+export type WorktreePlan = PlannedWorktree | { readonly type: "refused"; readonly reason: string };
 
 const defaultFolder = join(".claude", "worktrees");
 
@@ -110,6 +110,6 @@ function slug(name: string): string {
   return plain.replace(/^-+|-+$/g, "") || "agent";
 }
 
-function refused(because: string): WorktreePlan {
-  return { type: "refused", because };
+function refused(reason: string): WorktreePlan {
+  return { type: "refused", reason };
 }

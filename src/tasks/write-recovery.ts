@@ -1,8 +1,8 @@
 import { readdirSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { RunEnding } from "../conversation/run-event.ts";
-import { isFault } from "../foundation/fault.ts";
 import type { JsonRecord } from "../foundation/json-value.ts";
+import { isRetinueError } from "../foundation/retinue-error.ts";
 import type { IdSource } from "../journal/id-source.ts";
 import { loadSession } from "../journal/load-session.ts";
 import type { TranscriptFacts } from "../journal/transcript-line.ts";
@@ -72,7 +72,8 @@ function openUnlessInUse(
   try {
     return openAppendLog(file, { expectLength, durability, takeOver });
   } catch (error) {
-    if (isFault(error) && (error.code === "file-in-use" || error.code === "file-changed")) return undefined;
+    if (isRetinueError(error) && (error.code === "file-in-use" || error.code === "file-changed"))
+      return undefined;
     throw error;
   }
 }

@@ -4,14 +4,14 @@ import type { JsonRecord } from "../foundation/json-value.ts";
 import type { ModelRequest } from "../model/model.ts";
 import { findAnthropicFlaw } from "./anthropic-flaws.ts";
 import type { Piece, ScriptedAnswer } from "./scripted-answer.ts";
-import { faultKinds } from "./scripted-answer.ts";
-import { listOf, type StatusFault, textOfValue, type Wire, type WireStream } from "./wire.ts";
+import { errorKinds } from "./scripted-answer.ts";
+import { listOf, type StatusError, textOfValue, type Wire, type WireStream } from "./wire.ts";
 
 /** The Anthropic Messages protocol. */
 export const anthropicWire: Wire = {
   readRequest: readAnthropicRequest,
   findFlaw: findAnthropicFlaw,
-  statusOf: (fault) => faultKinds[fault].status ?? 500,
+  statusOf: (fault) => errorKinds[fault].status ?? 500,
   errorBody: (fault, message) => ({
     type: "error",
     error: { type: errorTypes[fault], message },
@@ -74,7 +74,7 @@ function withoutMark({ cache_control: _, ...block }: JsonRecord): JsonRecord {
   return block;
 }
 
-const errorTypes: Readonly<Record<StatusFault, string>> = {
+const errorTypes: Readonly<Record<StatusError, string>> = {
   "rate-limited": "rate_limit_error",
   overloaded: "overloaded_error",
   "server-error": "api_error",

@@ -1,7 +1,7 @@
 import type { UserMessage } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { Execution, Executor } from "../tasks/executor.ts";
-import type { RunLine } from "../tasks/task-manager.ts";
+import type { TaskControl } from "../tasks/task-manager.ts";
 import type { TestRunner } from "./model-contract.ts";
 import type { Step } from "./script.ts";
 
@@ -99,7 +99,7 @@ export function describeExecutorContract(
 const never = new AbortController().signal;
 const more: UserMessage = { role: "user", content: [{ type: "text", text: "One more thing." }] };
 
-function lineOf(mail: UserMessage[]): RunLine {
+function lineOf(mail: UserMessage[]): TaskControl {
   return { attended: () => true, unattended: never, takeMessages: () => mail.splice(0) };
 }
 

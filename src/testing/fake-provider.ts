@@ -3,8 +3,8 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Usage } from "../conversation/usage.ts";
-import { Fault, isFault } from "../foundation/fault.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { ModelRequest } from "../model/model.ts";
 import { anthropicWire } from "./anthropic-wire.ts";
 import { openAiWire } from "./openai-wire.ts";
@@ -189,7 +189,9 @@ interface Exchange {
 
 async function readExchange(incoming: IncomingMessage, response: ServerResponse): Promise<Exchange> {
   const gone = new AbortController();
-  response.once("close", () => gone.abort(new Fault("client-gone", "The client closed the connection.")));
+  response.once("close", () =>
+    gone.abort(new RetinueError("client-gone", "The client closed the connection.")),
+  );
   const parsed: unknown = JSON.parse((await text(incoming)) || "{}");
   return {
     path: (incoming.url ?? "/").split("?")[0] ?? "/",
@@ -229,7 +231,7 @@ function sendJson(response: ServerResponse, status: number, body: JsonRecord): v
 
 function messageOf(error: unknown): string {
   const said = error instanceof Error ? error.message : String(error);
-  return isFault(error) ? `${error.code}: ${said}` : said;
+  return isRetinueError(error) ? `${error.code}: ${said}` : said;
 }
 
 function listen(server: ReturnType<typeof createServer>, port: number): Promise<void> {

@@ -15,5 +15,5 @@ export {
   describeModelContract,
   type TestRunner,
 } from "./model-contract.ts";
-export type { ScriptedCall, ScriptedStep, Step, StepAnswer, StepFault, StepFunction } from "./script.ts";
+export type { ScriptedCall, ScriptedStep, Step, StepAnswer, StepError, StepFunction } from "./script.ts";
 export { createScriptedModel, type ScriptedModel, type ScriptedModelOptions } from "./scripted-model.ts";

@@ -1,7 +1,7 @@
 import type { Model, ModelRequest } from "../model/model.ts";
-import { ModelFault, type ModelFaultCode } from "../model/model-fault.ts";
+import { ModelError, type ModelErrorCode } from "../model/model-error.ts";
 import { becomesZero, blocksByIndex, drain, endOf, messageOf, readDeltas, said } from "./drain-model.ts";
-import type { Step, StepFault } from "./script.ts";
+import type { Step, StepError } from "./script.ts";
 
 /** What the contract needs of a test runner; vitest and jest have it. */
 export interface TestRunner {
@@ -27,7 +27,7 @@ export type CreateSubject = (steps: readonly Step[], options: ContractOptions) =
 
 export interface ContractTraits {
   /** Faults this model cannot meet, such as a stall it leaves to its caller. */
-  readonly exceptFaults?: readonly StepFault[];
+  readonly exceptFaults?: readonly StepError[];
   /** False where the protocol has no thinking. */
   readonly hasThinking?: boolean;
 }
@@ -124,7 +124,7 @@ type WithModel = (
 ) => Promise<void>;
 
 function describeFaults({ test, expect }: TestRunner, withModel: WithModel, traits: ContractTraits): void {
-  for (const [fault, after, code] of faults) {
+  for (const [fault, after, code] of errors) {
     if (traits.exceptFaults?.includes(fault)) continue;
     const when = after === undefined ? "before the answer" : `after ${after} deltas`;
     test(`${fault} ${when} is a ModelFault with the code ${code}`, () =>
@@ -132,7 +132,7 @@ function describeFaults({ test, expect }: TestRunner, withModel: WithModel, trai
         [{ text: longText, fault, ...(after === undefined ? {} : { after }) }],
         async ({ model }) => {
           const { events, error } = await drain(model, request());
-          expect(error instanceof ModelFault ? error.code : error).toBe(code);
+          expect(error instanceof ModelError ? error.code : error).toBe(code);
           expect(events.some(({ type }) => type === "message-ended")).toBe(false);
         },
         fault === "stall" ? 100 : 20_000,
@@ -142,8 +142,8 @@ function describeFaults({ test, expect }: TestRunner, withModel: WithModel, trai
   test("the wait that a provider asks for is passed on", () =>
     withModel([{ fault: "rate-limited", retryAfterMs: 7_000 }], async ({ model }) => {
       const { error } = await drain(model, request());
-      expect(error instanceof ModelFault && error.retryAfterMs).toBe(7_000);
-      expect(error instanceof ModelFault && error.mayPass).toBe(true);
+      expect(error instanceof ModelError && error.retryAfterMs).toBe(7_000);
+      expect(error instanceof ModelError && error.mayPass).toBe(true);
     }));
 }
 
@@ -152,7 +152,7 @@ function describeAborts({ test, expect }: TestRunner, withModel: WithModel): voi
     withModel([{ text: "never", times: "any" }], async ({ model, openRequests }) => {
       const { events, error } = await drain(model, request(), AbortSignal.abort(new Error("too late")));
       expect(events).toEqual([]);
-      expect(error instanceof Error && !(error instanceof ModelFault)).toBe(true);
+      expect(error instanceof Error && !(error instanceof ModelError)).toBe(true);
       expect(openRequests?.() ?? 0).toBe(0);
     }));
 
@@ -170,7 +170,7 @@ function describeAborts({ test, expect }: TestRunner, withModel: WithModel): voi
           });
           if (after === undefined) setTimeout(() => controller.abort(), 20);
           const { events, error } = await draining;
-          expect(error !== undefined && !(error instanceof ModelFault)).toBe(true);
+          expect(error !== undefined && !(error instanceof ModelError)).toBe(true);
           expect(events.some(({ type }) => type === "message-ended")).toBe(false);
           expect(await becomesZero(openRequests)).toBe(true);
         },
@@ -219,7 +219,7 @@ const stopReasons = [
   ["refusal", "refusal"],
 ] as const;
 
-const faults: readonly (readonly [StepFault, number | undefined, ModelFaultCode])[] = [
+const errors: readonly (readonly [StepError, number | undefined, ModelErrorCode])[] = [
   ["rate-limited", undefined, "rate-limited"],
   ["overloaded", undefined, "overloaded"],
   ["overloaded", 2, "overloaded"],

@@ -1,8 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
 import type { JsonRecord } from "../foundation/json-value.ts";
-import { failsAtOnce, faultKinds, piecesOf, type ScriptedAnswer } from "./scripted-answer.ts";
-import { isStatusFault, textOfValue, type Wire, type WireStream } from "./wire.ts";
+import { errorKinds, failsConcurrency, piecesOf, type ScriptedAnswer } from "./scripted-answer.ts";
+import { isStatusError, textOfValue, type Wire, type WireStream } from "./wire.ts";
 
 export interface Line {
   readonly wire: Wire;
@@ -17,7 +17,7 @@ export interface Line {
 
 /** Says an answer over HTTP, or does to the connection what its fault says. */
 export async function sendAnswer(answer: ScriptedAnswer, line: Line): Promise<void> {
-  if (failsAtOnce(answer)) return failBefore(answer, line);
+  if (failsConcurrency(answer)) return failBefore(answer, line);
   line.onBegin();
   if (line.body["stream"] === true) return sendStream(answer, line);
   return sendWhole(answer, line);
@@ -25,7 +25,7 @@ export async function sendAnswer(answer: ScriptedAnswer, line: Line): Promise<vo
 
 async function failBefore({ fault, retryAfterMs }: ScriptedAnswer, line: Line): Promise<void> {
   if (fault === "stall") return untilGone(line.signal);
-  if (fault === undefined || !isStatusFault(fault)) {
+  if (fault === undefined || !isStatusError(fault)) {
     line.response.socket?.resetAndDestroy();
     return;
   }
@@ -35,14 +35,14 @@ async function failBefore({ fault, retryAfterMs }: ScriptedAnswer, line: Line): 
     ...requestIds,
     ...(retryAfterMs === undefined ? {} : retryHeaders(retryAfterMs)),
   });
-  response.end(JSON.stringify(wire.errorBody(fault, faultKinds[fault].message)));
+  response.end(JSON.stringify(wire.errorBody(fault, errorKinds[fault].message)));
 }
 
 async function sendWhole(answer: ScriptedAnswer, line: Line): Promise<void> {
   const { wire, body, response, signal } = line;
   const json = JSON.stringify(wire.whole(answer, textOfValue(body["model"]), answer.usage));
   const { fault } = answer;
-  if (fault !== undefined && isStatusFault(fault)) return failBefore(answer, line);
+  if (fault !== undefined && isStatusError(fault)) return failBefore(answer, line);
   response.writeHead(200, { "content-type": "application/json", ...requestIds });
   if (fault === undefined) return void response.end(json);
   const half = json.slice(0, json.length / 2);
@@ -81,7 +81,7 @@ async function failInside(
 ): Promise<void> {
   if (fault === "stall") return untilGone(signal);
   if (fault === "malformed") return void response.end(stream.malformed());
-  if (isStatusFault(fault)) return void response.end(stream.error(fault, faultKinds[fault].message));
+  if (isStatusError(fault)) return void response.end(stream.error(fault, errorKinds[fault].message));
   response.destroy();
 }
 

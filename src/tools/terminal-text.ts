@@ -24,7 +24,7 @@ export function createTerminalCleaner(): TerminalCleaner {
       const end = plain.lastIndexOf("\n") + 1;
       line = foldPending(plain.slice(end));
       const done = foldLines(plain.slice(0, end));
-      if (line.length <= longestHeldLine) return harmless(done);
+      if (line.length <= maxHeldLine) return harmless(done);
       const long = foldLine(line);
       line = "";
       return harmless(done + long);
@@ -43,8 +43,8 @@ export function cleanTerminalText(text: string): string {
   return cleaner.take(text) + cleaner.pending();
 }
 
-const longestHeldLine = 16_384;
-const longestEscape = 4_096;
+const maxHeldLine = 16_384;
+const maxEscape = 4_096;
 
 function foldLines(text: string): string {
   return text.includes("\r") ? text.split("\n").map(foldLine).join("\n") : text;
@@ -75,7 +75,7 @@ function withoutEscapes(text: string): string {
 function splitEscape(text: string): { readonly text: string; readonly rest: string } {
   const at = text.lastIndexOf("\x1b");
   const tail = at === -1 ? "" : text.slice(at);
-  if (tail === "" || tail.length > longestEscape || !unfinishedEscape.test(tail)) return { text, rest: "" };
+  if (tail === "" || tail.length > maxEscape || !unfinishedEscape.test(tail)) return { text, rest: "" };
   return { text: text.slice(0, at), rest: tail };
 }
 

@@ -10,7 +10,7 @@ export function compareSkill(entry: CorpusEntry, text: string): Mismatch[] {
   const { skill } = reading;
   const expect = withEither(entry.expect);
   if (skill === undefined) {
-    const reason = reading.problems.find((problem) => problem.severity === "error")?.code;
+    const reason = reading.diagnostics.find((diagnostic) => diagnostic.severity === "error")?.code;
     const { loads, reason: expected } = expect;
     return compareFields({ loads, reason: expected, soft: expect.soft ?? [] }, { loads: false, reason });
   }
@@ -26,10 +26,10 @@ function withEither(expect: Expectation): Expectation {
 
 function describe(
   skill: Skill,
-  { problems, written }: Reading,
+  { diagnostics, written }: Reading,
   expect: Expectation,
 ): Record<string, unknown> {
-  const lacks = (code: string): boolean => problems.some((problem) => problem.code === code);
+  const lacks = (code: string): boolean => diagnostics.some((diagnostic) => diagnostic.code === code);
   const isDescribed = !lacks("no-frontmatter") && !lacks("no-description");
   const { reason } = expect;
   const isLack = (reason === "no-name" && !written.has("name")) || lacks(String(reason));

@@ -17,21 +17,23 @@ function script(form: string, at: number): string {
 export async function checkBuiltins(
   laboratory: Laboratory,
   {
-    harmless = harmlessForms,
+    stripControlCharacters = harmlessForms,
     acting = actingForms,
-  }: { harmless?: readonly string[]; acting?: readonly string[] } = {},
+  }: { stripControlCharacters?: readonly string[]; acting?: readonly string[] } = {},
 ): Promise<string[]> {
-  const judged = await Promise.all([...harmless, ...acting].map((form) => judge(form, laboratory)));
-  const outcomes = await laboratory.run([...harmless, ...acting].map(script));
+  const judged = await Promise.all(
+    [...stripControlCharacters, ...acting].map((form) => judge(form, laboratory)),
+  );
+  const outcomes = await laboratory.run([...stripControlCharacters, ...acting].map(script));
   const isSame = (at: number): boolean => /^same$/m.test(outcomes[at]?.output ?? "");
   const isFree = (at: number): boolean => judged[at]?.isFree === true;
   return [
-    ...harmless.flatMap((form, at) => {
+    ...stripControlCharacters.flatMap((form, at) => {
       const changes = /^(?:cd|set|exit)\b/.test(form) ? false : !isSame(at);
       return [...(isFree(at) ? [] : [`${form} asks`]), ...(changes ? [`${form} changes the shell`] : [])];
     }),
     ...acting.flatMap((form, index) => {
-      const at = harmless.length + index;
+      const at = stripControlCharacters.length + index;
       return [
         ...(isFree(at) ? [`${form} does not ask`] : []),
         ...(isSame(at) ? [`${form} was not seen to change anything`] : []),

@@ -7,7 +7,7 @@ export interface GrammarVerdict {
   readonly row: GrammarRow;
   /** No call with it worked: this version of the program does not have it. */
   readonly isMissing: boolean;
-  readonly problems: readonly string[];
+  readonly diagnostics: readonly string[];
 }
 
 export interface Judged {
@@ -45,19 +45,19 @@ export async function checkGrammars(
   );
   return rows.map((row) => {
     const own = calls.flatMap((call, at) => (call.row === row ? [at] : []));
-    const problems = own.flatMap((at) => {
+    const diagnostics = own.flatMap((at) => {
       const { words } = calls[at] as (typeof calls)[number];
       const { isFree, reads } = judged[at] as Judged;
       const call = words.join(" ");
       if (!isFree) return [`${call}: asks`];
-      return findings(outcomes[at], { laboratory, reads }).map((text) => `${call}: ${text}`);
+      return issues(outcomes[at], { laboratory, reads }).map((text) => `${call}: ${text}`);
     });
     const isMissing = own.every((at) => !worked.has(outcomes[at]?.code ?? -1));
-    return { row, isMissing, problems };
+    return { row, isMissing, diagnostics };
   });
 }
 
-function findings(
+function issues(
   outcome: Outcome | undefined,
   { laboratory: { work }, reads }: { readonly laboratory: Laboratory; readonly reads: readonly string[] },
 ): string[] {

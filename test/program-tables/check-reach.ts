@@ -17,7 +17,7 @@ interface Call {
 /** What was found, and how many calls were run for it. */
 export interface Reach {
   readonly calls: number;
-  readonly problems: ReadonlyMap<TableRow, readonly string[]>;
+  readonly diagnostics: ReadonlyMap<TableRow, readonly string[]>;
 }
 
 /**
@@ -28,7 +28,7 @@ export async function checkReach(
   rows: readonly TableRow[],
   laboratories: readonly Laboratory[],
 ): Promise<Reach> {
-  const problems = new Map<TableRow, string[]>();
+  const diagnostics = new Map<TableRow, string[]>();
   const judged = await judgeAll(rows, laboratories[0] as Laboratory);
   const shards = await Promise.all(
     laboratories.map(async (laboratory, shard) => {
@@ -48,8 +48,8 @@ export async function checkReach(
     }),
   );
   for (const { row, found } of shards.flat())
-    if (found.length > 0) problems.set(row, [...(problems.get(row) ?? []), ...found]);
-  return { calls: shards.flat().length, problems };
+    if (found.length > 0) diagnostics.set(row, [...(diagnostics.get(row) ?? []), ...found]);
+  return { calls: shards.flat().length, diagnostics };
 }
 
 async function judgeAll(rows: readonly TableRow[], { home, work }: Laboratory): Promise<Call[]> {

@@ -7,7 +7,7 @@ import { isHarmless, type ProgramTable, rowsOf, type TableRow } from "./table-ro
 export interface Verdict {
   /** Why nothing can be said about it on this machine. */
   readonly skipped?: string;
-  readonly problems: readonly string[];
+  readonly diagnostics: readonly string[];
   /** It was run as a call that needs no question. */
   readonly ran: boolean;
 }
@@ -30,16 +30,16 @@ export async function checkRows(
   const rows = chosen.filter(({ table }) => present.includes(table));
   for (const row of chosen)
     if (!present.includes(row.table))
-      verdicts.set(row, { skipped: `${row.table.command[0]} is not run here`, problems: [], ran: false });
+      verdicts.set(row, { skipped: `${row.table.command[0]} is not run here`, diagnostics: [], ran: false });
   const arities = await checkArities(present, rows, probes);
   const harms = await checkUses(rows, uses);
   for (const row of rows) {
-    const { isUnknown = false, problems = [] } = arities.get(row) ?? {};
+    const { isUnknown = false, diagnostics = [] } = arities.get(row) ?? {};
     const harm = isUnknown ? [] : (harms.get(row) ?? []);
     const skipped = isUnknown ? `this version of ${row.table.name} does not have it` : undefined;
     verdicts.set(row, {
       ...(skipped !== undefined && { skipped }),
-      problems: isUnknown ? [] : [...problems, ...harm],
+      diagnostics: isUnknown ? [] : [...diagnostics, ...harm],
       ran: harms.has(row),
     });
   }
@@ -65,7 +65,7 @@ export async function presentTables(
 
 interface Arity {
   readonly isUnknown?: boolean;
-  readonly problems?: readonly string[];
+  readonly diagnostics?: readonly string[];
 }
 
 /** How a program complains about options that it does not have. */
@@ -100,20 +100,20 @@ async function checkArities(
   });
   // Without anything after it, an option that takes a value says so, and one that ends the program says the same as before.
   const alone = await runAll(doubtful.map(({ form }) => form.alone));
-  const problems = doubtful.flatMap(({ form, outcome, reading }, at) =>
+  const diagnostics = doubtful.flatMap(({ form, outcome, reading }, at) =>
     untold.test(`${form.row.table.name} ${form.row.option}`) || agrees(form.expected, outcome, alone[at])
       ? []
       : [{ row: form.row, text: `${form.words.join(" ")}: ${reading}, expected ${form.expected}` }],
   );
-  const own = new Map(rows.map((row) => [row, { isUnknown: true, problems: [] as string[] }]));
+  const own = new Map(rows.map((row) => [row, { isUnknown: true, diagnostics: [] as string[] }]));
   forms.forEach(({ row }, at) => {
     const entry = own.get(row);
     if (entry !== undefined && readOutcome(row, outcomes[at], complaints.get(row.table)) !== "unknown")
       entry.isUnknown = false;
   });
-  for (const { row, text } of problems) own.get(row)?.problems.push(text);
+  for (const { row, text } of diagnostics) own.get(row)?.diagnostics.push(text);
   for (const row of rows.filter(({ name, table }) => ends(name, table)))
-    own.set(row, { isUnknown: false, problems: [] });
+    own.set(row, { isUnknown: false, diagnostics: [] });
   return own;
 }
 

@@ -17,7 +17,7 @@ export interface Findings {
   readonly figures: string;
   /** What this machine cannot tell about, by name. */
   readonly skipped: readonly string[];
-  readonly problems: readonly string[];
+  readonly diagnostics: readonly string[];
 }
 
 const links = { fd: "fdfind" };
@@ -60,8 +60,8 @@ export function checkOptions(step = 1): Promise<Findings> {
         skipped: found.flatMap(([row, { skipped }]) =>
           skipped === undefined ? [] : [`${nameOf(row)}: ${skipped}`],
         ),
-        problems: [
-          ...found.flatMap(([, { problems }]) => problems),
+        diagnostics: [
+          ...found.flatMap(([, { diagnostics }]) => diagnostics),
           ...changed.map((path) => `${path} was changed`),
         ],
       };
@@ -83,7 +83,7 @@ export async function checkFiles(step = 1): Promise<Findings> {
   const laboratories = [openLaboratory(options), openLaboratory(changing), openLaboratory(changing)];
   return using(laboratories, async ([reader, ...changers]) => {
     if (reader?.traces !== true)
-      return { figures: "0 calls", skipped: ["there is no strace here"], problems: [] };
+      return { figures: "0 calls", skipped: ["there is no strace here"], diagnostics: [] };
     const reading = await checkReach(
       rows.filter((row) => !isChanging(row)),
       [reader],
@@ -92,7 +92,7 @@ export async function checkFiles(step = 1): Promise<Findings> {
     return {
       figures: `${reading.calls + writing.calls} calls of ${rows.length} options`,
       skipped: missing,
-      problems: [reading, writing].flatMap(({ problems }) => [...problems.values()].flat()),
+      diagnostics: [reading, writing].flatMap(({ diagnostics }) => [...diagnostics.values()].flat()),
     };
   });
 }
@@ -101,7 +101,7 @@ export async function checkFiles(step = 1): Promise<Findings> {
 export function checkLanguages(step = 1): Promise<Findings> {
   return using([openLaboratory({ setup: fileSetup + sceneSetup, links })], async ([laboratory]) => {
     if (laboratory?.traces !== true)
-      return { figures: "0 words", skipped: ["there is no strace here"], problems: [] };
+      return { figures: "0 words", skipped: ["there is no strace here"], diagnostics: [] };
     const programs = ["sed", "gawk", "mawk", "jq", "find"];
     const found = await Promise.all(programs.map(findProgram));
     const present = programs.filter((_, at) => found[at] !== undefined);
@@ -117,7 +117,7 @@ export function checkLanguages(step = 1): Promise<Findings> {
         ...programs.filter((name) => !present.includes(name)),
         ...verdicts.flatMap(({ row, isMissing }) => (isMissing ? [`${row.program} ${row.word}`] : [])),
       ],
-      problems: [...verdicts.flatMap(({ problems }) => problems), ...acting],
+      diagnostics: [...verdicts.flatMap(({ diagnostics }) => diagnostics), ...acting],
     };
   });
 }
@@ -129,14 +129,14 @@ export function checkShell(step = 1): Promise<Findings> {
     async ([laboratory]) => {
       if (laboratory === undefined) throw new Error("there is no folder to run programs in");
       const builtins = await checkBuiltins(laboratory, {
-        harmless: every(step)(harmlessForms),
+        stripControlCharacters: every(step)(harmlessForms),
         acting: every(step)(actingForms),
       });
       const wrappers = await checkWrappers(laboratory, every(step));
       return {
         figures: `${harmlessForms.length + actingForms.length} forms of builtins, ${wrappers.rows} options of wrappers, with which a program was started ${wrappers.started} times`,
         skipped: wrappers.skipped,
-        problems: [...builtins, ...wrappers.problems],
+        diagnostics: [...builtins, ...wrappers.diagnostics],
       };
     },
   );
@@ -152,7 +152,7 @@ export function checkEveryday(): Promise<Findings> {
     return {
       figures: `${everydayCommands.length} commands`,
       skipped: [],
-      problems: [
+      diagnostics: [
         ...everydayCommands.filter((_, at) => free[at] === false).map((command) => `${command} asks`),
         ...askingCommands.filter((_, at) => asking[at] === true).map((command) => `${command} does not ask`),
       ],

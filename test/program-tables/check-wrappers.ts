@@ -54,7 +54,7 @@ export interface WrapperVerdicts {
   /** Rows with which the inner program did start. */
   readonly started: number;
   readonly skipped: readonly string[];
-  readonly problems: readonly string[];
+  readonly diagnostics: readonly string[];
 }
 
 /** Whether what wrappers start, with each of their options, is the command that was taken out of them. */
@@ -98,7 +98,7 @@ export async function checkWrappers(
       );
       return {
         started: recorded.length > 0,
-        problems: missed.map((given) => `${text} started recorder ${given}`),
+        diagnostics: missed.map((given) => `${text} started recorder ${given}`),
       };
     }),
   );
@@ -106,7 +106,7 @@ export async function checkWrappers(
     rows: rows.length,
     started: verdicts.filter(({ started }) => started).length,
     skipped,
-    problems: verdicts.flatMap(({ problems }) => problems),
+    diagnostics: verdicts.flatMap(({ diagnostics }) => diagnostics),
   };
 }
 

@@ -1,13 +1,13 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { Step } from "../../src/testing/script.ts";
-import { claude, createFaultStage, foreign } from "./fault-stage.ts";
+import { claude, createErrorStage, foreign } from "./errors-stage.ts";
 
 /** A child whose provider says what the steps say; each request is one that would be billed. */
 async function play(steps: readonly Step[], model: string) {
   const provider = await startFakeProvider({ script: steps });
   onTestFinished(() => provider[Symbol.asyncDispose]());
-  const { runtime } = createFaultStage({ url: provider.url, model, retries: 10 });
+  const { runtime } = createErrorStage({ url: provider.url, model, retries: 10 });
   const result = await runtime.spawn("general-purpose", "Work.");
   const told = JSON.stringify(provider.requests.at(-1)?.request.messages.at(-1));
   return { provider, result, told };

@@ -74,7 +74,7 @@ describe("what a child may call", () => {
     });
     const result = await sample.runtime.spawn("general-purpose", "Work.");
     expect(asked).toEqual([result.agentId]);
-    expect(result.denials[0]?.because).toContain("not you");
+    expect(result.denials[0]?.reason).toContain("not you");
   });
 
   test("[TLS-9] in the background it cannot ask a person, and goes on", async () => {

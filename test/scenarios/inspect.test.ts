@@ -131,7 +131,7 @@ describe("what a session did is told by its files", () => {
         agentId: "main",
         tool: "Bash",
         about: "rm -rf build",
-        because: expect.stringContaining("not allowed"),
+        reason: expect.stringContaining("not allowed"),
       },
     ]);
     expect(totals.retries).toBe(1);

@@ -114,7 +114,7 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
     const { text, data, isError } = await call(client, "spawn_agent", { prompt: "make marks" });
     expect(isError).toBe(false);
     expect(text).toContain("Could not.");
-    expect(data["denials"]).toEqual([{ tool: "Bash", because: expect.stringContaining("was not allowed") }]);
+    expect(data["denials"]).toEqual([{ tool: "Bash", reason: expect.stringContaining("was not allowed") }]);
     expect(existsSync(`${stage.cwd}/mark-2`)).toBe(false);
   });
 

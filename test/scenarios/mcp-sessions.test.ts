@@ -335,7 +335,7 @@ describe("servers of a session", () => {
       },
     );
     const { denials } = await sample.runtime.run("Go.");
-    expect(denials[0]?.because).toContain("not /secret");
+    expect(denials[0]?.reason).toContain("not /secret");
   });
 
   test("[PRM-12] a tool of a server answers in a person's place, and agents do not have it", async () => {
@@ -360,7 +360,7 @@ describe("servers of a session", () => {
       tool_use_id: expect.any(String),
     });
     expect(server.calls.map(({ tool }) => tool)).toEqual(["change"]);
-    expect(denials[0]?.because).toContain("not that");
+    expect(denials[0]?.reason).toContain("not that");
     expect(served(sample.requests[0])).toEqual(["mcp__more__look", "mcp__more__change"]);
     const missing = sample.runtime.run("Go.", { permissionPromptTool: "mcp__desk__other" });
     await expect(missing.result).rejects.toThrow("There is no MCP tool");

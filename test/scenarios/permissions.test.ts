@@ -52,7 +52,7 @@ describe("what a call gets, from the command line", () => {
     expect(code).toBe(0);
     expect(JSON.parse(out)).toMatchObject({
       rules: [{ list: "deny", rule: "Read(.env)", from: ".claude/settings.json" }],
-      heldBack: [{ key: "permissions.allow", detail: "Bash", because: "folder-not-trusted" }],
+      heldBack: [{ key: "permissions.allow", detail: "Bash", reason: "folder-not-trusted" }],
     });
   });
 });

@@ -100,14 +100,14 @@ async function runStorm(place: Place, storm: Storm): Promise<StormEnd> {
     checkStormOver(state);
     const { restarted, doubled, lost, unknownTasks } = state;
     const still = orphans.filter(isAlive);
-    const problems = [
+    const diagnostics = [
       ...restarted,
       ...doubled,
       ...lost,
       ...unknownTasks,
       ...still.map(({ command }) => command),
     ];
-    if (problems.length > 0 && process.env["TORTURE_VERBOSE"] !== undefined) console.log(problems);
+    if (diagnostics.length > 0 && process.env["TORTURE_VERBOSE"] !== undefined) console.log(diagnostics);
     return {
       restarted: restarted.length,
       doubled: doubled.length,

@@ -1,4 +1,4 @@
-import { isFault } from "../../foundation/fault.ts";
+import { isRetinueError } from "../../foundation/retinue-error.ts";
 import type { CliHost } from "./cli-host.ts";
 import { helpText } from "./help-text.ts";
 import { createRealHost, createRealOutputs } from "./real-host.ts";
@@ -29,6 +29,6 @@ export async function main(arguments_: readonly string[], given?: CliHost): Prom
 
 /** Work whose output could not be written was not done for whoever waits for it; a reader that went away wanted no more. */
 function refuseLostOutput({ stdout: { closed } }: CliHost): void {
-  if (closed?.aborted === true && isFault(closed.reason) && closed.reason.code !== "reader-gone")
+  if (closed?.aborted === true && isRetinueError(closed.reason) && closed.reason.code !== "reader-gone")
     throw closed.reason;
 }

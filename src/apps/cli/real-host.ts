@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import type { Interface } from "node:readline";
 import { isatty, type WriteStream } from "node:tty";
-import { Fault } from "../../foundation/fault.ts";
 import { findWorkingFolder } from "../../foundation/find-working-folder.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import { findHome, withHome } from "../../settings/find-home.ts";
-import { errorCode, fileFault } from "../../storage/file-fault.ts";
+import { errorCode, fileError } from "../../storage/file-error.ts";
 import type { CliHost, CliInput, CliOutput } from "./cli-host.ts";
 import { type EndSignal, endSignals, interruptedBy } from "./interruption.ts";
 import { allowsColour } from "./views/colour.ts";
@@ -54,8 +54,8 @@ function outputOf(stream: WriteStream, environment: CliHost["environment"]): Cli
     const name = stream === process.stdout ? "stdout" : "stderr";
     closing.abort(
       readerGone.has(errorCode(error))
-        ? new Fault("reader-gone", "Nobody reads the output any more.")
-        : fileFault("write to", name, error),
+        ? new RetinueError("reader-gone", "Nobody reads the output any more.")
+        : fileError("write to", name, error),
     );
   };
   stream.on("error", fail);
@@ -87,7 +87,7 @@ const sameWishMs = 300;
  * Ctrl+C, a polite request to end and a closed terminal are the same wish. Whoever repeats it does not want to wait; a terminal
  * that closes repeats itself and hurries nobody.
  */
-function onInterrupt(listener: (reason: Fault) => void): () => void {
+function onInterrupt(listener: (reason: RetinueError) => void): () => void {
   let since: number | undefined;
   const handle = (signal: EndSignal): void => {
     const now = performance.now();
@@ -147,7 +147,7 @@ function createQuestions(colours: boolean): Pick<CliHost, "ask" | "endQuestions"
       lines.setPrompt(terminalText(question, { colours }));
       if (!isLeft) lines.prompt();
       const answer = typedAhead.shift() ?? (isLeft ? undefined : await nextLine());
-      if (answer === undefined) throw new Fault("interrupted", "You left before the last question.");
+      if (answer === undefined) throw new RetinueError("interrupted", "You left before the last question.");
       return answer;
     },
     endQuestions: () => lines?.close(),

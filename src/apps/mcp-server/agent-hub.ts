@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { DiscoveredAgents } from "../../definitions/discover-agents.ts";
 import { abortable, sleep } from "../../foundation/abort.ts";
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { SpawnRequest } from "../../planning/spawn-request.ts";
 import type { Runtime } from "../../runtime/create-runtime.ts";
 import type { SessionOptions } from "../../runtime/runtime-options.ts";
@@ -128,7 +128,7 @@ export function createAgentHub({ runtime, desk, session, transcripts }: AgentHub
     flight(id, tool) {
       const flight = desk.find(id);
       if (flight !== undefined && flight.tool === tool) return flight;
-      throw new Fault("unknown-call", "This call is over, or was never begun.", {
+      throw new RetinueError("unknown-call", "This call is over, or was never begun.", {
         advice: "Call the tool again, or read what the agent has done with agent_output.",
       });
     },
@@ -199,7 +199,7 @@ function refuseRunning(located: LocatedAgent): void {
   const id = located.where === "here" ? located.state.id : located.task.id;
   if (located.where === "here" ? hasEnded(located.state) : !isGoingOn(located.task)) return;
   const where = located.where === "here" ? "" : " in another process";
-  throw new Fault("still-running", `The agent ${id} is still running${where}.`, {
+  throw new RetinueError("still-running", `The agent ${id} is still running${where}.`, {
     advice:
       located.where === "here"
         ? "Send it a message with send_message, or stop it with stop_agent."

@@ -1,7 +1,7 @@
 import type { CallToolResult, McpServer, ServerContext } from "@modelcontextprotocol/server";
 import { describeAgents } from "../../definitions/describe-agents.ts";
-import { isFault } from "../../foundation/fault.ts";
 import { isRecord } from "../../foundation/json-value.ts";
+import { isRetinueError } from "../../foundation/retinue-error.ts";
 import { describeTask } from "../../runtime/spawn-options.ts";
 import type { AgentHub, HubClient } from "./agent-hub.ts";
 import type { AgentView } from "./agent-view.ts";
@@ -49,7 +49,7 @@ function addSpawning(server: McpServer, { sdk, hub, era }: Surroundings): void {
   };
   const clientOf = (context: ServerContext, tool: string): HubClient => ({
     tool,
-    maxQuestions: canBeAsked(server, servingOf(context)) ? mostQuestions[era] : 0,
+    maxQuestions: canBeAsked(server, servingOf(context)) ? maxQuestions[era] : 0,
   });
 
   server.registerTool(
@@ -123,7 +123,7 @@ function addReading(server: McpServer, hub: AgentHub): void {
         const agents = (await hub.agents()).registry.list();
         const { text } = describeAgents(
           agents.map(({ definition }) => definition),
-          { maxCharacters: longestList },
+          { maxCharacters: maxList },
         );
         return said(text === "" ? "There are no agents." : text, {
           agents: agents.map(({ id, definition }) => ({
@@ -179,10 +179,10 @@ function addReading(server: McpServer, hub: AgentHub): void {
 }
 
 /** All descriptions together take at most so many characters. */
-const longestList = 40_000;
+const maxList = 40_000;
 
 /** In one request anything can be asked; over several, clients give up after ten rounds. */
-const mostQuestions: Readonly<Record<Era, number>> = { legacy: Number.POSITIVE_INFINITY, modern: 9 };
+const maxQuestions: Readonly<Record<Era, number>> = { legacy: Number.POSITIVE_INFINITY, modern: 9 };
 
 /** Clients say what they can at the beginning of a connection, or with each request. */
 function canBeAsked(server: McpServer, { sdk, era, context }: Serving): boolean {
@@ -208,7 +208,7 @@ async function explained<Result>(work: () => Promise<Result>): Promise<Result | 
     return await work();
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    const advice = isFault(error) && error.advice !== undefined ? ` ${error.advice}` : "";
+    const advice = isRetinueError(error) && error.advice !== undefined ? ` ${error.advice}` : "";
     return { content: [{ type: "text", text: `${message}${advice}` }], isError: true };
   }
 }

@@ -1,6 +1,6 @@
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { Approver } from "../../permissions/approver.ts";
-import type { CanUseTool } from "../../runtime/admit.ts";
+import type { CanUseTool } from "../../runtime/authorize.ts";
 import type { ToolHost } from "../../tools/tool-host.ts";
 import { choiceQuestion } from "./choice-question.ts";
 import type { Flight } from "./flight.ts";
@@ -27,11 +27,11 @@ export function createFlightDesk(): FlightDesk {
     add: (flight) => void flights.set(flight.id, flight),
     remove: (id) => void flights.delete(id),
     find: (id) => flights.get(id),
-    async canUseTool(_tool, _input, { agentId, because }) {
+    async canUseTool(_tool, _input, { agentId, reason }) {
       if (ofAgent(agentId)?.asks === true) return { behavior: "ask" };
       return {
         behavior: "deny",
-        message: `${because}, and this MCP client cannot be asked (no elicitation)`,
+        message: `${reason}, and this MCP client cannot be asked (no elicitation)`,
       };
     },
     approver: {
@@ -50,7 +50,7 @@ export function createFlightDesk(): FlightDesk {
           ? await flight.ask(choiceQuestion(agent?.name ?? "", questions), signal)
           : undefined;
       if (answers !== undefined) return answers;
-      throw new Fault("not-answered", "the person gave no answer, or the MCP client cannot be asked");
+      throw new RetinueError("not-answered", "the person gave no answer, or the MCP client cannot be asked");
     },
     async stopAll() {
       await Promise.all([...flights.values()].map((flight) => flight.stop()));

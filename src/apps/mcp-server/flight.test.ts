@@ -50,14 +50,14 @@ test("[MCP-3] a question to which nobody comes back is answered no, and the agen
     onOver: over.resolve,
     async run(signal) {
       answers.push(await flight.ask(form, new AbortController().signal));
-      return signal.aborted ? { type: "refused", because: "stopped" } : ended;
+      return signal.aborted ? { type: "refused", reason: "stopped" } : ended;
     },
   });
   expect((await flight.next()).type).toBe("question");
   flight.leave();
   await over.promise;
   expect(answers).toEqual(["unanswered"]);
-  expect(await flight.next()).toEqual({ type: "ended", outcome: { type: "refused", because: "stopped" } });
+  expect(await flight.next()).toEqual({ type: "ended", outcome: { type: "refused", reason: "stopped" } });
 });
 
 test("[MCP-3] a question whose agent was stopped is taken back", async () => {
@@ -83,5 +83,5 @@ test("[MCP-3] what breaks while an agent is started is a refusal with the reason
       throw new Error("no model");
     },
   });
-  expect(await flight.next()).toEqual({ type: "ended", outcome: { type: "refused", because: "no model" } });
+  expect(await flight.next()).toEqual({ type: "ended", outcome: { type: "refused", reason: "no model" } });
 });

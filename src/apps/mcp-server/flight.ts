@@ -1,4 +1,4 @@
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { SpawnOutcome } from "../../tasks/agent-tool.ts";
 import type { TaskManager } from "../../tasks/task-manager.ts";
 import type { FormQuestion, FormReply } from "./form-question.ts";
@@ -66,14 +66,14 @@ export function createFlight({ id, tool, tasks, maxQuestions, run, onOver, claim
   // Begun a moment later, when whoever made this flight can find it.
   const over = Promise.resolve()
     .then(() => run(controller.signal))
-    .catch((error: unknown): SpawnOutcome => ({ type: "refused", because: describeError(error) }))
+    .catch((error: unknown): SpawnOutcome => ({ type: "refused", reason: describeError(error) }))
     .then((value) => {
       outcome = value;
       ring();
     });
 
   async function stop(): Promise<void> {
-    controller.abort(new Fault("client-left", "The client does not wait for the agent any more."));
+    controller.abort(new RetinueError("client-left", "The client does not wait for the agent any more."));
     for (const question of [...open]) question.reply({ action: "unanswered" });
     await over;
   }

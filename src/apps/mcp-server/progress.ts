@@ -8,7 +8,7 @@ import { harmless } from "../cli/views/text-width.ts";
 
 /** Clients give a silent call up after a minute; so much more often they hear that it still runs. */
 const heartbeatMs = 15_000;
-const longestMessage = 200;
+const maxMessage = 200;
 
 /** Tells the client what an agent does while its call is open, if it asked for that. Returns how to end it. */
 export function reportProgress(
@@ -67,7 +67,7 @@ function describeEvent(event: RunEvent, state: TaskState): string | undefined {
   const doing = activityOf(event, state);
   if (doing === undefined) return undefined;
   const tokens = contextTokens(state.usage) + state.usage.outputTokens;
-  const text = `${state.agentType}: ${doing}`.slice(0, longestMessage).toWellFormed();
+  const text = `${state.agentType}: ${doing}`.slice(0, maxMessage).toWellFormed();
   return harmless(`${text} (turns ${state.turns}, tokens ${tokens})`);
 }
 

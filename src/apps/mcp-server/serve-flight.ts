@@ -1,6 +1,6 @@
 import type { CallToolResult, InputRequiredResult, ServerContext } from "@modelcontextprotocol/server";
 import { isRecord } from "../../foundation/json-value.ts";
-import { longestResult } from "../../tasks/result-text.ts";
+import { maxResult } from "../../tasks/result-text.ts";
 import { deniedCalls } from "./agent-view.ts";
 import type { Flight, OpenQuestion } from "./flight.ts";
 import type { FormReply } from "./form-question.ts";
@@ -99,8 +99,7 @@ function wireSchema(schema: OpenQuestion["form"]["schema"]): WireSchema {
 type Outcome = Extract<Awaited<ReturnType<Flight["next"]>>, { readonly type: "ended" }>["outcome"];
 
 function resultOf(flight: Flight, outcome: Outcome): CallToolResult {
-  if (outcome.type === "refused")
-    return { content: [{ type: "text", text: outcome.because }], isError: true };
+  if (outcome.type === "refused") return { content: [{ type: "text", text: outcome.reason }], isError: true };
   const data = isRecord(outcome.data) ? outcome.data : {};
   const agentId = String(data.agentId);
   if (outcome.type === "launched") {
@@ -110,7 +109,7 @@ function resultOf(flight: Flight, outcome: Outcome): CallToolResult {
     };
   }
   const denials = deniedCalls(flight.tasks.get(agentId)?.ending);
-  const refusals = denials.map(({ because }) => `- ${because}`);
+  const refusals = denials.map(({ reason }) => `- ${reason}`);
   const text =
     refusals.length === 0 ? outcome.text : `${outcome.text}\n\nNot allowed:\n${refusals.join("\n")}`;
   return {
@@ -125,7 +124,7 @@ function bounded(content: unknown): unknown {
   if (!Array.isArray(content)) return content;
   return content.map((block: unknown) =>
     isRecord(block) && typeof block.text === "string"
-      ? { ...block, text: block.text.slice(0, longestResult).toWellFormed() }
+      ? { ...block, text: block.text.slice(0, maxResult).toWellFormed() }
       : block,
   );
 }

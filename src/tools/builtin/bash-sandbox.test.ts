@@ -49,7 +49,7 @@ const always = (wrap: SandboxWrap): Sandboxes => ({ sandbox: { wrap: async () =>
 
 describe("Bash with a sandbox", () => {
   it.each([false, true])("does not run what the sandbox refuses (in the background: %s)", async (beside) => {
-    const sandbox = always({ type: "refused", because: "There is no sandbox." });
+    const sandbox = always({ type: "refused", reason: "There is no sandbox." });
     const outcome = await run(sandbox, { command: "touch ran", run_in_background: beside });
     expect(outcome).toEqual({ content: "There is no sandbox.", isError: true });
     expect(shells.list()).toEqual([]);

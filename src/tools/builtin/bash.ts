@@ -113,7 +113,7 @@ async function runToEnd(
   const plain = { file: shell.file, arguments: reportingShellArguments(shell, command.text) };
   const { directory } = command;
   const entered = await enterSandbox(options, plain, { command: written, directory, context });
-  if (entered.type === "refused") return failed(entered.because);
+  if (entered.type === "refused") return failed(entered.reason);
   const limit = foregroundLimit(command.input.timeout, context.environment);
   const name = fileNameOf(context.callId);
   const file = join(context.outputDirectory, `${name}.txt`);
@@ -171,7 +171,7 @@ async function runBeside(
   const written = command.input.command;
   const plain = { file: command.shell.file, arguments: shellArguments(command.shell, command.text) };
   const entered = await enterSandbox(options, plain, { command: written, directory, context });
-  if (entered.type === "refused") return failed(entered.because);
+  if (entered.type === "refused") return failed(entered.reason);
   const limit = backgroundLimit(command.input.timeout);
   const started = await options.shells.start({
     command: written,
@@ -188,7 +188,7 @@ async function runBeside(
   });
   if (started.type === "refused") {
     entered.leave();
-    return failed(started.because);
+    return failed(started.reason);
   }
   const { id, outputFile } = started.shell;
   const lines = [

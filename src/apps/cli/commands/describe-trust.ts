@@ -36,7 +36,7 @@ export function waitingParts(session: GatheredSession, { servers, skills }: Brou
   // Trust changes nothing about what a repository can never say.
   const never = new Set(mergeSettings(settings.layers, { trusted: true }).heldBack.map(identityOf));
   const fromSettings = heldBack
-    .filter((held) => held.because === "folder-not-trusted" && !never.has(identityOf(held)))
+    .filter((held) => held.reason === "folder-not-trusted" && !never.has(identityOf(held)))
     .map((held): WaitingPart => settingPart(held, session));
   const fromAgents = registry
     .all()

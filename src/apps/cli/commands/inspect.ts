@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { createInspectionSource } from "../../../inspection/load-inspection.ts";
 import { findNamedInspected } from "../../../inspection/load-named-inspection.ts";
 import { createPaths } from "../../../settings/paths.ts";
-import { fileFault } from "../../../storage/file-fault.ts";
+import { fileError } from "../../../storage/file-error.ts";
 import { displayPath } from "../display-path.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 import { createPaint } from "../views/colour.ts";
@@ -18,7 +18,7 @@ export interface InspectOptions {
   readonly steps?: boolean;
 }
 
-const usualWidth = 80;
+const defaultWidth = 80;
 
 /** `retinue inspect [ID]`: what a session or an agent did, from its files alone; with `-f` until it ends. */
 export async function inspect(
@@ -34,7 +34,7 @@ export async function inspect(
   const { stdout } = host;
   const view = {
     paint: createPaint(stdout.isColourAllowed),
-    width: stdout.columns ?? usualWidth,
+    width: stdout.columns ?? defaultWidth,
     steps: options.steps === true,
   };
   if (options.follow === true) return followInspection(source, host, view);
@@ -46,7 +46,7 @@ export async function inspect(
       replaces: true,
       notes: createPaths(host).temporaryNotes,
     }).catch((error: unknown) => {
-      throw fileFault("write", file, error);
+      throw fileError("write", file, error);
     });
     host.stderr.write(`Written: ${displayPath(file, host)}\n`);
   }

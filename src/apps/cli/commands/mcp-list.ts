@@ -4,7 +4,7 @@ import { checkMcp, statusWords } from "../check-mcp.ts";
 import { type CliMcp, gatherMcp, type ListedServer } from "../gather-mcp.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/colour.ts";
-import { plural } from "../views/problem-view.ts";
+import { plural } from "../views/diagnostic-view.ts";
 import { type Column, renderTable } from "../views/table-view.ts";
 import { harmless, wrap } from "../views/text-width.ts";
 
@@ -32,10 +32,10 @@ export async function mcpList(
     for (const line of [...heldLines(listed), ...failureLines(states)])
       stdout.write(`${wrap(harmless(line), width).join("\n")}\n`);
   }
-  const { problems } = gathered;
-  if (problems.length > 0)
+  const { diagnostics } = gathered;
+  if (diagnostics.length > 0)
     stderr.write(
-      `${plural(problems.length, "problem")} in the files; \`retinue mcp list --json\` tells each.\n`,
+      `${plural(diagnostics.length, "problem")} in the files; \`retinue mcp list --json\` tells each.\n`,
     );
   return code;
 }
@@ -68,13 +68,13 @@ function statusOf({ entry, connects }: ListedServer, states: readonly McpServerS
 
 function failureLines(states: readonly McpServerState[]): readonly string[] {
   const failed = states.flatMap(({ server, status }) =>
-    status.type === "failed" ? [`${server.name}: ${status.because}.`] : [],
+    status.type === "failed" ? [`${server.name}: ${status.reason}.`] : [],
   );
   return failed.length === 0 ? [] : ["", ...failed];
 }
 
 function stateWord({ connects, asks, held }: ListedServer): string {
-  if (!connects) return held?.reason ?? "held";
+  if (!connects) return held?.code ?? "held";
   return asks ? "asks" : "connects";
 }
 
@@ -91,9 +91,9 @@ function heldLines(listed: readonly ListedServer[]): readonly string[] {
 
 const asksFirst = "`retinue -p` connects; a terminal session asks first, until `retinue mcp approve`.";
 
-function reasonOf({ reason, because, advice }: HeldServer): string | undefined {
-  if (reason === "shadowed") return undefined;
-  return `${because}.${advice === undefined ? "" : ` ${advice}`}`;
+function reasonOf({ code, reason, advice }: HeldServer): string | undefined {
+  if (code === "shadowed") return undefined;
+  return `${reason}.${advice === undefined ? "" : ` ${advice}`}`;
 }
 
 function checkOf(status: McpStatus | undefined) {
@@ -123,9 +123,9 @@ export function asJson(
         ...checkOf(statusOf(server, states)),
         ...(held === undefined
           ? {}
-          : { reason: held.reason, because: held.because, ...(held.advice ? { advice: held.advice } : {}) }),
+          : { code: held.code, reason: held.reason, ...(held.advice ? { advice: held.advice } : {}) }),
       };
     }),
-    problems: gathered.problems,
+    diagnostics: gathered.diagnostics,
   };
 }

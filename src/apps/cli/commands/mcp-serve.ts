@@ -1,7 +1,7 @@
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { Fault, isFault } from "../../../foundation/fault.ts";
 import { shown } from "../../../foundation/json-value.ts";
+import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import { startedByRetinue } from "../../../mcp/server-environment.ts";
 import type { SessionOptions as RuntimeSessionOptions } from "../../../runtime/runtime-options.ts";
 import { createAgentHub } from "../../mcp-server/agent-hub.ts";
@@ -33,7 +33,7 @@ export async function mcpServe(context: CommandContext, options: McpServeOptions
   const own = readOptions(options, { host, session });
   const place = readPlace(options, host);
   const log = (message: string): void => host.stderr.write(`retinue: ${harmless(message)}\n`);
-  const stop = Promise.withResolvers<Fault>();
+  const stop = Promise.withResolvers<RetinueError>();
   const forget = host.onInterrupt(stop.resolve);
   const desk = createFlightDesk();
   const { [tokenVariable]: _token, ...environment } = host.environment;
@@ -48,7 +48,7 @@ export async function mcpServe(context: CommandContext, options: McpServeOptions
     const serving = await begin({ hub, version: host.version(), log }, place, host);
     const why = await Promise.race([serving.done, stop.promise]);
     await serving.close();
-    return isFault(why) ? exitCodeOf(why) : 0;
+    return isRetinueError(why) ? exitCodeOf(why) : 0;
   } finally {
     forget();
     host.leaveSoon?.();
@@ -58,7 +58,7 @@ export async function mcpServe(context: CommandContext, options: McpServeOptions
 /** A child agent that could call this server could start agents after all. */
 function refuseOwnClient({ environment }: CliHost): void {
   if (environment[startedByRetinue] === undefined) return;
-  throw new Fault("nested-server", "Retinue does not serve its agents to agents of its own.", {
+  throw new RetinueError("nested-server", "Retinue does not serve its agents to agents of its own.", {
     advice: "Take `retinue mcp serve` out of this folder's MCP servers; its agents are there without it.",
   });
 }

@@ -71,7 +71,7 @@ describe("[MCP-1, CLI-2] retinue mcp", () => {
       version: 1,
       servers: [
         { name: "web", scope: "user", transport: "http", connects: true, asks: false },
-        { name: "db", connects: false, reason: "untrusted" },
+        { name: "db", connects: false, code: "untrusted" },
       ],
     });
     expect(json.out).not.toMatch(/hidden|word/);

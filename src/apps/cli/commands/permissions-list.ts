@@ -4,7 +4,7 @@ import type { HeldBack, SettingsSource } from "../../../settings/settings-layer.
 import { type GatheredSession, gatherSession } from "../gather-session.ts";
 import type { CommandContext, SessionOptions } from "../session-options.ts";
 import { createPaint } from "../views/colour.ts";
-import { plural } from "../views/problem-view.ts";
+import { plural } from "../views/diagnostic-view.ts";
 import { type Column, renderTable } from "../views/table-view.ts";
 import { harmless } from "../views/text-width.ts";
 
@@ -92,15 +92,15 @@ const brokenColumns: readonly Column[] = [
   { heading: "WHY", atLeast: 12, elseBelow: 30, style: "dim" },
 ];
 
-export const heldReasons: Readonly<Record<HeldBack["because"], string>> = {
+export const heldReasons: Readonly<Record<HeldBack["reason"], string>> = {
   "folder-not-trusted": "the folder is not trusted",
   "never-from-a-repository": "a repository can never say this",
   "managed-settings-forbid": "the organisation's settings forbid it",
   "others-can-write": "others can write the organisation's file",
 };
 
-function heldRow({ key, detail = "", because, source }: HeldBack, session: GatheredSession): string[] {
-  return [key, detail, sourceName(source, session), heldReasons[because]];
+function heldRow({ key, detail = "", reason, source }: HeldBack, session: GatheredSession): string[] {
+  return [key, detail, sourceName(source, session), heldReasons[reason]];
 }
 
 export function sourceName({ file, scope }: SettingsSource, { nameOf }: GatheredSession): string {
@@ -150,10 +150,10 @@ function listAsJson(found: {
     mode: settings.permissions.defaultMode ?? "default",
     trusted: session.trust.trusted,
     rules,
-    heldBack: held.map(({ key, detail, because, source }) => ({
+    heldBack: held.map(({ key, detail, reason, source }) => ({
       key,
       ...(detail === undefined ? {} : { detail }),
-      because,
+      reason,
       from: sourceName(source, session),
     })),
     broken,

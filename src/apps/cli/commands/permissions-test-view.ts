@@ -5,7 +5,7 @@ import type { GatheredPolicy } from "./gather-policy.ts";
 
 interface TestedPart {
   readonly decision: "allow" | "ask" | "deny";
-  readonly because: string;
+  readonly reason: string;
   readonly allowedBy?: AllowedBy;
   readonly rule?: string;
   readonly from?: string;
@@ -24,10 +24,10 @@ export interface TestViewOptions {
 }
 
 export function describeTest(tested: TestedCall, { explains, trust, paint }: TestViewOptions): string {
-  const { decision, because, rule, from, parts } = tested;
+  const { decision, reason, rule, from, parts } = tested;
   const styles = { allow: paint.good, ask: paint.warning, deny: paint.error };
   const lines = [
-    `${styles[decision](decision)}: ${harmless(because)}.`,
+    `${styles[decision](decision)}: ${harmless(reason)}.`,
     ...(rule === undefined ? [] : [`rule: ${harmless(rule)}, from ${harmless(from ?? "")}`]),
     ...(parts.length > 1 || (explains && parts.length > 0)
       ? [
@@ -43,13 +43,13 @@ export function describeTest(tested: TestedCall, { explains, trust, paint }: Tes
 }
 
 export function testAsJson(tested: TestedCall) {
-  const { request, decision, because, allowedBy, rule, from, parts, policy, modeFrom } = tested;
+  const { request, decision, reason, allowedBy, rule, from, parts, policy, modeFrom } = tested;
   return {
     version: 1,
     tool: request.tool,
     input: request.input,
     decision,
-    because,
+    reason,
     ...(allowedBy === undefined ? {} : { allowedBy }),
     ...(rule === undefined ? {} : { rule, from }),
     mode: { value: policy.mode, from: modeFrom },
@@ -58,8 +58,8 @@ export function testAsJson(tested: TestedCall) {
   };
 }
 
-function partWords({ text, because, rule, from }: TestedCall["parts"][number]): string {
-  return `${text}: ${rule === undefined ? because : `${rule}, from ${from}`}`;
+function partWords({ text, reason, rule, from }: TestedCall["parts"][number]): string {
+  return `${text}: ${rule === undefined ? reason : `${rule}, from ${from}`}`;
 }
 
 function explanation({ request, policy, modeFrom, decision }: TestedCall, trust: string): readonly string[] {

@@ -1,6 +1,6 @@
 import type { AgentDefinition } from "../../../definitions/agent-definition.ts";
-import { Fault } from "../../../foundation/fault.ts";
-import { placeText } from "../../../foundation/problem.ts";
+import { placeText } from "../../../foundation/diagnostic.ts";
+import { RetinueError } from "../../../foundation/retinue-error.ts";
 import { describeRule } from "../../../permissions/decide.ts";
 import type { ChildPlan, Overridden } from "../../../planning/plan-run.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
@@ -38,10 +38,10 @@ export async function plan(context: CommandContext, name: string, options: PlanO
     ...(model === undefined ? {} : { model }),
     ...(options.background === true ? { background: true } : {}),
   });
-  if (planned.type === "refused") throw new Fault("agent-refused", planned.because);
+  if (planned.type === "refused") throw new RetinueError("agent-refused", planned.reason);
   const found = session.discovered.registry.find(name);
   if (found.type === "unknown")
-    throw new Fault("unknown-agent", `There is no agent ${JSON.stringify(name)}.`);
+    throw new RetinueError("unknown-agent", `There is no agent ${JSON.stringify(name)}.`);
   const { definition, shadowed } = found.agent;
   const shadows = shadowed.map(({ source }) => source.file ?? source.scope);
   const origins = planOrigins(planned.plan, definition);

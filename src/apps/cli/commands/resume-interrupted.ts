@@ -14,7 +14,7 @@ import { harmless } from "../views/text-width.ts";
 import { transcriptsOf } from "./find-named-task.ts";
 
 /** How many go on at the same time. */
-const atOnce = 4;
+const concurrency = 4;
 
 interface Outcome {
   readonly id: string;
@@ -86,7 +86,7 @@ async function resumeAll(agents: readonly FoundTask[], resuming: Resuming): Prom
       outcomes[index] = await resumeOne(agent, resuming);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(atOnce, agents.length) }, work));
+  await Promise.all(Array.from({ length: Math.min(concurrency, agents.length) }, work));
   return outcomes.filter((outcome) => outcome !== undefined);
 }
 

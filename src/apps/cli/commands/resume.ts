@@ -1,4 +1,4 @@
-import { Fault } from "../../../foundation/fault.ts";
+import { RetinueError } from "../../../foundation/retinue-error.ts";
 import { goOnPrompt } from "../../../planning/earlier-run.ts";
 import { waitForFile } from "../../../runtime/open-transcript.ts";
 import type { SessionOptions } from "../../../runtime/runtime-options.ts";
@@ -114,7 +114,7 @@ async function findFreeTask(
   });
   const { id, state } = await findNamedTask(host, task.id);
   if (state !== "running") return task;
-  throw new Fault("still-running", `${id} is still running.`, {
+  throw new RetinueError("still-running", `${id} is still running.`, {
     advice: `\`retinue logs ${id} -f\` follows it, \`retinue stop ${id}\` ends it, --take-over takes it from its process.`,
   });
 }

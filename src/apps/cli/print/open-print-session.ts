@@ -1,5 +1,5 @@
 import { abortable } from "../../../foundation/abort.ts";
-import { isFault } from "../../../foundation/fault.ts";
+import { isRetinueError } from "../../../foundation/retinue-error.ts";
 import { createRuntime, type Runtime } from "../../../runtime/create-runtime.ts";
 import type { RuntimeOptions, SessionOptions } from "../../../runtime/runtime-options.ts";
 import type { Session } from "../../../runtime/session.ts";
@@ -67,7 +67,7 @@ export async function openPrintSession(
   try {
     return await abortable(runtime.open(options), signal);
   } catch (error) {
-    if (isFault(error) && misuseCodes.has(error.code)) throw misuse(error.message, error.advice);
+    if (isRetinueError(error) && misuseCodes.has(error.code)) throw misuse(error.message, error.advice);
     throw error;
   }
 }

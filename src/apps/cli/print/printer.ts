@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
-import { isFault } from "../../../foundation/fault.ts";
+import { isRetinueError } from "../../../foundation/retinue-error.ts";
 import { sessionFiles } from "../../../journal/session-files.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { agentOutputFile } from "../../../tasks/agent-output-file.ts";
@@ -27,7 +27,7 @@ export interface Printer {
 
 /** The same before there is a session. What is wrong with the command line itself is only said on stderr. */
 export function printFailure(host: CliHost, { output, session }: PrintRequest, error: unknown): void {
-  if (output === "text" || (isFault(error) && error.code === "misuse")) return;
+  if (output === "text" || (isRetinueError(error) && error.code === "misuse")) return;
   const context = { sessionId: session.sessionId ?? session.resume ?? "", uuid: randomUUID };
   host.stdout.write(`${JSON.stringify(failureMessage(error, context))}\n`);
 }

@@ -79,7 +79,7 @@ describe("what is told on stderr", () => {
 
   it("an error and refused calls come at the end, without control characters", () => {
     const { view, text } = watch(false);
-    const denials = ["Bash", "Write", "Bash"].map((name) => ({ call: call(name, {}), because: "No." }));
+    const denials = ["Bash", "Write", "Bash"].map((name) => ({ call: call(name, {}), reason: "No." }));
     view.end({ ...ending, error: "It \u001b[31mfailed.", denials });
     expect(text()).not.toContain("\u001b");
     expect(text()).toMatch(
@@ -89,7 +89,7 @@ describe("what is told on stderr", () => {
 
   it("one refused call is one call", () => {
     const { view, text } = watch(false);
-    view.end({ ...ending, denials: [{ call: call("Bash", {}), because: "No." }] });
+    view.end({ ...ending, denials: [{ call: call("Bash", {}), reason: "No." }] });
     expect(text()).toMatch(/^1 call was not allowed/);
   });
 

@@ -5,7 +5,7 @@ import type { TaskNews } from "../../../tasks/task-manager.ts";
 import type { TaskState } from "../../../tasks/task-state.ts";
 import type { CliHost } from "../cli-host.ts";
 import { createPaint } from "../views/colour.ts";
-import { plural } from "../views/problem-view.ts";
+import { plural } from "../views/diagnostic-view.ts";
 import { harmless } from "../views/text-width.ts";
 import { describeCall } from "./describe-call.ts";
 

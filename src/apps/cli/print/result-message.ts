@@ -1,6 +1,6 @@
 import type { RunEnding, RunTotals } from "../../../conversation/run-event.ts";
 import { noUsage } from "../../../conversation/usage.ts";
-import { isFault } from "../../../foundation/fault.ts";
+import { isRetinueError } from "../../../foundation/retinue-error.ts";
 import { wireUsage } from "../../../journal/transcript-line.ts";
 import type { ModelFacts } from "../../../model/model.ts";
 import { addSums, type ModelSum, type ModelTally } from "./model-tally.ts";
@@ -44,7 +44,7 @@ export function resultMessage(
 /** The result of what failed before there was a run, or outside of it: programs that read JSON wait for one. */
 export function failureMessage(error: unknown, { sessionId, uuid }: MessageContext): OutputMessage {
   const message = error instanceof Error ? error.message : String(error);
-  const advice = isFault(error) && error.advice !== undefined ? ` ${error.advice}` : "";
+  const advice = isRetinueError(error) && error.advice !== undefined ? ` ${error.advice}` : "";
   return {
     type: "result",
     subtype: "error_during_execution",
@@ -54,7 +54,7 @@ export function failureMessage(error: unknown, { sessionId, uuid }: MessageConte
     num_turns: 0,
     result: "",
     stop_reason: null,
-    terminal_reason: isFault(error) ? error.code : "error",
+    terminal_reason: isRetinueError(error) ? error.code : "error",
     session_id: sessionId,
     total_cost_usd: 0,
     usage: wireUsage(noUsage),

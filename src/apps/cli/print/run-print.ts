@@ -1,6 +1,6 @@
 import type { UserMessage } from "../../../conversation/message.ts";
 import type { RunEnding } from "../../../conversation/run-event.ts";
-import { Fault, isFault } from "../../../foundation/fault.ts";
+import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import { sessionFiles } from "../../../journal/session-files.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
@@ -77,7 +77,7 @@ function tellStopped({ plan, tasks, discovered }: Session, reason: unknown, { st
 }
 
 function isReaderGone(closed: AbortSignal | undefined): boolean {
-  return closed?.aborted === true && isFault(closed.reason) && closed.reason.code === "reader-gone";
+  return closed?.aborted === true && isRetinueError(closed.reason) && closed.reason.code === "reader-gone";
 }
 
 function readerGone({ plan }: Session): string {
@@ -137,7 +137,7 @@ async function answerOne(
     if (!signal.aborted) printer.fail(error);
     throw error;
   }
-  if (ending === undefined) throw new Fault("run-without-end", "The run ended without saying how.");
+  if (ending === undefined) throw new RetinueError("run-without-end", "The run ended without saying how.");
   printer.end(ending);
   if (ending.reason === "reader-gone") return 0;
   return ending.status === "completed" ? 0 : 1;

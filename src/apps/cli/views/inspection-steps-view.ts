@@ -4,7 +4,7 @@ import type { InspectedAgent, Step } from "../../../inspection/inspection.ts";
 import type { Paint } from "./colour.ts";
 import { cutTo, harmless, pad, wrap } from "./text-width.ts";
 
-const longestText = 6;
+const maxText = 6;
 
 /** What one agent did, step by step, one line each, then what it said last. */
 export function renderAgentSteps(
@@ -37,5 +37,5 @@ function firstLines(text: string, width: number): readonly string[] {
     .split("\n")
     .flatMap((line) => wrap(harmless(line), width - 2))
     .map((line) => `  ${line}`.trimEnd());
-  return lines.length <= longestText ? lines : [...lines.slice(0, longestText), "  …"];
+  return lines.length <= maxText ? lines : [...lines.slice(0, maxText), "  …"];
 }

@@ -16,7 +16,7 @@ export interface Interruption {
   readonly transcript: string;
 }
 
-const mostListed = 20;
+const maxListed = 20;
 
 /** What was stopped by a signal, and the line that continues it. */
 export function tellInterruption(
@@ -30,12 +30,12 @@ export function tellInterruption(
   const lines = [
     `retinue: Stopped by ${how}${stopped.length === 0 ? "." : `, with ${agents} that can be resumed:`}`,
     ...stopped
-      .slice(0, mostListed)
+      .slice(0, maxListed)
       .map(
         ({ id, agentType, description }) =>
           `  ${paint.name(id)}  ${harmless(agentType)}  ${harmless(description)}`,
       ),
-    ...(stopped.length > mostListed ? [`  and ${stopped.length - mostListed} more`] : []),
+    ...(stopped.length > maxListed ? [`  and ${stopped.length - maxListed} more`] : []),
     ...(existsSync(transcript) ? [`Continue: ${command}`] : ["Nothing was kept that could be continued."]),
   ];
   stderr.write(`${lines.join("\n")}\n`);

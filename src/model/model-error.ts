@@ -1,8 +1,8 @@
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { boundedText } from "./describe-body.ts";
 
 /** Why a model call failed. The first group may succeed when tried again, the second will not. */
-export type ModelFaultCode =
+export type ModelErrorCode =
   | "rate-limited"
   | "overloaded"
   | "server-error"
@@ -18,7 +18,7 @@ export type ModelFaultCode =
   | "untrusted-certificate"
   | "script-mismatch";
 
-const passing: ReadonlySet<ModelFaultCode> = new Set([
+const passing: ReadonlySet<ModelErrorCode> = new Set([
   "rate-limited",
   "overloaded",
   "server-error",
@@ -28,7 +28,7 @@ const passing: ReadonlySet<ModelFaultCode> = new Set([
   "stalled",
 ]);
 
-export interface ModelFaultOptions {
+export interface ModelErrorOptions {
   readonly status?: number;
   /** What the provider asked us to wait. */
   readonly retryAfterMs?: number;
@@ -38,13 +38,13 @@ export interface ModelFaultOptions {
 }
 
 /** The only error a Model's stream throws, besides the abort of its own signal. */
-export class ModelFault extends Fault {
-  override readonly code: ModelFaultCode;
+export class ModelError extends RetinueError {
+  override readonly code: ModelErrorCode;
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
   readonly requestId: string | undefined;
 
-  constructor(code: ModelFaultCode, message: string, options: ModelFaultOptions = {}) {
+  constructor(code: ModelErrorCode, message: string, options: ModelErrorOptions = {}) {
     // It becomes part of conversations, which are paid for by the word.
     super(code, boundedText(message), {
       ...(options.advice === undefined ? {} : { advice: options.advice }),
