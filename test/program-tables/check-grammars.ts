@@ -89,3 +89,52 @@ export async function checkActing(laboratory: Laboratory, programs: readonly str
     ];
   });
 }
+
+const started = ["cat", "head -n 1", "grep -n a", "wc -l"].flatMap((program) => [
+  { program, command: `find tree -exec ${program} {} \\;` },
+  { program, command: `find tree -type d -o -exec ${program} {} +` },
+]);
+/** What `-exec` must not do without a question. */
+const refused = [
+  "find tree -exec rm {} \\;",
+  "find tree -exec sh -c 'cat {}' \\;",
+  "find tree -exec {} \\;",
+  "find tree -exec sed {} a.txt \\;",
+  "find tree -exec sort -o {} a.txt \\;",
+  "find tree -exec env {} ls \\;",
+  "find tree -exec uniq {} +",
+  "find tree ! -exec cat {} \\;",
+  "find -L tree -exec cat {} \\;",
+  "find tree -execdir cat {} \\;",
+  "find tree -ok cat {} \\;",
+];
+
+/**
+ * Programs that only read, started by `find`: in the form that runs without a question they see no links, so that they
+ * read nothing outside the folder; in the form that was written they would.
+ */
+export async function checkStarted(laboratory: Laboratory): Promise<string[]> {
+  const judged = await Promise.all(started.map(({ command }) => judge(command, laboratory)));
+  const asked = await Promise.all(refused.map((command) => judge(command, laboratory)));
+  const outcomes = await laboratory.run(
+    [...judged.map(({ text }) => text), ...started.map(({ command }) => command)],
+    {
+      traced: true,
+    },
+  );
+  const leaves = (at: number): boolean =>
+    outcomes[at]?.touched.some(({ path }) => path === `${laboratory.work}/outside.txt`) === true;
+  return [
+    ...started.flatMap(({ program, command }, at) => {
+      const [name = ""] = program.split(" ");
+      const others = (outcomes[at]?.acts ?? []).filter((act) => !act.includes(`/${name}", ["${name}"`));
+      return [
+        ...(judged[at]?.isFree === true ? [] : [`${command} asks`]),
+        ...(leaves(at) ? [`${judged[at]?.text} reads outside.txt`] : []),
+        ...(leaves(started.length + at) ? [] : [`${command} was not seen to read outside.txt`]),
+        ...others.map((act) => `${command}: ${act}`),
+      ];
+    }),
+    ...refused.filter((_, at) => asked[at]?.isFree === true).map((command) => `${command} does not ask`),
+  ];
+}

@@ -1,6 +1,6 @@
 import { actingForms, harmlessForms } from "./builtin-forms.ts";
 import { checkBuiltins } from "./check-builtins.ts";
-import { checkActing, checkGrammars, judge } from "./check-grammars.ts";
+import { checkActing, checkGrammars, checkStarted, judge } from "./check-grammars.ts";
 import { checkReach } from "./check-reach.ts";
 import { checkRows, presentTables } from "./check-rows.ts";
 import { checkWrappers, recorderSetup } from "./check-wrappers.ts";
@@ -117,7 +117,11 @@ export function checkLanguages(step = 1): Promise<Findings> {
         ...programs.filter((name) => !present.includes(name)),
         ...verdicts.flatMap(({ row, isMissing }) => (isMissing ? [`${row.program} ${row.word}`] : [])),
       ],
-      problems: [...verdicts.flatMap(({ problems }) => problems), ...acting],
+      problems: [
+        ...verdicts.flatMap(({ problems }) => problems),
+        ...acting,
+        ...(await checkStarted(laboratory)),
+      ],
     };
   });
 }

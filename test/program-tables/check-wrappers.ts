@@ -117,11 +117,8 @@ function inner(name: string): readonly string[] {
 function callsOf({ table, name, option, signs }: TableRow): readonly (readonly string[])[] {
   const value = values.get(`${table.name} ${name}`) ?? "1";
   const attached = name.length === 1 ? `${option}${value}` : `${option}=${value}`;
-  const forms = signs.includes(":")
-    ? [[option, value], [attached]]
-    : signs.includes("?")
-      ? [[option], [attached]]
-      : [[option]];
+  const bare = signs.includes(":") ? [option, value] : [option];
+  const forms = /[:?]/.test(signs) ? [bare, [attached]] : [bare];
   return forms.map((given) => [table.name, ...given, ...inner(table.name)]);
 }
 

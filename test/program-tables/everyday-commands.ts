@@ -359,7 +359,7 @@ git diff-files --name-only
 `);
 
 /** Commands that only read too, but by names or programs that are not known beforehand: they ask. */
-export const askingCommands: readonly string[] = readList(String.raw`
+export const askingCommands: readonly string[] = readList(`
 find src -name '*.ts' | xargs wc -l
 wc -l $(find src -name '*.ts')
 cat $(git ls-files 'src/*.ts' | head -1)

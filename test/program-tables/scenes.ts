@@ -123,7 +123,8 @@ export function sceneCalls(row: TableRow): readonly (readonly string[])[] {
     const values = !takesValue ? [""] : formsOf(table).slice(0, at === 0 ? undefined : 1);
     return values.map((value) => {
       const attached = name.length === 1 ? `${option}${value}` : `${option}=${value}`;
-      const given = !takesValue ? [option] : signs.includes(":") ? [option, value] : [attached];
+      const valued = signs.includes(":") ? [option, value] : [attached];
+      const given = takesValue ? valued : [option];
       return [...table.command, ...split(before), ...given, ...split(operands)];
     });
   });
