@@ -1,5 +1,5 @@
 import { Script } from "node:vm";
-import { namesOfTool } from "../foundation/tool-aliases.ts";
+import { namesOfTool } from "../foundation/tool-table.ts";
 
 export type SubjectMatch = "match" | "no-match" | "unusable";
 

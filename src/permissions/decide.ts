@@ -8,7 +8,7 @@ import type { PermissionMode } from "./permission-mode.ts";
 import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
 import { isInMemory, refuseByScopes } from "./refuse-by-scopes.ts";
 import { matchesText } from "./rules/grants-unit.ts";
-import { matchesCall, matchesPath, type RuleUse, speaksOfMcp } from "./rules/matches-call.ts";
+import { matchesCall, matchesPath, namesTool, type RuleUse, speaksOfMcp } from "./rules/matches-call.ts";
 import { formatRule, parseRule } from "./rules/parse-rule.ts";
 
 export type { PermissionRequest } from "./call-facts.ts";
@@ -237,10 +237,11 @@ export interface NamedTool {
 /** Whether a deny rule takes a whole tool away, so that the model need not see it. */
 export function removesTool({ name, mcp }: NamedTool, policy: Pick<PermissionPolicy, "deny">): boolean {
   const readings = mcp === undefined && isMcpTool(name) ? readMcpName(name) : [mcp].filter(isKnown);
-  return policy.deny.some(({ rule: { specifier, tool, canonicalTool } }) => {
+  return policy.deny.some(({ rule }) => {
+    const { specifier, tool } = rule;
     if (specifier.type === "toolGlob") return matchesPattern(tool, name);
     if (specifier.type === "mcp") return readings.some((identity) => speaksOfMcp(specifier, identity));
-    return canonicalTool === name && specifier.type === "whole";
+    return specifier.type === "whole" && namesTool(rule, name, "restrict");
   });
 }
 

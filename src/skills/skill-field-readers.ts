@@ -2,7 +2,7 @@ import { type FieldReader, type FieldReport, fieldReaders } from "../definitions
 import type { FrontmatterField } from "../definitions/read-frontmatter.ts";
 import { readToolList } from "../definitions/read-tool-list.ts";
 import { isRecord } from "../foundation/json-record.ts";
-import { canonicalToolName } from "../foundation/tool-aliases.ts";
+import { canonicalToolName } from "../foundation/tool-table.ts";
 import { specifierKind } from "../permissions/rules/specifier-kind.ts";
 import { resolveToolName } from "../tools/grants/resolve-tool-name.ts";
 import { splitWords } from "../tools/grants/split-entries.ts";

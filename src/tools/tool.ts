@@ -1,11 +1,11 @@
 import type { z } from "zod";
 import type { Repeats } from "../conversation/call-intent.ts";
 import type { DocumentBlock, ImageBlock, TextBlock } from "../conversation/message.ts";
+import type { ToolEffect } from "../foundation/tool-table.ts";
 import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
 import type { McpIdentity } from "../permissions/mcp-identity.ts";
 import type { NoteTemporary } from "../storage/create-temporary-notes.ts";
 import type { FileLedger } from "./file-ledger.ts";
-import type { ToolEffect } from "./grants/builtin-tools.ts";
 import type { ToolHost } from "./tool-host.ts";
 import type { WriteInTurn } from "./write-in-turn.ts";
 

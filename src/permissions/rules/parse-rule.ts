@@ -1,5 +1,5 @@
 import { isRecord, kindOf, shown } from "../../foundation/json-record.ts";
-import { canonicalToolName } from "../../foundation/tool-aliases.ts";
+import { canonicalToolName } from "../../foundation/tool-table.ts";
 import type { PermissionRule, RuleList, RuleReading, RuleSpecifier } from "./permission-rule.ts";
 import { readSpecifier } from "./read-specifier.ts";
 import { splitRule } from "./split-rule.ts";

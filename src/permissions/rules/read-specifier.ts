@@ -1,6 +1,7 @@
 import { shown } from "../../foundation/json-record.ts";
+import { toolFacts } from "../../foundation/tool-table.ts";
 import type { RuleList, RuleSpecifier } from "./permission-rule.ts";
-import { isParameterName, mainField, specifierKind } from "./specifier-kind.ts";
+import { isParameterName, specifierKind } from "./specifier-kind.ts";
 
 export interface SpecifierInput {
   readonly tool: string;
@@ -110,7 +111,7 @@ function readParameter({ canonicalTool, list }: SpecifierInput, text: string): S
   if (colon < 1 || (specifierKind(canonicalTool) === "command" && text.endsWith(":*"))) return undefined;
   const name = text.slice(0, colon).trim();
   const value = text.slice(colon + 1).trimStart();
-  if (name === mainField(canonicalTool)) {
+  if (name === toolFacts(canonicalTool)?.mainField) {
     return rejected(
       `"${name}" is what a ${canonicalTool} rule speaks of anyway`,
       `Write ${shown(`${canonicalTool}(${value})`)}.`,

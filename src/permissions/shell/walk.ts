@@ -51,6 +51,8 @@ export interface Scene {
   /** Why no rule may allow what runs here: an environment that changes what programs do. */
   readonly reason?: string | undefined;
   readonly depth: number;
+  /** Another program starts what runs here, with the words as they are written. */
+  readonly asWritten?: true;
   /** It stands in a loop that was not seen to change the directory. */
   readonly settled?: boolean;
   /** It stands in `$( )`, backticks or `<( )`. */

@@ -66,7 +66,6 @@ export function createBashTool(options: BashToolOptions): Tool {
   return builtinTool<BashInput>({
     name: "Bash",
     description,
-    effect: "execute",
     input,
     async call(given, context) {
       if (given.command.includes("\0")) return failed("The command holds a NUL character; leave it out.");

@@ -32,7 +32,6 @@ export function createGlobTool(): Tool {
 - \`*\` stays within one folder, \`**\` spans any number; a pattern without a slash matches in every folder below, but \`*\` alone lists one folder, with the names of the folders in it.
 - Folders that .gitignore or .ignore hide are left out unless the pattern or the path names them or nothing else matches; .git and node_modules are left out unless they are named. Links are not followed.
 - Gives at most 100 paths, relative to the working directory where they are inside it.`,
-    effect: "read",
     input,
     pathsOf: (given, directory, home) => [pathForRules(rootOf(given), directory, home)],
     call: findFiles,

@@ -1,7 +1,7 @@
 import { nearestName } from "../../foundation/nearest-name.ts";
+import type { ToolEffect } from "../../foundation/tool-table.ts";
 import { type McpIdentity, mcpServerPart, mcpToolPattern } from "../../permissions/mcp-identity.ts";
 import type { Tool } from "../tool.ts";
-import type { ToolEffect } from "./builtin-tools.ts";
 import { knownToolNames, resolveToolName, type ToolNameMeaning } from "./resolve-tool-name.ts";
 
 /** A tool that a run could be given, before its definition narrows it. */
