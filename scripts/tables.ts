@@ -1,10 +1,12 @@
 /**
  * `npm run tables`: runs every row of the tables of programs with the real programs of this machine, in temporary folders
  * under strace, and compares what they do with what the tables say. The tests run a sample of it.
+ * `-- NAME…` runs some parts alone, `--skipped` names what this machine lacks.
  */
 import {
   checkEveryday,
   checkFiles,
+  checkHistory,
   checkLanguages,
   checkOptions,
   checkShell,
@@ -14,13 +16,16 @@ import {
 const parts: readonly (readonly [string, () => Promise<Findings>])[] = [
   ["options", checkOptions],
   ["files", checkFiles],
+  ["history", checkHistory],
   ["languages", checkLanguages],
   ["shell", checkShell],
   ["everyday", checkEveryday],
 ];
 
+const only = process.argv.slice(2).filter((word) => !word.startsWith("-"));
 let count = 0;
 for (const [name, run] of parts) {
+  if (only.length > 0 && !only.includes(name)) continue;
   const started = performance.now();
   const { figures, skipped, diagnostics } = await run();
   const seconds = ((performance.now() - started) / 1000).toFixed(1);

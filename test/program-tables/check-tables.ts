@@ -1,5 +1,6 @@
 import { actingForms, harmlessForms } from "./builtin-forms.ts";
 import { checkBuiltins } from "./check-builtins.ts";
+import { checkContents } from "./check-contents.ts";
 import { checkActing, checkGrammars, checkStarted, judge } from "./check-grammars.ts";
 import { checkReach } from "./check-reach.ts";
 import { checkRows, presentTables } from "./check-rows.ts";
@@ -94,6 +95,15 @@ export async function checkFiles(step = 1): Promise<Findings> {
       skipped: missing,
       diagnostics: [reading, writing].flatMap(({ diagnostics }) => [...diagnostics.values()].flat()),
     };
+  });
+}
+
+/** Contents: git shows what it holds only where the tables say so. */
+export function checkHistory(step = 1): Promise<Findings> {
+  return using([openLaboratory({ setup })], async ([laboratory]) => {
+    if (laboratory === undefined) throw new Error("there is no folder to run programs in");
+    const { calls, problems } = await checkContents(laboratory, every(step));
+    return { figures: `${calls} calls of git that show no contents`, skipped: [], problems };
   });
 }
 

@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { checkEveryday, checkFiles, checkLanguages, checkOptions, checkShell } from "./check-tables.ts";
+import {
+  checkEveryday,
+  checkFiles,
+  checkHistory,
+  checkLanguages,
+  checkOptions,
+  checkShell,
+} from "./check-tables.ts";
 
 /** A sample; `npm run tables` runs all of it. */
 describe("[PRM-9] what the tables say about programs, with the real programs", () => {
@@ -11,6 +18,11 @@ describe("[PRM-9] what the tables say about programs, with the real programs", (
   it("files that programs open or change are among those that the tables name", async () => {
     const { diagnostics } = await checkFiles(37);
     expect(diagnostics).toEqual([]);
+  }, 60_000);
+
+  it("git shows contents of tracked files only where the tables say so", async () => {
+    const { problems } = await checkHistory(17);
+    expect(problems).toEqual([]);
   }, 60_000);
 
   it("words of the languages of sed, awk, jq and find that need no question only print", async () => {

@@ -1,5 +1,8 @@
 import type { ProgramTable, TableRow } from "./table-rows.ts";
 
+/** Stands in contents that the repository holds, on a line with a blank at its end. */
+export const secret = "tracked-secret";
+
 /** The files that rows are about. */
 export const fileSetup = String.raw`
 printf 'b 2\na 1\nc 3\n' > a.txt
@@ -24,13 +27,13 @@ printf '*.txt diff=own\n' > .gitattributes
 printf '*.ignored\n' > .gitignore
 git add -A
 git commit -q -m one
-printf 'd 4\n' >> a.txt
+printf 'd ${secret} \n' >> a.txt
 git commit -q -a -m two
 git tag -a v1 -m v1
 git branch side HEAD~1
-printf 'e 5\n' >> a.txt
+printf 'e ${secret} \n' >> a.txt
 git stash -q
-printf 'f 6\n' >> a.txt
+printf 'f ${secret} \n' >> a.txt
 printf 'new\n' > untracked.txt
 for name in core.fsmonitor core.pager core.editor core.sshCommand core.askPass core.gitProxy diff.external \
   diff.own.textconv diff.own.command credential.helper gpg.program gpg.ssh.program remote.origin.uploadpack; do

@@ -100,9 +100,16 @@ const gitVerbs: ReadonlyMap<string, string> = new Map([
 /** Options that several subcommands read by the same code are looked at once, with `git log`. */
 const shared = optionTable(diffOptions + logOptions);
 
-function gitTable(name: string, options: OptionTable, readOnly: boolean): ProgramTable {
+/** `sharesRows`: options that `git log` has too are left out. */
+export function gitTable(
+  name: string,
+  options: OptionTable,
+  readOnly: boolean,
+  sharesRows = true,
+): ProgramTable {
   const verb = gitVerbs.get(name);
-  const isSharing = name !== "log" && [...optionTable(diffOptions).keys()].every((key) => options.has(key));
+  const isSharing =
+    sharesRows && name !== "log" && [...optionTable(diffOptions).keys()].every((key) => options.has(key));
   return {
     name: `git ${name}`,
     command: ["git", name, ...(verb === undefined ? [] : [verb])],

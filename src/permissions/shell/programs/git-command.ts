@@ -91,13 +91,21 @@ export const shown = ({ operands }: ScannedWords, repository?: string): readonly
     const named = { ...word, text: past, path: isRelative ? past : `${repository}/${past}` };
     return word.text.startsWith(":") ? [named] : [word, named];
   });
-export const printsPatch = (scanned: ScannedWords): boolean =>
-  hasOption(
-    scanned,
-    ..."p u patch U unified patch-with-raw S G word-diff color-words W function-context c cc full-diff L".split(
-      " ",
-    ),
-  );
+/** Options with which nothing of the contents is shown, apart from what the command shows by itself. */
+const silent = optionTable(
+  `${logOptions}s no-patch raw stat shortstat numstat dirstat summary name-only name-status compact-summary color no-color ` +
+    "color-moved no-color-moved color-moved-ws no-color-moved-ws minimal patience histogram diff-algorithm indent-heuristic " +
+    "no-indent-heuristic full-index abbrev M find-renames C find-copies find-copies-harder D B break-rewrites no-renames " +
+    "rename-empty l diff-filter R relative no-relative a text ignore-cr-at-eol ignore-space-at-eol b ignore-space-change w " +
+    "ignore-all-space ignore-blank-lines inter-hunk-context exit-code quiet no-ext-diff no-textconv ignore-submodules " +
+    "src-prefix dst-prefix no-prefix line-prefix ita-invisible-in-index z t r root v no-commit-id always find-object skip-to " +
+    "rotate-to stat-width stat-name-width stat-count combined-all-paths clear-decorations q cached staged merge-base 0 1 2 3 " +
+    "base ours theirs",
+);
+
+/** Whether an option may show contents: `-p`, `--check`, `-S` and whatever else is not known to be silent. */
+export const printsPatch = ({ options }: ScannedWords): boolean =>
+  options.some(({ name }) => name === "full-diff" || !silent.has(name));
 export const listsNames = (scanned: ScannedWords): boolean =>
   hasOption(
     scanned,
