@@ -1,5 +1,5 @@
-import { gitReadingCommands } from "../../src/permissions/shell/git-reading-commands.ts";
 import { loadAnalysis } from "../../src/permissions/shell/load-analysis.ts";
+import { gitReadingCommands } from "../../src/permissions/shell/programs/git-reading-commands.ts";
 import { type Laboratory, quote } from "./laboratory.ts";
 import { rowWords, secret } from "./row-samples.ts";
 import { gitTable, rowsOf, type TableRow } from "./table-rows.ts";
@@ -37,7 +37,7 @@ interface Call {
 export async function checkContents(
   laboratory: Laboratory,
   choose: (rows: readonly (readonly [string, TableRow])[]) => readonly (readonly [string, TableRow])[],
-): Promise<{ readonly calls: number; readonly problems: readonly string[] }> {
+): Promise<{ readonly calls: number; readonly diagnostics: readonly string[] }> {
   const rows = forms.flatMap((form) => {
     const [name = ""] = form.split(" ");
     const command = gitReadingCommands.find(([known]) => known === name)?.[1];
@@ -49,7 +49,7 @@ export async function checkContents(
   const outcomes = await laboratory.run(calls.map((call) => call.judged));
   return {
     calls: calls.length,
-    problems: calls.flatMap(({ text }, at) =>
+    diagnostics: calls.flatMap(({ text }, at) =>
       outcomes[at]?.output.includes(secret) === true ? [`${text} shows contents`] : [],
     ),
   };

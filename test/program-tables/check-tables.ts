@@ -102,8 +102,8 @@ export async function checkFiles(step = 1): Promise<Findings> {
 export function checkHistory(step = 1): Promise<Findings> {
   return using([openLaboratory({ setup })], async ([laboratory]) => {
     if (laboratory === undefined) throw new Error("there is no folder to run programs in");
-    const { calls, problems } = await checkContents(laboratory, every(step));
-    return { figures: `${calls} calls of git that show no contents`, skipped: [], problems };
+    const { calls, diagnostics } = await checkContents(laboratory, every(step));
+    return { figures: `${calls} calls of git that show no contents`, skipped: [], diagnostics };
   });
 }
 

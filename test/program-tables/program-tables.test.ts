@@ -21,8 +21,8 @@ describe("[PRM-9] what the tables say about programs, with the real programs", (
   }, 60_000);
 
   it("git shows contents of tracked files only where the tables say so", async () => {
-    const { problems } = await checkHistory(17);
-    expect(problems).toEqual([]);
+    const { diagnostics } = await checkHistory(17);
+    expect(diagnostics).toEqual([]);
   }, 60_000);
 
   it("words of the languages of sed, awk, jq and find that need no question only print", async () => {
