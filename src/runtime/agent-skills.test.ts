@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import type { Skill } from "../skills/skill.ts";
 import { createWorkspace } from "../testing/sample-runtime.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
-import { type AgentSkillsParts, createAgentSkills, type SkillAuthorization } from "./agent-skills.ts";
+import type { AgentAuthorization } from "./agent/capability.ts";
+import { type AgentSkillsParts, createAgentSkills } from "./agent-skills.ts";
 
 const ship: Skill = {
   name: "ship",
@@ -14,7 +15,7 @@ const ship: Skill = {
   body: "Ship.",
   source: { scope: "user", kind: "skill", file: "/h/ship/SKILL.md", directory: "/h/ship" },
 };
-const allowed: SkillAuthorization["authorize"] = async ({ input }) => ({ type: "allowed", input });
+const allowed: AgentAuthorization["authorize"] = async ({ input }) => ({ type: "allowed", input });
 
 /** Only what a call of the Skill tool touches. */
 function skillsWith(parts: Pick<AgentSkillsParts, "findModel">) {
@@ -70,7 +71,7 @@ test("[SKL-3] the decisions of the agent's own run stay, whoever else takes its 
   const heard: string[] = [];
   const skills = skillsWith({ findModel: async () => createScriptedModel([]) });
   for (const who of ["own", "other"]) {
-    const ask: SkillAuthorization["ask"] = async ({ input }) => {
+    const ask: AgentAuthorization["ask"] = async ({ input }) => {
       heard.push(who);
       return { type: "allowed", input };
     };

@@ -2,7 +2,6 @@ import { relative, sep } from "node:path";
 import { matchesGlob } from "../context/matches-glob.ts";
 import type { UserMessage } from "../conversation/message.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
-import type { LoopPorts } from "../loop/loop-ports.ts";
 import type { Model } from "../model/model.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { describePowers } from "../skills/describe-powers.ts";
@@ -13,7 +12,7 @@ import { fillSkill, skillText, skillVariables } from "../skills/skill-text.ts";
 import { createSkillTool } from "../tools/builtin/create-skill-tool.ts";
 import type { SkillRequest } from "../tools/skill-request.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
-import type { AuthorizeWithHooks } from "./create-authorize.ts";
+import type { AgentAuthorization, Capability } from "./agent/capability.ts";
 import { findSlashCommand, type SlashCommand } from "./find-slash-command.ts";
 import { type ForkSkill, noteForText } from "./fork-skill.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
@@ -94,21 +93,13 @@ export interface AgentSkillsParts {
   readonly findModel: (name: string) => Promise<Model>;
 }
 
-/** How calls of this agent are decided about; known once its ports are made. */
-export interface SkillAuthorization {
-  /** With hooks, as for a call of the model. */
-  readonly authorize: LoopPorts["authorize"];
-  /** Rules and people only. */
-  readonly ask: AuthorizeWithHooks;
-}
-
 /** The skills of one agent: the tool that loads them, and what they change while its turn lasts. */
 export interface AgentSkills
   extends Pick<SkillTurn, "rights" | "model">,
     Pick<SkillOffers, "touch" | "takeMessages" | "offered"> {
   readonly tool: Tool;
   readonly all: readonly Skill[];
-  attach(authorization: SkillAuthorization): void;
+  attach(authorization: AgentAuthorization): void;
   findCommand(content: UserMessage["content"]): Promise<SlashCommand | undefined>;
   /** The text that stands in the place of a person's call. */
   expand(command: Extract<SlashCommand, { type: "call" }>, context: ToolContext): Promise<string>;
@@ -117,13 +108,40 @@ export interface AgentSkills
   called(): readonly { readonly name: string; readonly text: string }[];
 }
 
+/** What skills add to an agent: their tool, what a loaded one changes, and news of those for the files it has used. */
+export function skillsCapability(
+  skills: AgentSkills,
+  {
+    plan,
+    directory,
+    isGranted,
+  }: { readonly plan: RunPlan; readonly directory: () => string; readonly isGranted: boolean },
+): Capability {
+  return {
+    ...(isGranted ? { tools: [skills.tool] } : {}),
+    model: skills.model,
+    rights: skills.rights,
+    messages: skills.takeMessages,
+    attach: skills.attach,
+    ...(isGranted
+      ? {
+          async afterCall({ tool, input }, outcome) {
+            if (outcome.isError !== true)
+              await skills.touch(tool.pathsOf?.(input, directory(), plan.policy.home) ?? []);
+            return outcome;
+          },
+        }
+      : {}),
+  };
+}
+
 export function createAgentSkills(parts: AgentSkillsParts): AgentSkills {
   const { skills, plan } = parts;
   const turn = createSkillTurn();
   const registered = new Set<string>();
   const called = new Map<string, string>();
   const offers = createSkillOffers(skills, parts.world.discovered.paths.projectRoot);
-  let authorization: SkillAuthorization | undefined;
+  let authorization: AgentAuthorization | undefined;
 
   const tool = createSkillTool({
     list: skills.list,

@@ -4,7 +4,7 @@ import { sessionFiles } from "../journal/session-files.ts";
 import { connectSessionServers } from "./connect-session-servers.ts";
 import { createPromptTool } from "./create-prompt-tool.ts";
 import { findMainAgent } from "./find-main-agent.ts";
-import { openSession } from "./open-session.ts";
+import { type OpenSessionParts, openSession } from "./open-session.ts";
 import { chooseSession } from "./open-transcript.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionOptions } from "./runtime-options.ts";
@@ -15,7 +15,7 @@ import { refuseBrokenRestrictions } from "./session-rules.ts";
 export async function beginSession<Output>(
   world: RuntimeContext,
   given: SessionOptions<Output>,
-  { look, signal }: { readonly look: () => Promise<RuntimeContext>; readonly signal: AbortSignal },
+  { look, signal, treeLimits }: Omit<OpenSessionParts, "servers">,
 ): Promise<Session<Output>> {
   refuseBrokenRestrictions(world.discovered.settings);
   const options = await withEarlierChoices(world, given);
@@ -31,7 +31,12 @@ export async function beginSession<Output>(
   const { permissionPromptTool: asked } = options;
   const around = asked === undefined ? world : { ...world, canUseTool: createPromptTool(asked, servers) };
   try {
-    return await openSession(around, options, { look, servers, signal });
+    return await openSession(around, options, {
+      look,
+      servers,
+      signal,
+      ...(treeLimits === undefined ? {} : { treeLimits }),
+    });
   } catch (error) {
     stop.abort(error);
     await (await ended)?.[Symbol.asyncDispose]();

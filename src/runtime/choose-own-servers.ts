@@ -1,7 +1,7 @@
-import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { McpServerState } from "../mcp/mcp-connections.ts";
 import type { McpServer } from "../mcp/mcp-server.ts";
 import { mcpServerPart } from "../mcp/mcp-tool-name.ts";
+import type { PlannedDefinition } from "../planning/plan-run.ts";
 import { chooseAgentServers, type GatheredMcp } from "./gather-mcp-servers.ts";
 
 export interface OwnServerChoice {
@@ -19,7 +19,7 @@ type Around = Pick<GatheredMcp, "facts" | "held" | "servers"> & {
 };
 
 /** Which servers a definition brings along, and what is to be said of those it only names. */
-export function chooseOwnServers(definition: AgentDefinition | undefined, around: Around): OwnServerChoice {
+export function chooseOwnServers(definition: PlannedDefinition | undefined, around: Around): OwnServerChoice {
   if (definition?.mcpServers === undefined) return { servers: [], shared: around.servers, notes: [] };
   const chosen = chooseAgentServers(definition, around.facts);
   const servers = chosen.servers.filter((server) => !takesAnothersPlace(server, definition, around));
@@ -46,7 +46,7 @@ export function chooseOwnServers(definition: AgentDefinition | undefined, around
 }
 
 /** Rules that people wrote for a server of theirs must not come to hold for one that a repository brings. */
-function takesAnothersPlace(server: McpServer, { source }: AgentDefinition, { servers }: Around): boolean {
+function takesAnothersPlace(server: McpServer, { source }: PlannedDefinition, { servers }: Around): boolean {
   if (source.scope !== "project") return false;
   return servers.some(({ name, scope }) => scope !== "project" && isSame(name, server.name));
 }

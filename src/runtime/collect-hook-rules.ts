@@ -1,13 +1,13 @@
-import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { agentHooks } from "../hooks/agent-hooks.ts";
 import type { SourcedHookRule } from "../hooks/select-hooks.ts";
+import type { PlannedDefinition } from "../planning/plan-run.ts";
 import type { MergedSettings } from "../settings/merge-settings.ts";
 
 export interface HookSources {
   /** Already without what an untrusted folder's files say. */
   readonly settings: Pick<MergedSettings, "hooks" | "plain" | "sources">;
   readonly plugins: readonly SourcedHookRule[];
-  readonly definition?: AgentDefinition;
+  readonly definition?: Pick<PlannedDefinition, "name" | "hooks" | "source">;
   readonly agentId: string;
   readonly trusted: boolean;
   readonly isSubagent?: boolean;

@@ -5,16 +5,22 @@ import type { McpConnectionOptions, McpConnections, McpServerState } from "../mc
 import type { McpServer } from "../mcp/mcp-server.ts";
 import { mcpIdentity, mcpServerPart, mcpToolName } from "../mcp/mcp-tool-name.ts";
 import type { ApprovalAnswer, Approver } from "../permissions/approver.ts";
+import type { PlannedDefinition } from "../planning/plan-run.ts";
 import type { ServerInstructions } from "../planning/server-instructions.ts";
 import type { AskedServer } from "../settings/judge-mcp-entry.ts";
-import type { ChildServers, ConnectChildOptions } from "../tasks/child-host.ts";
 import { type AvailableTool, availableTool } from "../tools/grants/match-tools.ts";
 import { parseToolEntry } from "../tools/grants/tool-entry.ts";
 import { chooseOwnServers } from "./choose-own-servers.ts";
 import { type GatheredMcp, type McpAnswer, refuseBrokenMcpConfig } from "./gather-mcp-servers.ts";
 import { mcpConnectionOptions } from "./mcp-connection-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import { heldNotices, type SessionServers, sharedState } from "./session-servers.ts";
+import {
+  type ChildServers,
+  type ConnectChildOptions,
+  heldNotices,
+  type SessionServers,
+  sharedState,
+} from "./session-servers.ts";
 
 export interface ConnectSessionOptions {
   /** The main agent; servers of its definition live as long as the session. */
@@ -39,7 +45,7 @@ export async function connectSessionServers(
   const states = (): readonly McpServerState[] => connections?.states() ?? [];
   for (const text of heldNotices(gathered)) world.notice?.(text);
 
-  async function connectFor(child: AgentDefinition, options: ConnectChildOptions): Promise<ChildServers> {
+  async function connectFor(child: PlannedDefinition, options: ConnectChildOptions): Promise<ChildServers> {
     const own = chooseOwnServers(child, { ...gathered, servers: options.background ? [] : servers, states });
     if (options.background) return nothing(child.mcpServers === undefined ? [] : [noServers]);
     if (!options.starts) {

@@ -1,5 +1,6 @@
 import type { Approver } from "../permissions/approver.ts";
 import { createAskQueue } from "../permissions/ask-queue.ts";
+import type { PolicyRule } from "../permissions/permission-policy.ts";
 import { createSessionApprovals } from "../permissions/rules/session-approvals.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { writeLocalRules } from "../settings/write-local-rules.ts";
@@ -10,10 +11,13 @@ export function openAsking(
   approver: Approver,
   main: RunPlan,
   projectRoot: string,
-): (plan: RunPlan) => AskPerson {
+): {
+  readonly forAgent: (plan: RunPlan) => AskPerson;
+  readonly rulesFor: (agentId: string) => readonly PolicyRule[];
+} {
   const queue = createAskQueue(approver);
   const approvals = createSessionApprovals();
-  return (plan) =>
+  const forAgent = (plan: RunPlan): AskPerson =>
     createAskPerson({
       queue,
       approvals,
@@ -26,4 +30,5 @@ export function openAsking(
       },
       ...(approver.notice === undefined ? {} : { notice: approver.notice }),
     });
+  return { forAgent, rulesFor: approvals.rulesFor };
 }

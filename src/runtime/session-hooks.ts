@@ -1,6 +1,5 @@
 import { join } from "node:path";
 import { textOf, type UserMessage } from "../conversation/message.ts";
-import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { isRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import {
@@ -18,9 +17,10 @@ import type { Model } from "../model/model.ts";
 import { gatherCallFacts } from "../permissions/gather-call-facts.ts";
 import { matchesCall } from "../permissions/rules/matches-call.ts";
 import { parseRule } from "../permissions/rules/parse-rule.ts";
+import type { PlannedDefinition } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { loadPluginHooks } from "../plugins/load-plugin-hooks.ts";
-import type { CallServer } from "../tasks/child-host.ts";
+import type { Capability } from "./agent/capability.ts";
 import { type CallHookDependencies, type CallHooks, createCallHooks } from "./call-hooks.ts";
 import { chooseModel } from "./choose-model.ts";
 import { collectHookRules } from "./collect-hook-rules.ts";
@@ -28,6 +28,7 @@ import { type ChildHookDependencies, createChildHooks } from "./create-child-hoo
 import { createHookGrants } from "./hook-grants.ts";
 import { createPromptHooks, type PromptHooks, withContext } from "./prompt-hooks.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
+import type { CallServer } from "./session-servers.ts";
 import { withEnvironmentFile } from "./with-environment-file.ts";
 
 interface CompactionHookDependencies
@@ -81,11 +82,27 @@ export interface SessionHooks extends CallHooks, PromptHooks {
   readonly end: PromptHooks["end"];
 }
 
+/** What hooks add to an agent: they see its calls, its prompts and its end, and may change or stop each. */
+export function hooksCapability(hooks: SessionHooks): Capability {
+  return {
+    rights: hooks.rights,
+    beforeCall: hooks.wrapAuthorize,
+    beforeAsk: hooks.beforeAsk,
+    onAsk: hooks.notify,
+    afterCall: hooks.afterCall,
+    prepare: hooks.prepare,
+    messages: hooks.takeMessages,
+    beforeEnd: hooks.beforeEnd,
+    takeStop: hooks.takeStop,
+    dispose: hooks.end,
+  };
+}
+
 export interface SessionHookFacts {
   readonly world: RuntimeContext;
   readonly plan: RunPlan;
   readonly model: Model;
-  readonly definition: AgentDefinition | undefined;
+  readonly definition: PlannedDefinition | undefined;
   readonly source: "startup" | "resume" | "fork";
   readonly directory: () => string;
   /** Set for a child: its start and end are told instead of the session's. */

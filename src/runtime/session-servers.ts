@@ -1,14 +1,44 @@
-import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { joinResourceTools } from "../mcp/join-resource-tools.ts";
 import type { McpConnections, McpServerState, McpStatus } from "../mcp/mcp-connections.ts";
 import type { McpScope, McpServer } from "../mcp/mcp-server.ts";
+import type { OwnServers } from "../planning/own-servers.ts";
+import type { PlannedDefinition } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import type { ServerInstructions } from "../planning/server-instructions.ts";
 import type { HeldServer } from "../settings/judge-mcp-entry.ts";
-import type { ChildServers, ConnectChildOptions } from "../tasks/child-host.ts";
 import type { AvailableTool } from "../tools/grants/match-tools.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { GatheredMcp } from "./gather-mcp-servers.ts";
+
+/** The MCP servers that are listed in a child's definition, for one run of it. */
+export interface ChildServers {
+  readonly own: OwnServers;
+  readonly tools: readonly Tool[];
+  readonly resourceTools: (servers: ReadonlySet<string>) => readonly Tool[];
+  /** What the definition names and does not get, each as one sentence. */
+  readonly notes: readonly string[];
+  /** What the servers that it could have say of themselves, the session's among them. */
+  readonly instructions?: readonly ServerInstructions[];
+  /** Calls a tool by the pair, for hooks. */
+  readonly call?: CallServer;
+  /** Ends them; harmless when they have ended. */
+  readonly release: () => Promise<void>;
+}
+
+export interface ConnectChildOptions {
+  readonly background: boolean;
+  readonly starts: boolean;
+  readonly signal: AbortSignal;
+  /** Where they start; absent means where the session works. */
+  readonly directory?: string;
+}
+
+export type CallServer = (
+  server: string,
+  tool: string,
+  input: Readonly<Record<string, unknown>>,
+  options: { readonly signal: AbortSignal },
+) => Promise<{ readonly text: string; readonly isError: boolean }>;
 
 /** How one MCP server of a session is doing. */
 export interface SessionServer {
@@ -37,7 +67,7 @@ export interface SessionServers extends AsyncDisposable {
   readonly call: McpConnections["call"];
   states(): readonly SessionServer[];
   /** Starts the servers of a child's definition; whoever asks for them releases them. */
-  connectFor(definition: AgentDefinition, options: ConnectChildOptions): Promise<ChildServers>;
+  connectFor(definition: PlannedDefinition, options: ConnectChildOptions): Promise<ChildServers>;
 }
 
 /** The tools over resources that a run has: of the servers in its plan that are not narrowed to some tools. */

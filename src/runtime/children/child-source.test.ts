@@ -1,20 +1,21 @@
 import { describe, expect, test } from "vitest";
-import type { Message, UserMessage } from "../conversation/message.ts";
-import type { RunEvent } from "../conversation/run-event.ts";
-import { createRegistry } from "../definitions/agent-registry.ts";
-import { builtinAgents } from "../definitions/builtin/builtin-agents.ts";
-import { type AgentInput, defineAgent } from "../definitions/define-agent.ts";
-import { RetinueError } from "../foundation/retinue-error.ts";
-import { shippedAliases } from "../model/alias-table.ts";
-import type { RunPlan } from "../planning/run-plan.ts";
-import type { SpawnRequest } from "../planning/spawn-request.ts";
-import type { Step } from "../testing/script.ts";
-import { createScriptedModel, type ScriptedModel } from "../testing/scripted-model.ts";
-import { createSessionFiles } from "../tools/file-ledger.ts";
-import { defineTool } from "../tools/tool.ts";
-import type { ChildHost } from "./child-host.ts";
-import { createSpawner } from "./spawner.ts";
-import { createTaskManager } from "./task-manager.ts";
+import type { Message, UserMessage } from "../../conversation/message.ts";
+import type { RunEvent } from "../../conversation/run-event.ts";
+import { createRegistry } from "../../definitions/agent-registry.ts";
+import { builtinAgents } from "../../definitions/builtin/builtin-agents.ts";
+import { type AgentInput, defineAgent } from "../../definitions/define-agent.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
+import { shippedAliases } from "../../model/alias-table.ts";
+import type { RunPlan } from "../../planning/run-plan.ts";
+import type { SpawnRequest } from "../../planning/spawn-request.ts";
+import { createSpawner } from "../../tasks/spawner.ts";
+import { createTaskManager } from "../../tasks/task-manager.ts";
+import type { Step } from "../../testing/script.ts";
+import { createScriptedModel, type ScriptedModel } from "../../testing/scripted-model.ts";
+import { createSessionFiles } from "../../tools/file-ledger.ts";
+import { defineTool } from "../../tools/tool.ts";
+import { createChildSource } from "./child-source.ts";
+import type { ChildSourceParts } from "./decide-child.ts";
 
 const never = new AbortController().signal;
 
@@ -69,7 +70,9 @@ function stage(
   };
   const tasks = createTaskManager({ maxRunning: more.maxRunning ?? 10, now });
   const definitions = [...(more.agents ?? []).map(defineAgent), ...builtinAgents()];
-  const host: ChildHost = {
+  const plan = { ...mainPlan, ...more.plan };
+  const parts: ChildSourceParts = {
+    parent: () => ({ plan, messages: more.messages ?? [] }),
     registry: async () =>
       createRegistry({ definitions, denials: [{ pattern: "secret", rule: "Agent(secret)" }] }),
     model: async (reference) => {
@@ -83,8 +86,8 @@ function stage(
       backgroundAllowed: more.background ?? true,
       parentModel: { id: "parent-model" },
     },
-    systemPrompt: async (definition) => [definition.prompt],
-    open: async (plan) => {
+    gather: async (definition) => ({ system: async () => [definition.prompt] }),
+    openRecord: async (plan) => {
       const events = recorded.get(plan.agent.id) ?? [];
       const history = events.flatMap((event) =>
         event.type === "user-added" || event.type === "assistant-answered" ? [event.message] : [],
@@ -98,12 +101,12 @@ function stage(
       };
     },
     recall: async (id) => (recorded.has(id) ? { agentType: "general-purpose" } : undefined),
-    prepare: async (plan, { model: childModel, line }) => ({
+    openAgent: async (plan, { model: childModel, control }) => ({
       ports: {
         model: childModel,
         tools: tools.filter(({ name }) => plan.tools.some((grant) => grant.name === name)),
         authorize: async ({ input }) =>
-          line.attended() ? { type: "allowed", input } : { type: "denied", reason: "nobody can be asked" },
+          control.attended() ? { type: "allowed", input } : { type: "denied", reason: "nobody can be asked" },
         toolContext: (callId, options) => ({
           ...options,
           callId,
@@ -121,17 +124,19 @@ function stage(
       prompt: async (text) => ({ role: "user", content: [{ type: "text", text }] }),
       end: async () => undefined,
     }),
-    isolate: async () => ({ type: "refused", reason: "there is no repository here" }),
+    worktree: async () => ({ type: "refused", reason: "there is no repository here" }),
     newAgentId: () => {
       ids += 1;
       return `a${ids}`;
     },
     release: async (id) => void released.push(id),
     report: (message) => void reports.push(message),
-    notify: (message) => void notices.push(message),
   };
-  const plan = { ...mainPlan, ...more.plan };
-  const spawner = createSpawner({ host, tasks, parent: () => ({ plan, messages: more.messages ?? [] }) });
+  const spawner = createSpawner({
+    tasks,
+    children: createChildSource(parts),
+    notify: (message) => void notices.push(message),
+  });
   const spawn = (request: Partial<SpawnRequest> = {}, signal = never) =>
     spawner.spawn({ description: "look", prompt: "Look around.", origin: "model", ...request }, { signal });
   return { spawn, spawner, tasks, model, recorded, notices, released, reports, chosen };

@@ -1,16 +1,20 @@
-import { version } from "../foundation/version.ts";
-import { sessionFiles } from "../journal/session-files.ts";
-import type { Model } from "../model/model.ts";
-import type { RunPlan } from "../planning/run-plan.ts";
-import { loadEarlierRun } from "../tasks/recovery/load-earlier-run.ts";
-import { writeRecovery } from "../tasks/recovery/write-recovery.ts";
-import type { RuntimeContext } from "./runtime-context.ts";
-import { openSessionHooks, type SessionHooks } from "./session-hooks.ts";
+import type { DiscoveredAgents } from "../../definitions/discover-agents.ts";
+import { version } from "../../foundation/version.ts";
+import { sessionFiles } from "../../journal/session-files.ts";
+import type { Model } from "../../model/model.ts";
+import type { PlannedDefinition } from "../../planning/plan-run.ts";
+import type { RunPlan } from "../../planning/run-plan.ts";
+import { loadEarlierRun } from "../../tasks/recovery/load-earlier-run.ts";
+import { writeRecovery } from "../../tasks/recovery/write-recovery.ts";
+import type { RuntimeContext } from "../runtime-context.ts";
+import { openSessionHooks, type SessionHooks } from "../session-hooks.ts";
 
 export interface ChildRecoveryParts {
   readonly world: RuntimeContext;
-  /** Looks at the agents anew. */
-  readonly look: () => Promise<RuntimeContext>;
+  /** Reads the agents again. */
+  readonly look: () => Promise<{ readonly discovered: Pick<DiscoveredAgents, "registry"> }>;
+  /** Its definition, where that was found already. */
+  readonly definition?: PlannedDefinition | undefined;
   readonly plan: RunPlan;
   readonly model: Model;
   /** Cuts hooks short. */
@@ -21,7 +25,7 @@ export interface ChildRecoveryParts {
 /** How long hooks may take over the stop of a child whose process died. */
 const hookLimitMs = 60_000;
 
-/** Settles how the last run of a child ended whose process died: its hooks hear of its stop once. */
+/** Settles how the last run of a child ended whose process died: its stop hooks run once. */
 export async function runChildRecovery(agentId: string, parts: ChildRecoveryParts): Promise<void> {
   const { world, plan } = parts;
   if (!world.keepsTranscripts) return;
@@ -65,16 +69,23 @@ export async function runChildRecovery(agentId: string, parts: ChildRecoveryPart
 
 async function openStopHooks(
   child: { readonly agentId: string; readonly agentType: string; readonly transcript: string },
-  { world, look, plan, model }: ChildRecoveryParts,
+  { world, look, plan, model, definition }: ChildRecoveryParts,
 ): Promise<SessionHooks | undefined> {
-  const found = (await look()).discovered.registry.find(child.agentType);
   return openSessionHooks({
     world,
     plan: { ...plan, agent: { id: child.agentId, name: child.agentType } },
     model,
-    definition: found.type === "found" ? found.agent.definition : undefined,
+    definition: definition ?? (await findDefinition(child.agentType, look)),
     source: "resume",
     directory: () => plan.directory,
     child: { ...child, isOver: true },
   });
+}
+
+async function findDefinition(
+  agentType: string,
+  look: ChildRecoveryParts["look"],
+): Promise<PlannedDefinition | undefined> {
+  const found = (await look()).discovered.registry.find(agentType);
+  return found.type === "found" ? found.agent.definition : undefined;
 }

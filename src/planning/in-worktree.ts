@@ -1,7 +1,7 @@
-import type { PolicyRule } from "../../permissions/permission-policy.ts";
-import type { ChildPlan } from "../../planning/plan-run.ts";
+import type { PolicyRule } from "../permissions/permission-policy.ts";
+import type { RunPlan } from "./run-plan.ts";
 
-/** Where an isolated child works, and what that place stands for. */
+/** Where an isolated child works, and which folder that is a copy of. */
 export interface WorktreePlace {
   readonly path: string;
   readonly directory: string;
@@ -10,7 +10,11 @@ export interface WorktreePlace {
 }
 
 /** The same plan inside a worktree: rules that speak of the repository speak of the copy too, and nothing else is near. */
-export function inWorktree(plan: ChildPlan, place: WorktreePlace, system: readonly string[]): ChildPlan {
+export function inWorktree<Plan extends Pick<RunPlan, "policy" | "directory">>(
+  plan: Plan,
+  place: WorktreePlace | undefined,
+): Plan {
+  if (place === undefined) return plan;
   const { policy } = plan;
   const rules = (list: readonly PolicyRule[]): readonly PolicyRule[] =>
     list.flatMap((rule) => withCopy(rule, place));
@@ -20,7 +24,6 @@ export function inWorktree(plan: ChildPlan, place: WorktreePlace, system: readon
   }));
   return {
     ...plan,
-    system,
     directory: place.directory,
     policy: {
       ...policy,
