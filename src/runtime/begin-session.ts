@@ -15,7 +15,7 @@ import { refuseBrokenRestrictions } from "./session-rules.ts";
 export async function beginSession<Output>(
   world: RuntimeContext,
   given: SessionOptions<Output>,
-  { look, signal, treeLimits }: Omit<OpenSessionParts, "servers">,
+  { look, signal }: Omit<OpenSessionParts, "servers">,
 ): Promise<Session<Output>> {
   refuseBrokenRestrictions(world.discovered.settings);
   const options = await withEarlierChoices(world, given);
@@ -31,12 +31,7 @@ export async function beginSession<Output>(
   const { permissionPromptTool: asked } = options;
   const around = asked === undefined ? world : { ...world, canUseTool: createPromptTool(asked, servers) };
   try {
-    return await openSession(around, options, {
-      look,
-      servers,
-      signal,
-      ...(treeLimits === undefined ? {} : { treeLimits }),
-    });
+    return await openSession(around, options, { look, servers, signal });
   } catch (error) {
     stop.abort(error);
     await (await ended)?.[Symbol.asyncDispose]();

@@ -44,21 +44,19 @@ export interface OpenSessionParts {
   readonly look: () => Promise<Pick<RuntimeContext, "discovered">>;
   readonly servers: Promise<SessionServers>;
   readonly signal: AbortSignal;
-  /** What all agents may take together, where a plan made elsewhere says so. */
-  readonly treeLimits?: RunPlan["treeLimits"];
 }
 
 /** Facts, plan, and an agent that is opened from the plan, with a transcript and children around it. */
 export async function openSession<Output>(
   world: RuntimeContext,
   options: SessionOptions<Output>,
-  { look, servers: connecting, signal, treeLimits }: OpenSessionParts,
+  { look, servers: connecting, signal }: OpenSessionParts,
 ): Promise<Session<Output>> {
   const output = openOutput(world, options);
   const gathered = await gatherSession(world, options, connecting);
   const { chosen, servers, tools, tasks } = gathered;
   const plan = await planMain(world, options, gathered);
-  const shared = treeLimits ?? plan.treeLimits;
+  const shared = plan.treeLimits;
   const limited = limitFacts(world, options);
   const treeTime = createStopwatch(world.clock);
   const stopwatch = createStopwatch(world.clock, treeTime);

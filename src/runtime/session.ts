@@ -11,7 +11,7 @@ import { runAgentLoop } from "../loop/run-agent-loop.ts";
 import { tallyEvents } from "../loop/tally-events.ts";
 import { type RunWatch, watchRun } from "../loop/watch-run.ts";
 import type { ModelFacts } from "../model/model.ts";
-import type { ChildPlanned } from "../planning/plan-run.ts";
+import type { ChildPlan, ChildPlanned } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { Skill } from "../skills/skill.ts";
@@ -56,6 +56,8 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   spawn(agentType: string, prompt: string, options?: SpawnOptions): AgentHandle;
   /** What a child would be, decided completely, without starting it. */
   planAgent(request: SpawnRequest): Promise<ChildPlanned>;
+  /** Carries out a plan that was decided before, perhaps by another process; rejects where this one cannot. */
+  runPlan(plan: ChildPlan): AgentHandle;
   /** Agent, TaskOutput and TaskStop for a loop of the program's own, as far as this session has them. */
   tools(): readonly LoopTool[];
   /** What children in the background have told since the last asking; for a loop of the program's own. */
@@ -275,6 +277,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
       ),
     tools: () => toolsForLoops(openAgent(plan, agentParts).ports, end.signal),
     takeNotices: parts.children.takeMessages,
+    runPlan: (own) => startAgent({ plan: own }, agentHost),
     planAgent: (request) => parts.children.spawner.plan(request),
     stream,
     prompt: (content, options) => start((signal) => stream(content, signal), options?.signal),

@@ -1,6 +1,7 @@
 import type { Message } from "../../conversation/message.ts";
 import type { AgentDefinition } from "../../definitions/agent-definition.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
+import { withinSession } from "../../planning/within-session.ts";
 import { createLocalExecutor } from "../../tasks/create-local-executor.ts";
 import { describeDefinition } from "../../tasks/describe-definition.ts";
 import type { ChildSource, KeptWorktree, OpenedChild, RefusedChild } from "../../tasks/open-child.ts";
@@ -42,7 +43,8 @@ export function createChildSource(parts: ChildSourceParts): ChildSource {
         return openDecided(decided.plan, { parts, held, options, definition: decided.definition });
       });
     },
-    async openPlan(plan, options) {
+    async openPlan(made, options) {
+      const plan = withinSession(made, parts.parent().plan);
       const refusal = parts.refuse?.(plan) ?? parts.budget?.refusal()?.error;
       if (refusal !== undefined) return refused(refusal);
       const held: Held = {};

@@ -34,6 +34,9 @@ export function refusePlan(
     const list = missing.map(({ kind, name }) => `${kind} ${JSON.stringify(name)}`).join(", ");
     return `its plan needs functions of the program that made it, which this process does not have: ${list}`;
   }
+  const { switches } = world.discovered.settings.settings.permissions;
+  if (plan.policy.mode === "bypassPermissions" && switches.disableBypassPermissionsMode === "disable")
+    return "its plan bypasses permissions, which settings forbid here";
   const own = new Set((plan.mcpServers ?? []).flatMap((server) => (server.own ? [server.name] : [])));
   const known = new Set([
     ...tools.tools.map(({ name }) => name),
