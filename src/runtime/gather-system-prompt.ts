@@ -12,7 +12,7 @@ import { gatherMemory } from "./gather-memory.ts";
 import { mayLoadIn } from "./may-load-in.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionOptions } from "./runtime-options.ts";
-import type { PreloadedSkills, SessionSkills } from "./session-skills.ts";
+import type { PreloadedSkills, SessionSkills } from "./skills/session-skills.ts";
 
 export interface SystemPromptFacts {
   readonly parts: readonly string[];

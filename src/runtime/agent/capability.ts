@@ -2,9 +2,9 @@ import type { UserMessage } from "../../conversation/message.ts";
 import type { CallRequest, LoopLimits, LoopPorts } from "../../loop/loop-ports.ts";
 import type { Model } from "../../model/model.ts";
 import type { Tool } from "../../tools/tool.ts";
-import type { AuthorizeWithHooks, BeforeAsk } from "../create-authorize.ts";
-import type { PreparedPrompt } from "../prompt-hooks.ts";
-import type { TurnRights } from "../skill-turn.ts";
+import type { PreparedPrompt } from "../hooks/prompt-hooks.ts";
+import type { TurnRights } from "../skills/skill-turn.ts";
+import type { AuthorizeWithHooks, BeforeAsk } from "./create-authorize.ts";
 
 /**
  * What one part of the runtime adds to an agent: skills, hooks, servers, limits, children. Opening an agent folds a list of

@@ -11,28 +11,28 @@ import { createRunGuard, type RunGuard } from "../../tasks/run-guard.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
 import type { TaskState } from "../../tasks/task-state.ts";
 import type { Tool, ToolContext } from "../../tools/tool.ts";
-import { type AgentSkills, createAgentSkills, skillsCapability } from "../agent-skills.ts";
-import type { AskPerson } from "../ask-person.ts";
-import type { AssembledTools } from "../assemble-tools.ts";
-import { carryOverContext } from "../carry-over-context.ts";
-import type { CanUseTool } from "../create-authorize.ts";
-import { createCompactionPort } from "../create-compaction-port.ts";
-import type { createToolContexts } from "../create-tool-contexts.ts";
-import type { ForkSkill } from "../fork-skill.ts";
-import type { openAsking } from "../open-asking.ts";
+import { hooksCapability, openSessionHooks, type SessionHooks } from "../hooks/session-hooks.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
-import { hooksCapability, openSessionHooks, type SessionHooks } from "../session-hooks.ts";
 import {
   type CallServer,
   type ChildServers,
   resourceToolsOf,
   type SessionServers,
-} from "../session-servers.ts";
-import type { SessionSkills } from "../session-skills.ts";
-import { registeredHooks } from "../skill-hooks.ts";
-import { askHeld, canUseToolHeld, contextHeld, holding } from "../while-asking.ts";
+} from "../servers/session-servers.ts";
+import { type AgentSkills, createAgentSkills, skillsCapability } from "../skills/agent-skills.ts";
+import type { ForkSkill } from "../skills/fork-skill.ts";
+import type { SessionSkills } from "../skills/session-skills.ts";
+import { registeredHooks } from "../skills/skill-hooks.ts";
+import type { AskPerson } from "./ask-person.ts";
+import type { AssembledTools } from "./assemble-tools.ts";
 import type { Capability } from "./capability.ts";
+import { carryOverContext } from "./carry-over-context.ts";
+import type { CanUseTool } from "./create-authorize.ts";
+import { createCompactionPort } from "./create-compaction-port.ts";
+import type { createToolContexts } from "./create-tool-contexts.ts";
 import type { AgentParts } from "./open-agent.ts";
+import type { openAsking } from "./open-asking.ts";
+import { askHeld, canUseToolHeld, contextHeld, holding } from "./while-asking.ts";
 
 /** What all agents of a session share. */
 export interface AgentServices {

@@ -2,8 +2,8 @@ import type { CompactionPort, LoopPorts } from "../../loop/loop-ports.ts";
 import type { Model, ServerTool } from "../../model/model.ts";
 import type { RunPlan } from "../../planning/run-plan.ts";
 import type { ToolContext } from "../../tools/tool.ts";
-import { type AuthorizeDependencies, type AuthorizeWithHooks, createAuthorize } from "../create-authorize.ts";
 import type { Capability } from "./capability.ts";
+import { type AuthorizeDependencies, type AuthorizeWithHooks, createAuthorize } from "./create-authorize.ts";
 
 /** Everything an agent is made of besides its plan. */
 export interface AgentParts extends Pick<AuthorizeDependencies, "canUseTool" | "askPerson" | "directory"> {

@@ -21,7 +21,7 @@ import type { TaskControl } from "../../tasks/task-manager.ts";
 import { refuseUnpaid, unknownType, withModel } from "../../tasks/unknown-type.ts";
 import type { ChildClocks } from "../../tasks/watch-child.ts";
 import type { ChildContext } from "../gather-system-prompt.ts";
-import type { ChildServers, ConnectChildOptions } from "../session-servers.ts";
+import type { ChildServers, ConnectChildOptions } from "../servers/session-servers.ts";
 import type { ChildRecord } from "./child-record.ts";
 
 /** Facts about the session that planning any of its children needs. */

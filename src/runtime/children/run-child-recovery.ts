@@ -6,8 +6,8 @@ import type { PlannedDefinition } from "../../planning/plan-run.ts";
 import type { RunPlan } from "../../planning/run-plan.ts";
 import { loadEarlierRun } from "../../tasks/recovery/load-earlier-run.ts";
 import { writeRecovery } from "../../tasks/recovery/write-recovery.ts";
+import { openSessionHooks, type SessionHooks } from "../hooks/session-hooks.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
-import { openSessionHooks, type SessionHooks } from "../session-hooks.ts";
 
 export interface ChildRecoveryParts {
   readonly world: RuntimeContext;
