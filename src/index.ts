@@ -91,14 +91,14 @@ export {
 export type { SessionLimitOptions } from "./planning/limit-plan.ts";
 export type { Decided, RunPlan } from "./planning/run-plan.ts";
 export type { Plugin, PluginOrigin } from "./plugins/plugin.ts";
+export type { CanUseTool } from "./runtime/agent/create-authorize.ts";
 export { type AiSdkTool, toAiSdkTools } from "./runtime/ai-sdk-tools.ts";
 export { type AnthropicTools, toAnthropicTools } from "./runtime/anthropic-tools.ts";
-export type { CanUseTool } from "./runtime/create-authorize.ts";
 export { createRuntime, type Runtime } from "./runtime/create-runtime.ts";
 export type { RunHandle, RunResult } from "./runtime/run-handle.ts";
 export type { RunOptions, RuntimeOptions, SessionOptions } from "./runtime/runtime-options.ts";
+export type { SessionServer } from "./runtime/servers/session-servers.ts";
 export type { Session } from "./runtime/session.ts";
-export type { SessionServer } from "./runtime/session-servers.ts";
 export type { SpawnOptions } from "./runtime/spawn-options.ts";
 export type { LoopTool, LoopToolResult } from "./runtime/tools-for-loops.ts";
 export type { OutputSchema } from "./runtime/typed-output.ts";

@@ -14,8 +14,9 @@ import {
   type SessionLimitOptions,
 } from "./limit-plan.ts";
 import { memoryFacts } from "./memory-facts.ts";
-import type { Decided, Planned } from "./run-plan.ts";
+import type { Decided, Planned, RunPlan } from "./run-plan.ts";
 import { refuseSearch } from "./search-facts.ts";
+import { type ServerInstructions, withServerInstructions } from "./server-instructions.ts";
 import { narrowByServers, serversOfRun } from "./servers-of-run.ts";
 import { limitTools } from "./session-tools.ts";
 
@@ -44,6 +45,8 @@ export interface SessionFacts {
   readonly available: readonly AvailableTool[];
   /** The MCP servers there are; `own` ones stand in the definition. */
   readonly servers?: readonly { readonly name: string; readonly own: boolean }[];
+  /** What the connected servers say about their tools. */
+  readonly serverInstructions?: readonly ServerInstructions[];
   readonly rules: {
     readonly allow: readonly PolicyRule[];
     readonly ask: readonly PolicyRule[];
@@ -76,8 +79,53 @@ export function planSession(request: SessionRequest, facts: SessionFacts): Plann
   if (limits !== undefined) return limits;
   const mode = decideMode({ ...request, ...facts });
   if (mode.type === "refused") return mode;
+  const main = { id: request.agentId, name: definition?.name ?? "main" };
+  const granted = planRights(request, facts, { mode: mode.mode.value, main });
+  if (granted.type === "refused") return granted;
+  const { grant, policy, memory, sessionTools } = granted;
+  const maxTurns = decideTurns(request, definition);
+  const effort = decideEffort(request, definition);
+  const plan: RunPlan = {
+    sessionId: request.sessionId,
+    agent: main,
+    model: facts.model,
+    ...(effort === undefined ? {} : { effort }),
+    tools: grant.tools,
+    spawn: grant.spawn,
+    ...optional("sessionTools", sessionTools),
+    policy: {
+      ...policy,
+      toolScopes: [{ anchor: facts.directory, tools: grant.tools, ...memory.scope, ...grant.exclusions }],
+    },
+    ...memory.plan,
+    ...(facts.skills === undefined || facts.skills.length === 0 ? {} : { skills: facts.skills }),
+    ...serversOfRun({
+      definition: definition ?? {},
+      servers: facts.servers ?? [],
+      available: granted.available,
+      granted: grant.tools,
+      policy,
+    }),
+    modeFrom: mode.mode.from,
+    system: facts.system,
+    ...optional("reminder", definition?.criticalSystemReminder_EXPERIMENTAL),
+    ...optional("initialPrompt", definition?.initialPrompt),
+    ...(maxTurns === undefined ? {} : { maxTurns }),
+    ...planSessionLimits(request, definition, facts.limits),
+    directory: facts.directory,
+    notes: [...(facts.notes ?? []), ...mode.notes, ...granted.notes],
+  };
+  return { type: "planned", plan: withServerInstructions(plan, facts.serverInstructions ?? []) };
+}
+
+/** The tools that the main agent gets, and the policy they are used under. */
+function planRights(
+  request: SessionRequest,
+  facts: SessionFacts,
+  { mode, main }: { readonly mode: PermissionMode; readonly main: RunPlan["agent"] },
+) {
   const policy: PermissionPolicy = {
-    mode: mode.mode.value,
+    mode,
     ...facts.rules,
     workingDirectories: facts.workingDirectories,
     home: facts.home,
@@ -86,8 +134,7 @@ export function planSession(request: SessionRequest, facts: SessionFacts): Plann
     ...optional("sandbox", facts.sandbox),
   };
   const choice = chooseTools(facts.available, request.tools);
-  if (choice.type === "refused") return { ...choice, code: "unusable-tools" };
-  const main = { id: request.agentId, name: definition?.name ?? "main" };
+  if (choice.type === "refused") return { ...choice, code: "unusable-tools" } as const;
   const sessionTools = request.tools === undefined ? undefined : builtinNames(choice.tools);
   const search = { policy, model: facts.model.value, canSearch: facts.canSearch !== false };
   const { offered, withheld } = limitTools(
@@ -95,52 +142,19 @@ export function planSession(request: SessionRequest, facts: SessionFacts): Plann
     { ...optional("sessionTools", sessionTools), policy, agent: main },
     { refuse: (tool) => refuseSearch(tool, search) },
   );
-  const memory = memoryFacts(definition ?? {}, facts.memory);
-  const narrowed = narrowByServers(memory.definition, offered);
-  const { available } = narrowed;
-  const grant = grantTools({ definition: narrowed.definition, available, withheld, role: "main" });
-  if (grant.type === "refused") return { type: "refused", reason: grant.reason };
-  const maxTurns = decideTurns(request, definition);
-  const effort = decideEffort(request, definition);
+  const memory = memoryFacts(facts.definition ?? {}, facts.memory);
+  const { definition, available, notes } = narrowByServers(memory.definition, offered);
+  const grant = grantTools({ definition, available, withheld, role: "main" });
+  if (grant.type === "refused") return { type: "refused", reason: grant.reason } as const;
   return {
-    type: "planned",
-    plan: {
-      sessionId: request.sessionId,
-      agent: main,
-      model: facts.model,
-      ...(effort === undefined ? {} : { effort }),
-      tools: grant.tools,
-      spawn: grant.spawn,
-      ...optional("sessionTools", sessionTools),
-      policy: {
-        ...policy,
-        toolScopes: [{ anchor: facts.directory, tools: grant.tools, ...memory.scope, ...grant.exclusions }],
-      },
-      ...memory.plan,
-      ...(facts.skills === undefined || facts.skills.length === 0 ? {} : { skills: facts.skills }),
-      ...serversOfRun({
-        definition: definition ?? {},
-        servers: facts.servers ?? [],
-        available,
-        granted: grant.tools,
-        policy,
-      }),
-      modeFrom: mode.mode.from,
-      system: facts.system,
-      ...optional("reminder", definition?.criticalSystemReminder_EXPERIMENTAL),
-      ...optional("initialPrompt", definition?.initialPrompt),
-      ...(maxTurns === undefined ? {} : { maxTurns }),
-      ...planSessionLimits(request, definition, facts.limits),
-      directory: facts.directory,
-      notes: [
-        ...(facts.notes ?? []),
-        ...mode.notes,
-        ...choice.notes,
-        ...narrowed.notes,
-        ...grant.notes.map(({ message }) => message),
-      ],
-    },
-  };
+    type: "granted",
+    grant,
+    policy,
+    memory,
+    sessionTools,
+    available,
+    notes: [...choice.notes, ...notes, ...grant.notes.map(({ message }) => message)],
+  } as const;
 }
 
 function builtinNames(tools: readonly AvailableTool[]): readonly string[] {

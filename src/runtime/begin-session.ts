@@ -1,13 +1,13 @@
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { findChoices } from "../journal/find-choices.ts";
 import { sessionFiles } from "../journal/session-files.ts";
-import { connectSessionServers } from "./connect-session-servers.ts";
-import { createPromptTool } from "./create-prompt-tool.ts";
 import { findMainAgent } from "./find-main-agent.ts";
-import { openSession } from "./open-session.ts";
+import { type OpenSessionParts, openSession } from "./open-session.ts";
 import { chooseSession } from "./open-transcript.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionOptions } from "./runtime-options.ts";
+import { connectSessionServers } from "./servers/connect-session-servers.ts";
+import { createPromptTool } from "./servers/create-prompt-tool.ts";
 import type { Session } from "./session.ts";
 import { refuseBrokenRestrictions } from "./session-rules.ts";
 
@@ -15,7 +15,7 @@ import { refuseBrokenRestrictions } from "./session-rules.ts";
 export async function beginSession<Output>(
   world: RuntimeContext,
   given: SessionOptions<Output>,
-  { look, signal }: { readonly look: () => Promise<RuntimeContext>; readonly signal: AbortSignal },
+  { look, signal }: Omit<OpenSessionParts, "servers">,
 ): Promise<Session<Output>> {
   refuseBrokenRestrictions(world.discovered.settings);
   const options = await withEarlierChoices(world, given);

@@ -16,6 +16,7 @@ export type FactsFound = Pick<
   | "canSearch"
   | "available"
   | "servers"
+  | "serverInstructions"
   | "system"
   | "memory"
   | "skills"

@@ -12,7 +12,7 @@ import { gatherMemory } from "./gather-memory.ts";
 import { mayLoadIn } from "./may-load-in.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionOptions } from "./runtime-options.ts";
-import type { SessionSkills } from "./session-skills.ts";
+import type { PreloadedSkills, SessionSkills } from "./skills/session-skills.ts";
 
 export interface SystemPromptFacts {
   readonly parts: readonly string[];
@@ -21,15 +21,16 @@ export interface SystemPromptFacts {
   /** What is wrong with instruction files, each as one sentence with its place. */
   readonly notes: readonly string[];
   /** The same for a child, from what was found for its parent. */
-  readonly child: ChildPrompt;
+  readonly child: (definition: AgentDefinition) => Promise<ChildContext>;
 }
 
-/** `directory` is another than the session's for a child that works in a tree of its own. */
-export type ChildPrompt = (
-  definition: AgentDefinition,
-  task: string,
-  directory?: string,
-) => Promise<readonly string[]>;
+/** What a child is given at its start: read once, whatever else is decided for it. */
+export interface ChildContext {
+  readonly memory?: Pick<LoadedMemory, "place" | "diagnostics">;
+  readonly skills?: Pick<PreloadedSkills, "names" | "notes">;
+  /** `directory` is another than the session's for a child that works in a tree of its own. */
+  readonly system: (task: string, directory?: string) => Promise<readonly string[]>;
+}
 
 /** Gathers what the main agent is told at the start: its prompt, the people's instructions, and where it is. */
 export async function gatherSystemPrompt({
@@ -38,12 +39,15 @@ export async function gatherSystemPrompt({
   definition,
   modelId,
   skills,
+  preloaded,
 }: {
   readonly world: RuntimeContext;
   readonly options: SessionOptions;
   readonly definition: AgentDefinition | undefined;
   readonly modelId: string;
   readonly skills: Pick<SessionSkills, "preload">;
+  /** The skills that the main agent's definition names. */
+  readonly preloaded: PreloadedSkills;
 }): Promise<SystemPromptFacts> {
   const { paths } = world.discovered;
   const { environment, trusted } = world;
@@ -67,22 +71,32 @@ export async function gatherSystemPrompt({
       definition?.omitClaudeMd === true ? managedOnly(instructions) : instructions,
     ),
     memory: memory.text,
-    skills: skills.preload(definition).text,
+    skills: preloaded.text,
     environment: facts,
     git,
     reminder: definition?.criticalSystemReminder_EXPERIMENTAL,
   });
   const { model: _model, ...place } = facts;
-  const child: ChildPrompt = async (own, task, directory = paths.cwd) =>
-    buildSystemPrompt({
-      base: (await promptOf(own, directory, task)) ?? "",
-      instructions: instructionsText(own.omitClaudeMd === true ? managedOnly(instructions) : instructions),
-      memory: (await gatherMemory(world, options, own)).text,
-      skills: skills.preload(own).text,
-      environment: { ...place, directory },
-      git,
-      reminder: own.criticalSystemReminder_EXPERIMENTAL,
-    });
+  const child = async (own: AgentDefinition): Promise<ChildContext> => {
+    const ownMemory = await gatherMemory(world, options, own);
+    const ownSkills = skills.preload(own);
+    return {
+      memory: ownMemory,
+      skills: ownSkills,
+      system: async (task, directory = paths.cwd) =>
+        buildSystemPrompt({
+          base: (await promptOf(own, directory, task)) ?? "",
+          instructions: instructionsText(
+            own.omitClaudeMd === true ? managedOnly(instructions) : instructions,
+          ),
+          memory: ownMemory.text,
+          skills: ownSkills.text,
+          environment: { ...place, directory },
+          git,
+          reminder: own.criticalSystemReminder_EXPERIMENTAL,
+        }),
+    };
+  };
   const notes = instructions.diagnostics
     .filter(({ severity }) => severity !== "note")
     .map((diagnostic) => diagnosticNote(diagnostic, paths.cwd));

@@ -1,8 +1,7 @@
 import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
-import { sessionFiles } from "../journal/session-files.ts";
+import { type SessionFiles, sessionFiles } from "../journal/session-files.ts";
 import type { RunWatch } from "../loop/watch-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
-import { withServerInstructions } from "../planning/server-instructions.ts";
 import { unsafeManagedCode } from "../settings/find-foreign-writers.ts";
 import { readEnvironment } from "../settings/read-environment.ts";
 import { agentOutputFile } from "../tasks/agent-output-file.ts";
@@ -11,263 +10,128 @@ import { type ChildLimits, readChildLimits } from "../tasks/child-limits.ts";
 import { controlFiles } from "../tasks/control-files.ts";
 import { createAgentTaskSource } from "../tasks/create-agent-task-source.ts";
 import { findEndedTask } from "../tasks/recovery/find-ended-task.ts";
-import { createRunGuard } from "../tasks/run-guard.ts";
-import { createTaskManager } from "../tasks/task-manager.ts";
+import { createTaskManager, type TaskManager } from "../tasks/task-manager.ts";
 import { watchControl } from "../tasks/watch-control.ts";
-import { createAgentSkills } from "./agent-skills.ts";
-import { assembleTools } from "./assemble-tools.ts";
-import { carryOverContext } from "./carry-over-context.ts";
+import { type AssembledTools, assembleTools } from "./agent/assemble-tools.ts";
+import { createToolContexts } from "./agent/create-tool-contexts.ts";
+import { type AgentServices, equipAgent } from "./agent/equip-agent.ts";
+import { openAsking } from "./agent/open-asking.ts";
+import { openSandboxes } from "./agent/open-sandboxes.ts";
+import { prepareMemory } from "./agent/prepare-memory.ts";
+import { type Children, childrenCapability, openChildren } from "./children/open-children.ts";
 import { chooseModel, modelFinder } from "./choose-model.ts";
-import { createCompactionPort } from "./create-compaction-port.ts";
-import { refuseMissingPromptTool } from "./create-prompt-tool.ts";
-import { createToolContexts } from "./create-tool-contexts.ts";
 import { decidePlan } from "./decide-plan.ts";
 import { findMainAgent } from "./find-main-agent.ts";
 import { findWorkingDirectories } from "./find-working-directories.ts";
-import { createForkSkill } from "./fork-skill.ts";
-import { gatherMemory } from "./gather-memory.ts";
 import { gatherSystemPrompt } from "./gather-system-prompt.ts";
 import { limitFacts } from "./limit-facts.ts";
 import { mayLoadIn } from "./may-load-in.ts";
-import { openAsking } from "./open-asking.ts";
-import { openChildren } from "./open-children.ts";
-import { openSandboxes } from "./open-sandboxes.ts";
-import { chooseSession, openTranscript, transcriptFacts } from "./open-transcript.ts";
-import { prepareChild } from "./prepare-child.ts";
-import { prepareMemory } from "./prepare-memory.ts";
+import { type ChosenSession, chooseSession, openTranscript, transcriptFacts } from "./open-transcript.ts";
 import { runRecovery } from "./run-recovery.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionOptions } from "./runtime-options.ts";
+import { refuseMissingPromptTool } from "./servers/create-prompt-tool.ts";
+import type { SessionServers } from "./servers/session-servers.ts";
 import { createSession, type Session } from "./session.ts";
-import { openSessionCommands } from "./session-commands.ts";
-import { openSessionHooks } from "./session-hooks.ts";
+import { openSessionCommands, type SessionCommands } from "./session-commands.ts";
 import { denyRules, findOutputRules } from "./session-rules.ts";
-import { resourceToolsOf, type SessionServers } from "./session-servers.ts";
-import { openSkills } from "./session-skills.ts";
-import { createTypedOutput } from "./typed-output.ts";
-import { askHeld, canUseToolHeld, contextHeld, holding } from "./while-asking.ts";
+import { createForkSkill } from "./skills/fork-skill.ts";
+import { openSkills } from "./skills/session-skills.ts";
+import { createTypedOutput, outputCapability } from "./typed-output.ts";
 
-/** Finds everything out, decides the plan, and puts a session together that obeys it. */
+export interface OpenSessionParts {
+  /** Reads the agents again. */
+  readonly look: () => Promise<Pick<RuntimeContext, "discovered">>;
+  readonly servers: Promise<SessionServers>;
+  readonly signal: AbortSignal;
+}
+
+/** Facts, plan, and an agent that is opened from the plan, with a transcript and children around it. */
 export async function openSession<Output>(
   world: RuntimeContext,
   options: SessionOptions<Output>,
-  {
-    look,
-    servers: connecting,
-    signal,
-  }: {
-    readonly look: () => Promise<RuntimeContext>;
-    readonly servers: Promise<SessionServers>;
-    readonly signal: AbortSignal;
-  },
+  { look, servers: connecting, signal }: OpenSessionParts,
 ): Promise<Session<Output>> {
-  const { paths } = world.discovered;
   const output = openOutput(world, options);
-  const definition = findMainAgent(world.discovered, options.agent);
-  const { model, decided, chosen: chosenModel, notes } = await chooseModel(world, options, definition);
-  const chosen = await chooseSession(options, paths.transcripts, world.ids);
-  const files = sessionFiles(paths.transcripts, chosen.sessionId);
-  const limits = childLimits(world);
+  const gathered = await gatherSession(world, options, connecting);
+  const { chosen, servers, tools, tasks } = gathered;
+  const plan = await planMain(world, options, gathered);
+  const shared = plan.treeLimits;
   const limited = limitFacts(world, options);
-  const manager = createTaskManager({ ...limits, now: world.now });
-  const tasks = world.keepsTranscripts ? watchControl(manager, controlFiles(files)) : manager;
-  const skills = await openSkills(world, {
-    sessionId: chosen.sessionId,
-    contextWindow: model.facts.contextWindow,
-    deny: denyRules(world, options),
-    mayLoad: mayLoadIn(world, options),
-  });
-  const preloaded = skills.preload(definition);
-  const system = await gatherSystemPrompt({ world, options, definition, modelId: model.facts.id, skills });
-  const servers = await connecting;
-  if (options.planOnly !== true) refuseMissingPromptTool(options.permissionPromptTool, servers.tools);
-  const commands = await openSessionCommands(world, files, options);
-  const built = assembleTools(world, {
-    servers,
-    commands,
-    promptTool: options.permissionPromptTool,
-    hasSkills: skills.areOffered,
-    sandboxes: openSandboxes(world, options),
-    taskSources: [
-      createAgentTaskSource(tasks, {
-        outputFile: (id) => agentOutputFile(files, id),
-        recall: (id) => findEndedTask(paths.transcripts, { sessionId: chosen.sessionId, id }),
-      }),
-    ],
-  });
-  const decidedPlan = decidePlan(world, options, chosen.sessionId, {
-    ...(definition === undefined ? {} : { definition }),
-    model: decided,
-    canSearch: model.facts.supportsServerTools,
-    available: built.available,
-    servers: servers.servers,
-    system: system.parts,
-    ...(system.memory.place === undefined ? {} : { memory: system.memory.place }),
-    skills: preloaded.names,
-    workingDirectories: await findWorkingDirectories(world),
-    outputRules: await findOutputRules(files),
-    notes: [
-      ...notes,
-      ...unsafeManaged(world),
-      ...system.notes,
-      ...system.memory.diagnostics.map(({ message }) => message),
-      ...preloaded.notes,
-      ...servers.notes,
-    ],
-  });
-  const plan = withServerInstructions(decidedPlan, servers.instructions);
-  const tree = createTreeBudget(plan.treeLimits, { ...(limited.settings ?? {}) });
   const treeTime = createStopwatch(world.clock);
-  const guard = createRunGuard({
-    limits: plan.limits,
-    tree,
-    stopwatch: createStopwatch(world.clock, treeTime),
-  });
-  const whileAsking = holding(guard.stopwatch);
+  const stopwatch = createStopwatch(world.clock, treeTime);
   const { durability, notice } = world;
   const keeping = { durability, notice, takeOver: options.takeOver === true, signal };
   const transcript = await openTranscript({
     ...chosen,
     isKept: world.keepsTranscripts && options.childrenOnly !== true,
-    transcripts: paths.transcripts,
+    transcripts: world.discovered.paths.transcripts,
     ids: world.ids,
     now: () => world.today().getTime(),
-    facts: () => transcriptFacts(world, plan, system.branch),
+    facts: () => transcriptFacts(world, plan, gathered.system.branch),
     plan,
     choices: options,
     keeping,
   });
-  const { heard } = transcript;
-  const granted = new Set(plan.tools.map(({ name }) => name));
-  const directory = (): string => built.directory(plan.agent.id) ?? plan.directory;
-  const source = chosen.from === undefined ? "startup" : sourceOf(chosen.from, chosen.sessionId);
+  for (const note of gathered.preloaded.notes) world.notice?.(note);
   // What hooks of the start set for later commands, of children too.
   const environment = new Map<string, string>();
-  const hooks = await openSessionHooks({
-    world,
-    plan,
-    environment,
-    model,
-    pay: guard.pay,
-    definition,
-    source,
-    directory,
-    mayGrow: skills.bringHooks,
-    callServer: servers.call,
-  });
-  for (const note of preloaded.notes) world.notice?.(note);
-  const toolContext = createToolContexts(world, environment);
-  const asking =
-    world.approver === undefined ? undefined : openAsking(world.approver, plan, paths.projectRoot);
+  const services: AgentServices = {
+    ...openServices(world, plan, { gathered, environment }),
+    tree: createTreeBudget(shared, { ...(limited.settings ?? {}) }),
+  };
   let opened: Session<Output> | undefined;
   const children = openChildren({
-    world,
+    services,
     look,
     tasks,
     takeOver: keeping.takeOver,
-    parent: { plan, model, chosenModel },
+    parent: { plan, model: gathered.model, chosenModel: gathered.chosenModel, stopwatch },
     messages: () => opened?.messages() ?? [],
-    tools: built.tools,
-    available: built.available,
-    prompt: system.child,
-    memory: (child) => gatherMemory(world, options, child),
-    skills,
-    servers,
-    prepare: (child, context) =>
-      prepareChild(child, context, {
-        world,
-        tools: built.tools,
-        serverTools: built.serverTools,
-        sessionServers: servers,
-        skills,
-        findModel: modelFinder(world, chosenModel),
-        directory: built.directory,
-        todos: built.todos,
-        toolContext,
-        guard: (line) =>
-          createRunGuard({
-            limits: child.limits,
-            tree,
-            stopwatch: line.stopwatch ?? createStopwatch(world.clock, treeTime),
-          }),
-        main: guard.stopwatch,
-        ...(asking === undefined ? {} : { askPerson: asking }),
-      }),
-    release: built.release,
-    commands,
+    context: gathered.system.child,
+    commands: gathered.commands,
     readsNotices: options.childrenOnly !== true,
     limitFacts: limited,
-    tree,
     clocks: {
       clock: world.clock,
       tree: treeTime,
-      ...(plan.treeLimits?.timeMs === undefined ? {} : { treeTimeMs: plan.treeLimits.timeMs.value }),
+      ...(shared?.timeMs === undefined ? {} : { treeTimeMs: shared.timeMs.value }),
       ...(limited.background === undefined ? {} : { backgroundStopMs: limited.background.stopMs }),
     },
   });
-  const ownSkills = createAgentSkills({
-    skills,
-    world,
-    plan,
-    isSubagent: false,
-    bash: built.tools.find(({ name }) => name === "Bash"),
-    hooks,
-    fork: createForkSkill({ plan, children: () => children }),
-    findModel: async (name) => guard.pay(await modelFinder(world, chosenModel)(name)),
+  const agent = await equipAgent(plan, services, {
+    definition: gathered.definition,
+    model: gathered.model,
+    stopwatch,
+    commit: transcript.commit,
+    main: {
+      source: sourceOf(chosen),
+      environment,
+      fork: createForkSkill({ plan, children: () => children }),
+      tasks: tasks.list,
+      first: [childrenCapability(children, { plan, tools: tools.tools, tasks })],
+      last: output === undefined ? [] : [outputCapability(output)],
+    },
   });
-  const isBuilt = (tool: string): boolean => built.tools.some(({ name }) => name === tool);
-  const hasOwnSkills = granted.has("Skill") && !isBuilt("Skill");
   opened = createSession<Output>({
     plan,
+    agent,
     children,
     tasks,
-    ...(hooks === undefined ? {} : { hooks }),
     discovered: world.discovered,
     mcpServers: servers.states,
-    model: guard.pay(model),
-    limits: guard.limits,
-    watch: mainWatch(plan, { world, stopwatch: guard.stopwatch, treeTime }),
-    tools: [
-      ...(granted.has("Agent") ? [children.tool] : []),
-      ...(granted.has("SendMessage") && !isBuilt("SendMessage") ? [children.messageTool] : []),
-      ...(hasOwnSkills ? [ownSkills.tool] : []),
-      ...built.tools.filter(({ name }) => granted.has(name)),
-      ...resourceToolsOf(plan, servers),
-    ],
-    serverTools: built.serverTools(plan, model.facts),
+    watch: mainWatch(plan, { world, stopwatch, treeTime }),
     history: transcript.history,
-    toolContext: contextHeld(toolContext(plan, directory), whileAsking),
-    ...(world.canUseTool === undefined ? {} : { canUseTool: canUseToolHeld(world.canUseTool, whileAsking) }),
-    ...(asking === undefined ? {} : { askPerson: askHeld(asking(plan), whileAsking) }),
-    skills: ownSkills,
     slashCommands: options.slashCommands !== false,
-    directory,
     begin: () => prepareMemory(plan, world.notice),
-    ...(heard === undefined
-      ? {}
-      : { recover: (signal) => runRecovery({ world, plan, heard, children, commands, ...keeping, signal }) }),
-    now: world.now,
-    concurrency: readEnvironment(world.environment).options.maxToolUseConcurrency,
-    compaction: createCompactionPort({
-      world,
-      model: model.facts,
-      hooks,
-      restate: () =>
-        carryOverContext({
-          tasks: tasks.list(),
-          todos: built.todos(plan.agent.id),
-          skills: ownSkills.called(),
-          offered: ownSkills.offered(),
-        }),
-    }),
+    ...recoveryOf(transcript.heard, { world, plan, children, commands: gathered.commands, ...keeping }),
     record: transcript.record,
     commit: transcript.commit,
-    ...(output === undefined ? {} : { output }),
-    async dispose() {
+    output,
+    async dispose(endAgent) {
       try {
-        await tasks[Symbol.asyncDispose]();
-        await hooks?.end();
-        await built.dispose();
+        await endAgent();
+        await tools.dispose();
       } finally {
         await transcript.close();
         await servers[Symbol.asyncDispose]();
@@ -277,7 +141,158 @@ export async function openSession<Output>(
   return opened;
 }
 
-/** Whoever runs something must hear that what the organisation says does not count. */
+type Gathered = Awaited<ReturnType<typeof gatherSession>>;
+
+/** Everything that is found out before the plan: model, session, skills, prompt, servers, commands, tools. */
+async function gatherSession(
+  world: RuntimeContext,
+  options: SessionOptions,
+  connecting: Promise<SessionServers>,
+) {
+  const { paths } = world.discovered;
+  const definition = findMainAgent(world.discovered, options.agent);
+  const { model, decided, chosen: chosenModel, notes } = await chooseModel(world, options, definition);
+  const chosen = await chooseSession(options, paths.transcripts, world.ids);
+  const files = sessionFiles(paths.transcripts, chosen.sessionId);
+  const manager = createTaskManager({ ...childLimits(world), now: world.now });
+  const tasks = world.keepsTranscripts ? watchControl(manager, controlFiles(files)) : manager;
+  const skills = await openSkills(world, {
+    sessionId: chosen.sessionId,
+    contextWindow: model.facts.contextWindow,
+    deny: denyRules(world, options),
+    mayLoad: mayLoadIn(world, options),
+  });
+  const preloaded = skills.preload(definition);
+  const system = await gatherSystemPrompt({
+    world,
+    options,
+    definition,
+    modelId: model.facts.id,
+    skills,
+    preloaded,
+  });
+  const servers = await connecting;
+  if (options.planOnly !== true) refuseMissingPromptTool(options.permissionPromptTool, servers.tools);
+  const commands = await openSessionCommands(world, files, options);
+  const tools = toolsOf(world, options, {
+    servers,
+    commands,
+    hasSkills: skills.areOffered,
+    tasks,
+    files,
+    sessionId: chosen.sessionId,
+  });
+  return {
+    definition,
+    model,
+    decidedModel: decided,
+    modelNotes: notes,
+    chosenModel,
+    chosen,
+    files,
+    tasks,
+    skills,
+    preloaded,
+    system,
+    servers,
+    commands,
+    tools,
+  };
+}
+
+function toolsOf(
+  world: RuntimeContext,
+  options: SessionOptions,
+  {
+    servers,
+    commands,
+    hasSkills,
+    tasks,
+    files,
+    sessionId,
+  }: {
+    readonly servers: SessionServers;
+    readonly commands: SessionCommands;
+    readonly hasSkills: boolean;
+    readonly tasks: TaskManager;
+    readonly files: SessionFiles;
+    readonly sessionId: string;
+  },
+): AssembledTools {
+  const { transcripts } = world.discovered.paths;
+  return assembleTools(world, {
+    servers,
+    commands,
+    promptTool: options.permissionPromptTool,
+    hasSkills,
+    sandboxes: openSandboxes(world, options),
+    taskSources: [
+      createAgentTaskSource(tasks, {
+        outputFile: (id) => agentOutputFile(files, id),
+        recall: (id) => findEndedTask(transcripts, { sessionId, id }),
+      }),
+    ],
+  });
+}
+
+async function planMain(
+  world: RuntimeContext,
+  options: SessionOptions,
+  gathered: Gathered,
+): Promise<RunPlan> {
+  const { definition, system, servers, preloaded, model, files } = gathered;
+  return decidePlan(world, options, gathered.chosen.sessionId, {
+    ...(definition === undefined ? {} : { definition }),
+    model: gathered.decidedModel,
+    canSearch: model.facts.supportsServerTools,
+    available: gathered.tools.available,
+    servers: servers.servers,
+    serverInstructions: servers.instructions,
+    system: system.parts,
+    ...(system.memory.place === undefined ? {} : { memory: system.memory.place }),
+    skills: preloaded.names,
+    workingDirectories: await findWorkingDirectories(world),
+    outputRules: await findOutputRules(files),
+    notes: [
+      ...gathered.modelNotes,
+      ...unsafeManaged(world),
+      ...system.notes,
+      ...system.memory.diagnostics.map(({ message }) => message),
+      ...preloaded.notes,
+      ...servers.notes,
+    ],
+  });
+}
+
+function openServices(
+  world: RuntimeContext,
+  plan: RunPlan,
+  { gathered, environment }: { readonly gathered: Gathered; readonly environment: Map<string, string> },
+): Omit<AgentServices, "tree"> {
+  const { tools, servers, skills, chosenModel } = gathered;
+  const { approver } = world;
+  return {
+    world,
+    tools,
+    servers,
+    skills,
+    findModel: modelFinder(world, chosenModel),
+    toolContext: createToolContexts(world, environment),
+    ...(approver === undefined
+      ? {}
+      : { asking: openAsking(approver, plan, world.discovered.paths.projectRoot) }),
+  };
+}
+
+function recoveryOf(
+  heard: Awaited<ReturnType<typeof openTranscript>>["heard"],
+  parts: Omit<Parameters<typeof runRecovery>[0], "heard" | "signal"> & { readonly children: Children },
+) {
+  if (heard === undefined) return {};
+  return { recover: (signal: AbortSignal) => runRecovery({ ...parts, heard, signal }) };
+}
+
+/** The person must learn that what the organisation says does not count. */
 function unsafeManaged({ discovered }: RuntimeContext): readonly string[] {
   const found = discovered.diagnostics.filter(({ code }) => code === unsafeManagedCode);
   return found.map(({ message, advice }) => `${message} ${advice ?? ""}`.trim());
@@ -288,7 +303,8 @@ function childLimits({ environment, discovered }: RuntimeContext): ChildLimits {
   return readChildLimits(discovered.settings.settings.plain.limits, maxConcurrentSubagents);
 }
 
-function sourceOf(from: string, sessionId: string): "resume" | "fork" {
+function sourceOf({ from, sessionId }: ChosenSession): "startup" | "resume" | "fork" {
+  if (from === undefined) return "startup";
   return from === sessionId ? "resume" : "fork";
 }
 
@@ -298,7 +314,7 @@ function openOutput({ environment }: RuntimeContext, { output }: SessionOptions)
   return createTypedOutput(output, { maxRetries: maxStructuredOutputRetries });
 }
 
-/** The main agent is not watched for silence: whoever started it sees that, and its children speak for themselves. */
+/** The main agent is not watched for silence: its caller sees that, and its children are watched themselves. */
 function mainWatch(
   { limits, treeLimits }: RunPlan,
   {

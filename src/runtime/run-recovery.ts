@@ -12,7 +12,7 @@ import { findLostNotices } from "../tasks/recovery/find-lost-notices.ts";
 import { type FoundTask, findTasks } from "../tasks/recovery/find-tasks.ts";
 import { interruptedLine, interruptedNote } from "../tasks/recovery/interrupted-note.ts";
 import type { HeardAgents } from "../tasks/reported-agents.ts";
-import type { Children } from "./open-children.ts";
+import type { Children } from "./children/open-children.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionCommands } from "./session-commands.ts";
 

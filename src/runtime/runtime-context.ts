@@ -14,8 +14,8 @@ import type { ReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
 import type { SandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { ToolHost } from "../tools/tool-host.ts";
-import type { CanUseTool } from "./create-authorize.ts";
-import type { GatheredMcp, McpAnswer } from "./gather-mcp-servers.ts";
+import type { CanUseTool } from "./agent/create-authorize.ts";
+import type { GatheredMcp, McpAnswer } from "./servers/gather-mcp-servers.ts";
 
 /** What all sessions of a runtime share. */
 export interface RuntimeContext {

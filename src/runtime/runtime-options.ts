@@ -9,7 +9,7 @@ import type { SessionLimitOptions } from "../planning/limit-plan.ts";
 import type { Durability } from "../storage/durability.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { ToolHost } from "../tools/tool-host.ts";
-import type { CanUseTool } from "./create-authorize.ts";
+import type { CanUseTool } from "./agent/create-authorize.ts";
 import type { OutputSchema } from "./typed-output.ts";
 
 /** What a program says once, for all its sessions. Everything has a default: the process it runs in. */

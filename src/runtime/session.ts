@@ -1,3 +1,4 @@
+import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
 import { type Message, textOf, type UserMessage } from "../conversation/message.ts";
 import { addTotals, type RunEnding, type RunEvent, type RunTotals } from "../conversation/run-event.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
@@ -8,24 +9,26 @@ import { isLimitError } from "../loop/limit-reached.ts";
 import type { LoopInput } from "../loop/loop-ports.ts";
 import { runAgentLoop } from "../loop/run-agent-loop.ts";
 import { tallyEvents } from "../loop/tally-events.ts";
-import { watchRun } from "../loop/watch-run.ts";
+import { type RunWatch, watchRun } from "../loop/watch-run.ts";
 import type { ModelFacts } from "../model/model.ts";
-import type { ChildPlanned } from "../planning/plan-run.ts";
+import type { ChildPlan, ChildPlanned } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { Skill } from "../skills/skill.ts";
 import { type AgentHandle, type AgentHost, startAgent } from "../tasks/agent-handle.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
-import { createPorts, type MainParts } from "./create-ports.ts";
+import type { EquippedAgent } from "./agent/equip-agent.ts";
+import { openAgent } from "./agent/open-agent.ts";
+import type { Children } from "./children/open-children.ts";
+import { stopChildren } from "./children/stop-children.ts";
 import { preparePrompt } from "./prepare-prompt.ts";
 import { type RunHandle, startRun } from "./run-handle.ts";
+import type { SessionServer, SessionServers } from "./servers/session-servers.ts";
 import { createLimits } from "./session-limits.ts";
 import { createSessionRecovery } from "./session-recovery.ts";
-import type { SessionServer } from "./session-servers.ts";
 import { describeTask, type SpawnOptions } from "./spawn-options.ts";
-import { stopChildren } from "./stop-children.ts";
 import { type LoopTool, toolsForLoops } from "./tools-for-loops.ts";
-import { outputReminder } from "./typed-output.ts";
+import { outputReminder, type TypedOutput } from "./typed-output.ts";
 
 /** One conversation with the main agent, over any number of prompts. */
 export interface Session<Output = unknown> extends AsyncDisposable {
@@ -53,16 +56,44 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   spawn(agentType: string, prompt: string, options?: SpawnOptions): AgentHandle;
   /** What a child would be, decided completely, without starting it. */
   planAgent(request: SpawnRequest): Promise<ChildPlanned>;
+  /** Carries out a plan that was decided before, perhaps by another process; rejects where this one cannot. */
+  runPlan(plan: ChildPlan): AgentHandle;
   /** Agent, TaskOutput and TaskStop for a loop of the program's own, as far as this session has them. */
   tools(): readonly LoopTool[];
   /** What children in the background have told since the last asking; for a loop of the program's own. */
   takeNotices(): readonly UserMessage[];
 }
 
-export function createSession<Output>(parts: MainParts): Session<Output> {
+/** Everything a session is made of; putting it together did the I/O. */
+export interface SessionParts {
+  readonly plan: RunPlan;
+  readonly agent: EquippedAgent;
+  readonly discovered: DiscoveredAgents;
+  readonly history: readonly Message[];
+  /** Writes an event down before the next one is asked for. */
+  readonly record: (event: RunEvent) => void;
+  readonly commit?: (() => Promise<void>) | undefined;
+  readonly output?: TypedOutput | undefined;
+  readonly children: Children;
+  readonly tasks: TaskManager;
+  readonly mcpServers: SessionServers["states"];
+  /** Whether `/name` in a prompt calls a skill. */
+  readonly slashCommands: boolean;
+  /** Called before each prompt is worked on: makes what opening a session alone does not. */
+  readonly begin?: () => Promise<void>;
+  /** Called once, before the first prompt: resumes what a crash has left, and reports it. */
+  readonly recover?: (signal: AbortSignal) => Promise<readonly InterruptedAgent[]>;
+  /** The clocks of its runs; absent limits nothing. */
+  readonly watch?: RunWatch;
+  readonly dispose: (endAgent: () => Promise<void>) => Promise<void>;
+}
+
+export function createSession<Output>(parts: SessionParts): Session<Output> {
   const { plan, output } = parts;
   const messages: Message[] = [...parts.history];
-  const ports = createPorts(parts);
+  const { skills, parts: agentParts } = parts.agent;
+  const agent = openAgent(plan, agentParts);
+  const { ports } = agent;
   const limits = createLimits(plan);
   const agentHost: AgentHost = { spawner: parts.children.spawner, tasks: parts.tasks };
   const end = new AbortController();
@@ -116,11 +147,11 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
     try {
       await parts.begin?.();
       yield* recovery.begin(stop);
-      const ready = await preparePrompt({ content, first }, parts, stop);
+      const ready = await preparePrompt({ content, first }, { ...parts, prepare: agent.prepare }, stop);
       if (ready.type === "ready") yield* events({ role: "user", content: ready.content }, stop);
       else yield { type: "run-ended", ending: ready.ending };
     } finally {
-      parts.skills?.endTurn();
+      skills.endTurn();
       left.abort(new RetinueError("left", "Nobody reads the events of this run any more."));
       const interrupted = interruptedResults(messages);
       if (interrupted.length > 0) messages.push({ role: "user", content: interrupted });
@@ -232,9 +263,9 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
 
   return {
     plan,
-    model: parts.model.facts,
+    model: agentParts.model.facts,
     discovered: parts.discovered,
-    skills: parts.skills?.all ?? [],
+    skills: skills.all,
     mcpServers: parts.mcpServers,
     messages: () => messages,
     tasks: parts.tasks,
@@ -244,8 +275,9 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
         { description: describeTask(agentType, prompt), ...options, agentType, prompt, origin: "program" },
         agentHost,
       ),
-    tools: () => toolsForLoops(createPorts(parts), end.signal),
+    tools: () => toolsForLoops(openAgent(plan, agentParts).ports, end.signal),
     takeNotices: parts.children.takeMessages,
+    runPlan: (own) => startAgent({ plan: own }, agentHost),
     planAgent: (request) => parts.children.spawner.plan(request),
     stream,
     prompt: (content, options) => start((signal) => stream(content, signal), options?.signal),
@@ -254,7 +286,7 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
       if (end.signal.aborted) return;
       end.abort(new RetinueError("session-closed", "The session was closed."));
       await Promise.allSettled(handles);
-      await parts.dispose();
+      await parts.dispose(agent.end);
     },
   };
 }

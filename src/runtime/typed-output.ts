@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";
+import type { Capability } from "./agent/capability.ts";
 
 /** A zod schema, or a JSON Schema as plain data. */
 export type OutputSchema<Output = unknown> = z.ZodType<Output> | Readonly<Record<string, unknown>>;
@@ -16,6 +17,16 @@ export interface TypedOutput {
   miss(): void;
   /** Whether the agent has failed more often than it may. */
   hasGivenUp(): boolean;
+}
+
+/** What a typed result adds to an agent: the tool that takes it, which needs no permission, since it changes nothing outside. */
+export function outputCapability(output: TypedOutput): Capability {
+  return {
+    tools: [output.tool],
+    beforeCall: (next) => async (request, options) =>
+      request.tool === output.tool ? { type: "allowed", input: request.input } : next(request, options),
+    isFinished: () => output.value() !== undefined || output.hasGivenUp(),
+  };
 }
 
 export const outputToolName = "StructuredOutput";

@@ -28,9 +28,9 @@ import type { SkillReader } from "../skills/discover-skills.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import { createReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
 import { createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
-import type { GatheredMcp, GatherMcpOptions } from "./gather-mcp-servers.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
+import type { GatheredMcp, GatherMcpOptions } from "./servers/gather-mcp-servers.ts";
 
 /** Looks at the world anew whenever it is asked; what must be shared between sessions is made once. */
 export interface World extends AsyncDisposable {
@@ -105,7 +105,7 @@ export function createWorld(options: RuntimeOptions): World {
     discovered: Found,
     { trusted, ask }: Pick<GatherMcpOptions, "trusted" | "ask">,
   ): Promise<GatheredMcp> {
-    const { gatherMcpServers } = await import("./gather-mcp-servers.ts");
+    const { gatherMcpServers } = await import("./servers/gather-mcp-servers.ts");
     const { mcpServers, mcpConfig, strictMcpConfig, settingSources } = options;
     return gatherMcpServers({
       discovered,

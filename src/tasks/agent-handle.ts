@@ -1,8 +1,9 @@
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { createFeed } from "../foundation/feed.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
+import type { ChildPlan } from "../planning/plan-run.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
-import type { Spawner } from "./spawner.ts";
+import type { ChildStarted, Spawner } from "./spawner.ts";
 import type { TaskManager } from "./task-manager.ts";
 import type { TaskState } from "./task-state.ts";
 
@@ -35,7 +36,10 @@ export interface AgentHost {
 }
 
 /** Starts a child as soon as its host is there. */
-export function startAgent(request: SpawnRequest, host: AgentHost | Promise<AgentHost>): AgentHandle {
+export function startAgent(
+  what: SpawnRequest | { readonly plan: ChildPlan },
+  host: AgentHost | Promise<AgentHost>,
+): AgentHandle {
   const feed = createFeed<RunEvent>();
   let current: { readonly id: string; readonly tasks: TaskManager } | undefined;
   const started = begin();
@@ -46,7 +50,7 @@ export function startAgent(request: SpawnRequest, host: AgentHost | Promise<Agen
   async function begin() {
     const { spawner, tasks } = await host;
     const news = tasks.watch();
-    const outcome = await spawner.start(request).catch(async (error: unknown) => {
+    const outcome = await start(what, spawner).catch(async (error: unknown) => {
       await news.return?.();
       throw error;
     });
@@ -100,4 +104,9 @@ export function startAgent(request: SpawnRequest, host: AgentHost | Promise<Agen
       return tasks.send(plan.agent.id, { role: "user", content: [{ type: "text", text }] });
     },
   };
+}
+
+/** Decides a new child, or carries out one that was decided before. */
+function start(what: SpawnRequest | { readonly plan: ChildPlan }, spawner: Spawner): Promise<ChildStarted> {
+  return "plan" in what ? spawner.startPlan(what.plan) : spawner.start(what);
 }

@@ -1,8 +1,6 @@
-import type { Message } from "../../conversation/message.ts";
 import { settledSoon } from "../../foundation/abortable.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
-import type { ChildHost } from "../child-host.ts";
 import type { SpawnOutcome } from "../create-agent-tool.ts";
 import type { StoppedBy, TaskManager } from "../task-manager.ts";
 import { hasEnded, type TaskState, wasCutOff } from "../task-state.ts";
@@ -46,24 +44,6 @@ export function interruptedOutcome({ agent, task }: ChildPlan): SpawnOutcome {
     isError: true,
     data: { status: interruptedStatus, agentId: agent.id, agentType: task.agentType, prompt: task.prompt },
   };
-}
-
-/** A child that goes on reads before its first turn what became of the commands it had left running. */
-export function reportEvent(
-  agentId: string,
-  {
-    host,
-    tasks,
-    history,
-  }: {
-    readonly host: Pick<ChildHost, "news">;
-    readonly tasks: Pick<TaskManager, "send">;
-    readonly history: readonly Message[];
-  },
-): void {
-  const wasReported = (taskId: string): boolean =>
-    JSON.stringify(history).includes(`<task-id>${taskId}</task-id>`);
-  for (const message of host.news?.(agentId, wasReported) ?? []) tasks.send(agentId, message);
 }
 
 /** Marks results that do not tell how a child ended. */
