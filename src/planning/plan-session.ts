@@ -1,8 +1,7 @@
 import type { MemoryPlace } from "../context/memory-place.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import type { PermissionPolicy, PolicyRule } from "../permissions/decide.ts";
+import { buildPolicy, type PolicyFacts } from "../permissions/build-policy.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
-import type { SandboxRights } from "../permissions/permission-policy.ts";
 import type { AvailableTool } from "../tools/grants/match-tools.ts";
 import { parseToolEntry } from "../tools/grants/tool-entry.ts";
 import { grantTools } from "../tools/grants/tool-grants.ts";
@@ -35,7 +34,7 @@ export interface SessionRequest {
 }
 
 /** What was found out before planning; gathering it did the I/O. */
-export interface SessionFacts {
+export interface SessionFacts extends PolicyFacts {
   /** The agent that runs as the main thread, if one was named. */
   readonly definition?: AgentDefinition;
   readonly model: Decided<string>;
@@ -44,27 +43,14 @@ export interface SessionFacts {
   readonly available: readonly AvailableTool[];
   /** The MCP servers there are; `own` ones stand in the definition. */
   readonly servers?: readonly { readonly name: string; readonly own: boolean }[];
-  readonly rules: {
-    readonly allow: readonly PolicyRule[];
-    readonly ask: readonly PolicyRule[];
-    readonly deny: readonly PolicyRule[];
-  };
   readonly settingsMode?: { readonly mode: PermissionMode; readonly from: string };
   readonly bypassForbidden?: boolean;
-  readonly directory: string;
-  readonly workingDirectories: readonly string[];
-  readonly home: string;
-  readonly platform: string;
-  /** What commands may do because they run in a sandbox. */
-  readonly sandbox?: SandboxRights;
   readonly system: readonly string[];
   /** Where the agent's memory is; without it, its `memory` adds nothing. */
   readonly memory?: MemoryPlace;
   /** The names of the skills whose text stands in `system`. */
   readonly skills?: readonly string[];
   readonly limits?: LimitFacts;
-  /** Whether the files of the project may widen rights. */
-  readonly trusted: boolean;
   /** What was already found not to count. */
   readonly notes?: readonly string[];
 }
@@ -76,15 +62,7 @@ export function planSession(request: SessionRequest, facts: SessionFacts): Plann
   if (limits !== undefined) return limits;
   const mode = decideMode({ ...request, ...facts });
   if (mode.type === "refused") return mode;
-  const policy: PermissionPolicy = {
-    mode: mode.mode.value,
-    ...facts.rules,
-    workingDirectories: facts.workingDirectories,
-    home: facts.home,
-    platform: facts.platform,
-    trusted: facts.trusted,
-    ...optional("sandbox", facts.sandbox),
-  };
+  const policy = buildPolicy(facts, mode.mode.value);
   const choice = chooseTools(facts.available, request.tools);
   if (choice.type === "refused") return { ...choice, code: "unusable-tools" };
   const main = { id: request.agentId, name: definition?.name ?? "main" };
