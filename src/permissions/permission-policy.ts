@@ -46,6 +46,13 @@ export interface SandboxRights {
   readonly allowUnsandboxed: boolean;
 }
 
+/** Settings that confine calls to the working directories, whatever rules and people allow. */
+export interface Confinement {
+  /** Reads are confined, with these other files and folders open; absent means they are not confined. */
+  readonly readsExcept?: readonly string[];
+  readonly writes?: boolean;
+}
+
 /** What a run may do, as plain data. */
 export interface PermissionPolicy {
   readonly mode: PermissionMode;
@@ -65,4 +72,7 @@ export interface PermissionPolicy {
   /** Nobody waits for this agent: nothing is asked, and tools of MCP servers are not there. */
   readonly background?: boolean;
   readonly sandbox?: SandboxRights;
+  readonly confinement?: Confinement;
+  /** What would have to be asked is denied. */
+  readonly deniesInsteadOfAsking?: boolean;
 }

@@ -1,8 +1,7 @@
 import type { MemoryPlace } from "../context/memory-place.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import type { PermissionPolicy, PolicyRule } from "../permissions/decide.ts";
+import { buildPolicy, type PolicyFacts } from "../permissions/build-policy.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
-import type { SandboxRights } from "../permissions/permission-policy.ts";
 import type { AvailableTool } from "../tools/grants/match-tools.ts";
 import { parseToolEntry } from "../tools/grants/tool-entry.ts";
 import { grantTools } from "../tools/grants/tool-grants.ts";
@@ -36,7 +35,7 @@ export interface SessionRequest {
 }
 
 /** What was found out before planning; gathering it did the I/O. */
-export interface SessionFacts {
+export interface SessionFacts extends PolicyFacts {
   /** The agent that runs as the main thread, if one was named. */
   readonly definition?: AgentDefinition;
   readonly model: Decided<string>;
@@ -47,27 +46,14 @@ export interface SessionFacts {
   readonly servers?: readonly { readonly name: string; readonly own: boolean }[];
   /** What the connected servers say about their tools. */
   readonly serverInstructions?: readonly ServerInstructions[];
-  readonly rules: {
-    readonly allow: readonly PolicyRule[];
-    readonly ask: readonly PolicyRule[];
-    readonly deny: readonly PolicyRule[];
-  };
   readonly settingsMode?: { readonly mode: PermissionMode; readonly from: string };
   readonly bypassForbidden?: boolean;
-  readonly directory: string;
-  readonly workingDirectories: readonly string[];
-  readonly home: string;
-  readonly platform: string;
-  /** What commands may do because they run in a sandbox. */
-  readonly sandbox?: SandboxRights;
   readonly system: readonly string[];
   /** Where the agent's memory is; without it, its `memory` adds nothing. */
   readonly memory?: MemoryPlace;
   /** The names of the skills whose text stands in `system`. */
   readonly skills?: readonly string[];
   readonly limits?: LimitFacts;
-  /** Whether the files of the project may widen rights. */
-  readonly trusted: boolean;
   /** What was already found not to count. */
   readonly notes?: readonly string[];
 }
@@ -124,15 +110,7 @@ function planRights(
   facts: SessionFacts,
   { mode, main }: { readonly mode: PermissionMode; readonly main: RunPlan["agent"] },
 ) {
-  const policy: PermissionPolicy = {
-    mode,
-    ...facts.rules,
-    workingDirectories: facts.workingDirectories,
-    home: facts.home,
-    platform: facts.platform,
-    trusted: facts.trusted,
-    ...optional("sandbox", facts.sandbox),
-  };
+  const policy = buildPolicy(facts, mode);
   const choice = chooseTools(facts.available, request.tools);
   if (choice.type === "refused") return { ...choice, code: "unusable-tools" } as const;
   const sessionTools = request.tools === undefined ? undefined : builtinNames(choice.tools);
