@@ -1,5 +1,6 @@
 import type { JsonRecord } from "../foundation/json-record.ts";
 import { readAssistantBlocks, readUserBlocks } from "../journal/read-assistant-blocks.ts";
+import { lineKey } from "../journal/transcript-usage.ts";
 import type { CallStep, Step, TurnStep } from "./inspection.ts";
 import { readAnswer } from "./read-answer.ts";
 import { type OpenCall, readCall, settleCall } from "./read-call.ts";
@@ -59,7 +60,7 @@ export function createStepList(): StepList {
         entries.push({ type: "step", step });
         return;
       }
-      const key = textField(message, "id") ?? `line ${String(record.uuid)}`;
+      const key = textField(message, "id") ?? lineKey(record);
       const known = turns.get(key);
       if (known === undefined) entries.push({ type: "turn", key });
       turns.set(key, turnOf(record, message, { known, before, text }));
