@@ -91,6 +91,7 @@ export {
 export type { SessionLimitOptions } from "./planning/limit-plan.ts";
 export type { Decided, RunPlan } from "./planning/run-plan.ts";
 export type { Plugin, PluginOrigin } from "./plugins/plugin.ts";
+export type { AgentHandle, AgentResult } from "./runtime/agent-handle.ts";
 export { type AiSdkTool, toAiSdkTools } from "./runtime/ai-sdk-tools.ts";
 export { type AnthropicTools, toAnthropicTools } from "./runtime/anthropic-tools.ts";
 export type { CanUseTool } from "./runtime/create-authorize.ts";
@@ -122,7 +123,6 @@ export {
 } from "./settings/trust-store.ts";
 export type { Skill, SkillScope, SkillSource } from "./skills/skill.ts";
 export type { SkillCatalog, SkillSearch } from "./skills/skill-catalog.ts";
-export type { AgentHandle, AgentResult } from "./tasks/agent-handle.ts";
 export type { Interrupted } from "./tasks/recovery/find-interrupted.ts";
 export type { InterruptedSession } from "./tasks/recovery/find-interrupted-sessions.ts";
 export type { FoundTask } from "./tasks/recovery/find-tasks.ts";

@@ -13,7 +13,7 @@ import type { Children } from "./open-children.ts";
 import type { SessionHooks } from "./session-hooks.ts";
 import type { SessionServers } from "./session-servers.ts";
 import type { TurnRights } from "./skill-turn.ts";
-import type { TypedOutput } from "./typed-output.ts";
+import type { ChildOutputs, TypedOutput } from "./typed-output.ts";
 
 /** Everything a session is made of; putting it together did the I/O. */
 export interface SessionParts extends AuthorizeDependencies {
@@ -52,6 +52,8 @@ export interface MainParts extends SessionParts {
   readonly children: Children;
   readonly tasks: TaskManager;
   readonly mcpServers: SessionServers["states"];
+  /** The typed outputs that children were asked for, by agent id. */
+  readonly childOutputs: ChildOutputs;
   /** Whether `/name` in a prompt calls a skill. */
   readonly slashCommands: boolean;
   /** Called before each prompt is worked on: makes what opening a session alone does not. */

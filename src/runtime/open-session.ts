@@ -44,7 +44,7 @@ import { openSessionHooks } from "./session-hooks.ts";
 import { denyRules, findOutputRules } from "./session-rules.ts";
 import { resourceToolsOf, type SessionServers } from "./session-servers.ts";
 import { openSkills } from "./session-skills.ts";
-import { createTypedOutput } from "./typed-output.ts";
+import { createChildOutputs, createTypedOutput } from "./typed-output.ts";
 import { askHeld, canUseToolHeld, contextHeld, holding } from "./while-asking.ts";
 
 /** Finds everything out, decides the plan, and puts a session together that obeys it. */
@@ -159,6 +159,7 @@ export async function openSession<Output>(
   const toolContext = createToolContexts(world, environment);
   const asking =
     world.approver === undefined ? undefined : openAsking(world.approver, plan, paths.projectRoot);
+  const childOutputs = createChildOutputs(outputRetries(world));
   let opened: Session<Output> | undefined;
   const children = openChildren({
     world,
@@ -191,6 +192,7 @@ export async function openSession<Output>(
             stopwatch: line.stopwatch ?? createStopwatch(world.clock, treeTime),
           }),
         main: guard.stopwatch,
+        output: childOutputs.of(child.agent.id),
         ...(asking === undefined ? {} : { askPerson: asking }),
       }),
     release: built.release,
@@ -221,6 +223,7 @@ export async function openSession<Output>(
     plan,
     children,
     tasks,
+    childOutputs,
     ...(hooks === undefined ? {} : { hooks }),
     discovered: world.discovered,
     mcpServers: servers.states,
@@ -292,10 +295,12 @@ function sourceOf(from: string, sessionId: string): "resume" | "fork" {
   return from === sessionId ? "resume" : "fork";
 }
 
-function openOutput({ environment }: RuntimeContext, { output }: SessionOptions) {
-  if (output === undefined) return undefined;
-  const { maxStructuredOutputRetries } = readEnvironment(environment).options;
-  return createTypedOutput(output, { maxRetries: maxStructuredOutputRetries });
+function openOutput(world: RuntimeContext, { output }: SessionOptions) {
+  return output === undefined ? undefined : createTypedOutput(output, outputRetries(world));
+}
+
+function outputRetries({ environment }: RuntimeContext): { readonly maxRetries: number | undefined } {
+  return { maxRetries: readEnvironment(environment).options.maxStructuredOutputRetries };
 }
 
 /** The main agent is not watched for silence: whoever started it sees that, and its children speak for themselves. */

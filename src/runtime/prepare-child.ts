@@ -2,6 +2,7 @@ import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { abortable } from "../foundation/abortable.ts";
 import type { Stopwatch } from "../foundation/stopwatch.ts";
 import { sessionFiles } from "../journal/session-files.ts";
+import type { LoopPorts } from "../loop/loop-ports.ts";
 import type { Model } from "../model/model.ts";
 import { isReplaced } from "../planning/own-servers.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
@@ -24,6 +25,7 @@ import { openSessionHooks } from "./session-hooks.ts";
 import { resourceToolsOf, type SessionServers } from "./session-servers.ts";
 import type { SessionSkills } from "./session-skills.ts";
 import { registeredHooks } from "./skill-hooks.ts";
+import { outputReminder, type TypedOutput } from "./typed-output.ts";
 import { askHeld, canUseToolHeld, contextHeld, holding } from "./while-asking.ts";
 
 export interface ChildSurroundings {
@@ -45,6 +47,8 @@ export interface ChildSurroundings {
   readonly guard: (line: TaskControl) => RunGuard;
   /** The clock of the agent that waits for it. */
   readonly main: Stopwatch;
+  /** The typed output that the child was asked for. */
+  readonly output?: TypedOutput | undefined;
   /** Puts a child's calls to the same person, in the same queue, as those of the session. */
   readonly askPerson?: (plan: ChildPlan) => AskPerson;
 }
@@ -65,7 +69,7 @@ export async function prepareChild(
   },
   surroundings: ChildSurroundings,
 ): Promise<PreparedChild> {
-  const { world, skills } = surroundings;
+  const { world, skills, output } = surroundings;
   const guard = surroundings.guard(line);
   const whileAsking = holding(guard.stopwatch, surroundings.main);
   const hasOtherSkill = surroundings.tools.some(({ name }) => name === "Skill");
@@ -140,17 +144,32 @@ export async function prepareChild(
         }),
     }),
     record: () => undefined,
+    ...(output === undefined ? {} : { output }),
     ...(line.commit === undefined ? {} : { commit: line.commit }),
     dispose: async () => undefined,
   });
   return {
-    ports,
+    ports: output === undefined ? ports : untilOutput(ports, output),
     async prompt(text, signal) {
       const content = [{ type: "text", text } as const];
       const ready = await hooks?.prepare(content, signal);
       return { role: "user", content: ready?.type === "ready" ? ready.content : content };
     },
     end: async (stopped) => hooks?.end(stopped),
+  };
+}
+
+/** A child that was asked for a value is reminded until it returns one that matches, or has failed too often. */
+function untilOutput(ports: LoopPorts, output: TypedOutput): LoopPorts {
+  return {
+    ...ports,
+    async beforeEnd(text, options) {
+      if (output.value() === undefined && !output.hasGivenUp()) {
+        output.miss();
+        if (!output.hasGivenUp()) return { role: "user", content: [{ type: "text", text: outputReminder }] };
+      }
+      return ports.beforeEnd?.(text, options);
+    },
   };
 }
 

@@ -18,6 +18,26 @@ export interface TypedOutput {
   hasGivenUp(): boolean;
 }
 
+/** The typed outputs that the children of a session were asked for, by agent id. */
+export interface ChildOutputs {
+  ask(agentId: string, schema: OutputSchema): TypedOutput;
+  of(agentId: string): TypedOutput | undefined;
+  forget(agentId: string): void;
+}
+
+export function createChildOutputs(options: { readonly maxRetries?: number | undefined }): ChildOutputs {
+  const outputs = new Map<string, TypedOutput>();
+  return {
+    ask(agentId, schema) {
+      const output = createTypedOutput(schema, options);
+      outputs.set(agentId, output);
+      return output;
+    },
+    of: (agentId) => outputs.get(agentId),
+    forget: (agentId) => void outputs.delete(agentId),
+  };
+}
+
 export const outputToolName = "StructuredOutput";
 
 /** Told to an agent that stopped without handing in its value. */

@@ -80,7 +80,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     const earlier = recalled?.earlier;
     const system = await host.systemPrompt(definition, request.prompt);
     const background = runsInBackground(request, { ...host.facts, definition });
-    const agentId = request.resume ?? host.newAgentId();
+    const agentId = request.resume ?? request.agentId ?? host.newAgentId();
     const planWith = (servers: ChildServers | undefined): ChildPlanned =>
       planRun(withEarlier(withModel(request, recalled?.model), earlier), {
         ...host.facts,
