@@ -1,4 +1,3 @@
-// @io
 import { randomBytes } from "node:crypto";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { abortable } from "../foundation/abortable.ts";

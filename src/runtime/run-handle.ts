@@ -1,4 +1,3 @@
-// @io
 import { randomUUID } from "node:crypto";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
