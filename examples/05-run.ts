@@ -20,12 +20,12 @@ await using runtime = createRuntime({
 });
 
 const run = runtime.run("How many agents are there?");
-for await (const event of run) {
+for await (const event of run.events) {
   if (event.type === "call-started") console.log("calls", event.call.name);
   if (event.type === "call-finished" && event.denied !== undefined) console.log("refused", event.call.name);
 }
 
 // Awaiting the same run gives its result: always an ending of one shape, never an error of a model or a tool.
-const { status, text, totals, denials } = await run;
+const { status, text, totals, denials } = await run.result;
 console.log(status, text);
 console.log(`${totals.turns} turns, ${totals.toolUses} calls, ${denials.length} refused`);

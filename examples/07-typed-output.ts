@@ -26,7 +26,7 @@ await using runtime = createRuntime({
 const { output, totals } = await runtime.run("Review the last change.", {
   tools: ["Read", "Grep"],
   output: Review,
-});
+}).result;
 
 // The type of `output` is that of the schema.
 console.log(

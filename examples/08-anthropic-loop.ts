@@ -1,7 +1,8 @@
 // A loop of one's own over the Anthropic SDK, whose model gets subagents. A server on this machine plays the provider.
 import { fileURLToPath } from "node:url";
 import Anthropic from "@anthropic-ai/sdk";
-import { createRuntime, toAnthropicTools } from "retinue";
+import { createRuntime } from "retinue";
+import { toAnthropicTools } from "retinue/model";
 import { startFakeProvider } from "retinue/testing";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));

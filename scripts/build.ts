@@ -61,7 +61,14 @@ rmSync(`${root}/dist`, { recursive: true, force: true });
 await Promise.all([
   build({
     ...shared,
-    entryPoints: { index: "src/index.ts", testing: "src/testing/index.ts" },
+    entryPoints: {
+      index: "src/index.ts",
+      definitions: "src/definitions.ts",
+      permissions: "src/permissions.ts",
+      model: "src/model.ts",
+      mcp: "src/mcp.ts",
+      testing: "src/testing/index.ts",
+    },
     outdir: "dist/lib",
     packages: "external",
     sourcemap: true,

@@ -62,7 +62,7 @@ describe("[MDL-4] with no key and no model named", () => {
     expect(session.plan.notes).toEqual([
       `No key is set and LM Studio was found at ${server.url}, so lmstudio/scripted answers. RETINUE_LOCAL_MODELS=0 switches this off.`,
     ]);
-    expect((await session.prompt("Hello?")).text).toBe("From here.");
+    expect((await session.prompt("Hello?").result).text).toBe("From here.");
   });
 
   test("children that name a model of Claude run on it too, not on the offline model", async () => {
@@ -74,7 +74,7 @@ describe("[MDL-4] with no key and no model named", () => {
       "Done.",
     ]);
     runtime.register({ name: "looker", description: "Looks.", prompt: "Look.", model: "haiku" });
-    const { text } = await runtime.run("Send one.");
+    const { text } = await runtime.run("Send one.").result;
     expect(text).toBe("Done.");
     expect(server.requests.map(({ path }) => path)).toEqual(Array(3).fill("/v1/chat/completions"));
     server.finish();
@@ -147,7 +147,7 @@ describe("[MDL-4] with no key and no model named", () => {
 
   test("without a server the offline model answers as before", async () => {
     const { runtime } = await createStage([], { environment: { LMSTUDIO_BASE_URL: nowhere } });
-    const { text } = await runtime.run("what is here");
+    const { text } = await runtime.run("what is here").result;
     expect(text.startsWith(offlineLabel)).toBe(true);
   });
 });

@@ -1,4 +1,5 @@
 // @io
+import { randomUUID } from "node:crypto";
 import type { UserMessage } from "../conversation/message.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AgentInput } from "../definitions/define-agent.ts";
@@ -7,13 +8,13 @@ import { abortable } from "../foundation/abortable.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { Inspection } from "../inspection/inspection.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
-import { type AgentHandle, startAgent } from "../tasks/agent-handle.ts";
 import type { Interrupted } from "../tasks/recovery/find-interrupted.ts";
+import { type AgentHandle, startAgent } from "./agent-handle.ts";
 import { type RunHandle, startRun, stoppedEnding } from "./run-handle.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { RunOptions, RuntimeOptions, SessionOptions } from "./runtime-options.ts";
 import type { Session } from "./session.ts";
-import { describeTask, type SpawnOptions } from "./spawn-options.ts";
+import { type SpawnOptions, sessionOptionsOf, spawnRequestOf } from "./spawn-options.ts";
 import type { LoopTool } from "./tools-for-loops.ts";
 import { createWorld } from "./world.ts";
 
@@ -22,7 +23,11 @@ export interface Runtime extends AsyncDisposable {
   /** One prompt to one agent, from start to end. */
   run<Output = unknown>(prompt: UserMessage["content"], options?: RunOptions<Output>): RunHandle<Output>;
   /** Starts a named agent with a task; its rights are those of a session of this runtime. */
-  spawn(agentType: string, prompt: string, options?: SpawnOptions): AgentHandle;
+  spawn<Output = unknown>(
+    agentType: string,
+    prompt: string,
+    options?: SpawnOptions<Output>,
+  ): AgentHandle<Output>;
   /** Agent, TaskOutput and TaskStop for a loop of the program's own; children live as long as this runtime. */
   tools(): Promise<readonly LoopTool[]>;
   /** A conversation over several prompts. Dispose it when it is over. */
@@ -39,6 +44,8 @@ export interface Runtime extends AsyncDisposable {
   register(agent: AgentDefinition | AgentInput): void;
   /** Takes back an agent that this program has added. */
   unregister(name: string): void;
+  /** Ends what is still running and gives back what is held; `await using` does the same. */
+  close(): Promise<void>;
 }
 
 /** The one place where the parts are put together. What running needs is loaded with the first session. */
@@ -46,10 +53,11 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
   const world = createWorld(options);
   const stop = new AbortController();
   const tidying = createTidying(stop.signal, Date.now);
-  const sessions = new Set<AsyncDisposable>();
+  const sessions = new Set<Pick<Session, "close">>();
   const busy = new Set<Promise<unknown>>();
   // The agents a program starts by itself share one session, which ends with the runtime.
   let hosting: Promise<Session> | undefined;
+  const hostId = randomUUID();
 
   function track<T>(work: Promise<T>): Promise<T> {
     busy.add(work);
@@ -66,12 +74,10 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
     const [{ beginSession }, facts] = await Promise.all([import("./begin-session.ts"), world.gather()]);
     const session = await beginSession(facts, sessionOptions, { look: world.gather, signal });
     if (facts.keepsTranscripts) tidying.begin(facts);
-    const tracked: Session<Output> = {
-      ...session,
-      async [Symbol.asyncDispose]() {
-        if (sessions.delete(tracked)) await session[Symbol.asyncDispose]();
-      },
+    const close = async (): Promise<void> => {
+      if (sessions.delete(tracked)) await session.close();
     };
+    const tracked: Session<Output> = { ...session, close, [Symbol.asyncDispose]: close };
     sessions.add(tracked);
     if (!stop.signal.aborted) return tracked;
     await tracked[Symbol.asyncDispose]();
@@ -96,8 +102,16 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
   function host(): Promise<Session> {
     refuseWhenDisposed(stop.signal);
     // It has no conversation of its own, so nobody would read what children tell a parent.
-    hosting ??= openTracked({ childrenOnly: true });
+    hosting ??= openTracked({ childrenOnly: true, sessionId: hostId });
     return hosting;
+  }
+
+  async function close(): Promise<void> {
+    stop.abort(new RetinueError("runtime-disposed", "The runtime was closed."));
+    while (busy.size > 0) await Promise.allSettled(busy);
+    await Promise.allSettled([...sessions].map((session) => session.close()));
+    await tidying.end();
+    await world[Symbol.asyncDispose]();
   }
 
   return {
@@ -121,29 +135,31 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
     register: world.register,
     unregister: world.unregister,
     open: (sessionOptions = {}) => track(openTracked(sessionOptions)),
-    spawn(agentType, prompt, spawnOptions = {}) {
-      const session = host();
-      const request = {
-        description: describeTask(agentType, prompt),
-        ...spawnOptions,
-        agentType,
-        prompt,
-        origin: "program",
-      } as const;
-      return startAgent(
-        request,
-        session.then(({ agentHost }) => agentHost),
-      );
+    spawn<Output>(agentType: string, prompt: string, given: SpawnOptions<Output> = {}) {
+      refuseWhenDisposed(stop.signal);
+      const own = sessionOptionsOf(given);
+      const sessionId = own === undefined ? hostId : randomUUID();
+      const session = own === undefined ? host() : openTracked({ ...own, childrenOnly: true, sessionId });
+      const handle = startAgent<Output>(spawnRequestOf(agentType, prompt, given), {
+        host: session.then(({ agentHost }) => agentHost),
+        sessionId: () => sessionId,
+        signal: given.signal,
+        output: given.output,
+      });
+      if (own !== undefined) track(closeAfter(session, handle.result)).catch(() => undefined);
+      return handle;
     },
     tools: async () => (await host()).tools(),
     run<Output>(prompt: UserMessage["content"], { signal, ...sessionOptions }: RunOptions<Output> = {}) {
       refuseWhenDisposed(stop.signal);
-      let sessionId = sessionOptions.sessionId ?? "";
+      const isNew = sessionOptions.resume === undefined && sessionOptions.continue !== true;
+      let sessionId = sessionOptions.sessionId ?? (isNew ? randomUUID() : "");
+      const opened = isNew ? { ...sessionOptions, sessionId } : sessionOptions;
       const handle = startRun<Output>({
         sessionId: () => sessionId,
         signal: signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]),
         async *events(runSignal) {
-          await using session = await openUnlessStopped<Output>(sessionOptions, runSignal);
+          await using session = await openUnlessStopped<Output>(opened, runSignal);
           if (session === undefined) {
             yield { type: "run-ended", ending: stoppedEnding(codeOf(runSignal)) };
             return;
@@ -155,25 +171,22 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
       track(handle.result).catch(() => undefined);
       return handle;
     },
-    async [Symbol.asyncDispose]() {
-      stop.abort(new RetinueError("runtime-disposed", "The runtime was disposed of."));
-      while (busy.size > 0) await Promise.allSettled(busy);
-      await Promise.allSettled([...sessions].map((session) => session[Symbol.asyncDispose]()));
-      await tidying.end();
-      await world[Symbol.asyncDispose]();
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 
 function refuseWhenDisposed(signal: AbortSignal): void {
   if (!signal.aborted) return;
-  throw new RetinueError(
-    "runtime-disposed",
-    "The runtime was disposed of, so nothing can be started in it.",
-    {
-      advice: "Create another one, or keep this one until everything is done.",
-    },
-  );
+  throw new RetinueError("runtime-disposed", "The runtime is closed, so nothing can be started in it.", {
+    advice: "Create another one, or close this one later.",
+  });
+}
+
+/** Ends the session of a child that had one of its own. */
+async function closeAfter(session: Promise<Session>, result: Promise<unknown>): Promise<void> {
+  await result.catch(() => undefined);
+  await (await session).close();
 }
 
 function codeOf({ reason }: AbortSignal): string {

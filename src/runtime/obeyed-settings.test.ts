@@ -27,7 +27,7 @@ describe("settings and variables that a run obeys", () => {
         settings: '{"bashOutputMaxChars": 4000}',
       },
     );
-    await sample.runtime.run("Go.", { skipPermissions: true });
+    await sample.runtime.run("Go.", { skipPermissions: true }).result;
     expect(JSON.stringify(sample.requests[1]?.messages).length).toBeLessThan(8_000);
   });
 
@@ -35,7 +35,7 @@ describe("settings and variables that a run obeys", () => {
     await using sample = await createSampleRuntime(["Hi."], {
       environment: { PATH: process.env["PATH"], CLAUDE_CODE_SKIP_PROMPT_HISTORY: "1" },
     });
-    await sample.runtime.run("Go.");
+    await sample.runtime.run("Go.").result;
     expect(existsSync(join(sample.home, ".claude", "projects"))).toBe(false);
   });
 });

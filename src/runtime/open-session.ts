@@ -37,7 +37,7 @@ import { openSessionCommands, type SessionCommands } from "./session-commands.ts
 import { denyRules, findOutputRules } from "./session-rules.ts";
 import { createForkSkill } from "./skills/fork-skill.ts";
 import { openSkills } from "./skills/session-skills.ts";
-import { createTypedOutput, outputCapability } from "./typed-output.ts";
+import { createChildOutputs, createTypedOutput, outputCapability } from "./typed-output.ts";
 
 export interface OpenSessionParts {
   /** Reads the agents again. */
@@ -80,6 +80,7 @@ export async function openSession<Output>(
     ...openServices(world, plan, { gathered, environment }),
     tree: createTreeBudget(shared, { ...(limited.settings ?? {}) }),
   };
+  const childOutputs = createChildOutputs(outputRetries(world));
   let opened: Session<Output> | undefined;
   const children = openChildren({
     services,
@@ -89,6 +90,7 @@ export async function openSession<Output>(
     parent: { plan, model: gathered.model, chosenModel: gathered.chosenModel, stopwatch },
     messages: () => opened?.messages() ?? [],
     context: gathered.system.child,
+    outputs: childOutputs,
     commands: gathered.commands,
     readsNotices: options.childrenOnly !== true,
     limitFacts: limited,
@@ -118,6 +120,7 @@ export async function openSession<Output>(
     agent,
     children,
     tasks,
+    childOutputs,
     discovered: world.discovered,
     mcpServers: servers.states,
     watch: mainWatch(plan, { world, stopwatch, treeTime }),
@@ -308,10 +311,12 @@ function sourceOf({ from, sessionId }: ChosenSession): "startup" | "resume" | "f
   return from === sessionId ? "resume" : "fork";
 }
 
-function openOutput({ environment }: RuntimeContext, { output }: SessionOptions) {
-  if (output === undefined) return undefined;
-  const { maxStructuredOutputRetries } = readEnvironment(environment).options;
-  return createTypedOutput(output, { maxRetries: maxStructuredOutputRetries });
+function openOutput(world: RuntimeContext, { output }: SessionOptions) {
+  return output === undefined ? undefined : createTypedOutput(output, outputRetries(world));
+}
+
+function outputRetries({ environment }: RuntimeContext): { readonly maxRetries: number | undefined } {
+  return { maxRetries: readEnvironment(environment).options.maxStructuredOutputRetries };
 }
 
 /** The main agent is not watched for silence: its caller sees that, and its children are watched themselves. */

@@ -15,10 +15,10 @@ import type { ChildPlan, ChildPlanned } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { Skill } from "../skills/skill.ts";
-import { type AgentHandle, type AgentHost, startAgent } from "../tasks/agent-handle.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import type { EquippedAgent } from "./agent/equip-agent.ts";
 import { openAgent } from "./agent/open-agent.ts";
+import { type AgentHandle, type AgentHost, startAgent } from "./agent-handle.ts";
 import type { Children } from "./children/open-children.ts";
 import { stopChildren } from "./children/stop-children.ts";
 import { preparePrompt } from "./prepare-prompt.ts";
@@ -26,12 +26,13 @@ import { type RunHandle, startRun } from "./run-handle.ts";
 import type { SessionServer, SessionServers } from "./servers/session-servers.ts";
 import { createLimits } from "./session-limits.ts";
 import { createSessionRecovery } from "./session-recovery.ts";
-import { describeTask, type SpawnOptions } from "./spawn-options.ts";
+import { type ChildOptions, spawnRequestOf } from "./spawn-options.ts";
 import { type LoopTool, toolsForLoops } from "./tools-for-loops.ts";
-import { outputReminder, type TypedOutput } from "./typed-output.ts";
+import { type ChildOutputs, outputReminder, type TypedOutput } from "./typed-output.ts";
 
 /** One conversation with the main agent, over any number of prompts. */
 export interface Session<Output = unknown> extends AsyncDisposable {
+  readonly id: string;
   readonly plan: RunPlan;
   /** What is known of the model that answers. */
   readonly model: ModelFacts;
@@ -42,6 +43,8 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   /** How the MCP servers of this session are doing now, with those that are held back and why. */
   mcpServers(): readonly SessionServer[];
   /** Starts the next run of the conversation; the one before must have ended. */
+  run(content: UserMessage["content"], options?: { readonly signal?: AbortSignal }): RunHandle<Output>;
+  /** The same as `run`. */
   prompt(content: UserMessage["content"], options?: { readonly signal?: AbortSignal }): RunHandle<Output>;
   /** The same as a bare stream of events, which runs only as fast as it is read. Leaving it stops the run. */
   stream(content: UserMessage["content"], signal: AbortSignal): AsyncIterable<RunEvent>;
@@ -53,7 +56,13 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   /** Where its children run, for those who start them by other ways. */
   readonly agentHost: AgentHost;
   /** Starts a child as the main agent would, with its rights. */
-  spawn(agentType: string, prompt: string, options?: SpawnOptions): AgentHandle;
+  spawn<ChildOutput = unknown>(
+    agentType: string,
+    prompt: string,
+    options?: ChildOptions<ChildOutput>,
+  ): AgentHandle<ChildOutput>;
+  /** The same as disposing of it: ends what runs and gives back what it holds. */
+  close(): Promise<void>;
   /** What a child would be, decided completely, without starting it. */
   planAgent(request: SpawnRequest): Promise<ChildPlanned>;
   /** Carries out a plan that was decided before, perhaps by another process; rejects where this one cannot. */
@@ -75,6 +84,8 @@ export interface SessionParts {
   readonly commit?: (() => Promise<void>) | undefined;
   readonly output?: TypedOutput | undefined;
   readonly children: Children;
+  /** The typed outputs that children were asked for, by agent id. */
+  readonly childOutputs: ChildOutputs;
   readonly tasks: TaskManager;
   readonly mcpServers: SessionServers["states"];
   /** Whether `/name` in a prompt calls a skill. */
@@ -95,7 +106,11 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
   const agent = openAgent(plan, agentParts);
   const { ports } = agent;
   const limits = createLimits(plan);
-  const agentHost: AgentHost = { spawner: parts.children.spawner, tasks: parts.tasks };
+  const agentHost: AgentHost = {
+    spawner: parts.children.spawner,
+    tasks: parts.tasks,
+    outputs: parts.childOutputs,
+  };
   const end = new AbortController();
   const handles = new Set<Promise<unknown>>();
   const recovery = createSessionRecovery(parts.recover);
@@ -261,7 +276,18 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     return handle;
   }
 
+  const run: Session<Output>["run"] = (content, options) =>
+    start((signal) => stream(content, signal), options?.signal);
+
+  async function close(): Promise<void> {
+    if (end.signal.aborted) return;
+    end.abort(new RetinueError("session-closed", "The session was closed."));
+    await Promise.allSettled(handles);
+    await parts.dispose(agent.end);
+  }
+
   return {
+    id: plan.sessionId,
     plan,
     model: agentParts.model.facts,
     discovered: parts.discovered,
@@ -271,23 +297,22 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     tasks: parts.tasks,
     agentHost,
     spawn: (agentType, prompt, options = {}) =>
-      startAgent(
-        { description: describeTask(agentType, prompt), ...options, agentType, prompt, origin: "program" },
-        agentHost,
-      ),
+      startAgent(spawnRequestOf(agentType, prompt, options), {
+        host: agentHost,
+        sessionId: () => plan.sessionId,
+        signal: options.signal,
+        output: options.output,
+      }),
     tools: () => toolsForLoops(openAgent(plan, agentParts).ports, end.signal),
     takeNotices: parts.children.takeMessages,
-    runPlan: (own) => startAgent({ plan: own }, agentHost),
+    runPlan: (own) => startAgent({ plan: own }, { host: agentHost, sessionId: () => plan.sessionId }),
     planAgent: (request) => parts.children.spawner.plan(request),
     stream,
-    prompt: (content, options) => start((signal) => stream(content, signal), options?.signal),
+    run,
+    prompt: run,
     compact: (instructions, options) => start((signal) => compact(instructions, signal), options?.signal),
-    async [Symbol.asyncDispose]() {
-      if (end.signal.aborted) return;
-      end.abort(new RetinueError("session-closed", "The session was closed."));
-      await Promise.allSettled(handles);
-      await parts.dispose(agent.end);
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 
@@ -356,6 +381,6 @@ function finalEnding(ending: RunEnding, { isMissing, limit, handedIn }: OutputRe
   if (handedIn !== undefined) return { ...ending, output: handedIn.output };
   if (!isMissing) return ending;
   if (limit !== undefined) return { ...ending, status: "partial", reason: limit };
-  const error = "The agent did not hand in a result of the form that was asked for.";
+  const error = "The agent did not return a result matching the schema.";
   return { ...ending, status: "failed", reason: "max_structured_output_retries", error };
 }

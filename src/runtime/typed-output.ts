@@ -29,6 +29,39 @@ export function outputCapability(output: TypedOutput): Capability {
   };
 }
 
+/** The same for a child, which is reminded until it returns a value that matches, or has failed too often. */
+export function childOutputCapability(output: TypedOutput): Capability {
+  return {
+    ...outputCapability(output),
+    async beforeEnd() {
+      if (output.value() !== undefined || output.hasGivenUp()) return undefined;
+      output.miss();
+      if (output.hasGivenUp()) return undefined;
+      return { role: "user", content: [{ type: "text", text: outputReminder }] };
+    },
+  };
+}
+
+/** The typed outputs that the children of a session were asked for, by agent id. */
+export interface ChildOutputs {
+  ask(agentId: string, schema: OutputSchema): TypedOutput;
+  of(agentId: string): TypedOutput | undefined;
+  forget(agentId: string): void;
+}
+
+export function createChildOutputs(options: { readonly maxRetries?: number | undefined }): ChildOutputs {
+  const outputs = new Map<string, TypedOutput>();
+  return {
+    ask(agentId, schema) {
+      const output = createTypedOutput(schema, options);
+      outputs.set(agentId, output);
+      return output;
+    },
+    of: (agentId) => outputs.get(agentId),
+    forget: (agentId) => void outputs.delete(agentId),
+  };
+}
+
 export const outputToolName = "StructuredOutput";
 
 /** Told to an agent that stopped without handing in its value. */

@@ -127,9 +127,9 @@ async function runCases(played: ReadonlyMap<string, Case>, options: Omit<ErrorSt
   const { runtime } = createErrorStage({ url, ...options });
   await using session = await runtime.open();
   // What is loaded with the first request would hold up all others.
-  await session.spawn("general-purpose", promptOf("nothing special"));
+  await session.spawn("general-purpose", promptOf("nothing special")).result;
   const run = async (task: string) => {
-    const ending = await session.spawn("general-purpose", promptOf(task));
+    const ending = await session.spawn("general-purpose", promptOf(task)).result;
     return { task, ending, sent: asked.get(task) ?? 0 };
   };
   for (const { task, ending, sent } of await Promise.all([...played.keys()].map(run))) {
@@ -197,7 +197,9 @@ describe("[MDL-6] a burst of 429 for twenty children at once", () => {
     const { runtime } = createErrorStage({ url: provider.url, retries: 1 });
     await using session = await runtime.open();
     const tasks = Array.from({ length: 20 }, (_, index) => String(index));
-    const ended = await Promise.all(tasks.map((task) => session.spawn("general-purpose", promptOf(task))));
+    const ended = await Promise.all(
+      tasks.map((task) => session.spawn("general-purpose", promptOf(task)).result),
+    );
     expect(ended.map(({ status, text }) => [status, text])).toEqual(
       tasks.map((task) => ["completed", `Done ${task}.`]),
     );
@@ -265,7 +267,7 @@ test("[MDL-6] a stated Retry-After holds for all siblings, whatever answers to e
     session.spawn("general-purpose", promptOf(String(index))),
   );
   const watching = (async () => {
-    for await (const { type } of handles[0] ?? []) if (type === "model-retried") break;
+    for await (const { type } of handles[0]?.events ?? []) if (type === "model-retried") break;
     refused.resolve();
   })();
   await crowd.gathered(siblings);
@@ -364,7 +366,10 @@ describe("[MDL-6] a server that never closes what it began", () => {
     const session = await runtime.open();
     const tasks = Array.from({ length: 21 }, (_, index) => [...rudeAnswers.keys()][index % rudeAnswers.size]);
     const ended = await Promise.all(
-      tasks.map(async (task = "") => ({ task, ending: await session.spawn("Explore", promptOf(task)) })),
+      tasks.map(async (task = "") => ({
+        task,
+        ending: await session.spawn("Explore", promptOf(task)).result,
+      })),
     );
     for (const { task, ending } of ended)
       expect.soft(ending, task).toMatchObject(rudeAnswers.get(task)?.[1] ?? {});

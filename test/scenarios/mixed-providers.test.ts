@@ -64,7 +64,7 @@ describe("[MDL-3] two providers in one tree", () => {
       prompt: "You find words.",
       model: below.model,
     });
-    const result = await runtime.run("Which word?", { model: above.model });
+    const result = await runtime.run("Which word?", { model: above.model }).result;
 
     expect(result).toMatchObject({ status: "completed", text: "The child says heron." });
     const order = [above, above, below, below, above];

@@ -75,7 +75,7 @@ describe("a child's plan", () => {
     if (planned.type === "refused") throw new Error(planned.reason);
     const file = join(place.cwd, "../plan.json");
     writeFileSync(file, JSON.stringify(planned.plan));
-    const here = await session.spawn("reader", task, { description: request.description });
+    const here = await session.spawn("reader", task, { description: request.description }).result;
     const there = await runCommand(
       { ...place, cwd: join(place.cwd, "..") },
       ["run-plan", file, "--output-format", "json"],

@@ -34,9 +34,9 @@ const environment = { ...process.env, ANTHROPIC_BASE_URL: provider.url, ANTHROPI
 {
   await using runtime = createRuntime({ environment });
   await using session = await runtime.open({ skipPermissions: true });
-  console.log((await session.prompt("Start it.")).text);
+  console.log((await session.prompt("Start it.").result).text);
   const stalled = session.prompt("Go on.");
-  for await (const event of stalled) if (event.type === "model-streamed") break;
+  for await (const event of stalled.events) if (event.type === "model-streamed") break;
   setTimeout(() => console.log("This must not be printed."), 14_000).unref();
 }
 console.log("over");
@@ -49,8 +49,8 @@ test("a run of a program is kept where the command finds it, and the other way r
   const { place, lines, stderr } = runProgram(`
 const model = createScriptedModel(["One.", "Two."]);
 await using runtime = createRuntime({ model });
-const { sessionId } = await runtime.run("First.");
-await runtime.run("Second.", { continue: true });
+const { sessionId } = await runtime.run("First.").result;
+await runtime.run("Second.", { continue: true }).result;
 console.log(sessionId, model.requests[1].messages.length);
 `);
   expect(stderr).toBe("");

@@ -127,8 +127,9 @@ describe.skipIf(process.platform !== "linux")(
           ],
         });
         const handle = sample.runtime.spawn("general-purpose", "Work.");
-        const id = await handle.id;
-        await reached(handle, until, mark);
+        await handle.started;
+        const { id } = handle;
+        await reached(handle.events, until, mark);
         const start = performance.now();
         const result = await handle.stop();
         const took = performance.now() - start;

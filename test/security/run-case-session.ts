@@ -51,11 +51,11 @@ export async function runCaseSession(
   try {
     const chosen = permissionMode === undefined || permissionMode === "default" ? {} : { permissionMode };
     const handle = runtime.run("Work.", { ...chosen, ...session });
-    for await (const event of handle) {
+    for await (const event of handle.events) {
       if (event.type !== "call-finished") continue;
       ended.push({ name: event.call.name, isError: event.isError, denied: event.denied !== undefined });
     }
-    await handle;
+    await handle.result;
     return { requests: model.requests, calls: ended };
   } catch (error) {
     return { requests: model.requests, calls: ended, refused: String(error) };

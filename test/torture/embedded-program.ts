@@ -12,7 +12,7 @@ try {
     model: "claude-sonnet-4-5",
     limits: { tree: { seconds: Number(process.argv[2]) } },
   });
-  const { status, text, error } = await run;
+  const { status, text, error } = await run.result;
   console.log(JSON.stringify({ type: "result", status, text, error }));
 } catch (error) {
   console.log(JSON.stringify({ type: "result", status: "failed", error: String(error) }));

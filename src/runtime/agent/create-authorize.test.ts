@@ -19,7 +19,7 @@ async function tryCall(
   await symlink(join(workspace.root, "outside.txt"), workspace.path("link.txt"));
   await workspace.write("secrets/key.txt", "hunter2\n");
   await link(workspace.path("secrets/key.txt"), workspace.path("other-name.txt"));
-  const { denials } = await sample.runtime.run("Go.", options.session);
+  const { denials } = await sample.runtime.run("Go.", options.session).result;
   const last = sample.requests[1]?.messages.at(-1)?.content;
   const [block] = typeof last === "object" ? last : [];
   const answer = block?.type === "tool_result" ? JSON.stringify(block.content) : "";
@@ -141,7 +141,7 @@ describe("rules and modes", () => {
     );
     await sample.workspace.write("a.txt", "inside\n");
     await sample.workspace.write("secrets/key.txt", "hunter2\n");
-    await sample.runtime.run("Go.", { agent: "lead" });
+    await sample.runtime.run("Go.", { agent: "lead" }).result;
     const found = JSON.stringify(sample.requests[2]?.messages.at(-1));
     expect(found).toContain("a.txt:1:inside");
     expect(found).not.toContain("hunter2");
@@ -241,7 +241,7 @@ describe("a program's own answer", () => {
       return new Promise(() => undefined);
     };
     await using sample = await createSampleRuntime([{ calls: [bash("touch made")] }], { canUseTool });
-    const result = await sample.runtime.run("Go.", { signal: stop.signal });
+    const result = await sample.runtime.run("Go.", { signal: stop.signal }).result;
     expect(result).toMatchObject({ status: "stopped", denials: [] });
   });
 });
@@ -305,7 +305,7 @@ describe.skipIf(isolation.type !== "ready")(`a command that only reads${notIsola
       scope === "user" ? "../home/.claude/settings.json" : ".claude/settings.json",
       settings,
     );
-    await sample.runtime.run("Go.", reading);
+    await sample.runtime.run("Go.", reading).result;
     const answer = JSON.stringify(sample.requests[1]?.messages.at(-1)?.content);
     expect(answer).toContain(" / / ");
     expect(isReadOnly(answer)).toBe(isKept);

@@ -12,7 +12,7 @@ describe.skipIf(process.platform === "win32")("[PRM-10] a link put there while a
         return { behavior: "allow" };
       },
     });
-    await sample.runtime.run("Go.");
+    await sample.runtime.run("Go.").result;
     expect(existsSync(join(sample.workspace.root, "elsewhere.txt"))).toBe(false);
     expect(JSON.stringify(sample.requests[1]?.messages)).toContain(
       "leads somewhere else than when this call",
@@ -37,7 +37,7 @@ describe.skipIf(process.platform === "win32")("[PRM-10] a link put there while a
     const secret = () => join(sample.workspace.root, "secret.txt");
     writeFileSync(open(), "harmless");
     writeFileSync(secret(), "the secret");
-    await sample.runtime.run(`Read ${open()}`);
+    await sample.runtime.run(`Read ${open()}`).result;
     const reported = JSON.stringify(sample.requests[1]?.messages);
     expect(reported).toContain("leads somewhere else than when this call");
     expect(reported).not.toContain("the secret");

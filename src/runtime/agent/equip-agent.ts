@@ -58,6 +58,8 @@ export interface AgentOwn {
     readonly control: TaskControl;
     readonly servers: ChildServers | undefined;
     readonly waiting: Stopwatch;
+    /** Behind what every agent has. */
+    readonly last: readonly Capability[];
   };
   /** Set for the main agent. */
   readonly main?: {
@@ -102,7 +104,7 @@ export async function equipAgent(
     model,
     capabilities:
       main === undefined
-        ? [...(tooling === undefined ? [] : [tooling]), loading, ...around]
+        ? [...(tooling === undefined ? [] : [tooling]), loading, ...around, ...(child?.last ?? [])]
         : [...main.first, loading, ...shared, ...main.last],
     serverTools: tools.serverTools(plan, model.facts),
     ...askingOf(plan, services, own),

@@ -146,7 +146,7 @@ export async function gather(asked: SpawnRequest, parts: ChildSourceParts): Prom
   const { definition } = found.agent;
   const earlier = recalled?.earlier;
   const context = await parts.gather(definition);
-  const agentId = asked.resume ?? parts.newAgentId();
+  const agentId = asked.resume ?? asked.agentId ?? parts.newAgentId();
   const { memory, skills } = context;
   const transcripts = parts.transcripts?.(agentId);
   return {

@@ -36,6 +36,7 @@ import type { SystemPromptFacts } from "../gather-system-prompt.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { ChildServers } from "../servers/session-servers.ts";
 import type { SessionCommands } from "../session-commands.ts";
+import { type ChildOutputs, childOutputCapability } from "../typed-output.ts";
 import { openChildRecord } from "./child-record.ts";
 import { createChildSource } from "./child-source.ts";
 import type { MadeWorktree } from "./decide-child.ts";
@@ -60,6 +61,8 @@ export interface ChildrenParts {
   readonly messages: () => readonly Message[];
   readonly context: SystemPromptFacts["child"];
   readonly commands: Pick<SessionCommands, "news">;
+  /** The typed outputs that children were asked for. */
+  readonly outputs: ChildOutputs;
   readonly limitFacts: LimitFacts;
   readonly clocks: ChildClocks;
   /** Whether there is a parent that reads what children in the background report. */
@@ -224,15 +227,21 @@ async function openChildAgent(
     readonly control: TaskControl;
     readonly servers: ChildServers | undefined;
   },
-  { services, parent, clocks }: ChildrenParts,
+  { services, parent, clocks, outputs }: ChildrenParts,
 ): Promise<OpenedAgent> {
   await prepareMemory(plan, services.world.notice);
+  const output = outputs.of(plan.agent.id);
   const { parts } = await equipAgent(plan, services, {
     definition: plan.definition,
     model,
     stopwatch: control.stopwatch ?? createStopwatch(clocks.clock, clocks.tree),
     commit: control.commit,
-    child: { control, servers, waiting: parent.stopwatch },
+    child: {
+      control,
+      servers,
+      waiting: parent.stopwatch,
+      last: output === undefined ? [] : [childOutputCapability(output)],
+    },
   });
   const agent = openAgent(plan, parts);
   return {

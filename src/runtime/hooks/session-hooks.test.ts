@@ -56,7 +56,7 @@ describe("[HKS-6] before a call", () => {
   test("a hook that denies keeps it from running and tells the model why", async () => {
     const hooks = on("PreToolUse", "echo 'not on a Friday' >&2; exit 2", { matcher: "Bash" });
     await using sample = await setUp([bash("touch made"), "Done."], { hooks });
-    const { denials } = await sample.runtime.run("Go.", allowBash);
+    const { denials } = await sample.runtime.run("Go.", allowBash).result;
     expect(denials[0]?.reason).toBe("Bash was refused by a hook: not on a Friday");
     expect(lastReported(sample.requests)).toContain("not on a Friday");
     expect(await exists(sample, "made")).toBe(false);
@@ -66,17 +66,17 @@ describe("[HKS-6] before a call", () => {
     const change = (text: string) =>
       on("PreToolUse", print({ hookSpecificOutput: { updatedInput: { command: text } } }));
     await using good = await setUp([bash("touch one"), "Done."], { hooks: change("touch two") });
-    expect((await good.runtime.run("Go.", allowBash)).denials).toEqual([]);
+    expect((await good.runtime.run("Go.", allowBash).result).denials).toEqual([]);
     expect([await exists(good, "one"), await exists(good, "two")]).toEqual([false, true]);
     await using bad = await setUp([bash("touch one"), "Done."], { hooks: change("rm a.txt") });
-    expect((await bad.runtime.run("Go.", allowBash)).denials).toHaveLength(1);
+    expect((await bad.runtime.run("Go.", allowBash).result).denials).toHaveLength(1);
     expect(await exists(bad, "a.txt")).toBe(true);
   });
 
   test("a changed input that the tool cannot read is refused", async () => {
     const hooks = on("PreToolUse", print({ hookSpecificOutput: { updatedInput: { command: 5 } } }));
     await using sample = await setUp([bash("touch one"), "Done."], { hooks });
-    const { denials } = await sample.runtime.run("Go.", allowBash);
+    const { denials } = await sample.runtime.run("Go.", allowBash).result;
     expect(denials[0]?.reason).toContain("a hook changed its input to one that is not valid");
   });
 
@@ -89,7 +89,7 @@ describe("[HKS-6] before a call", () => {
     const { denials } = await sample.runtime.run("Go.", {
       permissionMode: "bypassPermissions",
       skipPermissions: true,
-    });
+    }).result;
     expect(denials[0]?.reason).toContain("a guard that fails lets nothing through");
     expect(await exists(sample, "made")).toBe(false);
     expect(sample.notices).toHaveLength(1);
@@ -101,7 +101,7 @@ describe("[HKS-6] before a call", () => {
       hooks,
       settings: { failingHooks: "warn" },
     });
-    expect((await sample.runtime.run("Go.", allowBash)).denials).toEqual([]);
+    expect((await sample.runtime.run("Go.", allowBash).result).denials).toEqual([]);
     expect(await exists(sample, "made")).toBe(true);
     expect(sample.notices[0]).toContain("it ended with code 1");
   });
@@ -109,29 +109,31 @@ describe("[HKS-6] before a call", () => {
   test("an allowing hook spares the question but lifts no rule", async () => {
     const hooks = on("PreToolUse", print({ hookSpecificOutput: { permissionDecision: "allow" } }));
     await using open = await setUp([bash("touch made"), "Done."], { hooks });
-    expect((await open.runtime.run("Go.")).denials).toEqual([]);
+    expect((await open.runtime.run("Go.").result).denials).toEqual([]);
     expect(await exists(open, "made")).toBe(true);
     await using closed = await setUp([bash("touch made"), "Done."], { hooks });
-    expect((await closed.runtime.run("Go.", { disallowedTools: ["Bash(touch *)"] })).denials).toHaveLength(1);
+    expect(
+      (await closed.runtime.run("Go.", { disallowedTools: ["Bash(touch *)"] }).result).denials,
+    ).toHaveLength(1);
   });
 
   test("a hook that wants to be asked is obeyed where a rule would allow", async () => {
     const hooks = on("PreToolUse", print({ hookSpecificOutput: { permissionDecision: "ask" } }));
     await using sample = await setUp([bash("touch made"), "Done."], { hooks });
-    expect((await sample.runtime.run("Go.", allowBash)).denials).toHaveLength(1);
+    expect((await sample.runtime.run("Go.", allowBash).result).denials).toHaveLength(1);
   });
 
   test("a hook that says so ends the run", async () => {
     const hooks = on("PreToolUse", print({ continue: false, stopReason: "enough" }));
     await using sample = await setUp([bash("touch made"), "never asked"], { hooks });
-    expect(await sample.runtime.run("Go.", allowBash)).toMatchObject({ status: "stopped" });
+    expect(await sample.runtime.run("Go.", allowBash).result).toMatchObject({ status: "stopped" });
     expect(sample.requests).toHaveLength(1);
   });
 
   test("a condition narrows a hook to calls under its rule", async () => {
     const hooks = on("PreToolUse", "exit 2", { matcher: "Bash", handler: { if: "Bash(touch *)" } });
     await using sample = await setUp([bash("touch made"), bash("echo hello"), "Done."], { hooks });
-    const { denials } = await sample.runtime.run("Go.", allowBash);
+    const { denials } = await sample.runtime.run("Go.", allowBash).result;
     expect(denials.map(({ call }) => call.input)).toEqual([{ command: "touch made" }]);
   });
 });
@@ -141,7 +143,7 @@ describe("[HKS-6] a permission that is asked for", () => {
 
   test("can be granted by a hook where nobody else is there", async () => {
     await using sample = await setUp([bash("touch made"), "Done."], { hooks: answer({ behavior: "allow" }) });
-    expect((await sample.runtime.run("Go.")).denials).toEqual([]);
+    expect((await sample.runtime.run("Go.").result).denials).toEqual([]);
     expect(await exists(sample, "made")).toBe(true);
   });
 
@@ -153,14 +155,14 @@ describe("[HKS-6] a permission that is asked for", () => {
     };
     const hooks = answer({ behavior: "deny", message: "ask me tomorrow" });
     await using sample = await setUp([bash("touch made"), "Done."], { hooks, runtime: { canUseTool } });
-    expect((await sample.runtime.run("Go.")).denials[0]?.reason).toContain("ask me tomorrow");
+    expect((await sample.runtime.run("Go.").result).denials[0]?.reason).toContain("ask me tomorrow");
     expect(asked).toEqual([]);
   });
 
   test("is left to the others by a hook that fails, and no hook hears of what rules allow", async () => {
     const hooks = on("PermissionRequest", "exit 1");
     await using sample = await setUp([bash("touch made"), read("a.txt"), "Done."], { hooks });
-    const { denials } = await sample.runtime.run("Go.");
+    const { denials } = await sample.runtime.run("Go.").result;
     expect(denials[0]?.reason).toContain("nobody can be asked here");
     expect(sample.notices).toHaveLength(1);
   });
@@ -172,7 +174,7 @@ describe("after a call", () => {
       matcher: "Read",
     });
     await using sample = await setUp([read("a.txt"), "Done."], { hooks });
-    const { sessionId } = await sample.runtime.run("Go.");
+    const { sessionId } = await sample.runtime.run("Go.").result;
     expect(lastReported(sample.requests)).toMatch(
       /inside.*<hook-feedback>\\nrun the linter\\n<\/hook-feedback>/,
     );
@@ -193,21 +195,21 @@ describe("after a call", () => {
       ...on("PostToolUseFailure", print({ hookSpecificOutput: { additionalContext: "look in src" } })),
     };
     await using sample = await setUp([read("absent.txt"), "Done."], { hooks });
-    await sample.runtime.run("Go.");
+    await sample.runtime.run("Go.").result;
     expect(lastReported(sample.requests)).toContain("look in src");
     expect(await exists(sample, "wrong")).toBe(false);
   });
 
   test("a hook that fails is reported, and the run goes on", async () => {
     await using sample = await setUp([read("a.txt"), "Done."], { hooks: on("PostToolUse", "exit 3") });
-    expect(await sample.runtime.run("Go.")).toMatchObject({ status: "completed", text: "Done." });
+    expect(await sample.runtime.run("Go.").result).toMatchObject({ status: "completed", text: "Done." });
     expect(sample.notices[0]).toContain("it ended with code 3");
   });
 
   test("what a hook said before the call comes with its result", async () => {
     const hooks = on("PreToolUse", print({ hookSpecificOutput: { additionalContext: "this file is old" } }));
     await using sample = await setUp([read("a.txt"), "Done."], { hooks });
-    await sample.runtime.run("Go.");
+    await sample.runtime.run("Go.").result;
     expect(lastReported(sample.requests)).toContain("this file is old");
   });
 });
@@ -217,9 +219,9 @@ describe("[HKS-1] around a prompt", () => {
     const hooks = { ...on("SessionStart", "echo begun"), ...on("UserPromptSubmit", "echo 'branch: main'") };
     await using sample = await setUp(["One.", "Two."], { hooks });
     await using session = await sample.runtime.open();
-    await session.prompt("First.");
+    await session.prompt("First.").result;
     expect(lastReported(sample.requests)).toMatch(/First\..*begun\\nbranch: main/);
-    await session.prompt("Second.");
+    await session.prompt("Second.").result;
     expect(lastReported(sample.requests)).toContain("branch: main");
     expect(lastReported(sample.requests)).not.toContain("begun");
   });
@@ -228,25 +230,25 @@ describe("[HKS-1] around a prompt", () => {
     const hooks = on("UserPromptSubmit", "grep -q secret && { echo 'no secrets' >&2; exit 2; }; exit 0");
     await using sample = await setUp(["Fine."], { hooks });
     await using session = await sample.runtime.open();
-    expect(await session.prompt("A secret.")).toMatchObject({
+    expect(await session.prompt("A secret.").result).toMatchObject({
       status: "failed",
       reason: "prompt_blocked",
       error: "A hook refused the prompt: no secrets",
     });
     expect(sample.requests).toEqual([]);
-    expect(await session.prompt("Nothing special.")).toMatchObject({ text: "Fine." });
+    expect(await session.prompt("Nothing special.").result).toMatchObject({ text: "Fine." });
     expect(JSON.stringify(sample.requests)).not.toContain("A secret.");
   });
 
   test("the session's start and end are told with what they are", async () => {
     const hooks = { ...on("SessionStart", "cat >> start.txt"), ...on("SessionEnd", "cat >> end.txt") };
     await using sample = await setUp(["One."], { hooks });
-    const { sessionId } = await sample.runtime.run("Go.");
+    const { sessionId } = await sample.runtime.run("Go.").result;
     expect(await readFile(sample.workspace.path("start.txt"), "utf8")).toContain('"source":"startup"');
     expect(await readFile(sample.workspace.path("end.txt"), "utf8")).toContain('"reason":"other"');
     const later = sample.restart(["Two.", "Three."]);
-    await later.runtime.run("Go on.", { resume: sessionId });
-    await later.runtime.run("Go on.", { resume: sessionId, forkSession: true });
+    await later.runtime.run("Go on.", { resume: sessionId }).result;
+    await later.runtime.run("Go on.", { resume: sessionId, forkSession: true }).result;
     const started = await readFile(sample.workspace.path("start.txt"), "utf8");
     expect(started.match(/"source":"\w+"/g)).toEqual(
       ["startup", "resume", "fork"].map((source) => `"source":"${source}"`),
@@ -258,14 +260,14 @@ describe("[HKS-6] at the end", () => {
   test("a Stop hook makes the agent go on with its reason", async () => {
     const hooks = on("Stop", "test -e ready && exit 0; touch ready; echo 'the tests fail' >&2; exit 2");
     await using sample = await setUp(["First.", "Second."], { hooks });
-    expect(await sample.runtime.run("Go.")).toMatchObject({ status: "completed", text: "Second." });
+    expect(await sample.runtime.run("Go.").result).toMatchObject({ status: "completed", text: "Second." });
     expect(lastReported(sample.requests)).toContain("the tests fail");
   });
 
   test("but not for ever", async () => {
     const steps = Array.from({ length: 9 }, (_, index) => `Answer ${index + 1}.`);
     await using sample = await setUp(steps, { hooks: on("Stop", "echo 'again' >&2; exit 2") });
-    expect(await sample.runtime.run("Go.")).toMatchObject({ text: "Answer 9." });
+    expect(await sample.runtime.run("Go.").result).toMatchObject({ text: "Answer 9." });
     expect(sample.notices).toEqual(["Hooks made the agent go on 8 times in a row; now it may stop."]);
   });
 });
@@ -288,7 +290,7 @@ describe("[HKS-2, PRM-11] hooks of a project", () => {
     const runtime = trusted === undefined ? {} : { trusted };
     await using sample = await setUp([read("a.txt"), "Done."], { hooks, place: "project", runtime });
     await sample.workspace.write(".claude/agents/reviewer.md", agent);
-    const { denials } = await sample.runtime.run("Go.", session);
+    const { denials } = await sample.runtime.run("Go.", session).result;
     return {
       ran: await exists(sample, "ran"),
       ranOwn: await exists(sample, "ran-own"),
@@ -317,14 +319,14 @@ describe("where hooks come from", () => {
     const guard = `. "$CLAUDE_PLUGIN_ROOT/guard.sh"`;
     await sample.workspace.write("tidy/hooks/hooks.json", JSON.stringify({ hooks: on("PreToolUse", guard) }));
     await sample.workspace.write("tidy/guard.sh", "echo 'tidy says no' >&2; exit 2\n");
-    const { denials } = await sample.runtime.run("Go.");
+    const { denials } = await sample.runtime.run("Go.").result;
     expect(denials[0]?.reason).toContain("tidy says no");
   });
 
   test("those of a plugin that cannot be read are reported", async () => {
     await using sample = await setUp(["Done."], { hooks: {}, runtime: { pluginDirectories: ["tidy"] } });
     await sample.workspace.write("tidy/hooks/hooks.json", '{"hooks": ');
-    await sample.runtime.run("Go.");
+    await sample.runtime.run("Go.").result;
     expect(sample.notices[0]).toMatch(/hooks\.json: This is not valid JSON/);
   });
 
@@ -336,7 +338,7 @@ describe("where hooks come from", () => {
       { event: "Stop", run: ({ last_assistant_message: text }) => void heard.push(`end ${text}`) },
     ];
     await using sample = await setUp([read("a.txt"), "Done."], { hooks: {}, runtime: { hooks: program } });
-    await sample.runtime.run("Go.");
+    await sample.runtime.run("Go.").result;
     expect(heard).toEqual(["before Read", "after Read", "end Done."]);
   });
 
@@ -344,18 +346,18 @@ describe("where hooks come from", () => {
     const hooks = { PreToolUse: [{ hooks: [{ type: "prompt", prompt: "Safe? $ARGUMENTS" }] }] };
     const judge = { match: "Safe?", text: '{"ok": false, "reason": "it peeks"}' };
     await using sample = await setUp([read("a.txt"), judge, "Done."], { hooks });
-    const { denials } = await sample.runtime.run("Go.");
+    const { denials } = await sample.runtime.run("Go.").result;
     expect(denials[0]?.reason).toBe("Read was refused by a hook: it peeks");
   });
 
   test("can be switched off, but not an organisation's", async () => {
     const settings = { disableAllHooks: true };
     await using off = await setUp([read("a.txt"), "Done."], { hooks: on("PreToolUse", "exit 2"), settings });
-    expect((await off.runtime.run("Go.")).denials).toEqual([]);
+    expect((await off.runtime.run("Go.").result).denials).toEqual([]);
     await using managed = await setUp([read("a.txt"), "Done."], { hooks: {}, settings });
     const file = "../managed/managed-settings.json";
     await managed.workspace.write(file, JSON.stringify({ hooks: on("PreToolUse", "exit 2") }));
-    expect((await managed.runtime.run("Go.")).denials).toHaveLength(1);
+    expect((await managed.runtime.run("Go.").result).denials).toHaveLength(1);
   });
 });
 
@@ -363,7 +365,7 @@ test("what runs beside the work ends with the session", async () => {
   const hooks = on("PostToolUse", "echo $$ > pid; sleep 83001.5", { handler: { async: true } });
   await using sample = await setUp([read("a.txt"), "Done."], { hooks });
   const session = await sample.runtime.open();
-  expect(await session.prompt("Go.")).toMatchObject({ text: "Done." });
+  expect(await session.prompt("Go.").result).toMatchObject({ text: "Done." });
   const pid = await vi.waitFor(async () => {
     const written = await readFile(sample.workspace.path("pid"), "utf8");
     expect(written).toMatch(/^\d+\n$/);
@@ -405,7 +407,7 @@ describe("[HKS-5] variables that hooks of the session's start leave for commands
       ],
       { hooks: setting(text) },
     );
-    await sample.runtime.run("Go.", allowBash);
+    await sample.runtime.run("Go.", allowBash).result;
     const said = `[test] [two words] [] [${sample.home}] [${process.env["PATH"]}:/opt/own]`;
     expect(lastReported(sample.requests.slice(0, 2))).toContain(said);
     expect(lastReported(sample.requests.slice(0, 4))).toContain(said);
@@ -418,7 +420,7 @@ describe("[HKS-5] variables that hooks of the session's start leave for commands
       `cat > /dev/null; head -c 300000 /dev/zero | tr '\\0' '#' > "$CLAUDE_ENV_FILE"`,
     );
     await using sample = await setUp([show, "Done."], { hooks });
-    await sample.runtime.run("Go.", allowBash);
+    await sample.runtime.run("Go.", allowBash).result;
     expect(lastReported(sample.requests)).toContain("[] []");
     expect(sample.notices).toEqual([
       expect.stringContaining("CLAUDE_ENV_FILE of SessionStart hooks could not be used"),
@@ -428,7 +430,7 @@ describe("[HKS-5] variables that hooks of the session's start leave for commands
   test("are asked for at the start only", async () => {
     const hooks = on("PreToolUse", 'test -z "$CLAUDE_ENV_FILE"');
     await using sample = await setUp([bash("echo fine"), "Done."], { hooks });
-    const { denials } = await sample.runtime.run("Go.", allowBash);
+    const { denials } = await sample.runtime.run("Go.", allowBash).result;
     expect(denials).toEqual([]);
   });
 });
@@ -456,7 +458,7 @@ describe("[HKS-6] rules that a hook adds while it allows a call", () => {
   test("hold for the rest of the session, so that the same is not asked again", async () => {
     const hooks = allowing(rules("allow", "touch *"));
     await using sample = await setUp([bash("touch one"), bash("touch two"), "Done."], { hooks });
-    const { denials } = await sample.runtime.run("Go.");
+    const { denials } = await sample.runtime.run("Go.").result;
     expect(denials).toEqual([]);
     expect(await exists(sample, "two")).toBe(true);
     expect(await asked(sample)).toBe(1);
@@ -467,7 +469,7 @@ describe("[HKS-6] rules that a hook adds while it allows a call", () => {
   test("never go before a deny rule", async () => {
     const hooks = allowing(rules("allow", "*"));
     await using sample = await setUp([bash("touch one"), bash("rm a.txt"), "Done."], { hooks });
-    const { denials } = await sample.runtime.run("Go.", { disallowedTools: ["Bash(rm *)"] });
+    const { denials } = await sample.runtime.run("Go.", { disallowedTools: ["Bash(rm *)"] }).result;
     expect(denials).toHaveLength(1);
     expect(await exists(sample, "a.txt")).toBe(true);
   });
@@ -475,7 +477,7 @@ describe("[HKS-6] rules that a hook adds while it allows a call", () => {
   test("may deny", async () => {
     const hooks = allowing(rules("deny", "touch two"));
     await using sample = await setUp([bash("touch one"), bash("touch two"), "Done."], { hooks });
-    const { denials } = await sample.runtime.run("Go.");
+    const { denials } = await sample.runtime.run("Go.").result;
     expect(denials).toHaveLength(1);
     expect(await exists(sample, "two")).toBe(false);
   });
@@ -493,7 +495,7 @@ describe("[HKS-6] rules that a hook adds while it allows a call", () => {
     await using sample = await setUp([bash("touch one"), bash("touch two"), "Done."], {
       hooks: allowing(update),
     });
-    await sample.runtime.run("Go.");
+    await sample.runtime.run("Go.").result;
     expect(await asked(sample)).toBe(2);
     expect(sample.notices[0]).toContain(why);
   });

@@ -96,8 +96,7 @@ async function resumeOne(agent: FoundTask, { session, host, signal }: Resuming):
     host.stderr.write(`${stripControlCharacters(`${id} (${agentType}) ${text}`)}\n`);
   say(`goes on: ${description}`);
   const handle = session.spawn(agentType, continuePrompt, { resume: id, description });
-  const end = (): void =>
-    void handle.id.then((own) => session.tasks.stop(own, "session")).catch(() => undefined);
+  const end = (): void => void session.close().catch(() => undefined);
   signal.addEventListener("abort", end, { once: true });
   try {
     const { status, reason, text } = await handle.result;

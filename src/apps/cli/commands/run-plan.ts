@@ -34,12 +34,12 @@ export async function runPlan(context: CommandContext, file: string, options: Pr
       throw error;
     });
     const handle = session.runPlan(plan);
-    const end = (): void =>
-      void handle.id.then((id) => session.tasks.stop(id, "session")).catch(() => undefined);
+    // Not as if someone had stopped the agent itself: it can be resumed like one whose process died.
+    const end = (): void => void session.close().catch(() => undefined);
     signal.addEventListener("abort", end, { once: true });
     const printer = createPrinter(host, request, session);
     printer.begin();
-    for await (const event of handle) if (event.type !== "run-ended") printer.show(event);
+    for await (const event of handle.events) if (event.type !== "run-ended") printer.show(event);
     const ending = await handle.result;
     printer.end(ending);
     if (stop.signal.aborted) return exitCodeOf(stop.signal.reason);
