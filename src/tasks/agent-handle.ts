@@ -1,10 +1,10 @@
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
-import { createFeed } from "../foundation/feed.ts";
+import { createFeed, type Feed } from "../foundation/feed.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { ChildStarted, Spawner } from "./spawner.ts";
-import type { TaskManager } from "./task-manager.ts";
+import type { TaskEvent, TaskManager } from "./task-manager.ts";
 import type { TaskState } from "./task-state.ts";
 
 /** What a child gives back at its end, to the program that started it. */
@@ -41,46 +41,14 @@ export function startAgent(
   host: AgentHost | Promise<AgentHost>,
 ): AgentHandle {
   const feed = createFeed<RunEvent>();
-  let current: { readonly id: string; readonly tasks: TaskManager } | undefined;
-  const started = begin();
-  const result = follow();
-  // Whoever only iterates, or only asks for the id, leaves these unheard.
+  let current: StartedAgent | undefined;
+  const started = begin(what, host).then((agent) => {
+    current = agent;
+    return agent;
+  });
+  const result = follow(started, feed);
+  // A caller that only iterates, or only asks for the id, leaves these unheard.
   for (const promise of [result, started]) promise.catch(() => undefined);
-
-  async function begin() {
-    const { spawner, tasks } = await host;
-    const news = tasks.watch();
-    const outcome = await start(what, spawner).catch(async (error: unknown) => {
-      await news.return?.();
-      throw error;
-    });
-    if (outcome.type === "refused") {
-      await news.return?.();
-      throw new RetinueError("agent-refused", `The agent was not started: ${outcome.reason}`);
-    }
-    const { plan, outputFile } = outcome;
-    current = { id: plan.agent.id, tasks };
-    // Asked for now, since one that has ended is not known for ever.
-    return { plan, outputFile, news, tasks, ended: tasks.ended(plan.agent.id) };
-  }
-
-  async function follow(): Promise<AgentResult> {
-    try {
-      const { plan, outputFile, news, ended } = await started;
-      for await (const { event, state } of news) {
-        if (state.id !== plan.agent.id) continue;
-        feed.publish(event);
-        if (event.type === "run-ended") break;
-      }
-      const state = await ended;
-      if (state?.ending === undefined)
-        throw new RetinueError("agent-lost", "The agent ended without saying how.");
-      return { ...state.ending, agentId: plan.agent.id, agentType: plan.task.agentType, outputFile };
-    } finally {
-      feed.end();
-    }
-  }
-
   return {
     result,
     get id() {
@@ -89,7 +57,7 @@ export function startAgent(
     // biome-ignore lint/suspicious/noThenProperty: a handle is awaited for its result
     then: (fulfilled, rejected) => result.then(fulfilled, rejected),
     [Symbol.asyncIterator]: () => feed.subscribe(),
-    state: () => current?.tasks.get(current.id),
+    state: () => current?.tasks.get(current.plan.agent.id),
     async stop() {
       const { plan, tasks } = await started;
       await tasks.stop(plan.agent.id, "program");
@@ -104,6 +72,51 @@ export function startAgent(
       return tasks.send(plan.agent.id, { role: "user", content: [{ type: "text", text }] });
     },
   };
+}
+
+interface StartedAgent {
+  readonly plan: ChildPlan;
+  readonly outputFile: string;
+  readonly news: AsyncIterableIterator<TaskEvent>;
+  readonly tasks: TaskManager;
+  readonly ended: Promise<TaskState | undefined>;
+}
+
+async function begin(
+  what: SpawnRequest | { readonly plan: ChildPlan },
+  host: AgentHost | Promise<AgentHost>,
+): Promise<StartedAgent> {
+  const { spawner, tasks } = await host;
+  const news = tasks.watch();
+  const outcome = await start(what, spawner).catch(async (error: unknown) => {
+    await news.return?.();
+    throw error;
+  });
+  if (outcome.type === "refused") {
+    await news.return?.();
+    throw new RetinueError("agent-refused", `The agent was not started: ${outcome.reason}`);
+  }
+  const { plan, outputFile } = outcome;
+  // Asked for now, since one that has ended is forgotten after a while.
+  return { plan, outputFile, news, tasks, ended: tasks.ended(plan.agent.id) };
+}
+
+/** Passes its events on until its end, which is the result. */
+async function follow(started: Promise<StartedAgent>, feed: Feed<RunEvent>): Promise<AgentResult> {
+  try {
+    const { plan, outputFile, news, ended } = await started;
+    for await (const { event, state } of news) {
+      if (state.id !== plan.agent.id) continue;
+      feed.publish(event);
+      if (event.type === "run-ended") break;
+    }
+    const state = await ended;
+    if (state?.ending === undefined)
+      throw new RetinueError("agent-lost", "The agent ended without saying how.");
+    return { ...state.ending, agentId: plan.agent.id, agentType: plan.task.agentType, outputFile };
+  } finally {
+    feed.end();
+  }
 }
 
 /** Decides a new child, or carries out one that was decided before. */
