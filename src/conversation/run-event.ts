@@ -77,8 +77,11 @@ export type SpawnStep = (typeof spawnSteps)[number];
  * message down before asking has it on disk before the next step begins.
  */
 export type RunEvent =
-  /** One step of starting a child, in order, with what was decided in it. */
-  | { readonly type: "spawn-advanced"; readonly step: SpawnStep; readonly value: unknown }
+  /** Steps of starting a child, in order, each with what was decided in it: those before its start hooks, then the others. */
+  | {
+      readonly type: "spawn-advanced";
+      readonly steps: readonly { readonly step: SpawnStep; readonly value: unknown }[];
+    }
   | { readonly type: "turn-started"; readonly turn: number }
   /** What the model says while it answers, for those who watch. */
   | { readonly type: "model-streamed"; readonly event: ModelEvent }

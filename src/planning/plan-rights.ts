@@ -8,7 +8,7 @@ import { memoryFacts } from "./memory-facts.ts";
 import type { ChildPlan, SpawnFacts } from "./plan-run.ts";
 import { planTools } from "./plan-tools.ts";
 import type { RunPlan } from "./run-plan.ts";
-import { refuseSearch, type SearchFacts } from "./search-facts.ts";
+import { refusedTools, type SearchFacts } from "./search-facts.ts";
 import type { SkillOfSpawn, SpawnRequest } from "./spawn-request.ts";
 
 export interface PlannedRights {
@@ -45,7 +45,7 @@ export function planRights(
     ...facts,
     definition: memory.definition,
     skillDeny: request.skill?.deny ?? [],
-    refuse: (tool) => refuseSearch(tool, search),
+    refused: refusedTools(search),
     background,
   });
   const grant = keptGrant(planned.grant, request, facts.earlier);

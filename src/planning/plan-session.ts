@@ -14,7 +14,7 @@ import {
 } from "./limit-plan.ts";
 import { memoryFacts } from "./memory-facts.ts";
 import type { Decided, Planned, RunPlan } from "./run-plan.ts";
-import { refuseSearch } from "./search-facts.ts";
+import { refusedTools } from "./search-facts.ts";
 import { type ServerInstructions, withServerInstructions } from "./server-instructions.ts";
 import { narrowByServers, serversOfRun } from "./servers-of-run.ts";
 import { limitTools } from "./session-tools.ts";
@@ -118,7 +118,7 @@ function planRights(
   const { offered, withheld } = limitTools(
     facts.available,
     { ...optional("sessionTools", sessionTools), policy, agent: main },
-    { refuse: (tool) => refuseSearch(tool, search) },
+    { refused: refusedTools(search) },
   );
   const memory = memoryFacts(facts.definition ?? {}, facts.memory);
   const { definition, available, notes } = narrowByServers(memory.definition, offered);

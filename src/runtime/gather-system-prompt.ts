@@ -32,6 +32,16 @@ export interface ChildContext {
   readonly system: (task: string, directory?: string) => Promise<readonly string[]>;
 }
 
+export interface SystemPromptParts {
+  readonly world: RuntimeContext;
+  readonly options: SessionOptions;
+  readonly definition: AgentDefinition | undefined;
+  readonly modelId: string;
+  readonly skills: Pick<SessionSkills, "preload">;
+  /** The skills that the main agent's definition names. */
+  readonly preloaded: PreloadedSkills;
+}
+
 /** Gathers what the main agent is told at the start: its prompt, the people's instructions, and where it is. */
 export async function gatherSystemPrompt({
   world,
@@ -40,15 +50,7 @@ export async function gatherSystemPrompt({
   modelId,
   skills,
   preloaded,
-}: {
-  readonly world: RuntimeContext;
-  readonly options: SessionOptions;
-  readonly definition: AgentDefinition | undefined;
-  readonly modelId: string;
-  readonly skills: Pick<SessionSkills, "preload">;
-  /** The skills that the main agent's definition names. */
-  readonly preloaded: PreloadedSkills;
-}): Promise<SystemPromptFacts> {
+}: SystemPromptParts): Promise<SystemPromptFacts> {
   const { paths } = world.discovered;
   const { environment, trusted } = world;
   const [instructions, facts, git, memory] = await Promise.all([
@@ -77,30 +79,40 @@ export async function gatherSystemPrompt({
     reminder: definition?.criticalSystemReminder_EXPERIMENTAL,
   });
   const { model: _model, ...place } = facts;
-  const child = async (own: AgentDefinition): Promise<ChildContext> => {
-    const ownMemory = await gatherMemory(world, options, own);
-    const ownSkills = skills.preload(own);
-    return {
-      memory: ownMemory,
-      skills: ownSkills,
-      system: async (task, directory = paths.cwd) =>
-        buildSystemPrompt({
-          base: (await promptOf(own, directory, task)) ?? "",
-          instructions: instructionsText(
-            own.omitClaudeMd === true ? managedOnly(instructions) : instructions,
-          ),
-          memory: ownMemory.text,
-          skills: ownSkills.text,
-          environment: { ...place, directory },
-          git,
-          reminder: own.criticalSystemReminder_EXPERIMENTAL,
-        }),
-    };
-  };
+  const shared = { world, options, skills, instructions, place, git };
   const notes = instructions.diagnostics
     .filter(({ severity }) => severity !== "note")
     .map((diagnostic) => diagnosticNote(diagnostic, paths.cwd));
+  const child = (own: AgentDefinition) => childContext(own, shared);
   return { parts, child, memory, notes, ...(git?.branch === undefined ? {} : { branch: git.branch }) };
+}
+
+interface SharedFacts extends Pick<SystemPromptParts, "world" | "options" | "skills"> {
+  readonly instructions: Instructions;
+  readonly place: Omit<Awaited<ReturnType<typeof gatherEnvironment>>, "model">;
+  readonly git: Awaited<ReturnType<typeof gatherGitState>>;
+}
+
+async function childContext(
+  own: AgentDefinition,
+  { world, options, skills, instructions, place, git }: SharedFacts,
+): Promise<ChildContext> {
+  const memory = await gatherMemory(world, options, own);
+  const preloaded = skills.preload(own);
+  return {
+    memory,
+    skills: preloaded,
+    system: async (task, directory = world.discovered.paths.cwd) =>
+      buildSystemPrompt({
+        base: (await promptOf(own, directory, task)) ?? "",
+        instructions: instructionsText(own.omitClaudeMd === true ? managedOnly(instructions) : instructions),
+        memory: memory.text,
+        skills: preloaded.text,
+        environment: { ...place, directory },
+        git,
+        reminder: own.criticalSystemReminder_EXPERIMENTAL,
+      }),
+  };
 }
 
 function diagnosticNote({ file, line, message }: Diagnostic, directory: string): string {

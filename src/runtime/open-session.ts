@@ -67,7 +67,7 @@ export async function openSession<Output>(
     isKept: world.keepsTranscripts && options.childrenOnly !== true,
     transcripts: world.discovered.paths.transcripts,
     ids: world.ids,
-    now: () => world.today().getTime(),
+    now: world.epochMs,
     facts: () => transcriptFacts(world, plan, gathered.system.branch),
     plan,
     choices: options,

@@ -57,4 +57,6 @@ export interface RuntimeContext {
   readonly clock: WaitClock;
   readonly now: () => number;
   readonly today: () => Date;
+  /** Milliseconds since 1970. */
+  readonly epochMs: () => number;
 }

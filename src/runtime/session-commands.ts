@@ -19,14 +19,14 @@ export interface SessionCommands {
 
 /** Ends what a process that is gone has left running in this session, before anything of it goes on. */
 export async function openSessionCommands(
-  world: Pick<RuntimeContext, "keepsTranscripts" | "today">,
+  world: Pick<RuntimeContext, "keepsTranscripts" | "epochMs">,
   { commands }: Pick<SessionFiles, "commands">,
   { planOnly }: Pick<SessionOptions, "planOnly">,
 ): Promise<SessionCommands> {
   if (!world.keepsTranscripts || planOnly === true) return { earlier: [], news: () => [] };
   const { background } = await recoverCommands({ folder: commands });
   return {
-    records: createCommandRecords(commands, () => world.today().getTime()),
+    records: createCommandRecords(commands, world.epochMs),
     earlier: background,
     news: (agentId, wasReported) =>
       background

@@ -44,7 +44,7 @@ type Place = Required<Pick<RuntimeOptions, "cwd" | "home" | "environment" | "pla
 
 export function createWorld(options: RuntimeOptions): World {
   const place = findPlace(options);
-  const clock = options.clock ?? { now: () => performance.now(), sleep };
+  const clock = options.clock ?? { now: performance.now.bind(performance), sleep };
   const coolDowns = createCoolDowns(clock, Math.random);
   const gates = createRequestGates();
   const registered = new Map((options.agents ?? []).map(toDefinition).map((agent) => [agent.name, agent]));
@@ -181,6 +181,7 @@ export function createWorld(options: RuntimeOptions): World {
         clock,
         now: clock.now,
         today: () => new Date(),
+        epochMs: Date.now,
       };
     },
     register(agent) {

@@ -31,11 +31,11 @@ async function* run(
   }: { readonly open: OpenAgentHere; readonly control: TaskControl; readonly signal: AbortSignal },
 ): AsyncGenerator<RunEvent> {
   const steps = stepsOf(plan);
-  yield* steps.before;
+  yield { type: "spawn-advanced", steps: steps.before };
   const agent = await open(plan, control);
   try {
     const prompt = await agent.prompt(plan.task.prompt, signal);
-    yield* steps.after;
+    yield { type: "spawn-advanced", steps: steps.after };
     const takeMessages = () => [...agent.ports.takeMessages(), ...control.takeMessages()];
     yield* runAgentLoop({ ...inputOf({ plan, history }), prompt }, { ...agent.ports, takeMessages }, signal);
   } finally {
@@ -55,46 +55,48 @@ function inputOf({ plan, history }: Execution): LoopInput {
   };
 }
 
+type Steps = Extract<RunEvent, { type: "spawn-advanced" }>["steps"];
+
 /** What was decided in each step of a start. `hooks` lies between the two halves: there they ran. */
-function stepsOf(plan: ChildPlan): { readonly before: RunEvent[]; readonly after: RunEvent[] } {
+function stepsOf(plan: ChildPlan): { readonly before: Steps; readonly after: Steps } {
   const { task, policy, definition } = plan;
-  const event = (step: SpawnStep, value: unknown): RunEvent => ({ type: "spawn-advanced", step, value });
+  const decided = (step: SpawnStep, value: unknown) => ({ step, value });
   return {
     before: [
-      event("limits", { maxTurns: plan.maxTurns?.value }),
-      event("definition", {
+      decided("limits", { maxTurns: plan.maxTurns?.value }),
+      decided("definition", {
         agentType: task.agentType,
         scope: definition.source.scope,
         file: definition.source.file,
       }),
-      event("id", { agentId: plan.agent.id, resumed: task.resumed }),
+      decided("id", { agentId: plan.agent.id, resumed: task.resumed }),
     ],
     after: [
-      event("hooks", { event: "SubagentStart" }),
-      event("model", plan.model),
-      event(
+      decided("hooks", { event: "SubagentStart" }),
+      decided("model", plan.model),
+      decided(
         "tools",
         plan.tools.map(({ name }) => name),
       ),
-      event("permissions", {
+      decided("permissions", {
         mode: policy.mode,
         allow: policy.allow.length,
         ask: policy.ask.length,
         deny: policy.deny.length,
       }),
-      event("memory", plan.memory ?? null),
-      event("prompt", { parts: plan.system.length, characters: plan.system.join("").length }),
-      event("configuration", {
+      decided("memory", plan.memory ?? null),
+      decided("prompt", { parts: plan.system.length, characters: plan.system.join("").length }),
+      decided("configuration", {
         background: task.background,
         isolation: task.isolation ?? null,
         effort: plan.effort?.value ?? null,
         directory: plan.directory,
       }),
-      event(
+      decided(
         "scoped-hooks",
         (definition.hooks ?? []).map((hook) => hook.event),
       ),
-      event("launch", { description: task.description }),
+      decided("launch", { description: task.description }),
     ],
   };
 }

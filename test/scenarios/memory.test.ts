@@ -323,7 +323,8 @@ describe("[MEM-1] where memory is, is told", () => {
     const handle = session.spawn("rev", "Review.");
     for await (const event of handle.events) events.push(event);
     await handle.result;
-    expect(events).toContainEqual({ type: "spawn-advanced", step: "memory", value: memory });
+    const steps = events.flatMap((event) => (event.type === "spawn-advanced" ? event.steps : []));
+    expect(steps).toContainEqual({ step: "memory", value: memory });
     expect(existsSync(own(""))).toBe(true);
   });
 

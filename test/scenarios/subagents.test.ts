@@ -226,7 +226,7 @@ test("[SPN-1] a start goes through its steps in order, each visible as an event,
   } as RuntimeOptions);
   const handle = sample.runtime.spawn("Explore", "Look.");
   for await (const event of handle.events) {
-    if (event.type === "spawn-advanced") order.push(event.step);
+    if (event.type === "spawn-advanced") order.push(...event.steps.map(({ step }) => step));
     else if (event.type === "turn-started") order.push("turn");
   }
   expect(order.filter((entry) => entry !== "SubagentStart ran")).toEqual([...spawnSteps, "turn"]);

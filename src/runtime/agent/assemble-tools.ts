@@ -33,26 +33,21 @@ export interface AssembledTools {
   readonly dispose: () => Promise<void>;
 }
 
+export interface ToolParts {
+  readonly servers?: Pick<SessionServers, "tools" | "resourceTools" | "planned"> | undefined;
+  /** The tool that answers in a person's place; agents do not have it. */
+  readonly promptTool?: string | undefined;
+  readonly sandboxes?: Sandboxes;
+  readonly taskSources?: readonly TaskSource[];
+  /** Whether there are skills that a model may call; each agent has a Skill tool of its own. */
+  readonly hasSkills?: boolean;
+  readonly commands?: Pick<SessionCommands, "records" | "earlier">;
+}
+
 /** Makes the tools of one session; background shells belong to it and end with it. */
 export function assembleTools(
   world: Pick<RuntimeContext, "extraTools" | "host" | "now">,
-  {
-    sandboxes = {},
-    taskSources = [],
-    hasSkills = false,
-    servers,
-    promptTool,
-    commands,
-  }: {
-    readonly servers?: Pick<SessionServers, "tools" | "resourceTools" | "planned"> | undefined;
-    /** The tool that answers in a person's place; agents do not have it. */
-    readonly promptTool?: string | undefined;
-    readonly sandboxes?: Sandboxes;
-    readonly taskSources?: readonly TaskSource[];
-    /** Whether there are skills that a model may call; each agent has a Skill tool of its own. */
-    readonly hasSkills?: boolean;
-    readonly commands?: Pick<SessionCommands, "records" | "earlier">;
-  } = {},
+  { sandboxes = {}, taskSources = [], hasSkills = false, servers, promptTool, commands }: ToolParts = {},
 ): AssembledTools {
   checkExtraTools(world.extraTools);
   const shells = createShells({
@@ -72,7 +67,7 @@ export function assembleTools(
     bash: sandboxes,
   })
     .filter(({ name }) => !replaced.has(name))
-    // Nobody can be asked where the program around it has no way to ask.
+    // No one can be asked where the program around it has no way to ask.
     .filter(({ effect }) => effect !== "interact" || world.host.ask !== undefined);
   const fromServers = (servers?.tools ?? []).filter(({ name }) => !replaced.has(name) && name !== promptTool);
   const reading = (servers?.resourceTools() ?? []).filter(({ name }) => !replaced.has(name));
@@ -80,19 +75,13 @@ export function assembleTools(
   const isProviders = !replaced.has(webSearchName);
   return {
     tools: [...own, ...fromServers],
-    available: [
-      { name: "Agent", effect: "spawn", origin: "builtin" },
-      ...(replaced.has("SendMessage")
-        ? []
-        : [{ name: "SendMessage", effect: "coordinate", origin: "builtin", needsChildren: true } as const]),
-      ...(hasSkills && !replaced.has("Skill")
-        ? [{ name: "Skill", effect: "read", origin: "builtin" } as const]
-        : []),
-      ...own.map(availableTool),
-      ...(isProviders ? [{ name: webSearchName, effect: "network", origin: "builtin" } as const] : []),
-      ...[...fromServers, ...reading].map(availableTool),
-      ...(servers?.planned ?? []),
-    ],
+    available: availableTools({
+      own,
+      fromServers: [...fromServers, ...reading],
+      replaced,
+      hasSkills,
+      planned: servers?.planned ?? [],
+    }),
     serverTools({ tools }, facts) {
       const isGranted = isProviders && tools.some(({ name }) => name === webSearchName);
       const search = isGranted ? webSearchServerTool(facts) : undefined;
@@ -103,6 +92,37 @@ export function assembleTools(
     release: shells.stopOwned,
     dispose: async () => shells[Symbol.asyncDispose](),
   };
+}
+
+/** What a plan may grant; tools that each agent has of its own, and those of the provider, are only named here. */
+function availableTools({
+  own,
+  fromServers,
+  replaced,
+  hasSkills,
+  planned,
+}: {
+  readonly own: readonly Tool[];
+  readonly fromServers: readonly Tool[];
+  readonly replaced: ReadonlySet<string>;
+  readonly hasSkills: boolean;
+  readonly planned: readonly AvailableTool[];
+}): readonly AvailableTool[] {
+  return [
+    { name: "Agent", effect: "spawn", origin: "builtin" },
+    ...(replaced.has("SendMessage")
+      ? []
+      : [{ name: "SendMessage", effect: "coordinate", origin: "builtin", needsChildren: true } as const]),
+    ...(hasSkills && !replaced.has("Skill")
+      ? [{ name: "Skill", effect: "read", origin: "builtin" } as const]
+      : []),
+    ...own.map(availableTool),
+    ...(replaced.has(webSearchName)
+      ? []
+      : [{ name: webSearchName, effect: "network", origin: "builtin" } as const]),
+    ...fromServers.map(availableTool),
+    ...planned,
+  ];
 }
 
 /** Providers take only such names, and no name twice. */

@@ -60,78 +60,110 @@ export interface AuthorizeDependencies {
   readonly directory: () => string;
 }
 
+type Judged = Decision & { readonly request: PermissionRequest; readonly policy: PermissionPolicy };
+type Judge = (tool: Tool, input: unknown) => Promise<Judged>;
+
 /** Decides about the calls of one run by its plan; what rules leave open is asked of the program, or refused. */
 export function createAuthorize(dependencies: AuthorizeDependencies): AuthorizeWithHooks {
-  const { plan, canUseTool, askPerson, beforeAsk, onAsk, directory } = dependencies;
-  const attended = canUseTool !== undefined || askPerson !== undefined || beforeAsk !== undefined;
-
-  async function judge(
-    tool: Tool,
-    input: unknown,
-    hooks: DecideOptions["hooks"],
-  ): Promise<Decision & { request: PermissionRequest; policy: PermissionPolicy }> {
-    const { name, effect } = tool;
-    const policy = withRights(askPerson?.policy() ?? plan.policy, dependencies.rights?.());
-    const paths = tool.pathsOf?.(input, directory(), policy.home) ?? [];
-    const mcp = tool.mcp ?? tool.mcpOf?.(input);
-    const call = { tool: name, effect, input, paths, ...(mcp === undefined ? {} : { mcp }) };
-    const request = await gatherCallFacts(call, { policy, directory: directory() });
-    return {
-      ...decide(request, policy, { attended, ...(hooks === undefined ? {} : { hooks }) }),
-      request,
-      policy,
-    };
-  }
-
-  return async ({ call, tool, input }, { signal, turn, hooks }) => {
+  const { plan } = dependencies;
+  return async (call, { signal, turn, hooks }) => {
+    const judge: Judge = (tool, input) => judgeCall(tool, input, { dependencies, hooks });
     await turn?.();
-    const { type, reason, allowedBy, run, request, policy } = await judge(tool, input, hooks);
-    const wayOut = (): string => wayOutOf(request, policy, plan.directory);
-    const paths = approvedPaths(request, plan.policy);
+    const { tool, input } = call;
+    const judged = await judge(tool, input);
+    const { type, reason, allowedBy, run, request } = judged;
     if (type === "allow")
       return {
         type: "allowed",
         input,
         ...(allowedBy === undefined ? {} : { allowedBy }),
         ...(run === undefined ? {} : { run }),
-        ...paths,
+        ...approvedPaths(request, plan.policy),
       };
-    if (type === "deny") return denied(tool, reason, wayOut());
-    const context = { signal, agentId: plan.agent.id, callId: call.id, reason };
-    const fromHooks = await beforeAsk?.({ call, tool, input }, { signal });
-    if (fromHooks?.behavior === "deny")
-      return {
-        ...denied(tool, fromHooks.message),
-        asked: true,
-        ...(fromHooks.stops === true ? { stops: true } : {}),
-      };
-    const fromProgram =
-      fromHooks === undefined && canUseTool !== undefined
-        ? await abortable(canUseTool(tool.name, request.input, context), signal)
-        : ({ behavior: "ask" } as const);
-    const answer = fromHooks ?? fromProgram;
-    if (answer.behavior === "deny")
-      return { ...denied(tool, answer.message ?? "the program refused it"), asked: true };
-    if (answer.behavior === "ask") {
-      if (askPerson === undefined) return denied(tool, `${reason}, and nobody can be asked here`, wayOut());
-      onAsk?.({ call, tool, input });
-      const said = await askPerson.ask({ callId: call.id, request, reason }, { signal });
-      return said.type === "allowed"
-        ? { type: "allowed", input, allowedBy: "person", asked: true, ...paths }
-        : { ...denied(tool, said.reason), asked: true, stops: said.stops };
-    }
-    const by = { allowedBy: fromHooks === undefined ? "program" : "hook" } as const;
-    if (answer.updatedInput === undefined) return { type: "allowed", input, ...by, ...paths };
-    const changed = tool.input?.safeParse(answer.updatedInput) ?? {
-      success: true,
-      data: answer.updatedInput,
-    };
-    // An input that the tool cannot read is refused with its flaws after this; a changed one may not pass a denial.
-    const again = changed.success ? await judge(tool, changed.data, hooks) : undefined;
-    if (again?.type === "deny") return denied(tool, again.reason);
-    const changedPaths = again === undefined ? {} : approvedPaths(again.request, plan.policy);
-    return { type: "allowed", input: answer.updatedInput, ...by, ...changedPaths };
+    if (type === "deny") return denied(tool, reason, wayOutOf(judged, plan.directory));
+    return ask(call, { dependencies, judged, judge, signal });
   };
+}
+
+async function judgeCall(
+  tool: Tool,
+  input: unknown,
+  {
+    dependencies,
+    hooks,
+  }: { readonly dependencies: AuthorizeDependencies; readonly hooks: DecideOptions["hooks"] },
+): Promise<Judged> {
+  const { plan, canUseTool, askPerson, beforeAsk, directory } = dependencies;
+  const attended = canUseTool !== undefined || askPerson !== undefined || beforeAsk !== undefined;
+  const { name, effect } = tool;
+  const policy = withRights(askPerson?.policy() ?? plan.policy, dependencies.rights?.());
+  const paths = tool.pathsOf?.(input, directory(), policy.home) ?? [];
+  const mcp = tool.mcp ?? tool.mcpOf?.(input);
+  const call = { tool: name, effect, input, paths, ...(mcp === undefined ? {} : { mcp }) };
+  const request = await gatherCallFacts(call, { policy, directory: directory() });
+  const decision = decide(request, policy, { attended, ...(hooks === undefined ? {} : { hooks }) });
+  return { ...decision, request, policy };
+}
+
+interface Asking {
+  readonly dependencies: AuthorizeDependencies;
+  readonly judged: Judged;
+  readonly judge: Judge;
+  readonly signal: AbortSignal;
+}
+
+/** Hooks answer first, then the program, then the person. */
+async function ask(call: CallRequest, asking: Asking): Promise<Authorization> {
+  const { dependencies, judged, signal } = asking;
+  const { plan, canUseTool, beforeAsk } = dependencies;
+  const { tool } = call;
+  const fromHooks = await beforeAsk?.(call, { signal });
+  if (fromHooks?.behavior === "deny")
+    return {
+      ...denied(tool, fromHooks.message),
+      asked: true,
+      ...(fromHooks.stops === true ? { stops: true } : {}),
+    };
+  if (fromHooks !== undefined) return allowedAs(call, fromHooks, { ...asking, by: "hook" });
+  if (canUseTool === undefined) return askPersonOf(call, asking);
+  const context = { signal, agentId: plan.agent.id, callId: call.call.id, reason: judged.reason };
+  const answer = await abortable(canUseTool(tool.name, judged.request.input, context), signal);
+  if (answer.behavior === "deny")
+    return { ...denied(tool, answer.message ?? "the program refused it"), asked: true };
+  if (answer.behavior === "ask") return askPersonOf(call, asking);
+  return allowedAs(call, answer, { ...asking, by: "program" });
+}
+
+async function askPersonOf(
+  { call, tool, input }: CallRequest,
+  { dependencies, judged, signal }: Asking,
+): Promise<Authorization> {
+  const { plan, askPerson, onAsk } = dependencies;
+  const { request, reason } = judged;
+  if (askPerson === undefined)
+    return denied(tool, `${reason}, and nobody can be asked here`, wayOutOf(judged, plan.directory));
+  onAsk?.({ call, tool, input });
+  const said = await askPerson.ask({ callId: call.id, request, reason }, { signal });
+  return said.type === "allowed"
+    ? { type: "allowed", input, allowedBy: "person", asked: true, ...approvedPaths(request, plan.policy) }
+    : { ...denied(tool, said.reason), asked: true, stops: said.stops };
+}
+
+/** An answer that allows a call may change its input, which then may not pass a denial. */
+async function allowedAs(
+  { tool, input }: CallRequest,
+  { updatedInput }: { readonly updatedInput?: Readonly<Record<string, unknown>> },
+  { dependencies, judged, judge, by: allowedBy }: Asking & { readonly by: "hook" | "program" },
+): Promise<Authorization> {
+  const { policy } = dependencies.plan;
+  if (updatedInput === undefined)
+    return { type: "allowed", input, allowedBy, ...approvedPaths(judged.request, policy) };
+  const changed = tool.input?.safeParse(updatedInput) ?? { success: true, data: updatedInput };
+  // An input that the tool cannot read is refused with its flaws after this.
+  const again = changed.success ? await judge(tool, changed.data) : undefined;
+  if (again?.type === "deny") return denied(tool, again.reason);
+  const paths = again === undefined ? {} : approvedPaths(again.request, policy);
+  return { type: "allowed", input: updatedInput, allowedBy, ...paths };
 }
 
 /** What the tool has to find again when it acts. On Windows paths are compared in a spelling of their own. */
@@ -159,7 +191,7 @@ function denied(
 }
 
 /** The narrow rules that would let exactly this call through, where rules can do that in this mode. */
-function wayOutOf(request: PermissionRequest, policy: PermissionPolicy, anchor: string): string {
+function wayOutOf({ request, policy }: Judged, anchor: string): string {
   const rules = suggestRules(request, policy, { anchor, exact: true });
   if (rules.length === 0) return "";
   const list = rules.map((rule) => `\`${rule}\``).join(" and ");

@@ -201,8 +201,10 @@ function grantedTools(
   own: ChildServers | undefined,
 ): readonly Tool[] {
   const granted = new Set(plan.tools.map(({ name }) => name));
+  const isShared = (mcp: Tool["mcp"]): boolean =>
+    mcp === undefined || own === undefined || !isReplaced(mcp.serverName, own.own);
   return [
-    ...tools.tools.filter(({ name, mcp }) => granted.has(name) && !isReplaced(mcp?.serverName, own?.own)),
+    ...tools.tools.filter(({ name, mcp }) => granted.has(name) && isShared(mcp)),
     ...(own?.tools ?? []).filter(({ name }) => granted.has(name)),
     ...resourceToolsOf(plan, servers, own),
   ];

@@ -102,7 +102,7 @@ async function openChildTranscript(
   const writer = createTranscriptWriter({
     log,
     ids: world.ids,
-    now: () => world.today().getTime(),
+    now: world.epochMs,
     facts: () => factsOf(plan, world),
     leaf: loaded?.leaf,
     sources: loaded?.sources,

@@ -1,10 +1,9 @@
 import type { AgentDefinition } from "../../definitions/agent-definition.ts";
 import { childPolicy } from "../../permissions/child-policy.ts";
 import type { RunPlan } from "../../planning/run-plan.ts";
-import { refuseSearch, webSearchName } from "../../planning/search-facts.ts";
+import { refusedTools } from "../../planning/search-facts.ts";
 import { selectChildModel } from "../../planning/select-child-model.ts";
 import { startableAgents } from "../../planning/startable-agents.ts";
-import type { AvailableTool } from "../../tools/grants/match-tools.ts";
 import type { SessionSpawnFacts } from "./decide-child.ts";
 
 /** The agents that a model is shown: those it can start, with the tools that each would get. */
@@ -13,14 +12,13 @@ export function listedAgents(
   parent: RunPlan,
   facts: SessionSpawnFacts,
 ): readonly AgentDefinition[] {
-  const refuse = (tool: AvailableTool, definition: AgentDefinition): string | undefined => {
-    if (tool.name !== webSearchName) return undefined;
+  const refused = (definition: AgentDefinition): ReadonlyMap<string, string> => {
     const { model } = selectChildModel({}, { ...facts, definition });
     const policy = childPolicy(parent.policy, {
       definition: { mode: definition.permissionMode, scope: definition.source.scope },
       projectMayWiden: facts.trusted,
     });
-    return refuseSearch(tool, { policy, model: model.id, canSearch: facts.canSearch?.(model) !== false });
+    return refusedTools({ policy, model: model.id, canSearch: facts.canSearch?.(model) !== false });
   };
-  return startableAgents(definitions, { parent, available: facts.available, refuse });
+  return startableAgents(definitions, { parent, available: facts.available, refused });
 }

@@ -42,7 +42,7 @@ export async function runChildRecovery(agentId: string, parts: ChildRecoveryPart
       durability: world.durability,
       takeOver: parts.takeOver === true,
       ids: world.ids,
-      now: () => world.today().getTime(),
+      now: world.epochMs,
       facts: {
         sessionId: plan.sessionId,
         agentId,

@@ -83,11 +83,16 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
           : await runner.fire(event, { ...payload, error: textOf(outcome) }, options);
       report(said);
       if (said.stop !== undefined) wantStop();
-      const shown = said.updatedOutput === undefined ? outcome : { ...outcome, content: said.updatedOutput };
-      const reason = said.blocked ? [said.reason] : [];
-      return withNotes(shown, [...notes, ...reason, ...(said.context === undefined ? [] : [said.context])]);
+      return withAnswer(outcome, said, notes);
     },
   };
+}
+
+/** The outcome as hooks have changed it, with what they say about it. */
+function withAnswer(outcome: ToolOutcome, said: EventOutcome, notes: readonly string[]): ToolOutcome {
+  const shown = said.updatedOutput === undefined ? outcome : { ...outcome, content: said.updatedOutput };
+  const reason = said.blocked ? [said.reason] : [];
+  return withNotes(shown, [...notes, ...reason, ...(said.context === undefined ? [] : [said.context])]);
 }
 
 function payloadOf({ call, tool, input }: CallRequest): CallPayload {

@@ -1,3 +1,4 @@
+import type { EventOutcome } from "../../hooks/aggregate.ts";
 import type { ReportedEvent } from "../../journal/plan-line.ts";
 import type { CallHookDependencies } from "./call-hooks.ts";
 import { feedbackMessage, type PromptHooks, withContext } from "./prompt-hooks.ts";
@@ -61,9 +62,7 @@ export function createChildHooks({
       if (!runner.hears("SubagentStop")) return undefined;
       // Also where the child is stopped meanwhile: hooks that have heard of its start hear of its end.
       const outcome = await withLastWord(signal, (own) => stop(text, own));
-      const reason = [outcome.blocked ? outcome.reason : undefined, outcome.context]
-        .filter((part) => part !== undefined && part !== "")
-        .join("\n");
+      const reason = reasonOf(outcome);
       if (reason === "" || outcome.stop !== undefined) return undefined;
       if (child.isOver === true || rounds >= maxRounds) return undefined;
       rounds += 1;
@@ -76,6 +75,12 @@ export function createChildHooks({
       await withLastWord(stopped, (signal) => stop(undefined, signal));
     },
   };
+}
+
+function reasonOf({ blocked, reason, context }: EventOutcome): string {
+  return [blocked ? reason : undefined, context]
+    .filter((part) => part !== undefined && part !== "")
+    .join("\n");
 }
 
 /** How long hooks may take over the start or end of a child that was stopped; whoever stopped it is waiting. */

@@ -6,6 +6,7 @@ import {
   type AskModel,
   createHookRunner,
   type FireOptions,
+  type HookRunner,
   type HookRunnerOptions,
   type LateAnswer,
 } from "../../hooks/hook-runner.ts";
@@ -134,41 +135,8 @@ export async function openSessionHooks(facts: SessionHookFacts): Promise<Session
     isSubagent: facts.child !== undefined,
   });
   if (rules.length === 0 && world.hooks.length === 0 && facts.mayGrow !== true) return undefined;
-  const files = sessionFiles(discovered.paths.transcripts, plan.sessionId);
-  const { allowedHttpHookUrls, httpHookAllowedEnvVars } = settings.plain;
   const mail: UserMessage[] = [];
-  const environmentFile = join(files.directory, "session-environment.sh");
-  const created = createHookRunner({
-    rules,
-    functions: world.hooks,
-    session: { sessionId: plan.sessionId, transcript: files.transcript },
-    projectDirectory: discovered.paths.projectRoot,
-    environment: world.environment,
-    ...(facts.environment === undefined ? {} : { environmentFile }),
-    http: {
-      ...(allowedHttpHookUrls === undefined ? {} : { allowedUrls: allowedHttpHookUrls }),
-      ...(httpHookAllowedEnvVars === undefined ? {} : { allowedVariables: httpHookAllowedEnvVars }),
-    },
-    ask: createAsk(facts),
-    ...(facts.callServer === undefined ? {} : { callTool: askServer(facts.callServer) }),
-    warnOnly: settings.extra.get("failingHooks") === "warn",
-    outputDirectory: files.toolResults,
-    newId: world.ids.uuid,
-    onLate: (late) => takeLate(late, mail, notify),
-  });
-  const { environment } = facts;
-  const runner =
-    environment === undefined
-      ? created
-      : withEnvironmentFile(created, {
-          file: environmentFile,
-          environment: () => ({ ...world.environment, ...Object.fromEntries(environment) }),
-          directory: discovered.paths.cwd,
-          take: (variables) => {
-            for (const [name, value] of variables) environment.set(name, value);
-          },
-          report: notify,
-        });
+  const runner = createRunner(facts, rules, { mail, notify });
   let hasConditions = rules.some(isConditional);
   const situation = async (signal: AbortSignal, request?: CallRequest): Promise<FireOptions> => ({
     signal,
@@ -186,6 +154,48 @@ export async function openSessionHooks(facts: SessionHookFacts): Promise<Session
     runner.add(added);
   };
   return { ...assemble({ facts, runner, situation, report, mail }), add };
+}
+
+/** The runner of an agent's hooks; for the main agent, with the file in which its start may leave variables. */
+function createRunner(
+  facts: SessionHookFacts,
+  rules: readonly SourcedHookRule[],
+  { mail, notify }: { readonly mail: UserMessage[]; readonly notify: (text: string) => void },
+): HookRunner {
+  const { world, plan, environment } = facts;
+  const { discovered } = world;
+  const { settings } = discovered.settings;
+  const files = sessionFiles(discovered.paths.transcripts, plan.sessionId);
+  const { allowedHttpHookUrls, httpHookAllowedEnvVars } = settings.plain;
+  const environmentFile = join(files.directory, "session-environment.sh");
+  const created = createHookRunner({
+    rules,
+    functions: world.hooks,
+    session: { sessionId: plan.sessionId, transcript: files.transcript },
+    projectDirectory: discovered.paths.projectRoot,
+    environment: world.environment,
+    ...(environment === undefined ? {} : { environmentFile }),
+    http: {
+      ...(allowedHttpHookUrls === undefined ? {} : { allowedUrls: allowedHttpHookUrls }),
+      ...(httpHookAllowedEnvVars === undefined ? {} : { allowedVariables: httpHookAllowedEnvVars }),
+    },
+    ask: createAsk(facts),
+    ...(facts.callServer === undefined ? {} : { callTool: askServer(facts.callServer) }),
+    warnOnly: settings.extra.get("failingHooks") === "warn",
+    outputDirectory: files.toolResults,
+    newId: world.ids.uuid,
+    onLate: (late) => takeLate(late, mail, notify),
+  });
+  if (environment === undefined) return created;
+  return withEnvironmentFile(created, {
+    file: environmentFile,
+    environment: () => ({ ...world.environment, ...Object.fromEntries(environment) }),
+    directory: discovered.paths.cwd,
+    take: (variables) => {
+      for (const [name, value] of variables) environment.set(name, value);
+    },
+    report: notify,
+  });
 }
 
 function isConditional({ hook }: SourcedHookRule): boolean {

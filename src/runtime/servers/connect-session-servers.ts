@@ -83,17 +83,18 @@ export async function connectSessionServers(
     instructions: instructionsOf(states()),
     resourceTools: (names) => connections?.resourceTools(names) ?? [],
     states: () => sharedState(servers, gathered, states()),
-    call: async (server, tool, input, options) =>
-      (await connections?.call(server, tool, input, options)) ?? {
-        text: `There is no MCP server ${JSON.stringify(server)} here.`,
-        isError: true,
-      },
+    call: connections?.call ?? callNothing,
     connectFor,
     [Symbol.asyncDispose]: open.close,
   };
 }
 
 const noServers = "In the background there are no tools of MCP servers, so its `mcpServers` had no effect.";
+
+const callNothing: McpConnections["call"] = async (server) => ({
+  text: `There is no MCP server ${JSON.stringify(server)} here.`,
+  isError: true,
+});
 
 function nothing(notes: readonly string[]): ChildServers {
   return {

@@ -42,20 +42,17 @@ export interface SessionSkills {
   preload(definition: AgentDefinition | undefined): PreloadedSkills;
 }
 
+export interface OpenSkillsOptions {
+  readonly sessionId: string;
+  readonly contextWindow: number;
+  readonly deny: readonly PolicyRule[];
+  /** Whether rules let the file of a skill be read. */
+  readonly mayLoad?: MayLoad | undefined;
+}
+
 export async function openSkills(
   world: RuntimeContext,
-  {
-    sessionId,
-    contextWindow,
-    deny,
-    mayLoad,
-  }: {
-    readonly sessionId: string;
-    readonly contextWindow: number;
-    readonly deny: readonly PolicyRule[];
-    /** Whether rules let the file of a skill be read. */
-    readonly mayLoad?: MayLoad | undefined;
-  },
+  { sessionId, contextWindow, deny, mayLoad }: OpenSkillsOptions,
 ): Promise<SessionSkills> {
   const { paths, settings } = world.discovered;
   const { skillListingBudgetFraction, skillListingMaxDescChars } = settings.settings.plain;
