@@ -1,4 +1,4 @@
-import { fencedText } from "../conversation/fenced-text.ts";
+import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import type { MemoryScope } from "../definitions/agent-definition.ts";
 import { type MemoryPlace, memoryFile } from "./memory-place.ts";
 
@@ -24,7 +24,7 @@ export function beginningOf(
   content: string,
   { totalBytes, isWhole }: { readonly totalBytes: number; readonly isWhole: boolean },
 ): MemoryBeginning {
-  const all = fencedText(content).trimEnd().split("\n");
+  const all = escapeControlTags(content).trimEnd().split("\n");
   const lines = fittingLines(all);
   const [first = ""] = all;
   const cutLine = lines.length === 0 && first !== "" ? cutBytes(first) : undefined;

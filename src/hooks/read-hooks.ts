@@ -2,6 +2,7 @@ import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
 import { isRecord, type JsonRecord, kindOf, shown } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
 import { hookEventNames, isHookEventName } from "./hook-events.ts";
+import { isFiredEvent } from "./hook-input.ts";
 import type { HookRule } from "./hook-rule.ts";
 import { readHookHandler } from "./read-hook-handler.ts";
 
@@ -87,12 +88,22 @@ function readEvents(events: JsonRecord, path: DocumentPath, reading: Reading): v
     if (!isHookEventName(name)) {
       if (!reading.hasRoom(eventPath)) return;
       reportUnknownEvent(name, eventPath, reading);
-    } else if (Array.isArray(groups)) {
+      continue;
+    }
+    if (!isFiredEvent(name)) reportNeverFired(name, eventPath, reading);
+    if (Array.isArray(groups)) {
       for (const [index, group] of groups.entries()) {
         if (!readGroup(name, group, [...eventPath, index], reading)) return;
       }
     } else if (groups !== null && !readGroup(name, groups, eventPath, reading)) return;
   }
+}
+
+/** Runs have no such moment yet: the hook is kept, and its author is told. */
+function reportNeverFired(name: string, path: DocumentPath, reading: Reading): void {
+  reading.report("note", "hook-never-fires", path, {
+    message: `The hook event ${name} does not happen here, so its hooks never run.`,
+  });
 }
 
 function reportUnknownEvent(name: string, path: DocumentPath, reading: Reading): void {

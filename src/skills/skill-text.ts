@@ -1,4 +1,4 @@
-import { fencedText } from "../conversation/fenced-text.ts";
+import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import type { Skill } from "./skill.ts";
 import { type SkillPiece, splitSkill } from "./skill-pieces.ts";
 
@@ -35,7 +35,7 @@ export function fillSkill(call: SkillCall): readonly FilledPiece[] {
 
 /** The whole text that a model reads, with the outputs of commands in their places, inside a fence it cannot end. */
 export function skillText({ name, source }: Skill, texts: readonly string[]): string {
-  const inside = fencedText(texts.join("")).trim();
+  const inside = escapeControlTags(texts.join("")).trim();
   return `${skillHeader(name, source.directory)}\n<skill name="${name.replace(/["<>]/g, "_")}">\n${inside}\n</skill>`;
 }
 

@@ -138,7 +138,7 @@ async function compare(sample: SampleRuntime, given: Written): Promise<void> {
   writeSettings(sample, given);
   const { trusted, mode } = given;
   const options = [...(trusted ? ["--trust"] : []), ...(mode === undefined ? [] : ["--mode", mode])];
-  const { runtime } = sample.restart(["Hi."], { trusted });
+  const { runtime } = sample.restart(["Hi."], { trusted, settingSources: ["user", "project", "local"] });
   await using session = await runtime.open({
     planOnly: true,
     ...(mode === undefined ? {} : { permissionMode: mode }),

@@ -1,6 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
 import * as z from "zod";
+import { escapeName } from "../../conversation/escape-control-tags.ts";
 import { excludedFolders, globArguments, planGlob, versionControlFolders } from "../glob-plan.ts";
 import { createPathReader } from "../grep-record.ts";
 import { pathForRules, shownPath } from "../resolve-workspace-path.ts";
@@ -159,7 +160,7 @@ async function foldersIn(root: string, context: ToolContext): Promise<string[]> 
     (entry) => entry.isDirectory() && mayShow(join(root, entry.name), "Glob", context),
   );
   return names
-    .map(({ name }) => `${name}/`)
+    .map(({ name }) => `${escapeName(name)}/`)
     .sort()
     .slice(0, maxShown);
 }
