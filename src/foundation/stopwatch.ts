@@ -19,7 +19,7 @@ const lookAgainMs = 30_000;
 
 /** While it runs, the parent is started too: a parent of several runs whenever one of them does. */
 export function createStopwatch(clock: WaitClock, parent?: Pick<Stopwatch, "start" | "stop">): Stopwatch {
-  const sleepers = new Set<() => void>();
+  const sleepers = createSleepers();
   let starts = 0;
   let holds = 0;
   let ran = 0;
@@ -30,8 +30,7 @@ export function createStopwatch(clock: WaitClock, parent?: Pick<Stopwatch, "star
     if (runs && since === undefined) {
       since = clock.now();
       parent?.start();
-      for (const wake of sleepers) wake();
-      sleepers.clear();
+      sleepers.wakeAll();
     } else if (!runs && since !== undefined) {
       ran += clock.now() - since;
       since = undefined;
@@ -40,16 +39,6 @@ export function createStopwatch(clock: WaitClock, parent?: Pick<Stopwatch, "star
   }
 
   const elapsed = (): number => ran + (since === undefined ? 0 : clock.now() - since);
-
-  async function running(signal: AbortSignal): Promise<void> {
-    const woken = Promise.withResolvers<void>();
-    sleepers.add(woken.resolve);
-    try {
-      await abortable(woken.promise, signal);
-    } finally {
-      sleepers.delete(woken.resolve);
-    }
-  }
 
   return {
     elapsed,
@@ -76,8 +65,27 @@ export function createStopwatch(clock: WaitClock, parent?: Pick<Stopwatch, "star
         signal.throwIfAborted();
         const left = deadline() - elapsed();
         if (left <= 0) return;
-        if (since === undefined) await running(signal);
+        if (since === undefined) await sleepers.sleep(signal);
         else await clock.sleep(Math.min(left, lookAgainMs), signal);
+      }
+    },
+  };
+}
+
+function createSleepers() {
+  const wakers = new Set<() => void>();
+  return {
+    wakeAll(): void {
+      for (const wake of wakers) wake();
+      wakers.clear();
+    },
+    async sleep(signal: AbortSignal): Promise<void> {
+      const woken = Promise.withResolvers<void>();
+      wakers.add(woken.resolve);
+      try {
+        await abortable(woken.promise, signal);
+      } finally {
+        wakers.delete(woken.resolve);
       }
     },
   };

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
 
 /**
@@ -74,9 +74,7 @@ function fingerprint({ calls, results }: CallRound): string {
     const result = byId.get(id);
     return canonical([name, input, result?.content ?? null, result?.is_error === true]);
   });
-  return createHash("sha256")
-    .update(JSON.stringify([...new Set(parts)].sort()))
-    .digest("base64");
+  return hash("sha256", JSON.stringify([...new Set(parts)].sort()), "base64");
 }
 
 /** JSON with the keys of objects in one order. */

@@ -1,3 +1,4 @@
+import { createParser } from "eventsource-parser";
 import { isRecord } from "../../foundation/json-record.ts";
 import { createAnswerGuard, lineTooLong, maxLine } from "../create-answer-guard.ts";
 import { lookUpModel } from "../look-up-model.ts";
@@ -194,46 +195,24 @@ interface SseDecoder {
   push(bytes: Uint8Array): readonly SseEvent[];
 }
 
-/** Reads server-sent events from pieces of a response; a line without an end is a ModelFault. An event that was not closed by an empty line is not given out. */
+/** Reads server-sent events from pieces of a response; a line without an end is a ModelError. An event that was not closed by an empty line is not returned. */
 export function createSseDecoder(): SseDecoder {
   const decoder = new TextDecoder();
-  let rest = "";
-  let endedOnReturn = false;
-  let event = "";
-  let data: string | undefined;
-
-  function takeLine(line: string, into: SseEvent[]): void {
-    if (line === "") {
-      if (data !== undefined) into.push({ event, data });
-      event = "";
-      data = undefined;
-      return;
-    }
-    const colon = line.indexOf(":");
-    const field = colon === -1 ? line : line.slice(0, colon);
-    if (field !== "event" && field !== "data") return;
-    const start = line.charCodeAt(colon + 1) === space ? colon + 2 : colon + 1;
-    const value = colon === -1 ? "" : line.slice(start);
-    if (field === "event") event = value;
-    else data = data === undefined ? value : `${data}\n${value}`;
-  }
-
+  let events: SseEvent[] = [];
+  const parser = createParser({
+    maxBufferSize: maxLine,
+    onEvent: ({ event = "", data }) => events.push({ event, data }),
+    onError(error) {
+      // Unknown fields are passed over, as the format asks for.
+      if (error.type === "max-buffer-size-exceeded") throw lineTooLong();
+    },
+  });
   return {
     push(bytes) {
-      const events: SseEvent[] = [];
-      let text = decoder.decode(bytes, { stream: true });
-      if (text === "") return events;
-      if (endedOnReturn && text.startsWith("\n")) text = text.slice(1);
-      endedOnReturn = text.endsWith("\r");
-      const lines = text.split(text.includes("\r") ? anyBreak : "\n");
-      lines[0] = rest + lines[0];
-      rest = lines.pop() ?? "";
-      if (rest.length > maxLine || (data?.length ?? 0) > maxLine) throw lineTooLong();
-      for (const line of lines) takeLine(line, events);
-      return events;
+      parser.feed(decoder.decode(bytes, { stream: true }));
+      const completed = events;
+      events = [];
+      return completed;
     },
   };
 }
-
-const space = 0x20;
-const anyBreak = /\r\n|\n|\r/;

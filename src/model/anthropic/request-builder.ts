@@ -40,23 +40,10 @@ interface Conversation {
  * costs what is new in it; the request itself is never changed.
  */
 export function createRequestBuilder(target: RequestTarget): RequestBuilder {
-  const conversations = new WeakMap<readonly Message[], Conversation>();
+  const convertMessages = createMessageConverter();
   const specified = new WeakMap<ToolSpecification, ToolUnion>();
   const instructed = new WeakMap<readonly string[], readonly TextBlockParam[]>();
   const withMark = createMarker();
-
-  function convertMessages(messages: readonly Message[]): readonly WireMessage[] {
-    const known = conversations.get(messages);
-    const isContinued = known?.sources.every((source, index) => source === messages[index]) === true;
-    const { sources, wire } = isContinued ? known : { sources: [], wire: [] };
-    for (const message of messages.slice(sources.length)) {
-      sources.push(message);
-      const converted = toWireMessage(message);
-      if (converted !== undefined) wire.push(converted);
-    }
-    if (!isContinued) conversations.set(messages, { sources, wire });
-    return wire;
-  }
 
   function convertTool(specification: ToolSpecification): ToolUnion {
     const tool = specified.get(specification) ?? toWireTool(specification);
@@ -99,6 +86,23 @@ export function createRequestBuilder(target: RequestTarget): RequestBuilder {
         messages: withMarks(messages, plan.conversation) as unknown as MessageParam[],
       };
     },
+  };
+}
+
+/** Converts what was added to a list since the last time; a list that was changed otherwise is converted anew. */
+function createMessageConverter() {
+  const conversations = new WeakMap<readonly Message[], Conversation>();
+  return (messages: readonly Message[]): readonly WireMessage[] => {
+    const known = conversations.get(messages);
+    const isContinued = known?.sources.every((source, index) => source === messages[index]) === true;
+    const { sources, wire } = isContinued ? known : { sources: [], wire: [] };
+    for (const message of messages.slice(sources.length)) {
+      sources.push(message);
+      const converted = toWireMessage(message);
+      if (converted !== undefined) wire.push(converted);
+    }
+    if (!isContinued) conversations.set(messages, { sources, wire });
+    return wire;
   };
 }
 

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { constants, fstatSync, type Stats, statSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { retryWhileScarce } from "../../foundation/retry-while-scarce.ts";
@@ -57,7 +57,7 @@ export async function loadBytes(handle: FileHandle, stats: Stats): Promise<Loade
 }
 
 export function digestOf(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
+  return hash("sha256", bytes, "hex");
 }
 
 /** Stands for the content of a file too large to be read for its digest. */
