@@ -100,7 +100,10 @@ async function begin(
   options: StartAgentOptions,
   signal: AbortSignal,
 ): Promise<Started> {
-  const { spawner, tasks, outputs } = await abortable(Promise.resolve(options.host), signal);
+  const host = Promise.resolve(options.host);
+  // A host that fails after the child was stopped concerns no one.
+  host.catch(() => undefined);
+  const { spawner, tasks, outputs } = await abortable(host, signal);
   const output = options.output === undefined ? undefined : outputs.ask(request.agentId, options.output);
   const news = tasks.watch();
   try {

@@ -11,7 +11,7 @@ import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { gatherMemory } from "./gather-memory.ts";
 import { mayLoadIn } from "./may-load-in.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionOptions } from "./runtime-options.ts";
+import type { SessionSetup } from "./runtime-setup.ts";
 import type { SessionSkills } from "./session-skills.ts";
 
 export interface SystemPromptFacts {
@@ -40,7 +40,7 @@ export async function gatherSystemPrompt({
   skills,
 }: {
   readonly world: RuntimeContext;
-  readonly options: SessionOptions;
+  readonly options: SessionSetup;
   readonly definition: AgentDefinition | undefined;
   readonly modelId: string;
   readonly skills: Pick<SessionSkills, "preload">;

@@ -37,7 +37,7 @@ import { prepareChild } from "./prepare-child.ts";
 import { prepareMemory } from "./prepare-memory.ts";
 import { runRecovery } from "./run-recovery.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionOptions } from "./runtime-options.ts";
+import type { SessionSetup } from "./runtime-setup.ts";
 import { createSession, type Session } from "./session.ts";
 import { openSessionCommands } from "./session-commands.ts";
 import { openSessionHooks } from "./session-hooks.ts";
@@ -50,7 +50,7 @@ import { askHeld, canUseToolHeld, contextHeld, holding } from "./while-asking.ts
 /** Finds everything out, decides the plan, and puts a session together that obeys it. */
 export async function openSession<Output>(
   world: RuntimeContext,
-  options: SessionOptions<Output>,
+  options: SessionSetup<Output>,
   {
     look,
     servers: connecting,
@@ -286,16 +286,16 @@ function unsafeManaged({ discovered }: RuntimeContext): readonly string[] {
   return found.map(({ message, advice }) => `${message} ${advice ?? ""}`.trim());
 }
 
-function childLimits({ environment, discovered }: RuntimeContext): ChildLimits {
+function childLimits({ environment, discovered, childLimits: own }: RuntimeContext): ChildLimits {
   const { maxConcurrentSubagents } = readEnvironment(environment).options;
-  return readChildLimits(discovered.settings.settings.plain.limits, maxConcurrentSubagents);
+  return { ...readChildLimits(discovered.settings.settings.plain.limits, maxConcurrentSubagents), ...own };
 }
 
 function sourceOf(from: string, sessionId: string): "resume" | "fork" {
   return from === sessionId ? "resume" : "fork";
 }
 
-function openOutput(world: RuntimeContext, { output }: SessionOptions) {
+function openOutput(world: RuntimeContext, { output }: SessionSetup) {
   return output === undefined ? undefined : createTypedOutput(output, outputRetries(world));
 }
 

@@ -16,6 +16,7 @@ import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { Skill } from "../skills/skill.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import { type AgentHandle, type AgentHost, startAgent } from "./agent-handle.ts";
+import { checkAgentType, checkOptions, checkPrompt } from "./check-options.ts";
 import { createPorts, type MainParts } from "./create-ports.ts";
 import { preparePrompt } from "./prepare-prompt.ts";
 import { type RunHandle, startRun } from "./run-handle.ts";
@@ -243,8 +244,11 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
     return handle;
   }
 
-  const run: Session<Output>["run"] = (content, options) =>
-    start((signal) => stream(content, signal), options?.signal);
+  const run: Session<Output>["run"] = (content, options = {}) => {
+    checkPrompt("session.run", content);
+    checkOptions("session.run", options);
+    return start((signal) => stream(content, signal), options.signal);
+  };
 
   async function close(): Promise<void> {
     if (end.signal.aborted) return;
@@ -263,13 +267,17 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
     messages: () => messages,
     tasks: parts.tasks,
     agentHost,
-    spawn: (agentType, prompt, options = {}) =>
-      startAgent(spawnRequestOf(agentType, prompt, options), {
+    spawn(agentType, prompt, options = {}) {
+      checkAgentType("session.spawn", agentType);
+      checkPrompt("session.spawn", prompt);
+      checkOptions("session.spawn", options);
+      return startAgent(spawnRequestOf(agentType, prompt, options), {
         host: agentHost,
         sessionId: () => plan.sessionId,
         signal: options.signal,
         output: options.output,
-      }),
+      });
+    },
     tools: () => toolsForLoops(createPorts(parts), end.signal),
     takeNotices: parts.children.takeMessages,
     planAgent: (request) => parts.children.spawner.plan(request),
