@@ -16,7 +16,6 @@ await using runtime = createRuntime({
   cwd: here("workspace"),
   home: here("workspace/no-home"),
   model,
-  transcripts: false,
 });
 
 const run = runtime.run("How many agents are there?");

@@ -29,8 +29,7 @@ await using runtime = createRuntime({
   cwd: here("workspace"),
   home: here("workspace/no-home"),
   model,
-  transcripts: false,
-  extraTools: [order],
+  tools: [order],
   async canUseTool(_tool, input) {
     if (input["article"] === "gold") return { behavior: "deny", message: "we do not trade in gold" };
     return { behavior: "allow", updatedInput: { ...input, count: Math.min(Number(input["count"]), 50) } };

@@ -21,7 +21,6 @@ await using runtime = createRuntime({
   cwd: here("workspace"),
   home: here("workspace/no-home"),
   model,
-  transcripts: false,
 });
 const { output, totals } = await runtime.run("Review the last change.", {
   tools: ["Read", "Grep"],

@@ -19,12 +19,11 @@ await using provider = await startFakeProvider({
     { match: "You lead", text: "Five agents, one settings file." },
   ],
 });
-const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "none" };
+const env = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "none" };
 await using runtime = createRuntime({
   cwd: here("workspace"),
   home: here("workspace/no-home"),
-  environment,
-  transcripts: false,
+  env,
 });
 
 const client = new Anthropic({ baseURL: provider.url, apiKey: "none" });

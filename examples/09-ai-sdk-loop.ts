@@ -23,7 +23,6 @@ await using runtime = createRuntime({
   cwd: here("workspace"),
   home: here("workspace/no-home"),
   model: createScriptedModel(["There are five."]),
-  transcripts: false,
 });
 
 const tools = toAiSdkTools(await runtime.tools());

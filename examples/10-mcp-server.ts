@@ -26,7 +26,6 @@ await using runtime = createRuntime({
   cwd: here("workspace"),
   home: here("workspace/no-home"),
   model,
-  transcripts: false,
   mcpServers: { shop: { type: "sdk", instance: shop } },
 });
 

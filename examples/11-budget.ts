@@ -18,8 +18,8 @@ const model = createScriptedModel(
 );
 
 try {
-  await using runtime = createRuntime({ cwd, home, model });
-  await using session = await runtime.open({ maxBudget: 2 });
+  await using runtime = createRuntime({ cwd, home, model, transcripts: true });
+  await using session = await runtime.open({ maxBudgetUsd: 2 });
   for (const place of ["src", "docs", "test"]) {
     try {
       const { status, totals } = await session.spawn("Explore", `Look at ${place}.`).result;

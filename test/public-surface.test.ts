@@ -69,15 +69,14 @@ describe("the public surface is what is pinned here", () => {
     const names = exportedIn(readProjectFile("src/index.ts"));
     expect(names).toEqual(expect.arrayContaining(exportedNames));
     expect(names.length).toBeLessThanOrEqual(maxRootNames);
-    expect(exportedIn('export { type A, b } from "x";\nexport type {\n  C,\n  D as E,\n} from "y";')).toEqual([
-      "A",
-      "b",
-      "C",
-      "E",
-    ]);
+    expect(exportedIn('export { type A, b } from "x";\nexport type {\n  C,\n  D as E,\n} from "y";')).toEqual(
+      ["A", "b", "C", "E"],
+    );
   });
 
-  test.each(Object.entries(subpathNames))("retinue/%s exports exactly the pinned names", async (name, names) => {
+  test.each(
+    Object.entries(subpathNames),
+  )("retinue/%s exports exactly the pinned names", async (name, names) => {
     const entry: Record<string, unknown> = await import(`../src/${name}.ts`);
     expect(Object.keys(entry).sort()).toEqual(names);
   });

@@ -2,7 +2,7 @@
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
 
 const [prompt = "", early = "300"] = process.argv.slice(2);
-await using runtime = createRuntime();
+await using runtime = createRuntime({ settingSources: ["user", "project", "local"], transcripts: true });
 const starts: number[] = [];
 const heaps: number[] = [];
 let compactions = 0;

@@ -29,7 +29,11 @@ interface SpecificInputs {
   readonly PostToolUse: CallInput & { readonly tool_response: unknown };
   readonly PostToolUseFailure: CallInput & { readonly error: string };
   readonly PermissionRequest: CallInput;
-  readonly Notification: { readonly message: string; readonly title?: string; readonly notification_type: string };
+  readonly Notification: {
+    readonly message: string;
+    readonly title?: string;
+    readonly notification_type: string;
+  };
   readonly UserPromptSubmit: { readonly prompt: string };
   readonly SessionStart: { readonly source: string; readonly model?: string };
   readonly SessionEnd: { readonly reason: string };

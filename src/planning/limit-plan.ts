@@ -26,7 +26,7 @@ export type LimitPlan = Pick<RunPlan, "limits" | "treeLimits">;
 
 /** The limits of the main agent, and of the tree that it is the root of. */
 export function planSessionLimits(
-  request: { readonly maxBudget?: number },
+  request: { readonly maxBudgetUsd?: number },
   definition: Pick<AgentDefinition, "limits"> | undefined,
   facts: LimitFacts = {},
 ): LimitPlan {
@@ -34,7 +34,7 @@ export function planSessionLimits(
   const tree = decideLimits([
     { limits: settings?.tree, from: settingsFile("tree", facts) },
     { limits: session?.tree, from: "the call" },
-    { limits: request.maxBudget === undefined ? {} : { usd: request.maxBudget }, from: "the call" },
+    { limits: request.maxBudgetUsd === undefined ? {} : { usd: request.maxBudgetUsd }, from: "the call" },
   ]);
   // What a setting says of agents is about children, but a tool that hangs and a loop are the same for everybody.
   const perCall = ({ toolSeconds, repeatedCalls }: AgentLimits): AgentLimits => ({

@@ -29,7 +29,7 @@ export interface SessionRequest {
   /** `--tools`: which of the built-in tools exist; absent means all. */
   readonly tools?: readonly string[];
   readonly maxTurns?: number;
-  readonly maxBudget?: number;
+  readonly maxBudgetUsd?: number;
   readonly limits?: SessionLimitOptions;
   readonly effort?: string | number;
 }
@@ -139,15 +139,15 @@ function builtinNames(tools: readonly AvailableTool[]): readonly string[] {
   return tools.filter(({ origin }) => origin === "builtin").map(({ name }) => name);
 }
 
-function refuseLimits({ maxTurns, maxBudget, limits }: SessionRequest): Planned | undefined {
+function refuseLimits({ maxTurns, maxBudgetUsd, limits }: SessionRequest): Planned | undefined {
   const flaw =
     refuseAgentLimits(limits?.agent, "limits.agent") ?? refuseAgentLimits(limits?.tree, "limits.tree");
   if (flaw !== undefined) return refuseLimit(flaw);
   if (maxTurns !== undefined && (!Number.isSafeInteger(maxTurns) || maxTurns < 1)) {
     return refuseLimit(`maxTurns must be a whole number from 1, and it is ${maxTurns}.`);
   }
-  if (maxBudget === undefined || maxBudget > 0) return undefined;
-  return refuseLimit(`maxBudget must be an amount above 0, and it is ${maxBudget}.`);
+  if (maxBudgetUsd === undefined || maxBudgetUsd > 0) return undefined;
+  return refuseLimit(`maxBudgetUsd must be an amount above 0, and it is ${maxBudgetUsd}.`);
 }
 
 function refuseLimit(reason: string): Planned {

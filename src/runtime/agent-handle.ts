@@ -118,7 +118,10 @@ async function begin(
   what: ChildStart,
   { id, signal, ...options }: StartAgentOptions & { readonly id: string; readonly signal: AbortSignal },
 ): Promise<Started> {
-  const { spawner, tasks, outputs } = await abortable(Promise.resolve(options.host), signal);
+  const host = Promise.resolve(options.host);
+  // A host that fails after the child was stopped concerns no one.
+  host.catch(() => undefined);
+  const { spawner, tasks, outputs } = await abortable(host, signal);
   const output = options.output === undefined ? undefined : outputs.ask(id, options.output);
   const news = tasks.watch();
   try {

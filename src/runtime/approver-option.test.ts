@@ -46,14 +46,16 @@ describe("the approver of a runtime", () => {
   });
 
   it("tells the model what the person said, and ends the run when the person wants that", async () => {
-    const said = createPerson({ type: "deny", message: "use b.txt" });
-    await using first = await createSampleRuntime([{ calls: [write("a.txt")] }, "Done."], said);
+    const { approver } = createPerson({ type: "deny", message: "use b.txt" });
+    await using first = await createSampleRuntime([{ calls: [write("a.txt")] }, "Done."], { approver });
     expect(await first.runtime.run("Go.").result).toMatchObject({
       status: "completed",
       denials: [{ reason: expect.stringContaining("the person refused it and says: use b.txt") }],
     });
-    const ended = createPerson({ type: "deny-and-stop" });
-    await using second = await createSampleRuntime([{ calls: [write("a.txt")] }, "Done."], ended);
+    const { approver: ending } = createPerson({ type: "deny-and-stop" });
+    await using second = await createSampleRuntime([{ calls: [write("a.txt")] }, "Done."], {
+      approver: ending,
+    });
     expect(await second.runtime.run("Go.").result).toMatchObject({
       status: "stopped",
       reason: "stopped_by_person",

@@ -5,7 +5,7 @@ import { findMainAgent } from "./find-main-agent.ts";
 import { type OpenSessionParts, openSession } from "./open-session.ts";
 import { chooseSession } from "./open-transcript.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionOptions } from "./runtime-options.ts";
+import type { SessionSetup } from "./runtime-setup.ts";
 import { connectSessionServers } from "./servers/connect-session-servers.ts";
 import { createPromptTool } from "./servers/create-prompt-tool.ts";
 import type { Session } from "./session.ts";
@@ -14,7 +14,7 @@ import { refuseBrokenRestrictions } from "./session-rules.ts";
 /** Opens a session while its MCP servers are connected; where it cannot be opened, they end again. */
 export async function beginSession<Output>(
   world: RuntimeContext,
-  given: SessionOptions<Output>,
+  given: SessionSetup<Output>,
   { look, signal }: Omit<OpenSessionParts, "servers">,
 ): Promise<Session<Output>> {
   refuseBrokenRestrictions(world.discovered.settings);
@@ -42,8 +42,8 @@ export async function beginSession<Output>(
 /** The options with the agent and model of the session that is gone on with, where they name none themselves. */
 async function withEarlierChoices<Output>(
   { discovered, ids }: RuntimeContext,
-  options: SessionOptions<Output>,
-): Promise<SessionOptions<Output>> {
+  options: SessionSetup<Output>,
+): Promise<SessionSetup<Output>> {
   if (options.resume === undefined && options.continue !== true) return options;
   const { transcripts } = discovered.paths;
   const { from } = await chooseSession(options, transcripts, ids);

@@ -194,7 +194,7 @@ describe("the tools of a program", () => {
   it("are offered beside the built-in ones and run", async () => {
     await using sample = await createSampleRuntime(
       [{ calls: [{ name: "ticket", input: { id: "7" } }] }, "Open."],
-      { extraTools: [ticket] },
+      { tools: [ticket] },
     );
     await sample.runtime.run("Is 7 open?").result;
     expect(toolNames(sample)).toEqual(expect.arrayContaining(["Read", "ticket"]));
@@ -202,7 +202,7 @@ describe("the tools of a program", () => {
   });
 
   it("take the place of a built-in one of the same name", async () => {
-    await using sample = await createSampleRuntime(["Yes."], { extraTools: [{ ...ticket, name: "Grep" }] });
+    await using sample = await createSampleRuntime(["Yes."], { tools: [{ ...ticket, name: "Grep" }] });
     await sample.runtime.run("Hi.").result;
     const grep = sample.requests[0]?.tools.filter(({ name }) => name === "Grep");
     expect(grep).toMatchObject([{ description: "Looks a ticket up." }]);
@@ -213,7 +213,7 @@ describe("the tools of a program", () => {
     ["a name twice", [ticket, ticket]],
     ["the name of the typed output", [{ ...ticket, name: "StructuredOutput" }]],
   ])("may not have %s", async (_, extraTools) => {
-    await using sample = await createSampleRuntime([], { extraTools });
+    await using sample = await createSampleRuntime([], { tools: extraTools });
     await expect(sample.runtime.run("Hi.").result).rejects.toMatchObject({ code: "invalid-tool" });
   });
 
@@ -380,7 +380,7 @@ describe("everything ends by signal and by disposal [SDK-3]", () => {
         new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
     });
     await using sample = await createSampleRuntime([{ calls: [{ name: "waits" }] }, "Well."], {
-      extraTools: [waits],
+      tools: [waits],
     });
     await using session = await sample.runtime.open({ allowedTools: ["waits"] });
     for await (const event of session.stream("First.", new AbortController().signal)) {
@@ -438,7 +438,7 @@ describe("the budget of a session", () => {
     await using sample = await createSampleRuntime([step("One."), step("Two.")], {
       modelOptions: { facts: { price } },
     });
-    await using session = await sample.runtime.open({ maxBudget: 2.05 });
+    await using session = await sample.runtime.open({ maxBudgetUsd: 2.05 });
     expect(await session.prompt("First.").result).toMatchObject({ status: "completed", totals: { cost: 1 } });
     expect(await session.prompt("Second.").result).toMatchObject({ status: "completed" });
     const third = await session.prompt("Third.").result;
@@ -451,7 +451,7 @@ describe("the budget of a session", () => {
 
   it("that cannot be kept, because the price is not known, is noted in the plan", async () => {
     await using sample = await createSampleRuntime([]);
-    await using session = await sample.runtime.open({ maxBudget: 2 });
+    await using session = await sample.runtime.open({ maxBudgetUsd: 2 });
     expect(session.plan.notes).toEqual(["The price of scripted is not known, so the budget cannot be kept."]);
   });
 });

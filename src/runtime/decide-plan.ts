@@ -5,7 +5,7 @@ import type { RunPlan } from "../planning/run-plan.ts";
 import { limitFacts } from "./limit-facts.ts";
 import { policyFacts } from "./policy-facts.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionOptions } from "./runtime-options.ts";
+import type { SessionSetup } from "./runtime-setup.ts";
 import { ruleNotes } from "./session-rules.ts";
 
 /** What opening a session found out for its plan. */
@@ -27,7 +27,7 @@ export type FactsFound = Pick<
 /** The plan of the main agent, or the reason why there is none, as a fault. */
 export function decidePlan(
   world: RuntimeContext,
-  options: SessionOptions,
+  options: SessionSetup,
   sessionId: string,
   found: FactsFound & { readonly outputRules: readonly PolicyRule[] },
 ): RunPlan {

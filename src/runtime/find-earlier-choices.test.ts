@@ -34,8 +34,10 @@ async function createStage(): Promise<Stage> {
       const runtime = createRuntime({
         cwd: workspace.project,
         home,
+        settingSources: ["user", "project", "local"],
+        transcripts: true,
         managedDirectory: join(workspace.root, "managed"),
-        environment: {
+        env: {
           PATH: process.env["PATH"],
           ANTHROPIC_BASE_URL: provider.url,
           OPENAI_BASE_URL: `${provider.url}/v1`,

@@ -11,7 +11,7 @@ import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { gatherMemory } from "./gather-memory.ts";
 import { mayLoadIn } from "./may-load-in.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionOptions } from "./runtime-options.ts";
+import type { SessionSetup } from "./runtime-setup.ts";
 import type { PreloadedSkills, SessionSkills } from "./skills/session-skills.ts";
 
 export interface SystemPromptFacts {
@@ -34,7 +34,7 @@ export interface ChildContext {
 
 export interface SystemPromptParts {
   readonly world: RuntimeContext;
-  readonly options: SessionOptions;
+  readonly options: SessionSetup;
   readonly definition: AgentDefinition | undefined;
   readonly modelId: string;
   readonly skills: Pick<SessionSkills, "preload">;

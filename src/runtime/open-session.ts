@@ -29,7 +29,7 @@ import { mayLoadIn } from "./may-load-in.ts";
 import { type ChosenSession, chooseSession, openTranscript, transcriptFacts } from "./open-transcript.ts";
 import { runRecovery } from "./run-recovery.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionOptions } from "./runtime-options.ts";
+import type { SessionSetup } from "./runtime-setup.ts";
 import { refuseMissingPromptTool } from "./servers/create-prompt-tool.ts";
 import type { SessionServers } from "./servers/session-servers.ts";
 import { createSession, type Session } from "./session.ts";
@@ -49,7 +49,7 @@ export interface OpenSessionParts {
 /** Facts, plan, and an agent that is opened from the plan, with a transcript and children around it. */
 export async function openSession<Output>(
   world: RuntimeContext,
-  options: SessionOptions<Output>,
+  options: SessionSetup<Output>,
   { look, servers: connecting, signal }: OpenSessionParts,
 ): Promise<Session<Output>> {
   const output = openOutput(world, options);
@@ -149,7 +149,7 @@ type Gathered = Awaited<ReturnType<typeof gatherSession>>;
 /** Everything that is found out before the plan: model, session, skills, prompt, servers, commands, tools. */
 async function gatherSession(
   world: RuntimeContext,
-  options: SessionOptions,
+  options: SessionSetup,
   connecting: Promise<SessionServers>,
 ) {
   const { paths } = world.discovered;
@@ -205,7 +205,7 @@ async function gatherSession(
 
 function toolsOf(
   world: RuntimeContext,
-  options: SessionOptions,
+  options: SessionSetup,
   {
     servers,
     commands,
@@ -238,11 +238,7 @@ function toolsOf(
   });
 }
 
-async function planMain(
-  world: RuntimeContext,
-  options: SessionOptions,
-  gathered: Gathered,
-): Promise<RunPlan> {
+async function planMain(world: RuntimeContext, options: SessionSetup, gathered: Gathered): Promise<RunPlan> {
   const { definition, system, servers, preloaded, model, files } = gathered;
   return decidePlan(world, options, gathered.chosen.sessionId, {
     ...(definition === undefined ? {} : { definition }),
@@ -301,9 +297,9 @@ function unsafeManaged({ discovered }: RuntimeContext): readonly string[] {
   return found.map(({ message, advice }) => `${message} ${advice ?? ""}`.trim());
 }
 
-function childLimits({ environment, discovered }: RuntimeContext): ChildLimits {
+function childLimits({ environment, discovered, childLimits: own }: RuntimeContext): ChildLimits {
   const { maxConcurrentSubagents } = readEnvironment(environment).options;
-  return readChildLimits(discovered.settings.settings.plain.limits, maxConcurrentSubagents);
+  return { ...readChildLimits(discovered.settings.settings.plain.limits, maxConcurrentSubagents), ...own };
 }
 
 function sourceOf({ from, sessionId }: ChosenSession): "startup" | "resume" | "fork" {
@@ -311,7 +307,7 @@ function sourceOf({ from, sessionId }: ChosenSession): "startup" | "resume" | "f
   return from === sessionId ? "resume" : "fork";
 }
 
-function openOutput(world: RuntimeContext, { output }: SessionOptions) {
+function openOutput(world: RuntimeContext, { output }: SessionSetup) {
   return output === undefined ? undefined : createTypedOutput(output, outputRetries(world));
 }
 

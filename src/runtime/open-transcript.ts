@@ -22,7 +22,7 @@ import { waitForOwner } from "../storage/wait-for-owner.ts";
 import { findChildAnswers } from "../tasks/recovery/find-child-answers.ts";
 import { type HeardAgents, readReportedAgents } from "../tasks/reported-agents.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionOptions } from "./runtime-options.ts";
+import type { SessionSetup } from "./runtime-setup.ts";
 
 /** Which session a run belongs to, before anything is opened or copied. */
 export interface ChosenSession {
@@ -43,7 +43,7 @@ export interface OpenTranscript {
   readonly heard?: HeardAgents;
 }
 
-type SessionChoice = Pick<SessionOptions, "resume" | "continue" | "forkSession" | "sessionId">;
+type SessionChoice = Pick<SessionSetup, "resume" | "continue" | "forkSession" | "sessionId">;
 
 export async function chooseSession(
   choice: SessionChoice,

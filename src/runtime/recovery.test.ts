@@ -29,7 +29,7 @@ it("[TRN-4] a session that another program wrote is taken up without settling or
   const heard: string[] = [];
   await using sample = await createSampleRuntime(["Yes."], {
     hooks: [{ event: "SubagentStop", run: async () => void heard.push("stop") }],
-    notice: (text) => void heard.push(text),
+    onWarning: (text) => void heard.push(text),
   });
   const child = writeForeignSession(transcriptsOf(sample));
   const before = readFileSync(child, "utf8");
@@ -181,7 +181,7 @@ it("[TRN-4] one that is left as it was is told of once, and hooks hear of its st
         },
       },
     ],
-    notice: (text) => void heard.push(text),
+    onWarning: (text) => void heard.push(text),
   });
   writeCutOffSession(transcriptsOf(sample), { a1: {} });
   for (const runtime of [sample.runtime, sample.restart([{ text: "Later." }]).runtime]) {
@@ -194,7 +194,7 @@ it("[TRN-4] one that is left as it was is told of once, and hooks hear of its st
 
 it("[TRN-4] where nothing may run in the background, nothing goes on by itself", async () => {
   await using sample = await createSampleRuntime([{ text: "I see." }], {
-    environment: { CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: "1" },
+    env: { CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: "1" },
   });
   mkdirSync(join(sample.home, ".claude"), { recursive: true });
   writeFileSync(join(sample.home, ".claude/settings.json"), '{ "resumeInterruptedAgents": true }');
@@ -210,7 +210,7 @@ it("[TRN-4] where nothing may run in the background, nothing goes on by itself",
 it("[TRN-4] one that cannot go on by itself is never said to, and the main agent is told of it once", async () => {
   const notices: string[] = [];
   await using sample = await createSampleRuntime([{ text: "I see." }], {
-    notice: (text) => void notices.push(text),
+    onWarning: (text) => void notices.push(text),
   });
   mkdirSync(join(sample.home, ".claude"), { recursive: true });
   writeFileSync(join(sample.home, ".claude/settings.json"), '{ "resumeInterruptedAgents": true }');

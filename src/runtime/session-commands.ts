@@ -5,7 +5,7 @@ import type { CommandRecord } from "../tools/command/command-record.ts";
 import { type CommandRecords, createCommandRecords } from "../tools/command/command-records.ts";
 import { recoverCommands } from "../tools/command/recover-commands.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionOptions } from "./runtime-options.ts";
+import type { SessionSetup } from "./runtime-setup.ts";
 
 /** The commands of a session, over all processes that have run it. */
 export interface SessionCommands {
@@ -21,7 +21,7 @@ export interface SessionCommands {
 export async function openSessionCommands(
   world: Pick<RuntimeContext, "keepsTranscripts" | "epochMs">,
   { commands }: Pick<SessionFiles, "commands">,
-  { planOnly }: Pick<SessionOptions, "planOnly">,
+  { planOnly }: Pick<SessionSetup, "planOnly">,
 ): Promise<SessionCommands> {
   if (!world.keepsTranscripts || planOnly === true) return { earlier: [], news: () => [] };
   const { background } = await recoverCommands({ folder: commands });

@@ -19,6 +19,7 @@ import type { TaskManager } from "../tasks/task-manager.ts";
 import type { EquippedAgent } from "./agent/equip-agent.ts";
 import { openAgent } from "./agent/open-agent.ts";
 import { type AgentHandle, type AgentHost, startAgent } from "./agent-handle.ts";
+import { checkAgentType, checkOptions, checkPrompt } from "./check-options.ts";
 import type { Children } from "./children/open-children.ts";
 import { stopChildren } from "./children/stop-children.ts";
 import { preparePrompt } from "./prepare-prompt.ts";
@@ -276,8 +277,11 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     return handle;
   }
 
-  const run: Session<Output>["run"] = (content, options) =>
-    start((signal) => stream(content, signal), options?.signal);
+  const run: Session<Output>["run"] = (content, options = {}) => {
+    checkPrompt("session.run", content);
+    checkOptions("session.run", options);
+    return start((signal) => stream(content, signal), options.signal);
+  };
 
   async function close(): Promise<void> {
     if (end.signal.aborted) return;
@@ -296,13 +300,17 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     messages: () => messages,
     tasks: parts.tasks,
     agentHost,
-    spawn: (agentType, prompt, options = {}) =>
-      startAgent(spawnRequestOf(agentType, prompt, options), {
+    spawn(agentType, prompt, options = {}) {
+      checkAgentType("session.spawn", agentType);
+      checkPrompt("session.spawn", prompt);
+      checkOptions("session.spawn", options);
+      return startAgent(spawnRequestOf(agentType, prompt, options), {
         host: agentHost,
         sessionId: () => plan.sessionId,
         signal: options.signal,
         output: options.output,
-      }),
+      });
+    },
     tools: () => toolsForLoops(openAgent(plan, agentParts).ports, end.signal),
     takeNotices: parts.children.takeMessages,
     runPlan: (own) => startAgent({ plan: own }, { host: agentHost, sessionId: () => plan.sessionId }),

@@ -31,7 +31,12 @@ export interface SpawnOptions<Output = unknown>
   extends ChildOptions<Output>,
     Pick<
       SessionOptions,
-      "skipPermissions" | "tools" | "allowedTools" | "disallowedTools" | "maxBudget" | "permissionPromptTool"
+      | "skipPermissions"
+      | "tools"
+      | "allowedTools"
+      | "disallowedTools"
+      | "maxBudgetUsd"
+      | "permissionPromptTool"
     > {}
 
 /** The options that belong to the session of a child rather than to the child. */
@@ -40,7 +45,7 @@ const sessionKeys: readonly string[] = [
   "tools",
   "allowedTools",
   "disallowedTools",
-  "maxBudget",
+  "maxBudgetUsd",
   "permissionPromptTool",
 ];
 

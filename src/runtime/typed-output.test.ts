@@ -84,7 +84,7 @@ describe("typed output [SDK-4]", () => {
 
   it("has as many retries as MAX_STRUCTURED_OUTPUT_RETRIES says", async () => {
     await using sample = await createSampleRuntime(["It is good."], {
-      environment: { MAX_STRUCTURED_OUTPUT_RETRIES: "0" },
+      env: { MAX_STRUCTURED_OUTPUT_RETRIES: "0" },
     });
     const result = await sample.runtime.run("Judge.", { output: verdict }).result;
     expect(result.reason).toBe("max_structured_output_retries");

@@ -29,7 +29,7 @@ import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import { createReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
 import { createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { RuntimeOptions } from "./runtime-options.ts";
+import type { RuntimeSetup } from "./runtime-setup.ts";
 import type { GatheredMcp, GatherMcpOptions } from "./servers/gather-mcp-servers.ts";
 
 /** Looks at the world anew whenever it is asked; what must be shared between sessions is made once. */
@@ -40,9 +40,9 @@ export interface World extends AsyncDisposable {
 }
 
 type Found = Pick<DiscoveredAgents, "paths" | "settings" | "plugins">;
-type Place = Required<Pick<RuntimeOptions, "cwd" | "home" | "environment" | "platform">>;
+type Place = Required<Pick<RuntimeSetup, "cwd" | "home" | "environment" | "platform">>;
 
-export function createWorld(options: RuntimeOptions): World {
+export function createWorld(options: RuntimeSetup): World {
   const place = findPlace(options);
   const clock = options.clock ?? { now: performance.now.bind(performance), sleep };
   const coolDowns = createCoolDowns(clock, Math.random);
@@ -197,7 +197,7 @@ export function createWorld(options: RuntimeOptions): World {
   };
 }
 
-function findPlace(options: RuntimeOptions): Place {
+function findPlace(options: RuntimeSetup): Place {
   const environment = options.environment ?? process.env;
   const home = options.home ?? findHome(process.env);
   if (!isAbsolute(home))

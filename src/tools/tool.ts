@@ -91,8 +91,23 @@ export interface Tool<Input = unknown> {
   call(input: Input, context: ToolContext): Promise<ToolOutcome>;
 }
 
-/** Takes a tool as it is and gives it back with its input type checked; for programs that bring their own. */
-export function defineTool<Input>(tool: Omit<Tool<Input>, "origin"> & { readonly origin?: "program" }): Tool {
-  // Input is checked by the schema before `call` sees it, so the wider type is safe to hand out.
-  return { ...tool, origin: "program" } as Tool;
+/** A schema of zod, or of any library that follows Standard Schema, whose values are of a type. */
+export type InputSchema<Input> =
+  | { readonly _output: Input }
+  | { readonly "~standard": { readonly types?: { readonly output: Input } | undefined } };
+
+/** A tool as a program writes it. */
+export interface ToolDefinition<Input> extends Omit<Tool<Input>, "origin" | "effect" | "input" | "call"> {
+  readonly origin?: "program";
+  /** What a call does; absent means `execute`, which needs a permission. */
+  readonly effect?: ToolEffect;
+  readonly input?: InputSchema<Input>;
+  /** Returns a text, or an outcome. */
+  call(input: Input, context: ToolContext): ToolOutcome | string | Promise<ToolOutcome | string>;
+}
+
+/** Gives a tool of a program the type of its input. It is brought into one shape by the runtime that gets it. */
+export function defineTool<Input>(tool: ToolDefinition<Input>): Tool {
+  // The runtime checks the input by the schema before `call` sees it, and makes an outcome of a text.
+  return { effect: "execute", ...tool, origin: "program" } as Tool;
 }

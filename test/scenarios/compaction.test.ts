@@ -44,7 +44,9 @@ async function createStage(respond: StepFunction, options: StageOptions = {}) {
     const runtime = createRuntime({
       cwd: place.cwd,
       home: place.home,
-      environment,
+      settingSources: ["user", "project", "local"],
+      transcripts: true,
+      env: environment,
       managedDirectory: join(place.home, "managed"),
       ...options.runtime,
     });
@@ -203,7 +205,7 @@ test("[LIM-3] what a summary costs counts for the budget of the session", async 
   const stage = await createStage((request) =>
     isSummaryRequest(request) ? { text: "SUMMARY", usage: { outputTokens: 900_000 } } : reader(request),
   );
-  await using session = await stage.runtime.open({ maxBudget: 5 });
+  await using session = await stage.runtime.open({ maxBudgetUsd: 5 });
   const result = await session.prompt("Go.").result;
   expect(result).toMatchObject({ status: "partial", reason: "max_budget" });
   expect(stage.asked().filter(isSummaryRequest)).toHaveLength(1);

@@ -36,7 +36,9 @@ export function createErrorStage(options: ErrorStageOptions): ErrorStage {
   const runtime = createRuntime({
     cwd: place.cwd,
     home: place.home,
-    environment: {
+    settingSources: ["user", "project", "local"],
+    transcripts: true,
+    env: {
       PATH: process.env["PATH"],
       ANTHROPIC_BASE_URL: url,
       ANTHROPIC_API_KEY: "x",

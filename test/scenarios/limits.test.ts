@@ -37,7 +37,9 @@ async function createStage(
   const runtime = createRuntime({
     cwd: place.cwd,
     home: place.home,
-    environment: {
+    settingSources: ["user", "project", "local"],
+    transcripts: true,
+    env: {
       PATH: process.env["PATH"],
       ANTHROPIC_BASE_URL: provider.url,
       ANTHROPIC_API_KEY: "x",
@@ -121,7 +123,7 @@ describe("[LIM-3] the ceiling of a session", () => {
     await using sample = await createSampleRuntime([look, expensive("Never said.")], {
       modelOptions: { facts: { price } },
     });
-    await using session = await sample.runtime.open({ maxBudget: 0.16 });
+    await using session = await sample.runtime.open({ maxBudgetUsd: 0.16 });
     const child = await session.spawn("general-purpose", "Work.").result;
     expect(child).toMatchObject({ status: "partial", reason: "max_budget", text: "I look." });
     expect(child.totals.cost).toBeCloseTo(0.11);
@@ -197,7 +199,7 @@ async function createTimedStage(
       }),
   });
   const { settings, ...runtime } = options;
-  const sample = await createSampleRuntime(steps, { clock, extraTools: [wait], ...runtime });
+  const sample = await createSampleRuntime(steps, { clock, tools: [wait], ...runtime });
   onTestFinished(() => sample[Symbol.asyncDispose]());
   if (settings !== undefined)
     await sample.workspace.write("../home/.claude/settings.json", JSON.stringify(settings));
@@ -218,7 +220,7 @@ describe("[LIM-5] a child that gives no sign of life", () => {
   test("in the background is reported to its parent and the person, then stopped as stalled", async () => {
     const notices: string[] = [];
     const { clock, sample, called } = await createTimedStage([waiting], {
-      notice: (text) => void notices.push(text),
+      onWarning: (text) => void notices.push(text),
     });
     await using session = await sample.runtime.open();
     const id = await background(session);
@@ -240,7 +242,7 @@ describe("[LIM-5] a child that gives no sign of life", () => {
 
   test("is stopped when the variable says", async () => {
     const { clock, sample, called } = await createTimedStage([waiting], {
-      environment: { PATH: process.env["PATH"], CLAUDE_ASYNC_AGENT_STALL_TIMEOUT_MS: "4000" },
+      env: { PATH: process.env["PATH"], CLAUDE_ASYNC_AGENT_STALL_TIMEOUT_MS: "4000" },
     });
     await using session = await sample.runtime.open();
     const id = await background(session);
@@ -327,7 +329,7 @@ describe("[LIM-3] time", () => {
         return new Promise<never>(() => undefined);
       },
     });
-    const sample = await createSampleRuntime([waiting], { clock, extraTools: [deaf] });
+    const sample = await createSampleRuntime([waiting], { clock, tools: [deaf] });
     onTestFinished(() => sample[Symbol.asyncDispose]());
     const run = sample.runtime.run("Work.", { limits: { tree: { seconds: 5 } } });
     await called.promise;

@@ -55,7 +55,7 @@ async function runMany(
         respond: ({ messages }) => (messages.length === 1 ? { calls: [callOf(messages)] } : "Done."),
       },
     ],
-    { environment: { PATH: process.env["PATH"], ...environment }, hooks, transcripts },
+    { env: { PATH: process.env["PATH"], ...environment }, hooks, transcripts },
   );
   await using session = await sample.runtime.open();
   const ended = new Map<string, number>();

@@ -26,10 +26,11 @@ const spawning: Step = calling({
   name: "Agent",
   input: { description: "work", prompt: "Work.", subagent_type: "worker" },
 });
-const sdk = (...tools: string[]) => ({
-  type: "sdk",
-  instance: createFakeMcpServer(tools.map((name) => ({ name, call: () => name }))),
-});
+const sdk = (...tools: string[]) =>
+  ({
+    type: "sdk",
+    instance: createFakeMcpServer(tools.map((name) => ({ name, call: () => name }))),
+  }) as const;
 
 describe("[MCP-2] a server that stands in a definition", () => {
   test("starts once for the child, belongs to nobody else, and is gone after its end", async () => {
@@ -86,7 +87,7 @@ describe("[MCP-2] a server that stands in a definition", () => {
     };
     const { runtime, requests } = sample.restart([spawning, "Worked.", "Done."], {
       ...allowAll,
-      environment: { PATH: process.env["PATH"], MCP_TIMEOUT: "300", RETINUE_LOCAL_MODELS: "0" },
+      env: { PATH: process.env["PATH"], MCP_TIMEOUT: "300", RETINUE_LOCAL_MODELS: "0" },
       agents: [{ ...worker, mcpServers: [{ gone: { command: "/nowhere" } }, { silent }] }],
     });
     expect(await runtime.run("Go.").result).toMatchObject({ status: "completed", text: "Done." });
@@ -340,7 +341,7 @@ describe("servers of the session and its children", () => {
   test("[BLT-6] the guide is told which servers the person has", async () => {
     await using sample = await createSampleRuntime(["Told."], {
       mcpServers: { tracker: sdk("one") },
-      environment: { PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0" },
+      env: { PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0" },
     });
     await sample.runtime.spawn("claude-code-guide", "What do I have?").result;
     expect(sample.requests[0]?.system.join("\n")).toMatch(/MCP servers:\n- tracker \(program, sdk\)/);

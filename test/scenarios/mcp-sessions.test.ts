@@ -40,7 +40,7 @@ const fake = () =>
     { name: "look", annotations: { readOnlyHint: true }, call: () => "seen" },
     { name: "change", call: () => "changed" },
   ]);
-const sdk = (instance: ReturnType<typeof fake>) => ({ type: "sdk", instance });
+const sdk = (instance: ReturnType<typeof fake>) => ({ type: "sdk", instance }) as const;
 
 /** Prints which packages of the protocol a run has loaded. */
 const loading = `
@@ -57,7 +57,7 @@ const { createRuntime } = await import(process.argv[1]);
 const { createScriptedModel } = await import(process.argv[2]);
 const [cwd, command] = process.argv.slice(3);
 const mcpServers = command === undefined ? {} : { one: { command } };
-const options = { cwd, home: cwd, environment: {}, notice: () => {}, mcpServers };
+const options = { cwd, home: cwd, env: {}, onWarning: () => {}, mcpServers };
 await using runtime = createRuntime({ ...options, model: createScriptedModel(["Done."]) });
 await runtime.run("Go.").result;
 console.log(JSON.stringify([...loaded]));
@@ -159,7 +159,7 @@ describe("servers of a session", () => {
   test("[MCP-2] a server that fails to start is told to the person, and the session goes on without it", async () => {
     const notices: string[] = [];
     await using sample = await createSampleRuntime(["Done."], {
-      notice: (text) => void notices.push(text),
+      onWarning: (text) => void notices.push(text),
       mcpServers: { gone: { command: "/nowhere/at-all" }, here: sdk(fake()) },
     });
     await using session = await sample.runtime.open();
@@ -184,7 +184,7 @@ describe("servers of a session", () => {
     });
     const cases: readonly RuntimeOptions[] = [{ mcpServers: { silent } }, { agents: [worker] }];
     for (const options of cases) {
-      await using sample = await createSampleRuntime([spawning], { environment, ...options });
+      await using sample = await createSampleRuntime([spawning], { env: environment, ...options });
       const stop = new AbortController();
       const run = sample.runtime.run("Go.", { signal: stop.signal });
       await expect.poll(() => processesWith(mark).length, { timeout: 20_000 }).toBe(1);
@@ -201,7 +201,7 @@ describe("servers of a session", () => {
     const server = countedServer(sample.workspace.root);
     await sample.workspace.write(".mcp.json", JSON.stringify({ mcpServers: { ours: server.config } }));
     const open = (options: RuntimeOptions) =>
-      sample.restart([], { notice: (text) => void notices.push(text), ...options }).runtime.open();
+      sample.restart([], { onWarning: (text) => void notices.push(text), ...options }).runtime.open();
     await using untrusted = await open({ trusted: false });
     expect(server.starts()).toEqual([]);
     expect(untrusted.mcpServers()).toMatchObject([{ name: "ours", status: { type: "held" } }]);
@@ -267,10 +267,11 @@ describe("servers of a session", () => {
   });
 
   test("[MCP-1] what servers say of themselves stands once in the prompt of whoever has them, the same at every turn", async () => {
-    const says = (instructions: string) => ({
-      type: "sdk",
-      instance: createFakeMcpServer([{ name: "look", call: () => "seen" }], { instructions }),
-    });
+    const says = (instructions: string) =>
+      ({
+        type: "sdk",
+        instance: createFakeMcpServer([{ name: "look", call: () => "seen" }], { instructions }),
+      }) as const;
     const { runtime, requests, place } = await createRuntimeAt(
       [
         calling({ name: "Agent", input: { description: "a", prompt: "A.", subagent_type: "worker" } }),

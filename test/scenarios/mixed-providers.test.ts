@@ -21,8 +21,10 @@ async function createStage(script: readonly ScriptedStep[]): Promise<{
   const runtime = createRuntime({
     cwd: workspace.project,
     home: join(workspace.root, "home"),
+    settingSources: ["user", "project", "local"],
+    transcripts: true,
     managedDirectory: join(workspace.root, "managed"),
-    environment: {
+    env: {
       PATH: process.env["PATH"],
       ANTHROPIC_API_KEY: "key",
       ANTHROPIC_BASE_URL: provider.url,

@@ -124,7 +124,7 @@ describe("[TRN-4] a child whose process was killed", () => {
       new RegExp(`${id} .*task-one.*\\n  in flight: Bash .*may have run.*\\n  go on: retinue resume ${id}`),
     );
     expect(shown).toContain(`retinue -p --resume ${sessionOf(stage)}`);
-    await using runtime = createRuntime({ cwd: stage.cwd, home: stage.home, environment: {} });
+    await using runtime = createRuntime({ cwd: stage.cwd, home: stage.home, env: {} });
     expect(await runtime.interrupted()).toMatchObject({
       agents: [{ id }],
       sessions: [{ id: sessionOf(stage) }],

@@ -57,7 +57,7 @@ function optionsOf({ cwd, home }: Place, url: string): RuntimeOptions {
     ANTHROPIC_BASE_URL: url,
     RETINUE_LOCAL_MODELS: "0",
   };
-  return { cwd, home, environment, entrypoint: "cli" };
+  return { cwd, home, env: environment, entrypoint: "cli", transcripts: true };
 }
 
 /** Ids of calls are the provider's own, and differ from answer to answer. */
@@ -102,7 +102,7 @@ describe("a child's plan", () => {
       effect: "read",
       call: async () => ({ content: "found" }),
     });
-    await using runtime = createRuntime({ ...optionsOf(place, provider.url), extraTools: [lookup] });
+    await using runtime = createRuntime({ ...optionsOf(place, provider.url), tools: [lookup] });
     await using session = await runtime.open();
     const planned = await session.planAgent({ ...request, agentType: "general-purpose" });
     if (planned.type === "refused") throw new Error(planned.reason);

@@ -30,9 +30,9 @@ await using provider = await startFakeProvider({ script: [
   "It sleeps.",
   { fault: "stall", text: "Never the whole of it", after: 1 },
 ] });
-const environment = { ...process.env, ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
+const env = { ...process.env, ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
 {
-  await using runtime = createRuntime({ environment });
+  await using runtime = createRuntime({ env });
   await using session = await runtime.open({ skipPermissions: true });
   console.log((await session.prompt("Start it.").result).text);
   const stalled = session.prompt("Go on.");
@@ -48,7 +48,7 @@ console.log("over");
 test("a run of a program is kept where the command finds it, and the other way round [TRN-1, TRN-3]", () => {
   const { place, lines, stderr } = runProgram(`
 const model = createScriptedModel(["One.", "Two."]);
-await using runtime = createRuntime({ model });
+await using runtime = createRuntime({ model, transcripts: true });
 const { sessionId } = await runtime.run("First.").result;
 await runtime.run("Second.", { continue: true }).result;
 console.log(sessionId, model.requests[1].messages.length);

@@ -370,7 +370,7 @@ describe("preloaded skills", () => {
   test("[SKL-2] an unknown one is a warning in the result and to the person, and nothing fails", async () => {
     const reported: string[] = [];
     await using sample = await open([{ calls: [spawn] }, writer({ text: "Written." }), "Done."], files, {
-      notice: (text) => void reported.push(text),
+      onWarning: (text) => void reported.push(text),
     });
     const result = await sample.runtime.run("Go.").result;
     expect(result.status).toBe("completed");

@@ -142,7 +142,7 @@ describe("a main agent with children, over the whole runtime", () => {
 
   test("[BGR-4] with background work switched off the parameter is not offered", async () => {
     const { requests } = await play([main({ text: "Hi." })], {
-      environment: { PATH: process.env["PATH"], CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: "1" },
+      env: { PATH: process.env["PATH"], CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: "1" },
     });
     const tool = requests[0]?.tools.find(({ name }) => name === "Agent");
     expect(JSON.stringify(tool)).not.toContain("run_in_background");

@@ -40,13 +40,15 @@ export async function runCaseSession(
   await using runtime = createRuntime({
     cwd,
     home: H,
+    settingSources: ["user", "project", "local"],
+    transcripts: true,
     managedDirectory: join(W, "managed"),
     additionalDirectories,
     model,
     // The schema of cases says that it is one of these.
     ...(testCase.platform === undefined ? {} : { platform: testCase.platform as NodeJS.Platform }),
     ...options,
-    environment: { PATH: process.env["PATH"], HOME: H, RETINUE_LOCAL_MODELS: "0", ...options.environment },
+    env: { PATH: process.env["PATH"], HOME: H, RETINUE_LOCAL_MODELS: "0", ...options.env },
   });
   try {
     const chosen = permissionMode === undefined || permissionMode === "default" ? {} : { permissionMode };

@@ -6,7 +6,7 @@ const heart = setInterval(() => {
   beats += 1;
 }, 10);
 try {
-  await using runtime = createRuntime();
+  await using runtime = createRuntime({ settingSources: ["user", "project", "local"], transcripts: true });
   const run = runtime.run("Do all steps.", {
     skipPermissions: true,
     model: "claude-sonnet-4-5",

@@ -64,7 +64,7 @@ describe("tools of MCP servers", () => {
       mcp: { server, tool, serverName: server, source: "user", hints: {} },
       call: async () => ({ content: "found" }),
     };
-    const options = { runtime: { extraTools: [made] }, session: { allowedTools: ["mcp__a__b__c"] } };
+    const options = { runtime: { tools: [made] }, session: { allowedTools: ["mcp__a__b__c"] } };
     expect((await tryCall({ name: made.name, input: {} }, options)).isDenied).toBe(isDenied);
   });
 });
@@ -268,7 +268,7 @@ describe("a tool is told what let its call through [PRM-12]", () => {
         return { content: "done" };
       },
     });
-    await tryCall({ name: "Act", input: {} }, { runtime: { extraTools: [tool], ...runtime }, session });
+    await tryCall({ name: "Act", input: {} }, { runtime: { tools: [tool], ...runtime }, session });
     expect(reported).toBe(expected);
   });
 });

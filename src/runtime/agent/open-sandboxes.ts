@@ -2,11 +2,11 @@ import type { Sandboxes } from "../../tools/builtin/enter-sandbox.ts";
 import { createSandbox } from "../../tools/sandbox/create-sandbox.ts";
 import { readSandboxSettings } from "../../tools/sandbox/sandbox-settings.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
-import type { SessionOptions } from "../runtime-options.ts";
+import type { SessionSetup } from "../runtime-setup.ts";
 import { denyRules } from "../session-rules.ts";
 
 /** Where settings ask for it, commands run where the operating system keeps them inside the work. */
-export function openSandboxes(world: RuntimeContext, options: SessionOptions): Sandboxes {
+export function openSandboxes(world: RuntimeContext, options: SessionSetup): Sandboxes {
   const { paths, settings: read } = world.discovered;
   const settings = readSandboxSettings(read.settings.plain.sandbox);
   const sandbox = createSandbox({

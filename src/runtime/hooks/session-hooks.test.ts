@@ -18,7 +18,7 @@ interface Setup {
 /** A project whose settings hold hooks; each hook that runs leaves its input in a file. */
 async function setUp(steps: readonly Step[], { hooks, place = "user", settings, runtime }: Setup) {
   const notices: string[] = [];
-  const sample = await createSampleRuntime(steps, { notice: (text) => notices.push(text), ...runtime });
+  const sample = await createSampleRuntime(steps, { onWarning: (text) => notices.push(text), ...runtime });
   const file = place === "user" ? "../home/.claude/settings.json" : ".claude/settings.json";
   await sample.workspace.write(file, JSON.stringify({ hooks, ...settings }));
   await sample.workspace.write("a.txt", "inside\n");

@@ -20,20 +20,21 @@ export function createPrintRuntime(
   return createRuntime({
     cwd: host.cwd,
     home: host.home,
-    environment: host.environment,
+    env: host.environment,
     platform: host.platform,
     entrypoint: "cli",
     ...(agents === undefined ? {} : { agents: agents.definitions }),
     ...(session.settings === undefined ? {} : { settings: session.settings }),
-    ...(session.settingSources === undefined ? {} : { settingSources: session.settingSources }),
+    // The command obeys settings files in full, unless it is called with fewer of them.
+    settingSources: session.settingSources ?? ["user", "project", "local"],
     ...(session.pluginDir === undefined ? {} : { pluginDirectories: session.pluginDir }),
     ...(session.addDir === undefined ? {} : { additionalDirectories: session.addDir }),
     ...(session.disallowedTools === undefined ? {} : { disallowedTools: session.disallowedTools }),
     ...(session.mcpConfig === undefined ? {} : { mcpConfig: session.mcpConfig }),
     ...(session.strictMcpConfig === true ? { strictMcpConfig: true } : {}),
     ...(session.trust === true ? { trusted: true } : {}),
-    ...(options.sessionPersistence === false ? { transcripts: false } : {}),
-    notice: createNotice(host),
+    transcripts: options.sessionPersistence !== false,
+    onWarning: createNotice(host),
     ...more,
   });
 }

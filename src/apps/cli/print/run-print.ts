@@ -58,7 +58,7 @@ async function runSession(
 ): Promise<{ readonly code: number; readonly session: Session }> {
   const { host } = context;
   const reported = new Set<string>();
-  await using runtime = createPrintRuntime(context, options, { notice: createNotice(host, reported) });
+  await using runtime = createPrintRuntime(context, options, { onWarning: createNotice(host, reported) });
   await using session = await openPrintSession(runtime, request.session, signal).catch((error: unknown) => {
     if (!signal.aborted) printFailure(host, request, error);
     throw error;
