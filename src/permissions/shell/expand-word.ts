@@ -169,6 +169,9 @@ function addUnquoted(walk: Walk, draft: WordDraft, piece: Piece, mode: WordMode)
   const isPattern =
     piece.type === "text" && mode === "argument" && /[*?]/.test(piece.text) && !/[\s\\[\]]/.test(piece.text);
   if (!isPattern) {
+    // The judged form runs without expanding file patterns, so that this one would differ from what is written.
+    if (piece.type === "text" && mode === "argument" && /[*?[]/.test(piece.text))
+      markOpaque(walk, "the value of a variable is several words with file patterns");
     addPiece(draft, piece, false);
     return;
   }
