@@ -210,7 +210,7 @@ function agrees(expected: Reading, outcome: Outcome | undefined, alone: Outcome 
 
 /** Options for which a program ends with another code than 0 although it did what was asked. */
 const answersWithOne =
-  /^(?:grep|rg|diff|cmp|tty|sort -[cC]|sort --check|xxd -h|hostname -h|hostname --help|id -Z|git (?:diff|log) --(?:exit-code|quiet)|git config --(?:global|system))\b/;
+  /^(?:grep|rg|diff|cmp|tty|sort -[cC]|sort --check|xxd -h|hostname -h|hostname --help|id -Z|git (?:diff|log) --(?:exit-code|quiet|check)|git config --(?:global|system))\b/;
 
 /** Runs what the gate would run for each option that needs no question. */
 async function checkUses(
