@@ -33,6 +33,8 @@ interface StartOptions {
 export interface Spawner {
   /** What a child would be, decided the same way, without starting it. */
   plan(request: SpawnRequest): Promise<ChildPlanned>;
+  /** Whether a child in the background has ended and the parent is about to be notified. */
+  owesNotices(): boolean;
   spawn(request: SpawnRequest, options: { readonly signal: AbortSignal }): Promise<SpawnOutcome>;
   /** Starts a child and returns without waiting for it; the state says whether it runs. */
   start(request: SpawnRequest, options?: StartOptions): Promise<ChildStarted>;
@@ -44,6 +46,8 @@ export interface Spawner {
 export function createSpawner({ children, tasks, notify, report }: SpawnerOptions): Spawner {
   /** Working trees that isolated children left, for the callers that wait for them. */
   const worktrees = new Map<string, KeptWorktree>();
+  /** Children in the background that have ended and whose end the parent has not been notified of yet. */
+  const owed = new Set<string>();
   /** How many starts were requested so far. */
   let calls = 0;
 
@@ -68,6 +72,7 @@ export function createSpawner({ children, tasks, notify, report }: SpawnerOption
       onEvent(event, state) {
         child.record(event);
         if (event.type === "run-stalled") reportStall(event, state);
+        if (event.type === "run-ended" && state.background) owed.add(state.id);
       },
       onEnd: (state) => finish(child, state),
     });
@@ -88,13 +93,16 @@ export function createSpawner({ children, tasks, notify, report }: SpawnerOption
   }
 
   async function finish(child: OpenedChild, state: TaskState): Promise<void> {
-    const worktree = await child.close(state);
-    if (!state.background) {
-      if (worktree !== undefined) worktrees.set(state.id, worktree);
-      return;
+    let worktree: KeptWorktree | undefined;
+    try {
+      worktree = await child.close(state);
+    } finally {
+      const { outputFile } = child;
+      if (state.background)
+        notify(endNotice(state, { outputFile, text: textOfEnd(state, outputFile, worktree) }));
+      else if (worktree !== undefined) worktrees.set(state.id, worktree);
+      owed.delete(state.id);
     }
-    const { outputFile } = child;
-    notify(endNotice(state, { outputFile, text: textOfEnd(state, outputFile, worktree) }));
   }
 
   /** What the caller of a started child gets: its result, or the news that it continues without the caller. */
@@ -118,6 +126,7 @@ export function createSpawner({ children, tasks, notify, report }: SpawnerOption
     begin(request.background === true, () => children.open(request, { signal, refusal }));
   return {
     plan: children.plan,
+    owesNotices: () => owed.size > 0,
     start,
     startPlan: (plan, { signal = new AbortController().signal } = {}) =>
       begin(plan.task.background, () => children.openPlan(plan, { signal, refusal })),
