@@ -1,43 +1,37 @@
 import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
-import { type SessionFiles, sessionFiles } from "../journal/session-files.ts";
 import type { RunWatch } from "../loop/watch-run.ts";
+import type { LimitFacts } from "../planning/limit-plan.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { unsafeManagedCode } from "../settings/find-foreign-writers.ts";
 import { readEnvironment } from "../settings/read-environment.ts";
-import { agentOutputFile } from "../tasks/agent-output-file.ts";
 import { createTreeBudget } from "../tasks/budget/tree-budget.ts";
-import { type ChildLimits, readChildLimits } from "../tasks/child-limits.ts";
-import { controlFiles } from "../tasks/control-files.ts";
-import { createAgentTaskSource } from "../tasks/create-agent-task-source.ts";
-import { findEndedTask } from "../tasks/recovery/find-ended-task.ts";
-import { createTaskManager, type TaskManager } from "../tasks/task-manager.ts";
-import { watchControl } from "../tasks/watch-control.ts";
-import { type AssembledTools, assembleTools } from "./agent/assemble-tools.ts";
+import type { ChildClocks } from "../tasks/watch-child.ts";
+import type { AssembledTools } from "./agent/assemble-tools.ts";
 import { createToolContexts } from "./agent/create-tool-contexts.ts";
-import { type AgentServices, equipAgent } from "./agent/equip-agent.ts";
+import { type AgentServices, type EquippedAgent, equipAgent } from "./agent/equip-agent.ts";
 import { openAsking } from "./agent/open-asking.ts";
-import { openSandboxes } from "./agent/open-sandboxes.ts";
 import { prepareMemory } from "./agent/prepare-memory.ts";
 import { type Children, childrenCapability, openChildren } from "./children/open-children.ts";
-import { chooseModel, modelFinder } from "./choose-model.ts";
+import { modelFinder } from "./choose-model.ts";
 import { decidePlan } from "./decide-plan.ts";
-import { findMainAgent } from "./find-main-agent.ts";
 import { findWorkingDirectories } from "./find-working-directories.ts";
-import { gatherSystemPrompt } from "./gather-system-prompt.ts";
+import { type GatheredSession, gatherSession } from "./gather-session.ts";
 import { limitFacts } from "./limit-facts.ts";
-import { mayLoadIn } from "./may-load-in.ts";
-import { type ChosenSession, chooseSession, openTranscript, transcriptFacts } from "./open-transcript.ts";
+import {
+  type ChosenSession,
+  type OpenOptions,
+  type OpenTranscript,
+  openTranscript,
+  transcriptFacts,
+} from "./open-transcript.ts";
 import { runRecovery } from "./run-recovery.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionSetup } from "./runtime-setup.ts";
-import { refuseMissingPromptTool } from "./servers/create-prompt-tool.ts";
 import type { SessionServers } from "./servers/session-servers.ts";
 import { createSession, type Session } from "./session.ts";
-import { openSessionCommands, type SessionCommands } from "./session-commands.ts";
-import { denyRules, findOutputRules } from "./session-rules.ts";
+import { findOutputRules } from "./session-rules.ts";
 import { createForkSkill } from "./skills/fork-skill.ts";
-import { openSkills } from "./skills/session-skills.ts";
-import { createChildOutputs, createTypedOutput, outputCapability } from "./typed-output.ts";
+import { createChildOutputs, createTypedOutput, outputCapability, type TypedOutput } from "./typed-output.ts";
 
 export interface OpenSessionParts {
   /** Reads the agents again. */
@@ -54,31 +48,23 @@ export async function openSession<Output>(
 ): Promise<Session<Output>> {
   const output = openOutput(world, options);
   const gathered = await gatherSession(world, options, connecting);
-  const { chosen, servers, tools, tasks } = gathered;
+  const { servers, tools, tasks } = gathered;
   const plan = await planMain(world, options, gathered);
-  const shared = plan.treeLimits;
-  const limited = limitFacts(world, options);
   const treeTime = createStopwatch(world.clock);
   const stopwatch = createStopwatch(world.clock, treeTime);
   const { durability, notice } = world;
   const keeping = { durability, notice, takeOver: options.takeOver === true, signal };
   const transcript = await openTranscript({
-    ...chosen,
-    isKept: world.keepsTranscripts && options.childrenOnly !== true,
-    transcripts: world.discovered.paths.transcripts,
-    ids: world.ids,
-    now: world.epochMs,
-    facts: () => transcriptFacts(world, plan, gathered.system.branch),
-    plan,
-    choices: options,
+    ...transcriptOf(world, plan, { options, gathered }),
     keeping,
   });
   for (const note of gathered.preloaded.notes) world.notice?.(note);
   // What hooks of the start set for later commands, of children too.
   const environment = new Map<string, string>();
+  const limited = limitFacts(world, options);
   const services: AgentServices = {
     ...openServices(world, plan, { gathered, environment }),
-    tree: createTreeBudget(shared, { ...(limited.settings ?? {}) }),
+    tree: createTreeBudget(plan.treeLimits, { ...(limited.settings ?? {}) }),
   };
   const childOutputs = createChildOutputs(outputRetries(world));
   let opened: Session<Output> | undefined;
@@ -94,33 +80,22 @@ export async function openSession<Output>(
     commands: gathered.commands,
     readsNotices: options.childrenOnly !== true,
     limitFacts: limited,
-    clocks: {
-      clock: world.clock,
-      tree: treeTime,
-      ...(shared?.timeMs === undefined ? {} : { treeTimeMs: shared.timeMs.value }),
-      ...(limited.background === undefined ? {} : { backgroundStopMs: limited.background.stopMs }),
-    },
+    clocks: childClocks(plan, limited, { clock: world.clock, tree: treeTime }),
   });
-  const agent = await equipAgent(plan, services, {
-    definition: gathered.definition,
-    model: gathered.model,
+  const agent = await equipMain(plan, services, {
+    gathered,
+    children,
+    output,
+    environment,
     stopwatch,
     commit: transcript.commit,
-    main: {
-      source: sourceOf(chosen),
-      environment,
-      fork: createForkSkill({ plan, children: () => children }),
-      tasks: tasks.list,
-      first: [childrenCapability(children, { plan, tools: tools.tools, tasks })],
-      last: output === undefined ? [] : [outputCapability(output)],
-    },
   });
   opened = createSession<Output>({
     plan,
     agent,
     children,
-    tasks,
     childOutputs,
+    tasks,
     discovered: world.discovered,
     mcpServers: servers.states,
     watch: mainWatch(plan, { world, stopwatch, treeTime }),
@@ -131,114 +106,101 @@ export async function openSession<Output>(
     record: transcript.record,
     commit: transcript.commit,
     output,
-    async dispose(endAgent) {
-      try {
-        await endAgent();
-        await tools.dispose();
-      } finally {
-        await transcript.close();
-        await servers[Symbol.asyncDispose]();
-      }
-    },
+    dispose: (endAgent) => closeSession(endAgent, { tools, transcript, servers }),
   });
   return opened;
 }
 
-type Gathered = Awaited<ReturnType<typeof gatherSession>>;
+/** The main agent's own: children, its typed result, and the start of the session for hooks. */
+function equipMain(
+  plan: RunPlan,
+  services: AgentServices,
+  {
+    gathered,
+    children,
+    output,
+    environment,
+    ...own
+  }: {
+    readonly gathered: GatheredSession;
+    readonly children: Children;
+    readonly output: TypedOutput | undefined;
+    readonly environment: Map<string, string>;
+    readonly stopwatch: Stopwatch;
+    readonly commit: OpenTranscript["commit"];
+  },
+): Promise<EquippedAgent> {
+  const { tasks, tools } = gathered;
+  return equipAgent(plan, services, {
+    ...own,
+    definition: gathered.definition,
+    model: gathered.model,
+    main: {
+      source: sourceOf(gathered.chosen),
+      environment,
+      fork: createForkSkill({ plan, children: () => children }),
+      tasks: tasks.list,
+      first: [childrenCapability(children, { plan, tools: tools.tools, tasks })],
+      last: output === undefined ? [] : [outputCapability(output)],
+    },
+  });
+}
 
-/** Everything that is found out before the plan: model, session, skills, prompt, servers, commands, tools. */
-async function gatherSession(
-  world: RuntimeContext,
-  options: SessionSetup,
-  connecting: Promise<SessionServers>,
-) {
-  const { paths } = world.discovered;
-  const definition = findMainAgent(world.discovered, options.agent);
-  const { model, decided, chosen: chosenModel, notes } = await chooseModel(world, options, definition);
-  const chosen = await chooseSession(options, paths.transcripts, world.ids);
-  const files = sessionFiles(paths.transcripts, chosen.sessionId);
-  const manager = createTaskManager({ ...childLimits(world), now: world.now });
-  const tasks = world.keepsTranscripts ? watchControl(manager, controlFiles(files)) : manager;
-  const skills = await openSkills(world, {
-    sessionId: chosen.sessionId,
-    contextWindow: model.facts.contextWindow,
-    deny: denyRules(world, options),
-    mayLoad: mayLoadIn(world, options),
-  });
-  const preloaded = skills.preload(definition);
-  const system = await gatherSystemPrompt({
-    world,
-    options,
-    definition,
-    modelId: model.facts.id,
-    skills,
-    preloaded,
-  });
-  const servers = await connecting;
-  if (options.planOnly !== true) refuseMissingPromptTool(options.permissionPromptTool, servers.tools);
-  const commands = await openSessionCommands(world, files, options);
-  const tools = toolsOf(world, options, {
-    servers,
-    commands,
-    hasSkills: skills.areOffered,
-    tasks,
-    files,
-    sessionId: chosen.sessionId,
-  });
-  return {
-    definition,
-    model,
-    decidedModel: decided,
-    modelNotes: notes,
-    chosenModel,
-    chosen,
-    files,
-    tasks,
-    skills,
-    preloaded,
-    system,
-    servers,
-    commands,
+async function closeSession(
+  endAgent: () => Promise<void>,
+  {
     tools,
+    transcript,
+    servers,
+  }: {
+    readonly tools: AssembledTools;
+    readonly transcript: Pick<OpenTranscript, "close">;
+    readonly servers: SessionServers;
+  },
+): Promise<void> {
+  try {
+    await endAgent();
+    await tools.dispose();
+  } finally {
+    await transcript.close();
+    await servers[Symbol.asyncDispose]();
+  }
+}
+
+function transcriptOf(
+  world: RuntimeContext,
+  plan: RunPlan,
+  { options, gathered }: { readonly options: SessionSetup; readonly gathered: GatheredSession },
+): Omit<OpenOptions, "keeping"> {
+  return {
+    ...gathered.chosen,
+    isKept: world.keepsTranscripts && options.childrenOnly !== true,
+    transcripts: world.discovered.paths.transcripts,
+    ids: world.ids,
+    now: world.epochMs,
+    facts: () => transcriptFacts(world, plan, gathered.system.branch),
+    plan,
+    choices: options,
   };
 }
 
-function toolsOf(
-  world: RuntimeContext,
-  options: SessionSetup,
-  {
-    servers,
-    commands,
-    hasSkills,
-    tasks,
-    files,
-    sessionId,
-  }: {
-    readonly servers: SessionServers;
-    readonly commands: SessionCommands;
-    readonly hasSkills: boolean;
-    readonly tasks: TaskManager;
-    readonly files: SessionFiles;
-    readonly sessionId: string;
-  },
-): AssembledTools {
-  const { transcripts } = world.discovered.paths;
-  return assembleTools(world, {
-    servers,
-    commands,
-    promptTool: options.permissionPromptTool,
-    hasSkills,
-    sandboxes: openSandboxes(world, options),
-    taskSources: [
-      createAgentTaskSource(tasks, {
-        outputFile: (id) => agentOutputFile(files, id),
-        recall: (id) => findEndedTask(transcripts, { sessionId, id }),
-      }),
-    ],
-  });
+function childClocks(
+  { treeLimits }: RunPlan,
+  { background }: LimitFacts,
+  clocks: Pick<ChildClocks, "clock" | "tree">,
+): ChildClocks {
+  return {
+    ...clocks,
+    ...(treeLimits?.timeMs === undefined ? {} : { treeTimeMs: treeLimits.timeMs.value }),
+    ...(background === undefined ? {} : { backgroundStopMs: background.stopMs }),
+  };
 }
 
-async function planMain(world: RuntimeContext, options: SessionSetup, gathered: Gathered): Promise<RunPlan> {
+async function planMain(
+  world: RuntimeContext,
+  options: SessionSetup,
+  gathered: GatheredSession,
+): Promise<RunPlan> {
   const { definition, system, servers, preloaded, model, files } = gathered;
   return decidePlan(world, options, gathered.chosen.sessionId, {
     ...(definition === undefined ? {} : { definition }),
@@ -266,7 +228,10 @@ async function planMain(world: RuntimeContext, options: SessionSetup, gathered: 
 function openServices(
   world: RuntimeContext,
   plan: RunPlan,
-  { gathered, environment }: { readonly gathered: Gathered; readonly environment: Map<string, string> },
+  {
+    gathered,
+    environment,
+  }: { readonly gathered: GatheredSession; readonly environment: Map<string, string> },
 ): Omit<AgentServices, "tree"> {
   const { tools, servers, skills, chosenModel } = gathered;
   const { approver } = world;
@@ -295,11 +260,6 @@ function recoveryOf(
 function unsafeManaged({ discovered }: RuntimeContext): readonly string[] {
   const found = discovered.diagnostics.filter(({ code }) => code === unsafeManagedCode);
   return found.map(({ message, advice }) => `${message} ${advice ?? ""}`.trim());
-}
-
-function childLimits({ environment, discovered, childLimits: own }: RuntimeContext): ChildLimits {
-  const { maxConcurrentSubagents } = readEnvironment(environment).options;
-  return { ...readChildLimits(discovered.settings.settings.plain.limits, maxConcurrentSubagents), ...own };
 }
 
 function sourceOf({ from, sessionId }: ChosenSession): "startup" | "resume" | "fork" {

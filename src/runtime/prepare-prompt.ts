@@ -2,8 +2,8 @@ import type { UserMessage } from "../conversation/message.ts";
 import type { RunEnding } from "../conversation/run-event.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
 import type { OpenAgent } from "./agent/open-agent.ts";
+import type { SessionParts } from "./conversation.ts";
 import { stoppedEnding } from "./run-handle.ts";
-import type { SessionParts } from "./session.ts";
 import { type SlashCommand, withExpansion } from "./skills/find-slash-command.ts";
 
 type Content = UserMessage["content"];

@@ -33,6 +33,8 @@ interface StartOptions {
 export interface Spawner {
   /** What a child would be, decided the same way, without starting it. */
   plan(request: SpawnRequest): Promise<ChildPlanned>;
+  /** Whether a child in the background has ended and the parent is about to be notified. */
+  owesNotices(): boolean;
   spawn(request: SpawnRequest, options: { readonly signal: AbortSignal }): Promise<SpawnOutcome>;
   /** Starts a child and returns without waiting for it; the state says whether it runs. */
   start(request: SpawnRequest, options?: StartOptions): Promise<ChildStarted>;
@@ -41,9 +43,10 @@ export interface Spawner {
 }
 
 /** Opens children, gives each a place among the tasks, and hands the result to the caller that waits for it. */
-export function createSpawner({ children, tasks, notify, report }: SpawnerOptions): Spawner {
-  /** Working trees that isolated children left, for the callers that wait for them. */
-  const worktrees = new Map<string, KeptWorktree>();
+export function createSpawner({ children, ...options }: SpawnerOptions): Spawner {
+  const { tasks } = options;
+  const { refusal } = tasks;
+  const { launch, worktrees, owesNotices } = createLauncher(options);
   /** How many starts were requested so far. */
   let calls = 0;
 
@@ -51,13 +54,40 @@ export function createSpawner({ children, tasks, notify, report }: SpawnerOption
     background: boolean,
     open: () => Promise<OpenedChild | RefusedChild>,
   ): Promise<ChildStarted> {
-    const full = tasks.refusal(background);
+    const full = refusal(background);
     if (full !== undefined) return refused(full);
     calls += 1;
     const order = calls;
     const child = await open();
     return child.type === "refused" ? child : launch(child, order);
   }
+
+  const start: Spawner["start"] = (request, { signal = new AbortController().signal } = {}) =>
+    begin(request.background === true, () => children.open(request, { signal, refusal }));
+  return {
+    plan: children.plan,
+    owesNotices,
+    start,
+    startPlan: (plan, { signal = new AbortController().signal } = {}) =>
+      begin(plan.task.background, () => children.openPlan(plan, { signal, refusal })),
+    async spawn(request, { signal }) {
+      try {
+        const started = await start(request, { signal });
+        if (started.type === "started") return await outcomeOf(started, { tasks, worktrees, signal });
+        return refused(`The agent was not started: ${started.reason}`);
+      } catch (error) {
+        return refused(`The agent could not be started: ${reasonOf(error)}`);
+      }
+    },
+  };
+}
+
+/** Gives opened children a place, follows them to their end, and notifies the parent. */
+function createLauncher({ tasks, notify, report }: Omit<SpawnerOptions, "children">) {
+  /** Working trees that isolated children left, for the callers that wait for them. */
+  const worktrees = new Map<string, KeptWorktree>();
+  /** Children in the background that have ended and whose end the parent has not been notified of yet. */
+  const owed = new Set<string>();
 
   async function launch(child: OpenedChild, order: number): Promise<ChildStarted> {
     const { plan, outputFile } = child;
@@ -68,6 +98,7 @@ export function createSpawner({ children, tasks, notify, report }: SpawnerOption
       onEvent(event, state) {
         child.record(event);
         if (event.type === "run-stalled") reportStall(event, state);
+        if (event.type === "run-ended" && state.background) owed.add(state.id);
       },
       onEnd: (state) => finish(child, state),
     });
@@ -88,51 +119,48 @@ export function createSpawner({ children, tasks, notify, report }: SpawnerOption
   }
 
   async function finish(child: OpenedChild, state: TaskState): Promise<void> {
-    const worktree = await child.close(state);
-    if (!state.background) {
-      if (worktree !== undefined) worktrees.set(state.id, worktree);
-      return;
+    let worktree: KeptWorktree | undefined;
+    try {
+      worktree = await child.close(state);
+    } finally {
+      const { outputFile } = child;
+      if (state.background)
+        notify(endNotice(state, { outputFile, text: textOfEnd(state, outputFile, worktree) }));
+      else if (worktree !== undefined) worktrees.set(state.id, worktree);
+      owed.delete(state.id);
     }
-    const { outputFile } = child;
-    notify(endNotice(state, { outputFile, text: textOfEnd(state, outputFile, worktree) }));
   }
 
-  /** What the caller of a started child gets: its result, or the news that it continues without the caller. */
-  async function outcomeOf(
-    { plan, outputFile }: Extract<ChildStarted, { type: "started" }>,
-    signal: AbortSignal,
-  ): Promise<SpawnOutcome> {
-    if (plan.task.background) return launched(plan, outputFile);
-    const state = await tasks.wait(plan.agent.id, { signal });
-    if (signal.aborted) await stopWithCaller(tasks, plan.agent.id, signal.reason);
-    const last = tasks.get(plan.agent.id) ?? state;
-    if (isInterrupted(last, signal)) return interruptedOutcome(plan);
-    if (last === undefined || !hasEnded(last)) return launched(plan, outputFile);
-    const worktree = worktrees.get(plan.agent.id);
-    worktrees.delete(plan.agent.id);
-    return ended(plan, last, { outputFile, worktree });
-  }
+  return { launch, worktrees, owesNotices: () => owed.size > 0 };
+}
 
-  const { refusal } = tasks;
-  const start: Spawner["start"] = (request, { signal = new AbortController().signal } = {}) =>
-    begin(request.background === true, () => children.open(request, { signal, refusal }));
-  return {
-    plan: children.plan,
-    start,
-    startPlan: (plan, { signal = new AbortController().signal } = {}) =>
-      begin(plan.task.background, () => children.openPlan(plan, { signal, refusal })),
-    async spawn(request, { signal }) {
-      try {
-        const started = await start(request, { signal });
-        if (started.type === "started") return await outcomeOf(started, signal);
-        return refused(`The agent was not started: ${started.reason}`);
-      } catch (error) {
-        const advice = isRetinueError(error) && error.advice !== undefined ? ` ${error.advice}` : "";
-        const why = error instanceof Error ? error.message : String(error);
-        return refused(`The agent could not be started: ${why}${advice}`);
-      }
-    },
-  };
+/** What the caller of a started child gets: its result, or the news that it continues without the caller. */
+async function outcomeOf(
+  { plan, outputFile }: Extract<ChildStarted, { type: "started" }>,
+  {
+    tasks,
+    worktrees,
+    signal,
+  }: {
+    readonly tasks: TaskManager;
+    readonly worktrees: Map<string, KeptWorktree>;
+    readonly signal: AbortSignal;
+  },
+): Promise<SpawnOutcome> {
+  if (plan.task.background) return launched(plan, outputFile);
+  const state = await tasks.wait(plan.agent.id, { signal });
+  if (signal.aborted) await stopWithCaller(tasks, plan.agent.id, signal.reason);
+  const last = tasks.get(plan.agent.id) ?? state;
+  if (isInterrupted(last, signal)) return interruptedOutcome(plan);
+  if (last === undefined || !hasEnded(last)) return launched(plan, outputFile);
+  const worktree = worktrees.get(plan.agent.id);
+  worktrees.delete(plan.agent.id);
+  return ended(plan, last, { outputFile, worktree });
+}
+
+function reasonOf(error: unknown): string {
+  const advice = isRetinueError(error) && error.advice !== undefined ? ` ${error.advice}` : "";
+  return `${error instanceof Error ? error.message : String(error)}${advice}`;
 }
 
 function taskOf({ agent, task }: ChildPlan) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { estimateTextTokens } from "../../conversation/estimate-request-tokens.ts";
 import { foldTask, startedTask } from "../../tasks/task-state.ts";
-import { readCompactCommand } from "../session.ts";
+import { readCompactCommand } from "../conversation.ts";
 import { carryOverContext } from "./carry-over-context.ts";
 
 const task = (id: string, background: boolean) =>

@@ -54,6 +54,7 @@ function stage(
     maxRunning?: number;
     background?: boolean;
     messages?: readonly Message[];
+    close?: () => Promise<void>;
   } = {},
 ) {
   const model: ScriptedModel = createScriptedModel(steps);
@@ -96,7 +97,7 @@ function stage(
       return {
         history,
         record: (event) => void events.push(event),
-        close: async () => undefined,
+        close: more.close ?? (async () => undefined),
         outputFile: `/out/${plan.agent.id}`,
       };
     },
@@ -357,6 +358,17 @@ describe("[BGR-1, BGR-2] in the background", () => {
     await tasks.ended("a1");
     expect(JSON.stringify(notices)).toContain("Found it.");
     expect(JSON.stringify(notices)).toContain("<task-id>a1</task-id>");
+  });
+
+  test("its end counts as open until the parent has been notified, also while its record is still being closed", async () => {
+    const closing = Promise.withResolvers<void>();
+    const { spawn, spawner, tasks, notices } = stage(["Found it."], { close: () => closing.promise });
+    await spawn({ background: true });
+    while (tasks.get("a1")?.status !== "completed") await new Promise((resolve) => setImmediate(resolve));
+    expect([spawner.owesNotices(), notices.length]).toEqual([true, 0]);
+    closing.resolve();
+    await tasks.ended("a1");
+    expect([spawner.owesNotices(), notices.length]).toEqual([false, 1]);
   });
 
   test("a definition can ask for it", async () => {

@@ -157,7 +157,8 @@ export function openChildren(parts: ChildrenParts): Children {
     messageTool: createSendMessageTool(messenger),
     takeMessages: mail.takeAll,
     async beforeEnd(signal) {
-      const isBusy = (): boolean => tasks.list().some((task) => task.background && !hasEnded(task));
+      const isBusy = (): boolean =>
+        spawner.owesNotices() || tasks.list().some((task) => task.background && !hasEnded(task));
       if (mail.isEmpty() && isBusy()) await mail.wait(signal, options.printBackgroundWaitMs ?? defaultWaitMs);
       return mail.takeOne();
     },
