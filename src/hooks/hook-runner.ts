@@ -18,6 +18,7 @@ import {
   describeHook,
   type MatchSubject,
   matchesQuestion,
+  type SelectedHook,
   type SourcedHookRule,
   selectHooks,
 } from "./select-hooks.ts";
@@ -128,24 +129,7 @@ export function createHookRunner(options: HookRunnerOptions): HookRunner {
       lateCount: () => late.size,
       followLate,
     };
-    const toleratesAll = event !== "PreToolUse" || options.warnOnly === true;
-    const results = await Promise.all([
-      ...selected.map(
-        async (hook): Promise<HookResult> => ({
-          name: describeHook(hook),
-          reading: await boundTexts(await runHandler(hook, context), options),
-          toleratesFailure: toleratesAll || hook.handler.onFailure === "continue",
-        }),
-      ),
-      ...functions.map(
-        async (each): Promise<HookResult> => ({
-          name: `function hook ${JSON.stringify(each.name ?? each.run.name)}`,
-          reading: await boundTexts(await runFunction(each, context), options),
-          toleratesFailure: toleratesAll,
-        }),
-      ),
-    ]);
-    const outcome = aggregate(event, results);
+    const outcome = aggregate(event, await runAll(selected, functions, context));
     return diagnostics.length === 0
       ? outcome
       : { ...outcome, failures: [...outcome.failures, ...diagnostics] };
@@ -167,6 +151,31 @@ export function createHookRunner(options: HookRunnerOptions): HookRunner {
       await Promise.all(late);
     },
   };
+}
+
+function runAll(
+  selected: readonly SelectedHook[],
+  functions: readonly HookFunction[],
+  context: RunContext,
+): Promise<HookResult[]> {
+  const { event, options } = context;
+  const toleratesAll = event !== "PreToolUse" || options.warnOnly === true;
+  return Promise.all([
+    ...selected.map(
+      async (hook): Promise<HookResult> => ({
+        name: describeHook(hook),
+        reading: await boundTexts(await runHandler(hook, context), options),
+        toleratesFailure: toleratesAll || hook.handler.onFailure === "continue",
+      }),
+    ),
+    ...functions.map(
+      async (each): Promise<HookResult> => ({
+        name: `function hook ${JSON.stringify(each.name ?? each.run.name)}`,
+        reading: await boundTexts(await runFunction(each, context), options),
+        toleratesFailure: toleratesAll,
+      }),
+    ),
+  ]);
 }
 
 /** The same few names are compared with the same few matchers all day. */
