@@ -102,11 +102,6 @@ export function createHookRunner(options: HookRunnerOptions): HookRunner {
     ...(options.functions ?? []).map(({ event }) => event),
   ]);
 
-  const followLate = (work: Promise<void>): void => {
-    const tracked = work.catch(() => undefined).finally(() => late.delete(tracked));
-    late.add(tracked);
-  };
-
   async function fire(event: FiredEvent, payload: HookPayloads[FiredEvent], fired: FireOptions) {
     const { signal, meetsCondition, ...situation } = fired;
     const input = hookInput(event, payload as never, { ...options.session, ...situation });
@@ -127,7 +122,7 @@ export function createHookRunner(options: HookRunnerOptions): HookRunner {
       sessionSignal: end.signal,
       options,
       lateCount: () => late.size,
-      followLate,
+      followLate: (work) => follow(work, late),
     };
     const outcome = aggregate(event, await runAll(selected, functions, context));
     return diagnostics.length === 0
@@ -151,6 +146,12 @@ export function createHookRunner(options: HookRunnerOptions): HookRunner {
       await Promise.all(late);
     },
   };
+}
+
+/** Keeps work that outlives its event until it has ended. */
+function follow(work: Promise<void>, late: Set<Promise<void>>): void {
+  const tracked = work.catch(() => undefined).finally(() => late.delete(tracked));
+  late.add(tracked);
 }
 
 function runAll(

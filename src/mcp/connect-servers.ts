@@ -33,7 +33,6 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
     const changed = runSpaced(refresh, { pauseMs: refreshPauseMs, signal: disposal.signal });
     return link;
   });
-  const resourceTools = new Map<string, readonly Tool[]>();
   const collect = createCollector(links, options);
   let tools: readonly Tool[] = [];
   let closing: Promise<void> | undefined;
@@ -64,15 +63,7 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
       return ready;
     },
     tools: () => tools,
-    resourceTools(only) {
-      const open = links.filter(
-        (link) => link.hasResources() && (only === undefined || only.has(link.server.name)),
-      );
-      const key = JSON.stringify(open.map((link) => link.server.name));
-      const known = resourceTools.get(key) ?? createResourceTools(open, options);
-      resourceTools.set(key, known);
-      return known;
-    },
+    resourceTools: rememberResourceTools(links, options),
     states,
     async call(server, tool, input, { signal }) {
       const link = links.find((candidate) => candidate.server.name === server);
@@ -122,6 +113,23 @@ function createCollector(links: readonly ServerLink[], options: McpConnectionOpt
         return [tool];
       }),
     );
+  };
+}
+
+/** The same tools for the same servers, so that prompts do not change. */
+function rememberResourceTools(
+  links: readonly ServerLink[],
+  options: McpConnectionOptions,
+): McpConnections["resourceTools"] {
+  const made = new Map<string, readonly Tool[]>();
+  return (only) => {
+    const open = links.filter(
+      (link) => link.hasResources() && (only === undefined || only.has(link.server.name)),
+    );
+    const key = JSON.stringify(open.map((link) => link.server.name));
+    const known = made.get(key) ?? createResourceTools(open, options);
+    made.set(key, known);
+    return known;
   };
 }
 
