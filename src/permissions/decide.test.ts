@@ -390,7 +390,7 @@ describe("settings that confine calls to the working directories [PRM-8, PRM-10]
   };
   const reads = {
     blockReadsOutsideWorkingDirectories: true,
-    blockReadsExemptPaths: ["~/notes", "../shared/**"],
+    blockReadsExemptPaths: ["~/notes", "../common/**"],
   };
   const confined = buildPolicy({ ...facts, switches: reads }, "bypassPermissions");
   const writing = buildPolicy(
@@ -403,7 +403,7 @@ describe("settings that confine calls to the working directories [PRM-8, PRM-10]
     [calls.readOutside, "deny"],
     [calls.readSibling, "deny"],
     [{ tool: "Read", effect: "read", input: { file_path: "/h/notes/a.md" } }, "allow"],
-    [{ tool: "Read", effect: "read", input: { file_path: "/shared/a.md" } }, "allow"],
+    [{ tool: "Read", effect: "read", input: { file_path: "/common/a.md" } }, "allow"],
     [{ tool: "Read", effect: "read", input: { file_path: "/h/notes/../secret" } }, "deny"],
     [{ tool: "Grep", effect: "read", input: { pattern: "x", path: "/q" } }, "deny"],
     [{ tool: "Glob", effect: "read", input: { pattern: "../**" } }, "deny"],
