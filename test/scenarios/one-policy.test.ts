@@ -165,7 +165,7 @@ describe("`permissions test` explains what a run decides [PRM-1]", () => {
     await using sample = await createSampleRuntime(["Hi."]);
     await fc.assert(
       fc.asyncProperty(written, (given) => compare(sample, given)),
-      { numRuns: 12, seed: 13 },
+      { numRuns: 8, seed: 13 },
     );
   });
 

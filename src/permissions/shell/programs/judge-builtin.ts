@@ -49,6 +49,14 @@ function judgeForm(name: string, words: readonly Word[]): Judgement | undefined 
     case "times":
     case "umask":
       return onlyIf(rest.length === 0, name);
+    default:
+      return judgeShellForm(name, rest);
+  }
+}
+
+/** Builtins that move the shell, set something in it, test or print. */
+function judgeShellForm(name: string, rest: readonly Word[]): Judgement | undefined {
+  switch (name) {
     case "cd":
       return onlyIf(isMove(rest), name);
     case "command":
