@@ -91,7 +91,7 @@ interface ChildFile {
 
 const mainId = "main";
 
-/** Holds nothing open between two readings. What cannot be read of a child becomes a note; of the main agent, a Fault. */
+/** Holds nothing open between two readings. What cannot be read of a child becomes a note; of the main agent, a RetinueError. */
 export function createInspectionSource(options: InspectionOptions): InspectionSource {
   const { transcripts, sessionId } = options;
   const files = sessionFiles(transcripts, sessionId);
@@ -216,7 +216,7 @@ function describeFlaws(id: string, { broken, isTorn }: LineSource): readonly str
 
 /**
  * Tells to which agent a line of a main transcript belongs: older programs have written children into it, some without
- * naming them, and those are told apart by the line their conversation begins with.
+ * naming them, and those are distinguished by the line their conversation begins with.
  */
 function createRouter(main: string): (record: JsonRecord) => string {
   const roots = new Map<string, string>();
