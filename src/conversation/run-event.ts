@@ -130,7 +130,7 @@ export type RunEvent =
     }
   /** The summary is being written; a sign of life. */
   | { readonly type: "compaction-progressed" }
-  /** The conversation goes on from a summary: from here on the model sees it and the newest `kept` messages. */
+  /** The conversation continues from a summary: from here on the model sees it and the newest `kept` messages. */
   | {
       readonly type: "context-compacted";
       readonly trigger: "auto" | "manual";
@@ -153,6 +153,6 @@ export type RunEvent =
   | { readonly type: "run-stalled"; readonly silentMs: number; readonly stops: boolean }
   /** Child agents of this session that were found cut off, before the first prompt after that. */
   | { readonly type: "agents-interrupted"; readonly agents: readonly InterruptedAgent[] }
-  /** The same call came again and again; the agent was told. */
+  /** The same call came again and again; the agent was notified. */
   | { readonly type: "loop-noticed"; readonly call: ToolUseBlock; readonly times: number }
   | { readonly type: "run-ended"; readonly ending: RunEnding };

@@ -1,7 +1,7 @@
 import { abortable } from "./abortable.ts";
 import type { WaitClock } from "./wait-clock.ts";
 
-/** Measures the time in which work goes on: it stands still before the start, after the stop, and while it is held. */
+/** Measures the time in which work continues: it stands still before the start, after the stop, and while it is held. */
 export interface Stopwatch {
   /** Milliseconds it has run so far. */
   elapsed(): number;

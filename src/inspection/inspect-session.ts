@@ -253,7 +253,7 @@ function findParents(parts: readonly AgentParts[], main: string): ReadonlyMap<st
   );
 }
 
-/** False for those who stand in a circle. */
+/** False for those in a cycle. */
 function leadsTo(id: string, main: string, parents: ReadonlyMap<string, string>): boolean {
   const seen = new Set<string>();
   for (let at = id; at !== main; at = parents.get(at) ?? main) {

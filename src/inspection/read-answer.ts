@@ -89,7 +89,7 @@ type AnswerCost =
   | { readonly costFrom: "line" | "catalog"; readonly cost: number }
   | { readonly costFrom: "unknown" };
 
-/** What an answer cost: as its line says, else by the catalog's price, else nobody knows. */
+/** What an answer cost: as its line says, else by the catalog's price, else no one knows. */
 function answerCost(
   recorded: number | undefined,
   { model, usage, wire }: { readonly model: string; readonly usage: Usage; readonly wire: JsonRecord },

@@ -29,7 +29,7 @@ export interface CleanupReport {
 }
 
 /**
- * Removes sessions nobody has written to for longer than the period. Looks only at names that sessions have, follows no
+ * Removes sessions no one has written to for longer than the period. Looks only at names that sessions have, follows no
  * links, and takes the owner's lock first, so that a session that is resumed meanwhile stays.
  */
 export async function cleanUpTranscripts(options: CleanupOptions): Promise<CleanupReport> {

@@ -27,7 +27,7 @@ export function journalPlan(plan: RunPlan | ChildPlan): JournaledPlan {
   };
 }
 
-/** What a plan in a transcript says that matters to those who go on with the run. */
+/** What a plan in a transcript says that matters to those who continue with the run. */
 export interface EarlierPlan {
   readonly agentType?: string;
   readonly description?: string;

@@ -26,9 +26,9 @@ export type Turn =
 
 export interface SettledConversation {
   readonly messages: readonly Message[];
-  /** Results of calls of the last answer that stand in no line of the conversation yet. */
+  /** Results of calls of the last answer that are in no line of the conversation yet. */
   readonly unrecorded: readonly ToolResultBlock[];
-  /** The calls of the last answer of which nobody knows what became of them. */
+  /** The calls of the last answer of which no one knows what became of them. */
   readonly inFlight: readonly ToolUseBlock[];
   /** The first line of each answer among the messages. */
   readonly answers: readonly string[];

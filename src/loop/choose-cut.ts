@@ -23,7 +23,7 @@ export function chooseCut(messages: readonly Message[], { keepTokens, tokensOf }
   return chosen;
 }
 
-/** An answer that the provider paused goes on in the next one, and its own tools' results may stand there. */
+/** An answer that the provider paused continues in the next one, and its own tools' results may stand there. */
 function beginsTurn(messages: readonly Message[], at: number): boolean {
   return messages[at]?.role === "assistant" && messages[at - 1]?.role === "user";
 }

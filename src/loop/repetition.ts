@@ -42,7 +42,7 @@ const maxPeriod = 2;
 
 export const noRepetition: RepetitionState = { rounds: [], equal: Array(maxPeriod).fill(0) };
 
-/** The model is told from this number on. */
+/** The model is notified from this number on. */
 export const repetitionNoticed = 3;
 /** Equal futile rounds after which a run ends, unless settings say otherwise. */
 export const defaultMaxRepeats = 30;

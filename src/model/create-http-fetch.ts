@@ -79,7 +79,7 @@ async function exchange(
 
 /**
  * Sends the request and waits for the head of its answer. An abort ends the answer's body too; the `signal` option of
- * node:http would also end a connection that had been handed back already, with an error that nobody hears.
+ * node:http would also end a connection that had been handed back already, with an error that no one hears.
  */
 function headOf(
   request: ClientRequest,

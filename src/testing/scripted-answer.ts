@@ -70,7 +70,7 @@ export function failsConcurrency({ failure, after }: ScriptedAnswer): boolean {
   );
 }
 
-/** What each fault is called over HTTP and in a ModelFault. */
+/** What each error is called over HTTP and in a ModelError. */
 export const errorKinds: Readonly<Record<Exclude<StepError, "stall">, ErrorKind>> = {
   "rate-limited": { code: "rate-limited", status: 429, message: "The scripted rate limit is reached." },
   overloaded: { code: "overloaded", status: 529, message: "The scripted provider is overloaded." },

@@ -9,7 +9,7 @@ export interface AnthropicAccess {
   readonly apiKey?: string;
   readonly authToken?: string;
   readonly baseUrl?: string;
-  /** Asked for a key before each request; whoever gives it decides how long a key is kept. */
+  /** Asked for a key before each request; the one that gives it decides how long a key is kept. */
   readonly apiKeyHelper?: () => Promise<string>;
   readonly headers?: Readonly<Record<string, string>>;
   /** How requests travel; absent means our own over node:http. */
@@ -96,7 +96,7 @@ async function askHelper(helper: () => Promise<string>): Promise<string> {
 
 function helperError(what: string, cause?: unknown): ModelError {
   return new ModelError("unauthorized", `The apiKeyHelper of your settings ${what}.`, {
-    advice: "Run its command by hand and mend it, or set ANTHROPIC_API_KEY instead.",
+    advice: "Run its command by hand and fix it, or set ANTHROPIC_API_KEY instead.",
     ...(cause === undefined ? {} : { cause }),
   });
 }

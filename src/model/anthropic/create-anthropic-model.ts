@@ -161,13 +161,13 @@ async function drain(chunks: AsyncIterator<Uint8Array>, giveUp: () => void): Pro
   try {
     while ((await chunks.next()).done !== true);
   } catch {
-    // The message is whole; what happens to its connection afterwards matters to nobody.
+    // The message is whole; what happens to its connection afterwards matters to no one.
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** Thinking belongs to the model and account that wrote it; a conversation taken over by another goes on without. */
+/** Thinking belongs to the model and account that wrote it; a conversation taken over by another continues without. */
 function isThinkingRefused(error: unknown): boolean {
   return (
     error instanceof ModelError &&

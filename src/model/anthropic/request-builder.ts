@@ -159,7 +159,7 @@ function isForced(request: ModelRequest, target: RequestTarget): boolean {
   return typeof request.toolChoice === "object" && target.traits.forcedTool;
 }
 
-/** A model that cannot be forced to a tool is left to choose; whoever asked sees from the answer whether it did. */
+/** A model that cannot be forced to a tool is left to choose; the one that asked sees from the answer whether it did. */
 function toolChoice(request: ModelRequest, target: RequestTarget): { readonly tool_choice?: ToolChoice } {
   const { toolChoice: choice } = request;
   if (choice === "none") return { tool_choice: { type: "none" } };
@@ -173,7 +173,7 @@ interface ThinkingSettings {
   readonly effort?: "low" | "medium" | "high" | "xhigh" | "max";
 }
 
-/** The part of the window that is kept for an answer of which nobody said how long it may be. */
+/** The part of the window that is kept for an answer of which no one said how long it may be. */
 const answerShare = 0.16;
 
 function thinkingSettings(
