@@ -127,11 +127,7 @@ describe("[MEM-2, SPN-3] memory in the system prompt", () => {
 
   test.each([
     ["a setting", {}, '{"autoMemoryEnabled": false}'],
-    [
-      "a variable",
-      { env: { PATH: process.env["PATH"], CLAUDE_CODE_DISABLE_AUTO_MEMORY: "1" } },
-      "{}",
-    ],
+    ["a variable", { env: { PATH: process.env["PATH"], CLAUDE_CODE_DISABLE_AUTO_MEMORY: "1" } }, "{}"],
   ] as const)("switched off by %s there is neither text nor tool nor directory", async (_, options, settings) => {
     const { sample, own, runtime, requests } = await stage(() => ["Done."], { agents: [rev], ...options });
     await using _sample = sample;
