@@ -144,8 +144,10 @@ describe("the pages name all that the source has", () => {
   });
 
   test("every name that the library exports", () => {
-    const names = /exportedNames = \[([^\]]*)\]/.exec(readProjectFile("test/public-surface.test.ts"))?.[1];
-    expectNamed(names, /"(\w+)"/g, "docs/embedding.md");
+    const pinned = readProjectFile("test/public-surface.test.ts");
+    const root = /exportedNames = \[([^\]]*)\]/.exec(pinned)?.[1] ?? "";
+    const subpaths = /subpathNames = \{([^}]*)\}/.exec(pinned)?.[1] ?? "";
+    expectNamed(`${root}${subpaths}`, /"(\w+)"/g, "docs/embedding.md");
   });
 
   test("every command and every option [CLI-2]", () => {

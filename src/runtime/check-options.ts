@@ -26,7 +26,7 @@ const signal: Check = (value) => (value instanceof AbortSignal ? undefined : "mu
 const schema: Check = (value) =>
   (typeof value === "object" && value !== null) || typeof value === "function"
     ? undefined
-    : "must be a schema: zod, Standard Schema or a JSON Schema object";
+    : "must be a schema: zod 4 or a JSON Schema object";
 
 /** One of several words, with the closest one where none fits. */
 function oneOf(words: readonly string[]): Check {

@@ -192,7 +192,7 @@ describe("shapes of other libraries work [SDK-1]", () => {
   });
 });
 
-describe("a library does not obey settings files unless asked [SDK-1, SET-1]", () => {
+describe("a library does not obey settings files unless asked [SDK-1]", () => {
   async function createStage() {
     const workspace = await createWorkspace();
     const home = join(workspace.root, "home");

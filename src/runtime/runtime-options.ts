@@ -156,7 +156,7 @@ export interface SessionOptions<Output = unknown> {
   readonly planOnly?: boolean;
   /** False: a prompt such as `/name` is plain text and calls no skill. */
   readonly slashCommands?: boolean;
-  /** The schema that the result must match: zod, Standard Schema or JSON Schema. */
+  /** The schema that the result must match: zod 4 or JSON Schema. */
   readonly output?: OutputSchema<Output>;
 }
 

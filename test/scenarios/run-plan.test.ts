@@ -57,7 +57,14 @@ function optionsOf({ cwd, home }: Place, url: string): RuntimeOptions {
     ANTHROPIC_BASE_URL: url,
     RETINUE_LOCAL_MODELS: "0",
   };
-  return { cwd, home, env: environment, entrypoint: "cli", transcripts: true };
+  return {
+    cwd,
+    home,
+    env: environment,
+    entrypoint: "cli",
+    settingSources: ["user", "project", "local"],
+    transcripts: true,
+  };
 }
 
 /** Ids of calls are the provider's own, and differ from answer to answer. */

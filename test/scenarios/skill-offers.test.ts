@@ -119,7 +119,7 @@ describe("a skill with `paths`", () => {
     });
     await using sample = await open([], { ...files, "CLAUDE.md": "Be brief. ".repeat(900) });
     const { runtime } = sample.restart([], {
-      environment: { PATH: process.env["PATH"], ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "k" },
+      env: { PATH: process.env["PATH"], ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "k" },
       model: undefined,
     } as never);
     for (const prompt of ["Go.", "Again."]) await runtime.run(prompt, { model: "claude-sonnet-4-5" }).result;

@@ -268,7 +268,7 @@ describe("what a skill may do besides its text", () => {
       ".claude/skills/think/SKILL.md": skill("model: claude-opus-4-5\neffort: high\n", "Think."),
     });
     const { runtime } = sample.restart([], {
-      environment: { PATH: process.env["PATH"], ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "k" },
+      env: { PATH: process.env["PATH"], ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "k" },
       model: undefined,
     } as never);
     await using session = await runtime.open({ model: "claude-sonnet-4-5" });
@@ -423,7 +423,7 @@ describe("preloaded skills", () => {
     });
     await using sample = await open([], { ...files, "a.txt": "a" });
     const { runtime } = sample.restart([], {
-      environment: { PATH: process.env["PATH"], ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "k" },
+      env: { PATH: process.env["PATH"], ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "k" },
       model: undefined,
     } as never);
     const result = await runtime.run("Go.", { model: "claude-sonnet-4-5" }).result;

@@ -133,7 +133,7 @@ function readToolGlob({ tool, list }: SpecifierInput, everything: boolean): Spec
     );
   if (list !== "allow") return accepted({ type: "toolGlob" });
   return rejected(
-    `${shown(tool)} would allow tools that nobody has named`,
+    `${shown(tool)} would allow tools that no one has named`,
     'Name each tool, or each server as in "mcp__server__*"; stars in names may stand under "ask" and "deny".',
   );
 }

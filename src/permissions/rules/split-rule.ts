@@ -22,7 +22,7 @@ export function splitRule(text: string): RuleParts {
   }
   const end = closingParenthesis(rule, open);
   if (end === undefined)
-    return invalid(`${shown(rule)} lacks the closing parenthesis`, 'End the rule with ")".');
+    return invalid(`${shown(rule)} is missing the closing parenthesis`, 'End the rule with ")".');
   if (end !== rule.length - 1 && !isCommandWithLoneParenthesis(rule, end)) {
     return invalid(
       `in ${shown(rule)} there is text after the closing parenthesis`,
