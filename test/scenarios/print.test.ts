@@ -335,7 +335,7 @@ describe("what goes wrong is one sentence and an exit code [CLI-6]", () => {
     [
       ["-p", "hi", "--model", "sonnet or opus"],
       2,
-      /^retinue: The model cannot be used: "sonnet or opus" has blanks/,
+      /^retinue: The model cannot be used: "sonnet or opus" contains spaces/,
     ],
     [["-p", "hi", "--settings", "{bad"], 2, /^retinue: The settings given to this run cannot be used: /],
     [["-p", "hi", "--add-dir", "nowhere"], 2, /^retinue: --add-dir names a folder that is not there/],

@@ -81,7 +81,7 @@ describe("[PRM-9] what is not fully understood is opaque", () => {
     ["sort $'\\x{2d}oFILE' x", "an escape sequence is not understood"],
     ["find {x}x,.,-maxdepth,0,-exec} rm", "a brace expansion is not understood"],
     ["echo {a,{b,c}}", "a brace expansion is not understood"],
-    ["y='a b *.txt'; cat $y", "the value of a variable is several words with file patterns"],
+    ["y='a b *.txt'; cat $y", "a variable holds a file pattern among other text"],
     ["cat .[[:alpha:]]nv", "a file pattern is not understood"],
     ["cat @(a|b)", "an extended pattern is not understood here"],
     ['echo $"a"', "a translated string is not understood here"],
