@@ -41,7 +41,7 @@ const requiredBuiltins: Plugin = {
 
 /**
  * Takes Node's own modules as they are. An import statement makes Node copy every export first, which also loads parts
- * that nobody asked for: for `node:fs` alone some milliseconds of each start. As a module of the bundle, of which only
+ * that no one asked for: for `node:fs` alone some milliseconds of each start. As a module of the bundle, of which only
  * the names in use remain, it costs nothing.
  */
 const plainBuiltins: Plugin = {
@@ -62,7 +62,7 @@ function builtinModule(path: string): string {
   const whole: object = process.getBuiltinModule(path) ?? {};
   const names = Object.keys(whole).filter((name) => /^[A-Za-z_$][\w$]*$/.test(name) && name !== "default");
   const isSlow = path.endsWith("crypto");
-  // What nobody imports is left out by the bundler, because picking is marked as pure.
+  // What no one imports is left out by the bundler, because picking is marked as pure.
   const exported = names.map((name) => {
     const isPlainFunction = typeof Reflect.get(whole, name) === "function" && /^[a-z]/.test(name);
     const value =

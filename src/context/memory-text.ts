@@ -97,7 +97,7 @@ function fittingLines(all: readonly string[]): readonly string[] {
 function cutBytes(line: string): string {
   const head = Buffer.from(line, "utf8").subarray(0, maxMemoryBytes + 1);
   let end = maxMemoryBytes;
-  // Bytes of the form 10xxxxxx go on with a character that began before.
+  // Bytes of the form 10xxxxxx continue with a character that began before.
   while (end > 0 && ((head[end] ?? 0) & 0xc0) === 0x80) end -= 1;
   return head.subarray(0, end).toString("utf8");
 }

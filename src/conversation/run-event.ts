@@ -36,7 +36,7 @@ export interface PermissionDenial {
 /** How a run ended. Every ending has the same shape. */
 export interface RunEnding {
   readonly status: "completed" | "partial" | "failed" | "stopped";
-  /** The exact reason: a stop reason of the model, a limit, a fault code, or `aborted`. */
+  /** The exact reason: a stop reason of the model, a limit, a error code, or `aborted`. */
   readonly reason: string;
   /** The final text, or what there is of it. */
   readonly text: string;

@@ -21,7 +21,7 @@ interface Line {
 
 const note = "(Long descriptions are shortened here; a shortened one ends in …)";
 
-/** The text that tells a model which agents there are and when to use which. */
+/** The text that shows a model which agents there are and when to use which. */
 export function describeAgents(
   agents: readonly AgentDefinition[],
   options: DescribeAgentsOptions = {},

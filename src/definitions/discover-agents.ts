@@ -106,7 +106,7 @@ export function createAgentCatalog(options: DiscoverOptions): AgentCatalog {
   };
 }
 
-/** Agents of the organisation whose files others can write are nobody's word. */
+/** Agents of the organisation whose files others can write are no one's word. */
 async function withoutForeign(loaded: LoadedAgents): Promise<LoadedAgents> {
   const diagnostics: Diagnostic[] = [];
   const definitions: AgentDefinition[] = [];

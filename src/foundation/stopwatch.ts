@@ -1,14 +1,14 @@
 import { abortable } from "./abortable.ts";
 import type { WaitClock } from "./wait-clock.ts";
 
-/** Measures the time in which work continues: it stands still before the start, after the stop, and while it is held. */
+/** Measures the time in which work continues: it is paused before the start, after the stop, and while it is held. */
 export interface Stopwatch {
   /** Milliseconds it has run so far. */
   elapsed(): number;
   /** Counted: it runs until as many stops have come. */
   start(): void;
   stop(): void;
-  /** Stands still until the wait is over, such as one for a person. */
+  /** Is still until the wait is over, such as one for a person. */
   hold<T>(wait: () => Promise<T>): Promise<T>;
   /** Resolves when it has run as long as the deadline says, which is asked for anew now and then. */
   reach(deadline: () => number, signal: AbortSignal): Promise<void>;

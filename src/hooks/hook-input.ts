@@ -150,7 +150,7 @@ export function isFiredEvent(event: HookEventName): event is FiredEvent {
   return Object.hasOwn(eventTable, event);
 }
 
-/** `tool` stands beside `tool_name`, because scripts ask for either. */
+/** `tool` is beside `tool_name`, because scripts ask for either. */
 function callFields({ tool, input, callId, server }: CallPayload): Readonly<Record<string, unknown>> {
   return { tool_name: tool, tool, tool_input: input, tool_use_id: callId, mcp_server: server };
 }

@@ -83,7 +83,7 @@ export interface HookRunner extends AsyncDisposable {
     payload: HookPayloads[Event],
     options: FireOptions,
   ): Promise<HookOutcome<Event>>;
-  /** Takes in hooks that came with a skill; of these, `once` is heeded. */
+  /** Takes in hooks that came with a skill; of these, `once` is respected. */
   add(rules: readonly SourcedHookRule[]): void;
 }
 

@@ -123,7 +123,7 @@ function beginsLike(name: string): string | undefined {
   return hookEventNames.find((event) => event.toLowerCase().startsWith(name.toLowerCase()));
 }
 
-/** A group is a matcher with its handlers, or one handler that stands where a group was expected. False: stop reading. */
+/** A group is a matcher with its handlers, or one handler that is where a group was expected. False: stop reading. */
 function readGroup(event: string, group: unknown, path: DocumentPath, reading: Reading): boolean {
   if (!reading.hasRoom(path)) return false;
   if (!isRecord(group)) {
@@ -191,7 +191,7 @@ function readList(entries: readonly unknown[], path: DocumentPath, reading: Read
   }
 }
 
-/** The event of a list entry stands in `event`, in `type`, or is the entry's only kind of key. */
+/** The event of a list entry is in `event`, in `type`, or is the entry's only kind of key. */
 function readListEntry(entry: JsonRecord, path: DocumentPath, reading: Reading): void {
   const { event, ...afterEvent } = entry;
   if (isHookEventName(event)) {
@@ -229,7 +229,7 @@ function readHookMatcher(value: unknown, path: DocumentPath): MatcherReading {
   return { type: "matcher", matcher: text, issues: isPattern(text) ? [] : [notAPattern(text, path)] };
 }
 
-/** Letters, digits, `_`, `-`, blanks, commas and bars are names; everything else must be a regular expression. */
+/** Letters, digits, `_`, `-`, spaces, commas and bars are names; everything else must be a regular expression. */
 function isPattern(text: string): boolean {
   if (/^[\w\-\s,|]*$/.test(text)) return true;
   try {

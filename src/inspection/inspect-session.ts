@@ -190,7 +190,7 @@ interface PlacedAgent {
 
 /**
  * Each agent below the one that started it, siblings in the order of their start, those of one answer in the order of its
- * calls. Who names no parent that is there, or one below itself, stands below the main agent.
+ * calls. Who names no parent that is there, or one below itself, is below the main agent.
  */
 function placeAgents(parts: readonly AgentParts[]): readonly PlacedAgent[] {
   const [main, ...others] = parts;

@@ -199,7 +199,7 @@ function partsOf(found: {
   });
 }
 
-/** Children named by results, whose files may stand elsewhere. */
+/** Children named by results, whose files may appear elsewhere. */
 function startedBy(folds: ReadonlyMap<string, AgentFold>, now: number): readonly string[] {
   const { steps } = folds.get(mainId)?.result({ isLive: false, now }) ?? { steps: [] };
   return steps.flatMap((step) =>

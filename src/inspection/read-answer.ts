@@ -21,7 +21,7 @@ export function readAnswer(
   return { model, usage, ...cost };
 }
 
-/** The step of a line that stands beside the conversation; undefined when it tells nothing. */
+/** The step of a line that is beside the conversation; undefined when it reveals nothing. */
 export function readSystemLine(record: JsonRecord): Step | undefined {
   const at = timeOf(record);
   const ending = recordField(record, "runEnding");

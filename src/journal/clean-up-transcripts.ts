@@ -113,7 +113,7 @@ async function removeIfOld(candidate: Candidate, report: Outcome): Promise<void>
       return;
     }
     try {
-      // Somebody may have gone on and closed the session again between the look and the lock.
+      // Somebody may have continued and closed the session again between the look and the lock.
       if (!((await newestOf(candidate)) < before)) return;
       if (!candidate.dryRun) await removeEntry(candidate);
       report.removed.push(path);

@@ -97,7 +97,7 @@ function addMessage(messages: Message[], message: Message): void {
   } else messages.push(message);
 }
 
-/** A provider refuses a message in which anything stands before a result. */
+/** A provider refuses a message in which anything is before a result. */
 function resultsFirst(blocks: readonly UserBlock[]): readonly UserBlock[] {
   const isResult = ({ type }: UserBlock) => type === "tool_result";
   return [...blocks.filter(isResult), ...blocks.filter((block) => !isResult(block))];

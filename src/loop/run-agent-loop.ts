@@ -276,7 +276,7 @@ function intentsOf(
   return { intents };
 }
 
-/** So much of the last result stands for work that no one wrote up. */
+/** So much of the last result means work that no one wrote up. */
 const maxResult = 2000;
 
 /** What an agent leaves that ended before it wrote a word: its calls, and the end of the last result. */

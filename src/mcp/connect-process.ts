@@ -105,7 +105,7 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
       if (stdin?.writable !== true || closing !== undefined) {
         return Promise.reject(new Error("the server's input is closed"));
       }
-      // Whoever waits for an answer has a limit, so a server that does not read holds nobody up here.
+      // Whoever waits for an answer has a limit, so a server that does not read holds no one up here.
       stdin.write(`${JSON.stringify(message)}\n`);
       return Promise.resolve();
     },
@@ -202,7 +202,7 @@ interface LineReader {
   push(chunk: Buffer): boolean;
 }
 
-/** Cuts bytes into lines. Each byte is looked at once, however small the pieces and long the lines are. */
+/** Cuts bytes into lines. Each byte is examined once, however small the pieces and long the lines are. */
 export function createLineReader(limit: number, onLine: (line: string) => void): LineReader {
   let parts: Buffer[] = [];
   let size = 0;

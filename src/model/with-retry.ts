@@ -19,7 +19,7 @@ export interface RetryOptions {
 }
 
 /**
- * The same model, made patient: a fault that may pass is answered by asking again. That is safe in the middle of an
+ * The same model, made patient: a error that may pass is answered by asking again. That is safe in the middle of an
  * answer too, because no one acts on an answer before its `message-ended`, and after that event nothing is repeated.
  */
 export function withRetry(model: Model, options: RetryOptions): Model {

@@ -56,7 +56,7 @@ export interface DecideOptions {
 
 /**
  * Decides about one call: input and granted tools, deny rules, ask rules, guards, the mode, allow rules, then asking.
- * Deny always wins. Where nobody can be asked, asking is refusing.
+ * Deny always wins. Where no one can be asked, asking is refusing.
  */
 export function decide(
   request: PermissionRequest,

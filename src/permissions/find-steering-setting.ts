@@ -45,7 +45,7 @@ function read(file: string): string | undefined {
   }
 }
 
-/** The names of all settings, as `section.key`; a line that is not understood is a name that nobody knows. */
+/** The names of all settings, as `section.key`; a line that is not understood is a name that no one knows. */
 function settingsIn(text: string): readonly string[] {
   let section = "";
   const names: string[] = [];

@@ -7,7 +7,7 @@ export interface PolicyRule {
   readonly anchor: string;
   /** Other paths of the same directory, as through links. */
   readonly otherAnchors?: readonly string[];
-  /** The file it stands in, for explanations. */
+  /** The file it is in, for explanations. */
   readonly from?: string;
 }
 
@@ -69,7 +69,7 @@ export interface PermissionPolicy {
   readonly outerModes?: readonly PermissionMode[];
   /** The tools of this agent, last, after those of the agents above it, of which only the exclusions apply here. */
   readonly toolScopes?: readonly ToolScopes[];
-  /** Nobody waits for this agent: nothing is asked, and tools of MCP servers are not there. */
+  /** No one waits for this agent: nothing is asked, and tools of MCP servers are not there. */
   readonly background?: boolean;
   readonly sandbox?: SandboxRights;
   readonly confinement?: Confinement;

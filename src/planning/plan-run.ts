@@ -77,7 +77,7 @@ export interface SpawnFacts {
   /** CLAUDE_CODE_SUBAGENT_MODEL and its FORCE. */
   readonly subagentModel?: string;
   readonly subagentModelForced?: boolean;
-  /** Every tool of the session; which of them the parent has stands in its plan. */
+  /** Every tool of the session; which of them the parent has is in its plan. */
   readonly available: readonly AvailableTool[];
   /** The MCP servers of the session; absent means those that the parent has something of. */
   readonly servers?: readonly { readonly name: string }[];
@@ -99,7 +99,7 @@ export interface SpawnFacts {
   readonly memory?: MemoryPlace;
   /** What was already found not to count. */
   readonly notes?: readonly string[];
-  /** The names of the skills whose text stands in `system`. */
+  /** The names of the skills whose text is in `system`. */
   readonly skills?: readonly string[];
   /** What was decided for the child before, when it is resumed. */
   readonly earlier?: Pick<EarlierRun, "tools" | "mode">;
@@ -206,7 +206,7 @@ export function plannedDefinition({
   return definition;
 }
 
-/** Those functions of the program that this child can reach; nobody is asked for one in the background. */
+/** Those functions of the program that this child can reach; no one is asked for one in the background. */
 function requiredFunctions(
   { functions = [], definition }: SpawnFacts,
   plan: Pick<ChildPlan, "tools" | "mcpServers"> & { readonly background: boolean },
@@ -261,7 +261,7 @@ function refuseSpawn(request: SpawnRequest, { definition, parent }: SpawnFacts):
   return `There is no isolation ${JSON.stringify(isolation)}, and running without it would not be what was asked for; "worktree" is the one there is.`;
 }
 
-/** A ceiling of money cannot be kept for a model nobody knows the price of. */
+/** A ceiling of money cannot be kept for a model no one knows the price of. */
 function priceNotes(
   model: ChosenModel,
   plan: LimitPlan,

@@ -42,7 +42,7 @@ export interface SessionFacts extends PolicyFacts {
   /** Whether the model's provider searches the web itself; absent means it does. */
   readonly canSearch?: boolean;
   readonly available: readonly AvailableTool[];
-  /** The MCP servers there are; `own` ones stand in the definition. */
+  /** The MCP servers there are; `own` ones are in the definition. */
   readonly servers?: readonly { readonly name: string; readonly own: boolean }[];
   /** What the connected servers say about their tools. */
   readonly serverInstructions?: readonly ServerInstructions[];
@@ -51,7 +51,7 @@ export interface SessionFacts extends PolicyFacts {
   readonly system: readonly string[];
   /** Where the agent's memory is; without it, its `memory` adds nothing. */
   readonly memory?: MemoryPlace;
-  /** The names of the skills whose text stands in `system`. */
+  /** The names of the skills whose text is in `system`. */
   readonly skills?: readonly string[];
   readonly limits?: LimitFacts;
   /** What was already found not to count. */

@@ -20,7 +20,7 @@ export interface SpawnRequest {
   readonly description: string;
   readonly prompt: string;
   readonly model?: string;
-  /** The id of an earlier child to go on with. */
+  /** The id of an earlier child to resume. */
   readonly resume?: string;
   /** The id of a new child, where the program has chosen it. */
   readonly agentId?: string;

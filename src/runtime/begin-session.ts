@@ -39,7 +39,7 @@ export async function beginSession<Output>(
   }
 }
 
-/** The options with the agent and model of the session that is gone on with, where they name none themselves. */
+/** The options with the agent and model of the session that is resumed, where they name none themselves. */
 async function withEarlierChoices<Output>(
   { discovered, ids }: RuntimeContext,
   options: SessionSetup<Output>,
@@ -61,7 +61,7 @@ async function withEarlierChoices<Output>(
   };
 }
 
-/** Without its agent the session would go on with other rights than it had. */
+/** Without its agent the session would continue with other rights than it had. */
 function refuseLostAgent(found: "found" | "denied" | "unknown", agent: string): void {
   if (found === "found") return;
   const what = found === "denied" ? "is denied by a rule now" : "is not there any more";

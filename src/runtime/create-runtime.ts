@@ -177,7 +177,7 @@ function codeOf({ reason }: AbortSignal): string {
   return isRetinueError(reason) ? reason.code : "aborted";
 }
 
-/** Removes what old sessions left, beside the work: it is begun once, and nobody waits for it but the end. */
+/** Removes what old sessions left, beside the work: it is begun once, and no one waits for it but the end. */
 interface Tidying {
   begin(world: Pick<RuntimeContext, "discovered" | "environment">): void;
   end(): Promise<void>;

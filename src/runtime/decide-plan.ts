@@ -24,7 +24,7 @@ export type FactsFound = Pick<
   | "notes"
 >;
 
-/** The plan of the main agent, or the reason why there is none, as a fault. */
+/** The plan of the main agent, or the reason why there is none, as a error. */
 export function decidePlan(
   world: RuntimeContext,
   options: SessionSetup,

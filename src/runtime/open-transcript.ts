@@ -27,11 +27,11 @@ import type { SessionSetup } from "./runtime-setup.ts";
 /** Which session a run belongs to, before anything is opened or copied. */
 export interface ChosenSession {
   readonly sessionId: string;
-  /** The session whose conversation goes on; another id than its own where a copy is made. */
+  /** The session whose conversation continues; another id than its own where a copy is made. */
   readonly from?: string;
 }
 
-/** A session's conversation so far, and the pen that goes on with it. */
+/** A session's conversation so far, and the pen that continues with it. */
 export interface OpenTranscript {
   readonly history: readonly Message[];
   readonly record: (event: RunEvent) => void;

@@ -29,8 +29,8 @@ export interface RecoveryParts {
 }
 
 /**
- * When a session is taken up again: children whose process died are settled, where settings say so they go on, and the main
- * agent and the person are told of them, and of those whose end nobody told.
+ * When a session is taken up again: children whose process died are settled, where settings say so they continue, and the main
+ * agent and the person are told of them, and of those whose end no one told.
  */
 export async function runRecovery(parts: RecoveryParts): Promise<readonly InterruptedAgent[]> {
   const { world, plan, heard, children } = parts;
@@ -122,7 +122,7 @@ function isUnsettled(task: FoundTask): boolean {
   return task.state !== "running" && task.hasPlan && hasLockFile(task.transcript);
 }
 
-/** The main agent hears that one goes on when it does, and before it can have ended. */
+/** The main agent hears that one continues when it does, and before it can have ended. */
 async function takeUp(
   { agent, wasReported }: News,
   { world, children, signal }: RecoveryParts,

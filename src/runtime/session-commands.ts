@@ -13,11 +13,11 @@ export interface SessionCommands {
   readonly records?: CommandRecords;
   /** Those in the background that ran in earlier processes. */
   readonly earlier: readonly CommandRecord[];
-  /** What an agent that goes on should know of its commands that ended with it, where it was not told yet. */
+  /** What an agent that continues should know of its commands that ended with it, where it was not told yet. */
   readonly news: (agentId: string, wasReported: (taskId: string) => boolean) => readonly UserMessage[];
 }
 
-/** Ends what a process that is gone has left running in this session, before anything of it goes on. */
+/** Ends what a process that is gone has left running in this session, before anything of it continues. */
 export async function openSessionCommands(
   world: Pick<RuntimeContext, "keepsTranscripts" | "epochMs">,
   { commands }: Pick<SessionFiles, "commands">,

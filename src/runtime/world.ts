@@ -229,7 +229,7 @@ function isProgramServer(value: unknown): value is ProgramServer {
   return isRecord(value) && typeof value["connect"] === "function";
 }
 
-/** What the guide tells of them: names and kinds, never what else stands in their configuration. */
+/** What the guide tells of them: names and kinds, never what else is in their configuration. */
 function describeServers({ servers, held }: GatheredMcp): readonly string[] {
   return [
     ...servers.map(({ name, scope, transport }) => `${name} (${scope}, ${transport.type})`),

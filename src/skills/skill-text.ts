@@ -2,7 +2,7 @@ import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import type { Skill } from "./skill.ts";
 import { type SkillPiece, splitSkill } from "./skill-pieces.ts";
 
-/** What the words in braces stand for. */
+/** What the words in braces mean. */
 export interface SkillFacts {
   readonly sessionId: string;
   readonly projectDirectory: string;
@@ -39,7 +39,7 @@ export function skillText({ name, source }: Skill, texts: readonly string[]): st
   return `${skillHeader(name, source.directory)}\n<skill name="${name.replace(/["<>]/g, "_")}">\n${inside}\n</skill>`;
 }
 
-/** A skill as it stands in a system prompt: nothing is run and no arguments are put in. */
+/** A skill as it is in a system prompt: nothing is run and no arguments are put in. */
 export function preloadedText(skill: Skill, facts: SkillFacts): string {
   const values = placeValues({ skill, facts });
   const pieces = splitSkill(skill.body);

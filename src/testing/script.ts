@@ -40,7 +40,7 @@ export interface StepAnswer {
   /** Laid over the estimate. */
   readonly usage?: Partial<Usage>;
   readonly failure?: StepError;
-  /** Deltas that come before the fault. */
+  /** Deltas that come before the error. */
   readonly after?: number;
   readonly retryAfterMs?: number;
   /** Wait before each delta. */

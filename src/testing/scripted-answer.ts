@@ -52,7 +52,7 @@ export function answerStep(step: StepAnswer, request: ModelRequest, number: numb
   };
 }
 
-/** The pieces that come before the fault, or all of them. */
+/** The pieces that come before the error, or all of them. */
 export function piecesOf(answer: ScriptedAnswer, deltaSize: number): readonly Piece[] {
   const pieces = answer.blocks.flatMap((block, index) => piecesOfBlock(block, index, deltaSize));
   if (answer.failure === undefined) return pieces;
@@ -62,7 +62,7 @@ export function piecesOf(answer: ScriptedAnswer, deltaSize: number): readonly Pi
   return end === -1 ? pieces : pieces.slice(0, end);
 }
 
-/** Whether the fault strikes before the answer has begun. */
+/** Whether the error strikes before the answer has begun. */
 export function failsConcurrency({ failure, after }: ScriptedAnswer): boolean {
   if (failure === undefined) return false;
   return (

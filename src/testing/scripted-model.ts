@@ -23,7 +23,7 @@ export interface ScriptedModel extends Model {
   finish(): void;
 }
 
-/** A model that says what the steps say. One may serve several agents at once: let steps `match` by system prompt. */
+/** A model that says what the steps say. One may serve several agents concurrently: let steps `match` by system prompt. */
 export function createScriptedModel(
   steps: readonly Step[],
   options: ScriptedModelOptions = {},

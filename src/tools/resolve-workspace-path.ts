@@ -4,7 +4,7 @@ import { escapeName } from "../conversation/escape-control-tags.ts";
 export interface PathBase {
   /** Absolute; where relative paths start. */
   readonly directory: string;
-  /** What `~` stands for; absent when it is not known. */
+  /** What `~` means; absent when it is not known. */
   readonly home?: string | undefined;
 }
 

@@ -84,9 +84,9 @@ export interface Tool<Input = unknown> {
   readonly repeats?: Repeats;
   /** How many calls of one answer run at the same time where they may run beside each other; absent means ten. */
   readonly concurrency?: number;
-  /** Whether what was asked for still goes on, by the outcome's data: the same answer again is then no sign of a loop. */
+  /** Whether what was asked for still continues, by the outcome's data: the same answer again is then no sign of a loop. */
   readonly isPending?: (data: unknown) => boolean;
-  /** The paths a call touches, for permission rules; absent for tools that touch none. `home` is what `~` stands for. */
+  /** The paths a call touches, for permission rules; absent for tools that touch none. `home` is what `~` means. */
   readonly pathsOf?: (input: Input, directory: string, home?: string) => readonly string[];
   call(input: Input, context: ToolContext): Promise<ToolOutcome>;
 }

@@ -18,7 +18,7 @@ const bogus = "--zzz-unknown";
 const unknownLetter = "-~";
 
 /**
- * Runs every option of the tables. Each stands before an option that no program has: whether the program complains about
+ * Runs every option of the tables. Each is before an option that no program has: whether the program complains about
  * that one, or takes it for a value, tells how many words the option takes.
  */
 export async function checkRows(
@@ -197,7 +197,7 @@ function readOutcome(
   return complains ? "leaves the next word" : "takes the next word";
 }
 
-/** Complaints about the value of an option, in which the word that was given stands too. */
+/** Complaints about the value of an option, in which the word that was given is too. */
 const namesValue = /regex engine|--type argument|var=value form|config format/;
 const wantsValue =
   /requires? (?:an?|the) (?:\w+ )?(?:value|argument|parameter)|value is required|argument required|expects? a|requires? (?:value|argument)|needs? an? (?:value|argument)|missing/i;
@@ -251,7 +251,7 @@ function isEndless({ table, name }: TableRow): boolean {
   return table.name === "tail" && /^(?:f|F|follow|retry)$/.test(name);
 }
 
-/** A program that is a script starts the one it stands for. */
+/** A program that is a script starts the one it means. */
 function isOwn(row: TableRow, act: string): boolean {
   const started = /^execve\("[^"]*\/([^"/]+)"/.exec(act)?.[1];
   if (started === undefined) return false;

@@ -115,7 +115,7 @@ function driver(commands: readonly string[], reset: string): string {
   return `exec 2>&1\n${lines.join("")}exit 0\n`;
 }
 
-/** Stands around what a command printed. */
+/** Is around what a command printed. */
 const mark = `|${randomUUID()}|`;
 
 function readLog(log: string, count: number): Omit<Outcome, keyof Deeds>[] {

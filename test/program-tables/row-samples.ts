@@ -1,6 +1,6 @@
 import type { ProgramTable, TableRow } from "./table-rows.ts";
 
-/** Stands in contents that the repository holds, on a line with a blank at its end. */
+/** Is in contents that the repository holds, on a line with a blank at its end. */
 export const secret = "tracked-secret";
 
 /** The files that rows are about. */
@@ -159,7 +159,7 @@ export function sampleValue({ table, name, signs }: TableRow): string {
   return signs.includes("<") ? "b.txt" : "1";
 }
 
-/** Options that need others beside them, or other operands; the words stand in place of the operands. */
+/** Options that need others beside them, or other operands; the words are in place of the operands. */
 const companions = readPairs(`
   rg --type-list:
   rg --files: sub

@@ -97,7 +97,7 @@ const gitVerbs: ReadonlyMap<string, string> = new Map([
   ["notes", "add"],
 ]);
 
-/** Options that several subcommands read by the same code are looked at once, with `git log`. */
+/** Options that several subcommands read by the same code are examined once, with `git log`. */
 const shared = optionTable(diffOptions + logOptions);
 
 /** `sharesRows`: options that `git log` has too are left out. */

@@ -26,7 +26,7 @@ async function startProvider(respond: StepFunction): Promise<FakeProvider> {
 }
 
 interface Case {
-  /** What goes wrong in each attempt; the last one goes on for ever where the child does not complete. */
+  /** What goes wrong in each attempt; the last one continues for ever where the child does not complete. */
   readonly errors: readonly StepAnswer[];
   readonly ends: "completed" | Partial<RunEnding>;
   /** How often the provider is asked; `least` where a connection that was reset may have been stale. */
@@ -218,7 +218,7 @@ describe("[MDL-6] a burst of 429 for twenty children at once", () => {
     });
     const { runtime, pauses } = createErrorStage({ url });
     await using session = await runtime.open();
-    /** After it nobody is under way any more, unless at the gate. */
+    /** After it no one is under way any more, unless at the gate. */
     const settle = async () => {
       for (let calm = 0; calm < 20; calm = pauses() === 0 ? calm + 1 : 0) await fetch(`${url}/v1/models`);
     };

@@ -23,7 +23,7 @@ export interface ErrorStageOptions {
 export interface ErrorStage {
   readonly runtime: Runtime;
   readonly place: Place;
-  /** How many pauses before a request go on. */
+  /** How many pauses before a request continue. */
   readonly pauses: () => number;
 }
 
@@ -84,7 +84,7 @@ export function promptOf(task: string): string {
   return `Task «${task}».`;
 }
 
-/** A call that never repeats, so that nobody takes it for a circle. */
+/** A call that never repeats, so that no one takes it for a circle. */
 export function noteCall({ messages }: ModelRequest) {
   const todos = [{ content: `Step ${messages.length}`, status: "pending", activeForm: "Working" }];
   return { name: "TodoWrite", input: { todos } };

@@ -210,7 +210,7 @@ interface ChosenEffort {
 }
 
 /**
- * What an effort means to a model: a level it knows (the next lower one if it lacks this one), or a number of tokens
+ * What an effort means to a model: a level it knows (the next lower one if it is missing this one), or a number of tokens
  * for thinking. A number is read as such tokens. A model that knows neither gets nothing.
  */
 function chooseEffort(effort: string | number | undefined, traits: ModelTraits): ChosenEffort {

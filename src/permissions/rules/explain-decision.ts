@@ -2,7 +2,7 @@ import { canonicalToolName, toolFacts } from "../../foundation/tool-table.ts";
 import { type Decision, describeRule } from "../decide.ts";
 import { splitRule } from "./split-rule.ts";
 
-/** A decision in lines for people: the answer, the reason, and where the rule stands that decided. */
+/** A decision in lines for people: the answer, the reason, and where the rule is that decided. */
 export function explainDecision({ type, reason, rule }: Decision): readonly string[] {
   const answer = { allow: "allowed", ask: "asked", deny: "denied" }[type];
   if (rule === undefined) return [answer, `because ${reason}`, "decided by no rule"];

@@ -6,7 +6,7 @@ import { isParameterName, specifierKind } from "./specifier-kind.ts";
 export interface SpecifierInput {
   readonly tool: string;
   readonly canonicalTool: string;
-  /** What stands in the parentheses, if there are any. */
+  /** What is in the parentheses, if there are any. */
   readonly text: string | undefined;
   readonly list?: RuleList;
 }

@@ -75,7 +75,7 @@ export function createUnit(input: UnitInput): CreatedUnit {
   return readOnly && judged?.rendered !== undefined ? { unit, rendered: judged.rendered } : { unit };
 }
 
-/** Stands for words that `xargs` adds, so that an exact rule without them does not cover the command. */
+/** Is for words that `xargs` adds, so that an exact rule without them does not cover the command. */
 const furtherWords = "…";
 const neither = new Set(["", "-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"]);
 
@@ -115,7 +115,7 @@ function noGrantReason(name: Word | undefined, here: boolean): string | undefine
   return "the program is named relative to a directory that was changed";
 }
 
-/** One text per command: words with blanks are quoted, so that no two commands have the same. */
+/** One text per command: words with spaces are quoted, so that no two commands have the same. */
 function grantText(words: readonly Word[]): string {
   const plain = words[0]?.text === "git" && hasHarmlessGitGlobals(words) ? withoutGitGlobals(words) : words;
   return plain

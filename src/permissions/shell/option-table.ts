@@ -62,7 +62,7 @@ interface Scan {
   loose: boolean;
 }
 
-/** Splits arguments into options and operands; only options that stand in the table are understood. */
+/** Splits arguments into options and operands; only options that are in the table are understood. */
 export function scanOptions(
   words: readonly Word[],
   table: OptionTable,

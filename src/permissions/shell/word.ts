@@ -17,7 +17,7 @@ export interface Word extends ShellWord {
   readonly rendered: string;
   /** It comes from the same written word as the one before it. */
   readonly continued?: true;
-  /** It stands for further words like the one before it. */
+  /** It means further words like the one before it. */
   readonly repeated?: true;
   /** It is a file at or below its path. */
   readonly isBelow?: true;

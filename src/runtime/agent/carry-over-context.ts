@@ -3,7 +3,7 @@ import { shortenText } from "../../loop/shorten-text.ts";
 import { hasEnded, type TaskState } from "../../tasks/task-state.ts";
 import type { TodoItem } from "../../tools/tool-host.ts";
 
-/** What goes on while a conversation is compacted. */
+/** What continues while a conversation is compacted. */
 export interface OngoingWork {
   readonly tasks?: readonly TaskState[];
   readonly todos?: readonly TodoItem[];

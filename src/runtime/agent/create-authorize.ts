@@ -54,7 +54,7 @@ export interface AuthorizeDependencies {
   /** Hears that a person is about to be asked. */
   readonly onAsk?: (request: CallRequest) => void;
   readonly canUseTool?: CanUseTool;
-  /** Puts to a person what rules and the program leave open; absent when nobody can be asked. */
+  /** Puts to a person what rules and the program leave open; absent when no one can be asked. */
   readonly askPerson?: AskPerson;
   /** The folder calls start in now; a shell may have moved it. */
   readonly directory: () => string;

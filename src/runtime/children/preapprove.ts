@@ -9,7 +9,7 @@ const patienceMs = 10 * 60_000;
 
 /**
  * Before a child goes to the background, one question for all tools that it has and that no rule allows as a whole. The
- * rules that the person grants are a fact for its plan; everything else is refused later, because nobody can be asked then.
+ * rules that the person grants are a fact for its plan; everything else is refused later, because no one can be asked then.
  */
 export async function preapprove(
   sketch: ChildPlan,

@@ -5,7 +5,7 @@ import type { TaskManager } from "../../tasks/task-manager.ts";
 import { hasEnded, wasCutOff } from "../../tasks/task-state.ts";
 
 /**
- * Stops the children of a session whose run was stopped because the session ends. The event names those that nobody waited for,
+ * Stops the children of a session whose run was stopped because the session ends. The event names those that no one waited for,
  * so that the conversation itself says what is stopped and can be resumed.
  */
 export async function* stopChildren(

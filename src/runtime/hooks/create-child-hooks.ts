@@ -10,7 +10,7 @@ export interface ChildHookDependencies extends Pick<CallHookDependencies, "runne
     readonly transcript: string;
     /** Writes down what hooks are about to hear, before they do. */
     readonly reported?: (event: ReportedEvent) => Promise<void>;
-    /** It is over already, so nothing makes it go on. */
+    /** It is over already, so nothing makes it continue. */
     readonly isOver?: boolean;
   };
   readonly maxRounds: number;

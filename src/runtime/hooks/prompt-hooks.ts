@@ -6,7 +6,7 @@ export interface PromptHookDependencies
   extends Pick<CallHookDependencies, "runner" | "situation" | "report"> {
   readonly source: "startup" | "resume" | "fork";
   readonly model: string;
-  /** How often in a row hooks may make the agent go on. */
+  /** How often in a row hooks may make the agent continue. */
   readonly maxRounds: number;
 }
 

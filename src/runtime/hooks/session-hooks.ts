@@ -118,7 +118,7 @@ export interface SessionHookFacts {
   readonly mayGrow?: boolean;
 }
 
-/** Finds every hook that this session has to heed; undefined where there is none. */
+/** Finds every hook that this session has to respect; undefined where there is none. */
 export async function openSessionHooks(facts: SessionHookFacts): Promise<SessionHooks | undefined> {
   const { world, plan, definition } = facts;
   const { discovered } = world;
@@ -266,7 +266,7 @@ function createReport(notice: RuntimeContext["notice"]): (text: string) => void 
     try {
       notice?.(text);
     } catch {
-      // There is nobody left to tell.
+      // There is no one left to tell.
     }
   };
 }

@@ -5,7 +5,7 @@ import type { PlannedDefinition } from "../../planning/plan-run.ts";
 import { chooseAgentServers, type GatheredMcp } from "./gather-mcp-servers.ts";
 
 export interface OwnServerChoice {
-  /** Those that stand in the definition and may be started. */
+  /** Those that are in the definition and may be started. */
   readonly servers: readonly McpServer[];
   /** The session's, without those that are replaced. */
   readonly shared: readonly McpServer[];

@@ -106,7 +106,7 @@ function nothing(notes: readonly string[]): ChildServers {
   };
 }
 
-/** Nobody is asked about a server that is not going to be started. */
+/** No one is asked about a server that is not going to be started. */
 async function gather(world: RuntimeContext, planOnly: boolean, signal: AbortSignal): Promise<GatheredMcp> {
   const { approver } = world;
   return world.servers(planOnly || approver === undefined ? undefined : createAskMcpServer(approver, signal));
@@ -210,7 +210,7 @@ function meaningOf(answer: ApprovalAnswer): McpAnswer {
   return answer.for === "save" ? "remember" : "for this session";
 }
 
-/** What stands in a plan for the tools of servers that were not asked: all of them, and those a definition names. */
+/** What is in a plan for the tools of servers that were not asked: all of them, and those a definition names. */
 function plannedTools(
   servers: readonly Pick<McpServer, "name">[],
   definition: Pick<AgentDefinition, "tools" | "mcpServers"> | undefined,

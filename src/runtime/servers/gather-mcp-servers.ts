@@ -29,7 +29,7 @@ export interface GatherMcpOptions {
   readonly mcpConfig?: readonly string[];
   /** Only `mcpConfig` and `mcpServers` count. */
   readonly strictMcpConfig?: boolean;
-  /** Asks the person at the terminal; absent where nobody can be asked. */
+  /** Asks the person at the terminal; absent where no one can be asked. */
   readonly ask?: (server: AskedServer) => Promise<McpAnswer>;
 }
 
@@ -88,7 +88,7 @@ export async function gatherMcpServers(options: GatherMcpOptions): Promise<Gathe
   };
 }
 
-/** The servers that stand in a definition; they live and die with its agent. */
+/** The servers that are in a definition; they live and die with its agent. */
 export function chooseAgentServers(
   { name, mcpServers = [], source }: Pick<AgentDefinition, "name" | "mcpServers" | "source">,
   facts: McpFacts,

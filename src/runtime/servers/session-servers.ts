@@ -54,7 +54,7 @@ export interface SessionServer {
 
 /** The MCP servers of one session. They end with it, those of its children too. */
 export interface SessionServers extends AsyncDisposable {
-  /** Those that may be connected; `own` ones stand in the definition of the main agent. */
+  /** Those that may be connected; `own` ones are in the definition of the main agent. */
   readonly servers: readonly { readonly name: string; readonly own: boolean }[];
   /** The same from start to end, so that prompts stay the same. */
   readonly tools: readonly Tool[];

@@ -32,7 +32,7 @@ interface SkillOffers {
 
 /**
  * What the Skill tool lists stays the same, so that the provider's cache holds: skills with `paths`, and those in folders
- * below, are told in a message once a file was used that they are for.
+ * below, are described in a message once a file was used that they are for.
  */
 function createSkillOffers(
   skills: Pick<SessionSkills, "conditional" | "listOf" | "touch">,
@@ -101,7 +101,7 @@ export interface AgentSkills
   readonly all: readonly Skill[];
   attach(authorization: AgentAuthorization): void;
   findCommand(content: UserMessage["content"]): Promise<SlashCommand | undefined>;
-  /** The text that stands in the place of a person's call. */
+  /** The text that is in the place of a person's call. */
   expand(command: Extract<SlashCommand, { type: "call" }>, context: ToolContext): Promise<string>;
   endTurn(): void;
   /** Those whose text the agent has read, the latest last; for when its conversation is compacted. */
@@ -172,7 +172,7 @@ export function createAgentSkills(parts: AgentSkillsParts): AgentSkills {
     const { fork } = parts;
     const inChild = skill.context === "fork" && fork?.refusal === undefined ? fork : undefined;
     const model = inChild === undefined ? await modelOf(skill, parts) : {};
-    // A call that goes on after its run was stopped must not grant anything to the next one.
+    // A call that continues after its run was stopped must not grant anything to the next one.
     context.signal.throwIfAborted();
     const release = turn.take({ allow: powers.allow, deny: powers.deny, ...model.changes });
     try {

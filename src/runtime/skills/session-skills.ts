@@ -11,7 +11,7 @@ import type { SkillCatalog } from "../../skills/skill-catalog.ts";
 import { preloadedText, type SkillFacts } from "../../skills/skill-text.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 
-/** Skills that stand in a system prompt. */
+/** Skills that are in a system prompt. */
 export interface PreloadedSkills {
   readonly text?: string;
   readonly names: readonly string[];

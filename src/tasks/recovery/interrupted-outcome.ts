@@ -46,10 +46,10 @@ export function interruptedOutcome({ agent, task }: ChildPlan): SpawnOutcome {
   };
 }
 
-/** Marks results that do not tell how a child ended. */
+/** Marks results that do not show how a child ended. */
 export const interruptedStatus = "interrupted";
 
-/** The child of a call that was cut off, and how to go on with it. */
+/** The child of a call that was cut off, and how to resume it. */
 export function interruptedText(agentId: string, agentType: string): string {
   return `Interrupted: the session ended while the agent ${agentId} (${agentType}) was running. It is stopped, and what it did is kept. Go on with it: call Agent with resume: ${JSON.stringify(agentId)}; do not start another for the same task.`;
 }

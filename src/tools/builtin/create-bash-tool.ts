@@ -53,7 +53,7 @@ type BashInput = z.infer<typeof input>;
 
 interface Command {
   readonly input: BashInput;
-  /** What runs: the command as it was judged, or as it was given where nobody judged it. */
+  /** What runs: the command as it was judged, or as it was given where no one judged it. */
   readonly text: string;
   readonly shell: Shell;
   readonly directory: string;

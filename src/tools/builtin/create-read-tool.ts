@@ -121,7 +121,7 @@ function readImage(request: ReadRequest, { bytes, digest, stats }: LoadedFile): 
 const maxImageBytes = 3_750_000;
 const maxImageSide = 8000;
 
-/** A notebook that cannot be understood is shown as the text it is, so that it can be mended. */
+/** A notebook that cannot be understood is shown as the text it is, so that it can be fixed. */
 function readNotebook(request: ReadRequest, loaded: LoadedFile): ToolOutcome {
   const reading = readNotebookJson(decodeText(loaded.bytes).text);
   if (reading.type === "broken") return readText(request, loaded);

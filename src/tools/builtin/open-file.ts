@@ -60,7 +60,7 @@ export function digestOf(bytes: Uint8Array): string {
   return hash("sha256", bytes, "hex");
 }
 
-/** Stands for the content of a file too large to be read for its digest. */
+/** Is for the content of a file too large to be read for its digest. */
 export function fingerprintOf(stats: Stats): string {
   return `size:${stats.size}:${stats.mtimeMs}:${stats.ino}`;
 }

@@ -74,7 +74,7 @@ interface Entry {
   isCutOff?: true;
 }
 
-/** A command whose signal nobody has aborted is not waited for longer than this. */
+/** A command whose signal no one has aborted is not waited for longer than this. */
 const patienceMs = 5000;
 
 export function createShells(options: ShellsOptions): Shells {

@@ -64,7 +64,7 @@ function matchLetterCase(
   return { tools: [], meaning: { type: "unknown", ...(nearest === undefined ? {} : { nearest }) } };
 }
 
-/** `mcp__server` and `mcp__server__*` mean the whole server; stars may also stand for a part of a name. */
+/** `mcp__server` and `mcp__server__*` mean the whole server; stars may also mean a part of a name. */
 function isMcpMatch(entry: string, tool: AvailableTool): boolean {
   if (tool.origin !== "mcp") return false;
   if (matchesPattern(entry, tool.name) || namesPair(entry, tool)) return true;

@@ -14,7 +14,7 @@ export interface CleanOptions {
 
 const defaultDays = 30;
 
-/** `retinue clean`: removes sessions and worktrees nobody has touched for longer than the period; never what is in use. */
+/** `retinue clean`: removes sessions and worktrees no one has touched for longer than the period; never what is in use. */
 export async function clean({ host }: CommandContext, options: CleanOptions): Promise<number> {
   const repositoryRoot = await findRepositoryRoot(host.cwd);
   const paths = createPaths({ ...host, ...(repositoryRoot === undefined ? {} : { repositoryRoot }) });

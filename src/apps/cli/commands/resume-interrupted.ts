@@ -13,7 +13,7 @@ import { reportInterruption } from "../views/report-interruption.ts";
 import { stripControlCharacters } from "../views/strip-control-characters.ts";
 import { transcriptsOf } from "./find-named-task.ts";
 
-/** How many go on at the same time. */
+/** How many continue at the same time. */
 const concurrency = 4;
 
 interface Outcome {
@@ -25,7 +25,7 @@ interface Outcome {
   readonly text: string;
 }
 
-/** `retinue resume --interrupted`: goes on with every interrupted child of the newest session that has one. */
+/** `retinue resume --interrupted`: resumes every interrupted child of the newest session that has one. */
 export async function resumeInterrupted(
   context: CommandContext,
   options: PrintOptions & { readonly json?: boolean },

@@ -20,7 +20,7 @@ export interface ResumeOptions extends PrintOptions {
   readonly json?: boolean;
 }
 
-/** `retinue resume ID "prompt"`: goes on with a child agent that has ended, and prints its answer as `-p` does. */
+/** `retinue resume ID "prompt"`: resumes a child agent that has ended, and prints its answer as `-p` does. */
 export async function resume(
   context: CommandContext,
   written: string | undefined,

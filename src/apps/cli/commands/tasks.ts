@@ -68,7 +68,7 @@ function stateOf({ state, queuePosition, runsOn }: FoundTask): string {
   return runsOn === undefined ? state : `${state} on ${runsOn}`;
 }
 
-/** `retinue tasks --interrupted`: what died with its process, what was in flight, and how to go on with it. */
+/** `retinue tasks --interrupted`: what died with its process, what was in flight, and how to resume it. */
 async function tasksInterrupted(host: CliHost, { json }: { readonly json: boolean }): Promise<number> {
   const { stdout, stderr } = host;
   const found = await findInterrupted(transcriptsOf(host));

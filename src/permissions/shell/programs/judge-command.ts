@@ -125,7 +125,7 @@ function judgeManager(words: readonly Word[]): Judgement {
   const program = words[0]?.text ?? "";
   const before = scanOptions(words.slice(1), managerOptions, { stopAtOperand: true });
   const [command, ...rest] = words.slice(1 + before.taken);
-  // npm takes every option before `--` for its own, wherever it stands.
+  // npm takes every option before `--` for its own, wherever it is.
   const isStrict = program === "npm" || (command !== undefined && builtIn.has(command.text));
   const after = scanOptions(isStrict ? rest : [], managerOptions);
   const changes = command?.text === "config" && !/^(?:get|list|ls)$/.test(after.operands[0]?.text ?? "list");

@@ -60,7 +60,7 @@ export function judgeFind(words: readonly Word[]): Judgement {
 
 interface Tests {
   readonly reason?: string;
-  /** Where `-exec` stands. */
+  /** Where `-exec` is. */
   readonly started: readonly number[];
 }
 

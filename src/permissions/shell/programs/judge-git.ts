@@ -34,7 +34,7 @@ export function hasHarmlessGitGlobals(words: readonly Word[]): boolean {
 
 const commands: ReadonlyMap<string, GitCommand> = new Map([...gitReadingCommands, ...gitChangingCommands]);
 
-/** Reads a git command; what it obeys is the configuration of the repository it stands in. */
+/** Reads a git command; what it obeys is the configuration of the repository it is in. */
 export function judgeGit(words: readonly Word[], { here, repository }: Place): Judgement {
   const before = scanOptions(words.slice(1), gitGlobals, { stopAtOperand: true });
   const [, subcommand, ...rest] = withoutGitGlobals(words);

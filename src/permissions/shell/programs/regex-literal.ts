@@ -23,7 +23,7 @@ export function regexEnd(text: string, from: number, delimiter: string): number 
 }
 
 /**
- * Whether a character that some encodings write with several bytes stands before a sign that could be the last of those
+ * Whether a character that some encodings write with several bytes is before a sign that could be the last of those
  * bytes, and would then lose its meaning.
  */
 export function hidesNext(text: string, at: number): boolean {
