@@ -82,6 +82,8 @@ describe("[PRM-9] what is not fully understood is opaque", () => {
     ["find {x}x,.,-maxdepth,0,-exec} rm", "a brace expansion is not understood"],
     ["echo {a,{b,c}}", "a brace expansion is not understood"],
     ["y='a b *.txt'; cat $y", "a variable holds a file pattern among other text"],
+    ["ls || expo(rt x", "it is not valid shell syntax"],
+    ["sh -c 'x=(a b); ls'", "not every sh has arrays"],
     ["cat .[[:alpha:]]nv", "a file pattern is not understood"],
     ["cat @(a|b)", "an extended pattern is not understood here"],
     ['echo $"a"', "a translated string is not understood here"],

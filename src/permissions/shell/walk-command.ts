@@ -77,6 +77,8 @@ function assignedWord(walk: Walk, assignment: Assignment, scene: Scene, isAlone:
     expandSingle(walk, index, scene);
     if (!/^\d+$/.test(index.text)) markOpaque(walk, "an array subscript is evaluated");
   }
+  if (scene.dialect === "sh" && (index !== undefined || append === true || value.type === "ArrayValue"))
+    markOpaque(walk, "not every sh has arrays");
   const target = isAlone ? privateName(name) : name;
   const sign = append === true ? "+=" : "=";
   const start = `${target}${index === undefined ? "" : `[${index.text}]`}${sign}`;
