@@ -121,7 +121,7 @@ describe("[TRN-4] a child whose process was killed", () => {
     const id = tasks[0]?.id ?? "";
     const shown = (await stage.run("tasks", "--interrupted")).out;
     expect(shown).toMatch(
-      new RegExp(`${id} .*task-one.*\\n  in flight: Bash .*may have run.*\\n  go on: retinue resume ${id}`),
+      new RegExp(`${id} .*task-one.*\\n  in flight: Bash .*may have run.*\\n  resume: retinue resume ${id}`),
     );
     expect(shown).toContain(`retinue -p --resume ${sessionOf(stage)}`);
     await using runtime = createRuntime({ cwd: stage.cwd, home: stage.home, env: {} });

@@ -28,7 +28,7 @@ export function addTaskCommands(program: Command, invoke: Invoke): void {
       invoke(async (context) => (await import("./commands/tasks.ts")).tasks(context, options)),
     );
   describe(program.command("logs <id>"), "Shows what a child agent said and did.")
-    .option("-f, --follow", "go on until it ends")
+    .option("-f, --follow", "follow until it ends")
     .action((id: string, options) =>
       invoke(async (context) => (await import("./commands/logs.ts")).logs(context, id, options)),
     );

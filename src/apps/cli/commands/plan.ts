@@ -113,7 +113,7 @@ export function describePlan(
   return [
     { label: "model", value: modelName(plan), origin: originOf("model", plan.model.from) },
     { label: "mode", value: policy.mode, origin: originOf("permissionMode", plan.modeFrom) },
-    { label: "runs", value: task.background ? "in the background; nobody is asked" : "in the foreground" },
+    { label: "runs", value: task.background ? "in the background; no one is asked" : "in the foreground" },
     {
       label: "tools",
       value: plan.tools.map(describeTool).join(", ") || "none",

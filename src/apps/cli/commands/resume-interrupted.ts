@@ -94,7 +94,7 @@ async function resumeOne(agent: FoundTask, { session, host, signal }: Resuming):
   const { id, agentType, description } = agent;
   const say = (text: string): void =>
     host.stderr.write(`${stripControlCharacters(`${id} (${agentType}) ${text}`)}\n`);
-  say(`goes on: ${description}`);
+  say(`resuming: ${description}`);
   const handle = session.spawn(agentType, continuePrompt, { resume: id, description });
   const end = (): void => void session.close().catch(() => undefined);
   signal.addEventListener("abort", end, { once: true });

@@ -39,7 +39,7 @@ export async function resume(
   if (request.input !== "text")
     throw misuse("An agent is resumed with one prompt.", "Leave out --input-format.");
   const task = await findFreeTask(host, written, options);
-  const usual = task.state === "interrupted" ? continuePrompt : "Go on with your task where you stopped.";
+  const usual = task.state === "interrupted" ? continuePrompt : "Continue your task where you stopped.";
   const prompt = await readPrompt(words, host.stdin, usual);
   const stop = new AbortController();
   const forget = host.onInterrupt((reason) => stop.abort(reason));

@@ -94,12 +94,12 @@ function describe(
       `${paint.name(id)}  ${stripControlCharacters(agentType)}  ${stripControlCharacters(description)}  ${age(lastSignAt)}`,
       ...inFlightLines(inFlight),
       ...damageLines(id, damage),
-      canResume === true ? `  go on: retinue resume ${id}` : "  its task was not written down",
+      canResume === true ? `  resume: retinue resume ${id}` : "  its task was not written down",
     ]),
     ...sessions.flatMap(({ id, title, inFlight, modified }) => [
       `session ${paint.name(id)}  ${stripControlCharacters(title)}  ${age(modified)}`,
       ...inFlightLines(inFlight),
-      `  go on: retinue -p --resume ${id} "Go on."`,
+      `  resume: retinue -p --resume ${id} "Continue."`,
     ]),
   ];
 }

@@ -72,7 +72,7 @@ async function runSession(
 
 function reportStopped({ plan, tasks, discovered }: Session, reason: unknown, { stderr }: CliHost): void {
   const { transcript } = sessionFiles(discovered.paths.transcripts, plan.sessionId);
-  const command = `retinue -p --resume ${plan.sessionId} "Go on."`;
+  const command = `retinue -p --resume ${plan.sessionId} "Continue."`;
   reportInterruption({ reason, tasks: tasks.list(), command, transcript }, stderr);
 }
 
@@ -81,7 +81,7 @@ function isReaderGone(closed: AbortSignal | undefined): boolean {
 }
 
 function readerGone({ plan }: Session): string {
-  return `retinue: Nobody reads the output any more, so the run was stopped; \`retinue -p --resume ${plan.sessionId}\` goes on with it.`;
+  return `retinue: The output is no longer being read, so the run was stopped. Resume it with \`retinue -p --resume ${plan.sessionId}\`.`;
 }
 
 function refuseTakingNothing({ takeOver, resume, continue: continues, forkSession }: PrintOptions): void {
