@@ -263,6 +263,8 @@ function expandScript(
   scene: Scene,
 ): string {
   if (part.text.startsWith("$((")) markOpaque(walk, "arithmetic and a substitution look alike");
+  // Which versions of bash run `${ command; }` differs.
+  if (part.text.startsWith("${")) markOpaque(walk, "a substitution in braces is not understood");
   if (part.script === undefined) {
     markOpaque(walk, "a substitution cannot be read");
     return "";
