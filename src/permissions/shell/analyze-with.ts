@@ -104,8 +104,9 @@ function isSubshell({ commands }: CompoundList): boolean {
   return first !== undefined;
 }
 
-function hasStrayParenthesis({ name, args }: Command, source: string): boolean {
+function hasStrayParenthesis({ name, args, end }: Command, source: string): boolean {
   if (name === undefined) return false;
+  if (/^(?:[ \t]|\\\n)*\(/.test(source.slice(end))) return true;
   const words = [name, ...args];
   return words.some((word, at) => {
     const before = words[at - 1];
