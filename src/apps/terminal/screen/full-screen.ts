@@ -42,7 +42,7 @@ export class FullScreen {
       const wanted = rows[at];
       const bytes = wanted === undefined ? "" : this.#painter.paint(cutRow(wanted, columns)).bytes;
       if ((this.#shown[at] ?? "") === bytes) continue;
-      out += `\u001b[${at + 1};1H${bytes}\u001b[K`;
+      out += `\u001b[${at + 1};1H\u001b[K${bytes}`;
       this.#shown[at] = bytes;
     }
     const place =

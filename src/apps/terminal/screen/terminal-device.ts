@@ -14,6 +14,8 @@ export interface DeviceListener {
   gone(): void;
 }
 
+const outputDescriptor = 1;
+
 /**
  * The terminal of this process. From `open` to `close` it is in raw mode with bracketed paste and exact keys; whatever
  * ends the process in between, it is given back as it was.
@@ -160,7 +162,7 @@ export class TerminalDevice {
     const bytes = this.#leaveModes();
     this.#release();
     try {
-      writeSync(this.#output.fd, bytes);
+      writeSync(outputDescriptor, bytes);
     } catch {
       // The terminal is gone.
     }
