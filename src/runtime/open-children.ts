@@ -9,6 +9,7 @@ import { lookUpModel } from "../model/model-catalog.ts";
 import { findOverride, readModelOverrides } from "../model/model-overrides.ts";
 import type { ChosenModel } from "../model/select-model.ts";
 import type { Approver } from "../permissions/approver.ts";
+import { withMode } from "../permissions/permission-mode.ts";
 import type { LimitFacts } from "../planning/plan-limits.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
@@ -43,6 +44,7 @@ import { openChildTranscript } from "./open-child-transcript.ts";
 import { preapprove } from "./preapprove.ts";
 import { runChildRecovery } from "./run-child-recovery.ts";
 import type { SessionCommands } from "./run-session-commands.ts";
+import type { InteractiveOptions } from "./runtime-options.ts";
 import type { SessionServers } from "./session-servers.ts";
 import type { SessionSkills } from "./session-skills.ts";
 import type { SessionWorld } from "./session-world.ts";
@@ -69,6 +71,8 @@ export interface ChildrenParts {
   readonly clocks: ChildClocks;
   /** Whether there is a parent that reads what children in the background tell. */
   readonly readsNotices: boolean;
+  /** A person is at the session, who need not wait for the background. */
+  readonly interactive?: InteractiveOptions;
 }
 
 /** The children of a session: the tool that starts them, what they tell their parent, and the wait for the last one. */
@@ -102,7 +106,7 @@ export function openChildren(parts: ChildrenParts): Children {
   const facts = planningFacts(parts);
   const spawner = createSpawner({
     tasks,
-    parent: () => ({ plan: parent.plan, messages: parts.messages() }),
+    parent: () => ({ plan: planNow(parts), messages: parts.messages() }),
     host: {
       registry: async () => (await parts.look()).discovered.registry,
       model: (chosen) => modelOf(chosen, parts),
@@ -161,10 +165,16 @@ export function openChildren(parts: ChildrenParts): Children {
     takeMessages: mail.takeAll,
     async beforeEnd(signal) {
       const isBusy = (): boolean => tasks.list().some((task) => task.background && !hasEnded(task));
-      if (mail.isEmpty() && isBusy()) await mail.wait(signal, options.printBackgroundWaitMs ?? usualWaitMs);
+      if (mail.isEmpty() && isBusy() && parts.interactive === undefined)
+        await mail.wait(signal, options.printBackgroundWaitMs ?? usualWaitMs);
       return mail.takeOne();
     },
   };
+}
+
+/** The parent's plan under the mode that a person has chosen since. */
+function planNow({ parent: { plan }, interactive }: ChildrenParts): RunPlan {
+  return { ...plan, policy: withMode(plan.policy, interactive?.mode()) };
 }
 
 /** How long a run waits at its end for children in the background. */

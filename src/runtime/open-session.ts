@@ -151,7 +151,12 @@ export async function openSession<Output>(
   for (const note of preloaded.notes) world.notice?.(note);
   const toolContext = createToolContexts(world, environment);
   const asking =
-    world.approver === undefined ? undefined : openAsking(world.approver, plan, paths.projectRoot);
+    world.approver === undefined
+      ? undefined
+      : openAsking(world.approver, plan, {
+          projectRoot: paths.projectRoot,
+          mode: options.interactive?.mode,
+        });
   let opened: Session<Output> | undefined;
   const children = openChildren({
     world,
@@ -188,6 +193,7 @@ export async function openSession<Output>(
     release: built.release,
     commands,
     readsNotices: options.childrenOnly !== true,
+    ...(options.interactive === undefined ? {} : { interactive: options.interactive }),
     limitFacts: limited,
     tree,
     clocks: {
@@ -233,6 +239,7 @@ export async function openSession<Output>(
     ...(asking === undefined ? {} : { askPerson: askHeld(asking(plan), whileAsking) }),
     skills: ownSkills,
     slashCommands: options.slashCommands !== false,
+    ...(options.interactive === undefined ? {} : { takeMessages: options.interactive.takeMessages }),
     directory,
     begin: () => prepareMemory(plan, world.notice),
     ...(heard === undefined

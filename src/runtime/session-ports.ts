@@ -40,6 +40,8 @@ export interface SessionParts extends AdmitDependencies {
   readonly skills?: AgentSkills;
   /** Absent for agents that can have none. */
   readonly children?: Children;
+  /** What a person has written while the agent worked; absent where nobody can. */
+  readonly takeMessages?: LoopPorts["takeMessages"];
   /** Whether a tool is still there at the next turn; absent means it is. */
   readonly isOffered?: LoopPorts["isOffered"];
   readonly dispose: () => Promise<void>;
@@ -81,6 +83,7 @@ export function createPorts(parts: SessionParts): LoopPorts {
       ...(hooks?.takeMessages() ?? []),
       ...(parts.skills?.takeMessages() ?? []),
       ...(parts.children?.takeMessages() ?? []),
+      ...(parts.takeMessages?.() ?? []),
     ],
     ...afterCallOf(parts),
     // Children in the background are waited for before hooks hear that the work is over.

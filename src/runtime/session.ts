@@ -54,8 +54,8 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   spawn(agentType: string, prompt: string, options?: SpawnOptions): AgentHandle;
   /** What a child would be, decided completely, without starting it. */
   planAgent(request: SpawnRequest): Promise<ChildPlanned>;
-  /** Agent, TaskOutput and TaskStop for a loop of the program's own, as far as this session has them. */
-  tools(): readonly LoopTool[];
+  /** Agent, TaskOutput and TaskStop for a loop of the program's own, or the tools named, as far as this session has them. */
+  tools(names?: readonly string[]): readonly LoopTool[];
   /** What children in the background have told since the last asking; for a loop of the program's own. */
   takeNotices(): readonly UserMessage[];
 }
@@ -225,7 +225,7 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
         { description: describeTask(agentType, prompt), ...options, agentType, prompt, origin: "program" },
         agentHost,
       ),
-    tools: () => toolsForLoops(createPorts(parts), end.signal),
+    tools: (names) => toolsForLoops(createPorts(parts), end.signal, names),
     takeNotices: parts.children.takeMessages,
     planAgent: (request) => parts.children.spawner.plan(request),
     stream,

@@ -58,11 +58,15 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
     const { words, configs } = takeMcpConfigs(given, program.opts<SessionOptions>().mcpConfig, host.cwd);
     if (configs !== undefined) program.setOptionValue("mcpConfig", configs);
     const [first] = words;
-    if (options.print !== true && first === undefined && host.stdin.isTerminal)
+    if (options.print !== true && first === undefined && host.stdin.isTerminal && !host.canAsk)
       return void host.stdout.write(helpText);
     // One word is more likely a mistyped command than a prompt.
     if (options.print !== true && words.length === 1 && first !== undefined && !/^\/|\s/.test(first))
       throw unknownCommand(program, first);
+    if (options.print !== true && host.canAsk)
+      return invoke(async (context) =>
+        (await import("../terminal/run-terminal.ts")).runTerminal(context, words, options),
+      );
     return invoke(async (context) =>
       (await import("./print/run-print.ts")).runPrint(context, words, options),
     );

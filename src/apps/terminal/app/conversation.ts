@@ -51,6 +51,10 @@ export class Conversation {
     return this.#busySince !== undefined;
   }
 
+  get hasRunningCalls(): boolean {
+    return this.#running.size > 0;
+  }
+
   /** Whether something ends by itself, such as a count of seconds. */
   get isMoving(): boolean {
     return this.isBusy || this.#isCompacting;
@@ -115,6 +119,23 @@ export class Conversation {
   add(rows: readonly Row[], kind: Kind = "note"): void {
     if (this.#markdown.isMidBlock) this.#deferred.push({ kind, rows });
     else this.#finish(kind, rows);
+  }
+
+  /** What a person did at the prompt that is no message to the agent. */
+  addPrompt(text: string): void {
+    this.#showPrompt(text);
+  }
+
+  /** A text that is complete, such as a plan. */
+  addMarkdown(text: string): void {
+    this.#endText();
+    this.#showText(`${text}\n`);
+    this.#endText();
+  }
+
+  /** Everything that was kept back is finished as it stands. */
+  close(): void {
+    this.#endText();
   }
 
   agentEnded(agent: AgentSnapshot): void {

@@ -42,6 +42,12 @@ export class PromptBox {
     return this.#offer !== undefined;
   }
 
+  /** Whether the cursor stands in the last line. */
+  get isAtEnd(): boolean {
+    const { lines, row } = this.editor.layout(this.#layoutWidth);
+    return row === lines.length - 1;
+  }
+
   set(draft: Draft): void {
     this.editor.set(draft);
     this.history.leave();

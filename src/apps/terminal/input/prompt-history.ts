@@ -6,10 +6,16 @@ const maxEntries = 500;
 export class PromptHistory {
   #entries: string[] = [];
   #at = -1;
+  #isLoaded = false;
   #draft: Draft = emptyDraft;
+
+  get isLoaded(): boolean {
+    return this.#isLoaded;
+  }
 
   /** What was sent in earlier sessions; what was sent in this one stays newer. */
   load(entries: readonly string[]): void {
+    this.#isLoaded = true;
     this.#entries = [...new Set([...this.#entries, ...entries])].slice(0, maxEntries);
   }
 

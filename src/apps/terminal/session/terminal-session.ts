@@ -40,6 +40,8 @@ export interface TerminalSession extends AsyncDisposable {
   history(): Promise<readonly string[]>;
 
   compact(instructions: string): void;
+  /** All that was said and done in this conversation. */
+  transcript(): Promise<readonly AgentEntry[]>;
   /** The prompts of this conversation that it can go back to, oldest first. */
   prompts(): Promise<readonly EarlierPrompt[]>;
   /** Goes on from before a prompt, in a copy; the conversation as it was stays on disk. */
@@ -51,6 +53,9 @@ export interface TerminalSession extends AsyncDisposable {
   switchTo(sessionId: string | undefined, options?: { readonly fork?: boolean }): Promise<void>;
   renameSession(sessionId: string | undefined, title: string): Promise<void>;
   deleteSession(sessionId: string): Promise<void>;
+
+  /** What would be lost by ending now, for the line that is said at the end. */
+  closing(): { readonly sessionId: string | undefined; readonly runningAgents: readonly string[] };
 }
 
 export const reportTopics = [

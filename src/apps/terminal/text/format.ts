@@ -42,3 +42,12 @@ export function lastLine(text: string): string {
       ?.trim() ?? ""
   );
 }
+
+/** `just now`, `5 min ago`, `3 h ago`, `2 days ago`. */
+export function formatAge(milliseconds: number): string {
+  const minutes = Math.floor(milliseconds / 60_000);
+  if (minutes < 1) return "just now";
+  if (minutes < 60) return `${minutes} min ago`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ago` : `${plural(Math.floor(hours / 24), "day")} ago`;
+}

@@ -28,7 +28,7 @@ export function entryRows(entries: readonly AgentEntry[], width: number): readon
         return [...expandedCallRows(entry.call, results.get(entry.call.id), width), emptyRow];
       case "ended":
         return wrapRow([span(entry.text, colours.warning)], width);
-      case "result":
+      default:
         return [];
     }
   });

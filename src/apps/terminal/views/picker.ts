@@ -16,7 +16,7 @@ export interface PickerKey {
   readonly key: string;
   readonly label: string;
   /** What it does to the chosen item; "reload" asks for the items again. */
-  readonly run: (item: PickerItem) => void | Promise<"reload" | undefined>;
+  readonly run: (item: PickerItem) => Promise<"reload" | undefined>;
 }
 
 export interface PickerOptions {

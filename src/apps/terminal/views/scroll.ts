@@ -43,7 +43,7 @@ export class Scroll {
   }
 }
 
-const steps: ReadonlyMap<string, number | "page" | "back" | "top" | "end"> = new Map([
+const steps = new Map<string, number | "page" | "back" | "top" | "end">([
   ["up", -1],
   ["k", -1],
   ["down", 1],
@@ -57,4 +57,4 @@ const steps: ReadonlyMap<string, number | "page" | "back" | "top" | "end"> = new
   ["g", "top"],
   ["end", "end"],
   ["G", "end"],
-] as const);
+]);

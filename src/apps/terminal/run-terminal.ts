@@ -1,0 +1,67 @@
+import type { ReadStream, WriteStream } from "node:tty";
+import { checkSessionOptions } from "../cli/check-session-options.ts";
+import { exitCodeOf } from "../cli/interruption.ts";
+import { type PrintOptions, readPrintOptions } from "../cli/print/print-options.ts";
+import type { CommandContext } from "../cli/session-options.ts";
+import { TerminalApp } from "./app/terminal-app.ts";
+import { findCapabilities } from "./screen/capabilities.ts";
+import { TerminalDevice } from "./screen/terminal-device.ts";
+import { RuntimeSession } from "./session/runtime-session.ts";
+
+/** `retinue` on a terminal: a conversation until the person leaves. Returns the exit code. */
+export async function runTerminal(
+  context: CommandContext,
+  words: readonly string[],
+  options: PrintOptions,
+): Promise<number> {
+  const { host } = context;
+  checkSessionOptions(context.session, host.cwd);
+  const request = readPrintOptions(options, { words, cwd: host.cwd, session: context.session });
+  const capabilities = findCapabilities(host.environment, {
+    plain: false,
+    colours: host.stdout.isColourAllowed,
+  });
+  const leaving = Promise.withResolvers<unknown>();
+  const session = new RuntimeSession({
+    context,
+    session: request.session,
+    async createRuntime(more) {
+      const { createPrintRuntime } = await import("../cli/print/open-print-session.ts");
+      return createPrintRuntime(context, options, more);
+    },
+  });
+  // Both are terminals here, or this would not run.
+  const streams = { input: process.stdin as ReadStream, output: process.stdout as WriteStream };
+  const app = new TerminalApp({
+    device: new TerminalDevice(streams, capabilities),
+    capabilities,
+    session,
+    environment: host.environment,
+    now: Date.now,
+    onExit: () => leaving.resolve(undefined),
+  });
+  const forget = host.onInterrupt((reason) => leaving.resolve(reason));
+  app.open();
+  if (words.length > 0) session.submit(words.join(" "));
+  try {
+    session.open().catch(leaving.reject);
+    const reason = await leaving.promise;
+    const closing = session.closing();
+    app.close();
+    await session[Symbol.asyncDispose]();
+    tellClosing(closing, context);
+    return reason === undefined ? 0 : exitCodeOf(reason);
+  } finally {
+    app.close();
+    forget();
+  }
+}
+
+function tellClosing(
+  { sessionId, runningAgents }: ReturnType<RuntimeSession["closing"]>,
+  { host }: CommandContext,
+): void {
+  const stopped = runningAgents.map((agent) => `Stopped: ${agent}\n`).join("");
+  const how = sessionId === undefined ? "" : `Continue: retinue --resume ${sessionId}\n`;
+  host.stdout.write(`${stopped}${how}`);
+}
