@@ -28,7 +28,9 @@ export function liveFrame(state: AppState, columns: number, rows: number): Frame
     },
     width,
   );
-  const fixed = [...todoRows(state, width), ...agents, ...queuedRows(state, width)];
+  const board = [...todoRows(state, width), ...agents];
+  const gap = board.length > 0 && !state.conversation.isBusy ? [emptyRow] : [];
+  const fixed = [...gap, ...board, ...queuedRows(state, width)];
   const tail = [...ruleRows(width), ...prompt.rows, footer];
   const middle = panel.rows.length > 0 ? [emptyRow, ...panel.rows] : [];
   const used = fixed.length + middle.length + tail.length;

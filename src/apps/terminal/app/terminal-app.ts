@@ -44,6 +44,7 @@ export class TerminalApp implements DeviceListener {
   #hintTimer: NodeJS.Timeout | undefined;
   #lastFrame = Number.NEGATIVE_INFINITY;
   #isClosed = false;
+  #isBegun = false;
 
   constructor(options: TerminalAppOptions) {
     this.#options = options;
@@ -62,8 +63,10 @@ export class TerminalApp implements DeviceListener {
   }
 
   open(): void {
-    this.#options.device.open(this);
-    this.#draw();
+    this.#options.device.begin(this, () => {
+      this.#isBegun = true;
+      this.#draw();
+    });
   }
 
   /** A line of the program itself above the live part. */
@@ -306,7 +309,7 @@ export class TerminalApp implements DeviceListener {
   }
 
   #draw(): void {
-    if (this.#isClosed) return;
+    if (this.#isClosed || !this.#isBegun) return;
     clearTimeout(this.#frameTimer);
     this.#frameTimer = undefined;
     this.#lastFrame = this.#options.now();

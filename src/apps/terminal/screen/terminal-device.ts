@@ -54,6 +54,17 @@ export class TerminalDevice {
     return this.#isAlternate;
   }
 
+  /** Opens the terminal for the first time; `ready` is called when what was typed before has been read. */
+  begin(listener: DeviceListener, ready: () => void): void {
+    this.#isEarly = true;
+    this.open(listener);
+    // What the terminal has kept until now is read before this.
+    setImmediate(() => {
+      this.#isEarly = false;
+      ready();
+    });
+  }
+
   open(listener: DeviceListener): void {
     this.#listener = listener;
     this.#buffer ??= this.#createBuffer();
@@ -112,7 +123,10 @@ export class TerminalDevice {
 
   #isTaking = false;
 
-  #take(data: string): void {
+  #isEarly = false;
+
+  #take(given: string): void {
+    const data = this.#isEarly ? this.#takeEarly(given) : given;
     this.#isTaking = true;
     try {
       this.#buffer?.process(data);
@@ -120,6 +134,17 @@ export class TerminalDevice {
       this.#isTaking = false;
     }
     this.#listener?.settled();
+  }
+
+  /**
+   * What was typed before the terminal was ours: it has turned Enter into a line feed, and has shown everything. The
+   * cursor goes back to where that began, so that the first frame covers it.
+   */
+  #takeEarly(data: string): string {
+    const lines = data.split("\n");
+    const rows = lines.reduce((sum, line) => sum + Math.floor(line.length / this.columns), lines.length - 1);
+    if (rows > 0 && this.#capabilities.hasEscapes) this.write(`\r\u001b[${rows}A`);
+    return lines.join("\r");
   }
 
   #enterModes(): string {
