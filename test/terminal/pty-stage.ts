@@ -2,8 +2,13 @@ import { join } from "node:path";
 import { spawn } from "@lydell/node-pty";
 import { Terminal } from "@xterm/headless";
 import { onTestFinished } from "vitest";
+import {
+  type FakeProvider,
+  type FakeProviderOptions,
+  startFakeProvider,
+} from "../../src/testing/fake-provider.ts";
 import { projectRoot } from "../project-files.ts";
-import type { Place } from "../scenarios/run-command.ts";
+import { createPlace, type Place } from "../scenarios/run-command.ts";
 
 export interface PtyOptions {
   readonly environment?: Readonly<Record<string, string>>;
@@ -23,6 +28,8 @@ export interface PtyStage {
   /** Waits until the window shows the text, or all of them. */
   shows(...texts: readonly string[]): Promise<void>;
   lacks(text: string): Promise<void>;
+  /** Waits until the text has been shown, also where it has left the window since. */
+  hasShown(text: string): Promise<void>;
   /** Everything that was written to the terminal. */
   bytes(): string;
   readonly exited: Promise<{ readonly code: number }>;
@@ -118,6 +125,7 @@ export function openPty(
         return texts.every((one) => text.includes(one));
       }),
     lacks: (text) => until(`was without ${text}`, () => !window().join("\n").includes(text)),
+    hasShown: (text) => until(`had shown ${text}`, () => lines(0).some((line) => line.includes(text))),
     bytes: () => bytes,
     exited,
   };
@@ -139,4 +147,48 @@ export const keys = {
 
 export function pasted(text: string): string {
   return `\u001b[200~${text}\u001b[201~`;
+}
+
+export interface Conversation {
+  readonly place: Place;
+  readonly provider: FakeProvider;
+  readonly pty: PtyStage;
+  /** Opens the command once more in the same place. */
+  again(words?: readonly string[], options?: PtyOptions): PtyStage;
+}
+
+/** A conversation in a fresh project, with a model that follows a script. */
+export async function openConversation(
+  script: NonNullable<FakeProviderOptions["script"]>,
+  {
+    words = [],
+    files = {},
+    provider: served = {},
+    ...options
+  }: PtyOptions & {
+    readonly words?: readonly string[];
+    readonly files?: Readonly<Record<string, string>>;
+    readonly provider?: FakeProviderOptions;
+  } = {},
+): Promise<Conversation> {
+  const place = createPlace();
+  for (const [name, text] of Object.entries(files)) place.write(name, text);
+  const provider = await startFakeProvider({ script, ...served });
+  onTestFinished(() => provider[Symbol.asyncDispose]());
+  const open = (given: readonly string[], more: PtyOptions = options): PtyStage =>
+    openPty(place, given, {
+      ...more,
+      environment: { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x", ...more.environment },
+    });
+  return { place, provider, pty: open(words), again: (given = [], more) => open(given, more) };
+}
+
+/** The text of all user messages of a request, for what reached the model. */
+export function userTexts({ requests }: FakeProvider, at = -1): string {
+  return JSON.stringify(requests.at(at)?.request.messages.filter(({ role }) => role === "user") ?? []);
+}
+
+/** Keys pressed this soon after a question was opened do not count. */
+export function afterGuard(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 350));
 }

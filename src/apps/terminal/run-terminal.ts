@@ -40,21 +40,36 @@ export async function runTerminal(
     now: Date.now,
     onExit: () => leaving.resolve(undefined),
   });
+  const crash = (error: unknown): void => leaving.reject(error);
+  process.on("uncaughtException", crash);
   const forget = host.onInterrupt((reason) => leaving.resolve(reason));
   app.open();
   if (words.length > 0) session.submit(words.join(" "));
   try {
     session.open().catch(leaving.reject);
     const reason = await leaving.promise;
-    const closing = session.closing();
-    app.close();
-    await session[Symbol.asyncDispose]();
-    tellClosing(closing, context);
     return reason === undefined ? 0 : exitCodeOf(reason);
   } finally {
+    const closing = session.closing();
     app.close();
+    await disposeSoon(session);
+    tellClosing(closing, context);
     forget();
+    process.off("uncaughtException", crash);
+    host.leaveSoon?.();
   }
+}
+
+const patienceMs = 5_000;
+
+/** Whatever hangs must not keep the person from leaving. */
+async function disposeSoon(session: AsyncDisposable): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, patienceMs);
+  });
+  await Promise.race([session[Symbol.asyncDispose](), late]);
+  clearTimeout(timer);
 }
 
 function tellClosing(

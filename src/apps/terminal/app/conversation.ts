@@ -35,6 +35,7 @@ export class Conversation {
   readonly #markdown: MarkdownStream;
   readonly #running = new Map<string, RunningCall>();
   readonly #deferred: { readonly kind: Kind; readonly rows: readonly Row[] }[] = [];
+  readonly #agentCalls = new Set<string>();
   #finished: Row[] = [];
   #last: Kind = "none";
   #busySince: number | undefined;
@@ -136,6 +137,11 @@ export class Conversation {
   /** Everything that was kept back is finished as it stands. */
   close(): void {
     this.#endText();
+  }
+
+  /** An agent works for a call; its own line tells how that went. */
+  agentStarted({ callId }: AgentSnapshot): void {
+    if (callId !== undefined) this.#agentCalls.add(callId);
   }
 
   agentEnded(agent: AgentSnapshot): void {
@@ -243,7 +249,8 @@ export class Conversation {
   #endCall({ call, result }: Extract<SessionEvent, { type: "call-finished" }>): void {
     this.#running.delete(call.id);
     // The line of the agent itself tells how it went, unless there is none.
-    if (hiddenTools.has(call.tool) && !result.isError && result.refusal === undefined) return;
+    const isGood = !result.isError && result.refusal === undefined;
+    if (this.#agentCalls.delete(call.id) || (hiddenTools.has(call.tool) && isGood)) return;
     this.#endText();
     this.#finish("calls", finishedCallRows(call, result, this.#width()));
   }

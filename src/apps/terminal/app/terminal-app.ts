@@ -203,6 +203,7 @@ export class TerminalApp implements DeviceListener {
         state.queue = event.messages;
         break;
       case "agent-changed":
+        state.conversation.agentStarted(event.agent);
         if (state.board.hear(event.agent)) state.conversation.agentEnded(event.agent);
         break;
       case "question-asked":

@@ -57,6 +57,7 @@ export class AgentTracker {
       activity: this.#activityOf(state),
       tokens: contextTokens(state.usage) + state.usage.outputTokens,
       startedAt: state.startedAt + clockOffset,
+      ...(state.callId === undefined ? {} : { callId: state.callId }),
       ...(colour === undefined ? {} : { colour }),
       ...(state.cost === undefined ? {} : { costUsd: state.cost }),
       ...(state.endedAt === undefined ? {} : { endedAt: state.endedAt + clockOffset }),
@@ -92,8 +93,14 @@ function isVisible(event: RunEvent): boolean {
 
 function reasonOf({ ending }: TaskState): { readonly reason?: string } {
   if (ending === undefined || ending.status === "completed") return {};
-  return { reason: ending.error ?? ending.reason.replaceAll(/[-_]/g, " ") };
+  return { reason: stopReasons.get(ending.reason) ?? ending.error ?? ending.reason.replaceAll(/[-_]/g, " ") };
 }
+
+const stopReasons: ReadonlyMap<string, string> = new Map([
+  ["stopped-by-parent", "interrupted with the turn"],
+  ["stopped-by-user", "you stopped it"],
+  ["interrupted", "the session ended; it can be resumed"],
+]);
 
 function entriesOf(event: RunEvent): readonly AgentEntry[] {
   switch (event.type) {

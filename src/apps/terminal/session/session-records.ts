@@ -92,7 +92,7 @@ export function createSessionRecords({
     },
     async agentMessages(sessionId, agentId) {
       const { transcript } = sessionFiles(transcripts, sessionId).agent(agentId);
-      const loaded = await loadSession(transcript).catch(() => undefined);
+      const loaded = await loadSession(transcript, { sidechain: true }).catch(() => undefined);
       return loaded?.messages ?? [];
     },
     async writeExport(file, messages) {

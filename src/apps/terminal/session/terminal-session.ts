@@ -113,6 +113,8 @@ export interface Status {
 export interface AgentSnapshot {
   readonly id: string;
   readonly parentId?: string;
+  /** The call that started it, when an agent did. */
+  readonly callId?: string;
   readonly name: string;
   readonly colour?: string;
   readonly description: string;
