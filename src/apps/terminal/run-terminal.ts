@@ -43,10 +43,11 @@ export async function runTerminal(
   const crash = (error: unknown): void => leaving.reject(error);
   process.on("uncaughtException", crash);
   const forget = host.onInterrupt((reason) => leaving.resolve(reason));
-  app.open();
   if (words.length > 0) session.submit(words.join(" "));
   try {
-    session.open().catch(leaving.reject);
+    await app.open();
+    // Loading the runtime takes longer than all before; what was painted is on its way to the terminal by then.
+    setImmediate(() => session.open().catch(leaving.reject));
     const reason = await leaving.promise;
     return reason === undefined ? 0 : exitCodeOf(reason);
   } finally {

@@ -28,7 +28,7 @@ export interface TerminalAppOptions {
 }
 
 /** Between two frames that the agent causes; keys are shown at once. */
-const frameMs = 50;
+const frameMs = 100;
 
 /** The conversation on the terminal: hears the session and the keys, and paints what changed. */
 export class TerminalApp implements DeviceListener {
@@ -62,11 +62,15 @@ export class TerminalApp implements DeviceListener {
     this.#forget = options.session.subscribe((event) => this.#hear(event));
   }
 
-  open(): void {
-    this.#options.device.begin(this, () => {
-      this.#isBegun = true;
-      this.#draw();
-    });
+  /** Resolves when a person can type and sees it. */
+  open(): Promise<void> {
+    return new Promise((resolve) =>
+      this.#options.device.begin(this, () => {
+        this.#isBegun = true;
+        this.#draw();
+        resolve();
+      }),
+    );
   }
 
   /** A line of the program itself above the live part. */

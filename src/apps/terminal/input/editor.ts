@@ -1,8 +1,8 @@
-import { findWordBackward, findWordForward } from "@earendil-works/pi-tui/dist/word-navigation.js";
 import { graphemes } from "../screen/row.ts";
 import { chipRanges, type Draft, emptyDraft, expandDraft, withPaste } from "./draft.ts";
 import type { KeyPress } from "./key.ts";
 import { columnOf, indexAt, type LayoutLine, layoutLines } from "./line-layout.ts";
+import { wordEnd, wordStart } from "./word-bounds.ts";
 
 interface Snapshot {
   readonly draft: Draft;
@@ -112,9 +112,9 @@ export class Editor {
       case "delete-forward":
         return this.#remove(this.#cursor, this.#after());
       case "kill-word-back":
-        return this.#kill(findWordBackward(this.text, this.#cursor), this.#cursor);
+        return this.#kill(wordStart(this.text, this.#cursor), this.#cursor);
       case "kill-word-forward":
-        return this.#kill(this.#cursor, findWordForward(this.text, this.#cursor));
+        return this.#kill(this.#cursor, wordEnd(this.text, this.#cursor));
       case "kill-to-start":
         return this.#kill(this.#lineStart(), this.#cursor);
       case "kill-to-end":
@@ -128,8 +128,8 @@ export class Editor {
     const targets: Record<typeof command, () => number> = {
       left: () => this.#before(),
       right: () => this.#after(),
-      "word-left": () => findWordBackward(this.text, this.#cursor),
-      "word-right": () => findWordForward(this.text, this.#cursor),
+      "word-left": () => wordStart(this.text, this.#cursor),
+      "word-right": () => wordEnd(this.text, this.#cursor),
       "line-start": () => this.#lineStart(),
       "line-end": () => this.#lineEnd(),
     };

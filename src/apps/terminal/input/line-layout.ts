@@ -1,4 +1,4 @@
-import { graphemes, isAscii, textWidth } from "../screen/row.ts";
+import { graphemes, isSimple, textWidth } from "../screen/row.ts";
 
 /** A visible line of a text: from one index to another. */
 export interface LayoutLine {
@@ -11,7 +11,7 @@ export function layoutLines(text: string, width: number): readonly LayoutLine[] 
   const lines: LayoutLine[] = [];
   let start = 0;
   for (const line of text.split("\n")) {
-    if (isAscii(line) && line.length <= width) lines.push({ start, end: start + line.length });
+    if (isSimple(line) && line.length <= width) lines.push({ start, end: start + line.length });
     else lines.push(...wrapLine(line, start, Math.max(2, width)));
     start += line.length + 1;
   }
@@ -53,7 +53,7 @@ export function cellsOf(grapheme: string): number {
 
 /** How many cells the text takes up to an index. */
 export function columnOf(text: string): number {
-  return isAscii(text) ? text.length : graphemes(text).reduce((sum, one) => sum + cellsOf(one), 0);
+  return isSimple(text) ? text.length : graphemes(text).reduce((sum, one) => sum + cellsOf(one), 0);
 }
 
 /** The index in a text that is nearest to a column from the left. */

@@ -1,4 +1,4 @@
-import { type Row, rowWidth, type Span } from "./row.ts";
+import { isSimple, type Row, rowWidth, type Span } from "./row.ts";
 import { type Palette, plain, resetSequence } from "./style.ts";
 
 /** A row as it stands on the terminal. */
@@ -90,18 +90,9 @@ function codeAt(row: Row, index: number): number | undefined {
   return undefined;
 }
 
-/** ASCII, Latin letters, and the signs and lines this program draws with. */
 function isSingle(code: number): boolean {
-  return (
-    (code >= 0x20 && code <= 0x7e) ||
-    (code >= 0xa1 && code <= 0x24f && code !== 0xad) ||
-    (code >= 0x2010 && code <= 0x2026) ||
-    (code >= 0x2500 && code <= 0x259f) ||
-    singleSigns.has(code)
-  );
+  return (code >= 0x20 && code <= 0x7e) || isSimple(String.fromCharCode(code));
 }
-
-const singleSigns: ReadonlySet<number> = new Set(Array.from("›‹●○▲◆✗✓→↑↓", (sign) => sign.charCodeAt(0)));
 
 function withoutStart(row: Row, cells: number): Row {
   if (cells === 0) return row;

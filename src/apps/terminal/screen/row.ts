@@ -1,5 +1,5 @@
-import { visibleWidth } from "@earendil-works/pi-tui/dist/utils.js";
 import { terminalText } from "../../cli/views/terminal-output.ts";
+import { cellWidth, clusters } from "./cell-width.ts";
 import { plain, type Style } from "./style.ts";
 
 /** A piece of a row. Its text holds nothing a terminal would act on, because only `span` makes one. */
@@ -24,19 +24,23 @@ export const emptyRow: Row = [];
 
 /** What `span` does to a text; for those who measure it first. */
 export function cleanText(text: string): string {
-  if (isAscii(text)) return text;
+  if (isSimple(text)) return text;
   const flat = text.replaceAll("\t", "    ").replace(/\r?\n|\r/g, " ");
-  return isAscii(flat) ? flat : terminalText(flat, { colours: false });
+  return isSimple(flat) ? flat : terminalText(flat, { colours: false });
 }
 
-/** Printable ASCII, by far the most frequent case. */
-export function isAscii(text: string): boolean {
-  return /^[\x20-\x7e]*$/.test(text);
+/** Characters that take one cell each and join with nothing: ASCII, Latin letters, and the signs and lines drawn here. */
+const simplePattern =
+  /^[\x20-\x7e\u00a1-\u00ac\u00ae-\u024f\u2010-\u2026\u2039\u203a\u2190-\u2193\u2500-\u259f\u25b2\u25c6\u25cb\u25cf\u2610\u2612\u2713\u2717\u2800-\u28ff]*$/;
+
+/** Most texts are; what is asked of others takes parts of the machine that are slow to start. */
+export function isSimple(text: string): boolean {
+  return simplePattern.test(text);
 }
 
 /** How many cells of the terminal a text takes. */
 export function textWidth(text: string): number {
-  return isAscii(text) ? text.length : visibleWidth(text);
+  return isSimple(text) ? text.length : cellWidth(text);
 }
 
 export function rowWidth(cells: Row): number {
@@ -49,17 +53,15 @@ export function rowText(cells: Row): string {
   return cells.map(({ text }) => text).join("");
 }
 
-const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
-
 /** What a person sees as one character each. */
 export function graphemes(text: string): readonly string[] {
-  return isAscii(text) ? text.split("") : Array.from(segmenter.segment(text), ({ segment }) => segment);
+  return isSimple(text) ? text.split("") : clusters(text);
 }
 
 /** The longest beginning of a text that takes at most `width` cells. */
 export function cutText(text: string, width: number): string {
   if (width <= 0) return "";
-  if (isAscii(text)) return text.slice(0, width);
+  if (isSimple(text)) return text.slice(0, width);
   let taken = 0;
   let cut = "";
   for (const grapheme of graphemes(text)) {

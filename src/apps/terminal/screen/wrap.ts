@@ -1,4 +1,4 @@
-import { graphemes, isAscii, type Row, rowWidth, type Span, textWidth } from "./row.ts";
+import { graphemes, isSimple, type Row, rowWidth, type Span, textWidth } from "./row.ts";
 import type { Style } from "./style.ts";
 
 export interface WrapOptions {
@@ -70,7 +70,7 @@ function* wordsOf(cells: Row): Generator<Word> {
       }
       for (const piece of partsOf(part)) {
         const size = textWidth(piece);
-        const isWide = !isAscii(piece) && size === 2;
+        const isWide = !isSimple(piece) && size === 2;
         if (isWide && width > 0) yield taken();
         pieces.push({ text: piece, style });
         width += size;
@@ -83,7 +83,7 @@ function* wordsOf(cells: Row): Generator<Word> {
 
 /** Each wide character alone, what stands between them together. */
 function partsOf(text: string): readonly string[] {
-  if (isAscii(text)) return [text];
+  if (isSimple(text)) return [text];
   const parts: string[] = [];
   let isOpen = false;
   for (const grapheme of graphemes(text)) {
