@@ -24,6 +24,8 @@ export interface AppState {
   queue: readonly QueuedMessage[];
   todos: readonly TodoItem[];
   showsTodos: boolean;
+  /** Commands of the terminal itself. */
+  readonly commands: readonly CommandSummary[];
   skills: readonly CommandSummary[];
   isOpen: boolean;
   isReadOnly: boolean;

@@ -47,7 +47,7 @@ export class KeyRouter {
     ["ctrl+g", () => this.#editDraft()],
     ["ctrl+z", () => this.#do(() => this.#actions.suspend())],
     ["ctrl+l", () => this.#do(() => this.#actions.repaint())],
-    ["?", () => this.#state.box.isEmpty && this.#do(() => openHelp(this.#actions))],
+    ["?", () => this.#state.box.isEmpty && this.#do(() => openHelp(this.#state, this.#actions))],
     ["up", () => this.#up()],
     ["down", () => this.#down()],
     ["ctrl+r", () => this.#do(() => this.#search())],

@@ -2,6 +2,7 @@ import { draftOf } from "../input/draft.ts";
 import { emptyRow, padRow, type Row, span } from "../screen/row.ts";
 import { bold, dim } from "../screen/style.ts";
 import { wrapRow } from "../screen/wrap.ts";
+import type { CommandSummary } from "../session/terminal-session.ts";
 import { isRunning } from "../text/agent-rows.ts";
 import { firstLine, formatAge, plural } from "../text/format.ts";
 import { AgentView } from "../views/agent-view.ts";
@@ -10,13 +11,12 @@ import { Pager, textRows } from "../views/pager.ts";
 import { Picker, type PickerItem } from "../views/picker.ts";
 import type { AppActions, AppState } from "./app-state.ts";
 import { keyHelp } from "./keys.ts";
-import { commandHelp } from "./slash-commands.ts";
 
-export function openHelp(actions: AppActions): void {
-  actions.openView(new Pager({ title: "Keys and commands", rows: helpRows }));
+export function openHelp({ commands }: AppState, actions: AppActions): void {
+  actions.openView(new Pager({ title: "Keys and commands", rows: (width) => helpRows(commands, width) }));
 }
 
-function helpRows(width: number): readonly Row[] {
+function helpRows(commands: readonly CommandSummary[], width: number): readonly Row[] {
   const line = (name: string, text: string): readonly Row[] =>
     wrapRow([span(text)], width, {
       first: padRow([span(`  ${name}  `, bold)], 26),
@@ -25,7 +25,7 @@ function helpRows(width: number): readonly Row[] {
   return [
     ...keyHelp.flatMap(({ keys, does }) => line(keys, does)),
     emptyRow,
-    ...commandHelp().flatMap(({ name, description }) => line(`/${name}`, description)),
+    ...commands.flatMap(({ name, description }) => line(`/${name}`, description)),
   ];
 }
 

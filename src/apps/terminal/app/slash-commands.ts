@@ -9,7 +9,7 @@ interface SlashCommand extends CommandSummary {
 
 /** Commands of the terminal itself, in the order of the list. */
 const commands: readonly SlashCommand[] = [
-  { name: "help", description: "keys and commands", run: (_, actions) => openHelp(actions) },
+  { name: "help", description: "keys and commands", run: (state, actions) => openHelp(state, actions) },
   page("agents", "the agents there are"),
   {
     name: "tasks",
@@ -97,9 +97,8 @@ function page(topic: ReportTopic, description: string): SlashCommand {
   };
 }
 
-export function commandHelp(): readonly CommandSummary[] {
-  return commands;
-}
+/** Their names and what they do. */
+export const commandHelp: readonly CommandSummary[] = commands;
 
 /** Runs a command of the terminal; false when it is none, so that it may be a skill. */
 export function runCommand(text: string, state: AppState, actions: AppActions): boolean {

@@ -131,7 +131,7 @@ export class TerminalApp implements DeviceListener {
     });
     const box = new PromptBox({
       commands: () => [
-        ...commandHelp().map(({ name, description }) => ({ value: name, description })),
+        ...commandHelp.map(({ name, description }) => ({ value: name, description })),
         ...this.#state.skills.map(({ name, description }) => ({ value: name, description })),
       ],
       files: () => files.list(),
@@ -151,6 +151,7 @@ export class TerminalApp implements DeviceListener {
       queue: [],
       todos: [],
       showsTodos: false,
+      commands: commandHelp,
       skills: [],
       isOpen: false,
       isReadOnly: false,

@@ -16,6 +16,7 @@ import { createWholeFile } from "../../../storage/create-whole-file.ts";
 import { hasLiveOwner } from "../../../storage/owner-lock.ts";
 import { readLines } from "../../../storage/read-lines.ts";
 import { conversationEntries } from "./conversation-entries.ts";
+import { shellAside } from "./live-conversation.ts";
 import type { AgentEntry, EarlierPrompt, SessionSummary } from "./terminal-session.ts";
 
 /** The stored conversations of this folder. */
@@ -128,9 +129,7 @@ function promptText(content: unknown): string {
   const texts = blocks.flatMap((block) =>
     isRecord(block) && block["type"] === "text" && typeof block["text"] === "string" ? [block["text"]] : [],
   );
-  const own = texts.filter(
-    (text) => !/^\s*<[a-z-]+>/.test(text) && !text.startsWith("I ran this command at the prompt:"),
-  );
+  const own = texts.filter((text) => !/^\s*<[a-z-]+>/.test(text) && !text.startsWith(shellAside));
   return own.join("\n").trim();
 }
 

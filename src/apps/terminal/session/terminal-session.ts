@@ -51,7 +51,6 @@ export interface TerminalSession extends AsyncDisposable {
   sessions(): Promise<readonly SessionSummary[]>;
   /** Goes on with another conversation, or with a new one. */
   switchTo(sessionId: string | undefined, options?: { readonly fork?: boolean }): Promise<void>;
-  renameSession(sessionId: string | undefined, title: string): Promise<void>;
   deleteSession(sessionId: string): Promise<void>;
 
   /** What would be lost by ending now, for the line that is said at the end. */
