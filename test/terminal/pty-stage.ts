@@ -48,7 +48,7 @@ export function openPty(
     cols: columns,
     rows,
     cwd,
-    name: "xterm-256color",
+    name: environment["TERM"] ?? "xterm-256color",
     env: {
       HOME: home,
       PATH: process.env["PATH"] ?? "",

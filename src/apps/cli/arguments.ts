@@ -127,7 +127,8 @@ function addPrintOptions(program: Command): void {
     .option("--session-id <uuid>", "the id of the session")
     .option("--no-session-persistence", "keep no transcript")
     .option("--disable-slash-commands", "a prompt such as /name is plain text")
-    .option("--json-schema <json|file>", "the form the result must have");
+    .option("--json-schema <json|file>", "the form the result must have")
+    .option("--plain", "in a terminal: lines only, for screen readers");
 }
 
 function addAgents(program: Command, invoke: Invoke): void {

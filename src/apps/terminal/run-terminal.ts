@@ -4,7 +4,7 @@ import { exitCodeOf } from "../cli/interruption.ts";
 import { type PrintOptions, readPrintOptions } from "../cli/print/print-options.ts";
 import type { CommandContext } from "../cli/session-options.ts";
 import { TerminalApp } from "./app/terminal-app.ts";
-import { findCapabilities } from "./screen/capabilities.ts";
+import { type Capabilities, findCapabilities } from "./screen/capabilities.ts";
 import { TerminalDevice } from "./screen/terminal-device.ts";
 import { RuntimeSession } from "./session/runtime-session.ts";
 
@@ -18,7 +18,7 @@ export async function runTerminal(
   checkSessionOptions(context.session, host.cwd);
   const request = readPrintOptions(options, { words, cwd: host.cwd, session: context.session });
   const capabilities = findCapabilities(host.environment, {
-    plain: false,
+    plain: options.plain === true,
     colours: host.stdout.isColourAllowed,
   });
   const leaving = Promise.withResolvers<unknown>();
@@ -30,35 +30,65 @@ export async function runTerminal(
       return createPrintRuntime(context, options, more);
     },
   });
-  // Both are terminals here, or this would not run.
-  const streams = { input: process.stdin as ReadStream, output: process.stdout as WriteStream };
-  const app = new TerminalApp({
-    device: new TerminalDevice(streams, capabilities),
-    capabilities,
-    session,
-    environment: host.environment,
-    now: Date.now,
-    onExit: () => leaving.resolve(undefined),
-  });
+  const face = await openFace(context, { session, capabilities, leave: () => leaving.resolve(undefined) });
   const crash = (error: unknown): void => leaving.reject(error);
   process.on("uncaughtException", crash);
   const forget = host.onInterrupt((reason) => leaving.resolve(reason));
   if (words.length > 0) session.submit(words.join(" "));
   try {
-    await app.open();
+    await face.open();
     // Loading the runtime takes longer than all before; what was painted is on its way to the terminal by then.
     setImmediate(() => session.open().catch(leaving.reject));
     const reason = await leaving.promise;
     return reason === undefined ? 0 : exitCodeOf(reason);
   } finally {
     const closing = session.closing();
-    app.close();
+    face.close();
     await disposeSoon(session);
     tellClosing(closing, context);
     forget();
     process.off("uncaughtException", crash);
     host.leaveSoon?.();
   }
+}
+
+/** How the conversation is shown: painted, or as lines. */
+interface Face {
+  open(): Promise<void> | void;
+  close(): void;
+}
+
+interface FaceOptions {
+  readonly session: RuntimeSession;
+  readonly capabilities: Capabilities;
+  readonly leave: () => void;
+}
+
+async function openFace(
+  { host }: CommandContext,
+  { session, capabilities, leave }: FaceOptions,
+): Promise<Face> {
+  if (capabilities.isPlain) {
+    const { PlainApp } = await import("./plain/plain-app.ts");
+    return new PlainApp({
+      session,
+      input: process.stdin,
+      write: (text) => host.stdout.write(text),
+      columns: () => host.stdout.columns ?? 80,
+      now: Date.now,
+      onExit: leave,
+    });
+  }
+  // Both are terminals here, or this would not run.
+  const streams = { input: process.stdin as ReadStream, output: process.stdout as WriteStream };
+  return new TerminalApp({
+    device: new TerminalDevice(streams, capabilities),
+    capabilities,
+    session,
+    environment: host.environment,
+    now: Date.now,
+    onExit: leave,
+  });
 }
 
 const patienceMs = 5_000;

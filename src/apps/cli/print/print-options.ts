@@ -41,6 +41,8 @@ export interface PrintOptions {
   readonly sessionPersistence?: boolean;
   readonly jsonSchema?: string;
   readonly disableSlashCommands?: boolean;
+  /** Lines instead of a screen that is painted, in a conversation on a terminal. */
+  readonly plain?: boolean;
 }
 
 const outputFormats = ["text", "json", "stream-json"] as const;
