@@ -63,7 +63,7 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
     // One word is more likely a mistyped command than a prompt.
     if (options.print !== true && words.length === 1 && first !== undefined && !/^\/|\s/.test(first))
       throw unknownCommand(program, first);
-    if (options.print !== true && host.canAsk)
+    if (host.canAsk && (options.print !== true || isForPeople(options, words, host)))
       return invoke(async (context) =>
         (await import("../terminal/run-terminal.ts")).runTerminal(context, words, options),
       );
@@ -72,6 +72,13 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
     );
   });
   return program;
+}
+
+/** Whether a run with -p is watched by a person, who wants to see what goes on and can be asked; others read its lines. */
+function isForPeople(options: PrintOptions, words: readonly string[], { environment }: CliHost): boolean {
+  const isText = (options.outputFormat ?? "text") === "text" && (options.inputFormat ?? "text") === "text";
+  const isSimple = options.jsonSchema === undefined && options.plain !== true;
+  return isText && isSimple && words.length > 0 && environment["TERM"] !== "dumb";
 }
 
 function addSessionOptions(program: Command): void {
@@ -128,7 +135,8 @@ function addPrintOptions(program: Command): void {
     .option("--no-session-persistence", "keep no transcript")
     .option("--disable-slash-commands", "a prompt such as /name is plain text")
     .option("--json-schema <json|file>", "the form the result must have")
-    .option("--plain", "in a terminal: lines only, for screen readers");
+    .option("--plain", "in a terminal: lines only, for screen readers")
+    .option("--no-ask", "ask nobody; what would be asked is refused");
 }
 
 function addAgents(program: Command, invoke: Invoke): void {

@@ -1,5 +1,6 @@
 /** The help of the program itself, written by hand so that it fits a screen of 24 lines and 80 columns. */
-export const helpText = `Usage: retinue -p [options] "prompt"        run an agent and print its answer
+export const helpText = `Usage: retinue [options] ["prompt"]         talk in the terminal; --plain: as lines
+       retinue -p [options] "prompt"        run an agent and print its answer
        retinue <command> [options]
 
 Commands:

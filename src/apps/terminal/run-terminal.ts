@@ -1,14 +1,18 @@
 import type { ReadStream, WriteStream } from "node:tty";
 import { checkSessionOptions } from "../cli/check-session-options.ts";
-import { exitCodeOf } from "../cli/interruption.ts";
+import { endSignals, exitCodeOf } from "../cli/interruption.ts";
 import { type PrintOptions, readPrintOptions } from "../cli/print/print-options.ts";
 import type { CommandContext } from "../cli/session-options.ts";
 import { TerminalApp } from "./app/terminal-app.ts";
 import { type Capabilities, findCapabilities } from "./screen/capabilities.ts";
 import { TerminalDevice } from "./screen/terminal-device.ts";
 import { RuntimeSession } from "./session/runtime-session.ts";
+import { formatCost, formatDuration, plural } from "./text/format.ts";
 
-/** `retinue` on a terminal: a conversation until the person leaves. Returns the exit code. */
+/**
+ * `retinue` on a terminal: a conversation until the person leaves; with `-p`, one prompt to its end, with questions and the tree
+ * of agents. Returns the exit code.
+ */
 export async function runTerminal(
   context: CommandContext,
   words: readonly string[],
@@ -22,15 +26,24 @@ export async function runTerminal(
     colours: host.stdout.isColourAllowed,
   });
   const leaving = Promise.withResolvers<unknown>();
+  const isOnce = options.print === true;
   const session = new RuntimeSession({
     context,
     session: request.session,
+    isOnce,
+    asks: options.ask !== false,
     async createRuntime(more) {
       const { createPrintRuntime } = await import("../cli/print/open-print-session.ts");
       return createPrintRuntime(context, options, more);
     },
   });
-  const face = await openFace(context, { session, capabilities, leave: () => leaving.resolve(undefined) });
+  const face = await openFace(context, {
+    session,
+    capabilities,
+    isOnce,
+    leave: () => leaving.resolve(undefined),
+  });
+  const summary = isOnce ? followOnce(session, leaving.resolve) : undefined;
   const crash = (error: unknown): void => leaving.reject(error);
   process.on("uncaughtException", crash);
   const forget = host.onInterrupt((reason) => leaving.resolve(reason));
@@ -40,12 +53,14 @@ export async function runTerminal(
     // Loading the runtime takes longer than all before; what was painted is on its way to the terminal by then.
     setImmediate(() => session.open().catch(leaving.reject));
     const reason = await leaving.promise;
+    if (typeof reason === "number") return reason;
     return reason === undefined ? 0 : exitCodeOf(reason);
   } finally {
     const closing = session.closing();
     face.close();
     await disposeSoon(session);
-    tellClosing(closing, context);
+    if (summary === undefined) tellClosing(closing, context);
+    else host.stdout.write(summary(closing.sessionId));
     forget();
     process.off("uncaughtException", crash);
     host.leaveSoon?.();
@@ -61,12 +76,13 @@ interface Face {
 interface FaceOptions {
   readonly session: RuntimeSession;
   readonly capabilities: Capabilities;
+  readonly isOnce: boolean;
   readonly leave: () => void;
 }
 
 async function openFace(
   { host }: CommandContext,
-  { session, capabilities, leave }: FaceOptions,
+  { session, capabilities, isOnce, leave }: FaceOptions,
 ): Promise<Face> {
   if (capabilities.isPlain) {
     const { PlainApp } = await import("./plain/plain-app.ts");
@@ -85,11 +101,36 @@ async function openFace(
     device: new TerminalDevice(streams, capabilities),
     capabilities,
     session,
+    isOnce,
     environment: host.environment,
     now: Date.now,
     onExit: leave,
   });
 }
+
+/** Leaves with the exit code of the one prompt, and tells what it took. */
+function followOnce(
+  session: RuntimeSession,
+  leave: (code: number) => void,
+): (sessionId: string | undefined) => string {
+  const start = Date.now();
+  const agents = new Set<string>();
+  let costUsd = 0;
+  session.subscribe((event) => {
+    if (event.type === "agent-changed") agents.add(event.agent.id);
+    if (event.type === "status-changed") costUsd = event.status.costUsd ?? costUsd;
+    if (event.type === "turn-ended") leave(exitCodes[event.outcome.status]);
+  });
+  return (sessionId) =>
+    `${[
+      ...(agents.size === 0 ? [] : [plural(agents.size, "agent")]),
+      formatDuration(Date.now() - start),
+      ...(costUsd === 0 ? [] : [formatCost(costUsd)]),
+      ...(sessionId === undefined ? [] : [`retinue inspect ${sessionId}`]),
+    ].join(" · ")}\n`;
+}
+
+const exitCodes = { completed: 0, partial: 1, failed: 1, stopped: endSignals.SIGINT } as const;
 
 const patienceMs = 5_000;
 

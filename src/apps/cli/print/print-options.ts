@@ -43,6 +43,8 @@ export interface PrintOptions {
   readonly disableSlashCommands?: boolean;
   /** Lines instead of a screen that is painted, in a conversation on a terminal. */
   readonly plain?: boolean;
+  /** False: nobody is asked, also where somebody sits at a terminal. */
+  readonly ask?: boolean;
 }
 
 const outputFormats = ["text", "json", "stream-json"] as const;

@@ -28,7 +28,8 @@ export interface AppState {
   readonly commands: readonly CommandSummary[];
   skills: readonly CommandSummary[];
   isOpen: boolean;
-  isReadOnly: boolean;
+  /** One prompt was given, and nothing is typed: only what goes on is shown, and questions. */
+  readonly isOnce: boolean;
   /** What stands in the last line instead of the keys, for a while. */
   hint: string;
   readonly now: () => number;

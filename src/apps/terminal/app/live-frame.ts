@@ -31,13 +31,16 @@ export function liveFrame(state: AppState, columns: number, rows: number): Frame
   const board = [...todoRows(state, width), ...agents];
   const gap = board.length > 0 && !state.conversation.isBusy ? [emptyRow] : [];
   const fixed = [...gap, ...board, ...queuedRows(state, width)];
-  const tail = [...ruleRows(width), ...prompt.rows, footer];
+  const tail = state.isOnce ? [emptyRow, footer] : [...ruleRows(width), ...prompt.rows, footer];
   const middle = panel.rows.length > 0 ? [emptyRow, ...panel.rows] : [];
   const used = fixed.length + middle.length + tail.length;
   const live = state.conversation.live(Math.max(1, room - used), state.board.running().length);
   const above = fitAbove([...live, ...fixed], room - middle.length - tail.length);
   const all = [...above, ...middle, ...tail];
-  return { rows: all, cursor: cursorOf({ above, middle, panel, prompt, isOpen: state.desk.isOpen }) };
+  return {
+    rows: all,
+    cursor: cursorOf({ above, middle, panel, prompt, isPanel: state.desk.isOpen || state.isOnce }),
+  };
 }
 
 function agentRoom(room: number): number {
@@ -54,12 +57,12 @@ interface CursorParts {
   readonly middle: readonly Row[];
   readonly panel: { readonly cursor?: Frame["cursor"] };
   readonly prompt: { readonly cursor: NonNullable<Frame["cursor"]> };
-  readonly isOpen: boolean;
+  readonly isPanel: boolean;
 }
 
 /** In the text of a question while one is written there; hidden while one is only chosen from; else in the draft. */
-function cursorOf({ above, middle, panel, prompt, isOpen }: CursorParts): Frame["cursor"] {
-  if (!isOpen) {
+function cursorOf({ above, middle, panel, prompt, isPanel }: CursorParts): Frame["cursor"] {
+  if (!isPanel) {
     const { row, column } = prompt.cursor;
     return { row: above.length + middle.length + ruleHeight + row, column };
   }

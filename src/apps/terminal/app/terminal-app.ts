@@ -23,6 +23,8 @@ export interface TerminalAppOptions {
   readonly session: TerminalSession;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly now: () => number;
+  /** One prompt, no draft: the terminal only shows what goes on and asks. */
+  readonly isOnce?: boolean;
   /** Called once, when the person wants to leave or the terminal is gone. */
   readonly onExit: () => void;
 }
@@ -102,13 +104,21 @@ export class TerminalApp implements DeviceListener {
       return;
     }
     if (this.#state.desk.press(key)) return;
-    this.#keys.press(key);
+    if (this.#state.isOnce) this.#pressOnce(key);
+    else this.#keys.press(key);
+  }
+
+  #pressOnce({ name }: KeyPress): void {
+    const { desk, session } = this.#state;
+    if (name === "tab" || name === "enter") desk.open();
+    if (name === "escape" || name === "ctrl+c") session.interrupt();
+    if (name === "ctrl+b") session.moveToBackground();
   }
 
   paste(text: string): void {
     const view = this.#views.at(-1);
     if (view !== undefined) view.paste?.(text);
-    else if (!this.#state.desk.paste(text)) this.#state.box.paste(text);
+    else if (!this.#state.desk.paste(text) && !this.#state.isOnce) this.#state.box.paste(text);
   }
 
   settled(): void {
@@ -154,7 +164,7 @@ export class TerminalApp implements DeviceListener {
       commands: commandHelp,
       skills: [],
       isOpen: false,
-      isReadOnly: false,
+      isOnce: this.#options.isOnce ?? false,
       hint: "",
       now,
     };

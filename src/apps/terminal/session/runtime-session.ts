@@ -28,6 +28,10 @@ export interface RuntimeSessionOptions {
   readonly createRuntime: (more: RuntimeOptions) => Promise<Runtime>;
   readonly session: SessionOptions;
   readonly context: CommandContext;
+  /** One prompt is run to its end, agents in the background included. */
+  readonly isOnce?: boolean;
+  /** False: nobody is asked, and what would be asked is refused. */
+  readonly asks?: boolean;
 }
 
 const shownPrompts = 3;
@@ -216,7 +220,9 @@ export class RuntimeSession implements TerminalSession {
     this.#runtime ??= await this.#options.createRuntime(this.#runtimeOptions());
     const session = await this.#runtime.open({
       ...options,
-      interactive: { takeMessages: () => this.#queue.takeReadable(), mode: () => this.#mode },
+      ...(this.#options.isOnce === true
+        ? {}
+        : { interactive: { takeMessages: () => this.#queue.takeReadable(), mode: () => this.#mode } }),
     });
     if (this.#closing.signal.aborted) return session[Symbol.asyncDispose]();
     this.#live = new LiveConversation({
@@ -258,13 +264,12 @@ export class RuntimeSession implements TerminalSession {
 
   #runtimeOptions(): RuntimeOptions {
     const notice = (text: string): void => this.#tell({ type: "notice", level: "warning", text });
+    const { asks = true, isOnce = false } = this.#options;
+    const questions = this.#questions;
     return {
-      approver: {
-        approve: (request, options) => this.#questions.approve(request, options),
-        notice,
-      },
+      ...(asks ? { approver: { approve: questions.approve.bind(questions), notice } } : {}),
       host: {
-        ask: (questions, options) => this.#questions.askForm(questions, options),
+        ...(asks ? { ask: questions.askForm.bind(questions) } : {}),
         todosChanged: (todos) =>
           this.#tell({
             type: "todos-changed",
@@ -274,13 +279,15 @@ export class RuntimeSession implements TerminalSession {
             })),
           }),
       },
-      extraTools: [
-        createPlanTool({
-          mode: () => this.#modeNow(),
-          ask: (plan, signal) => this.#questions.askPlan(plan, signal),
-          approved: (mode) => this.setMode(mode),
-        }),
-      ],
+      extraTools: isOnce
+        ? []
+        : [
+            createPlanTool({
+              mode: () => this.#modeNow(),
+              ask: (plan, signal) => this.#questions.askPlan(plan, signal),
+              approved: (mode) => this.setMode(mode),
+            }),
+          ],
       notice,
     };
   }
