@@ -240,6 +240,7 @@ export async function openSession<Output>(
     skills: ownSkills,
     slashCommands: options.slashCommands !== false,
     ...(options.interactive === undefined ? {} : { takeMessages: options.interactive.takeMessages }),
+    moveCommands: () => built.moveCommands(plan.agent.id),
     directory,
     begin: () => prepareMemory(plan, world.notice),
     ...(heard === undefined

@@ -54,6 +54,8 @@ export interface MainParts extends SessionParts {
   readonly mcpServers: SessionServers["states"];
   /** Whether `/name` in a prompt calls a skill. */
   readonly slashCommands: boolean;
+  /** Moves the commands that the main agent waits for to the background; tells which. */
+  readonly moveCommands?: () => readonly string[];
   /** Called before each prompt is worked on: makes what opening a session alone does not. */
   readonly begin?: () => Promise<void>;
   /** Called once, before the first prompt: takes up what a crash has left, and tells of it. */

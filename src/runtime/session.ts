@@ -48,6 +48,8 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   messages(): readonly Message[];
   /** The child agents of this session: list, watch, stop, detach, send. */
   readonly tasks: TaskManager;
+  /** Moves the commands that the main agent waits for to the background; it goes on at once. Tells which they were. */
+  moveCommands(): readonly string[];
   /** Where its children run, for those who start them by other ways. */
   readonly agentHost: AgentHost;
   /** Starts a child as the main agent would, with its rights. */
@@ -219,6 +221,7 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
     mcpServers: parts.mcpServers,
     messages: () => messages,
     tasks: parts.tasks,
+    moveCommands: () => parts.moveCommands?.() ?? [],
     agentHost,
     spawn: (agentType, prompt, options = {}) =>
       startAgent(

@@ -52,11 +52,26 @@ export type ShellStart =
   | { readonly type: "started"; readonly shell: TaskView }
   | { readonly type: "refused"; readonly because: string };
 
+/** A command that an agent waits for and that somebody may move to the background. */
+export interface OfferedCommand {
+  readonly owner: string;
+  readonly command: string;
+  readonly description?: string;
+  readonly output: CommandOutput;
+  /** Ends the command. */
+  readonly controller: AbortController;
+  readonly ended: Promise<ProcessEnding>;
+}
+
 /** The background shells of a session. Disposing ends them all; nothing is left running. */
 export interface Shells extends TaskSource, AsyncDisposable {
   start(request: ShellRequest): Promise<ShellStart>;
   /** A command in the foreground, which its own signal ends: whoever ends the rest waits for it too. */
   follow(owner: string, ended: Promise<unknown>): void;
+  /** Resolves with the command as a task when it is moved to the background; never where it ends before that. */
+  offer(command: OfferedCommand): Promise<TaskView>;
+  /** Moves the commands that this agent waits for to the background, and tells which. */
+  moveToBackground(owner: string): readonly TaskView[];
   /** Writes a command down; to be called when its process is there and before it runs. */
   record(command: StartedCommand, leader: number): OpenCommand | undefined;
   /** Ends what one agent has started. */
@@ -79,6 +94,7 @@ export function createShells(options: ShellsOptions): Shells {
   const { now, maxRunning = 20, maxEnded = 100 } = options;
   const entries = new Map<string, Entry>();
   const followed = new Set<{ readonly owner: string; readonly ended: Promise<unknown> }>();
+  const offered = new Map<OfferedCommand, (task: TaskView) => void>();
   const earlier = new Map((options.earlier ?? []).map((record) => [record.id, record]));
   const isTaken = (id: string): boolean => entries.has(id) || earlier.has(id);
   const record: Shells["record"] = (command, leader) => options.records?.begin(command, leader);
@@ -168,6 +184,23 @@ export function createShells(options: ShellsOptions): Shells {
       const forget = (): void => void followed.delete(one);
       ended.then(forget, forget);
     },
+    offer(command) {
+      const { promise, resolve } = Promise.withResolvers<TaskView>();
+      offered.set(command, resolve);
+      void command.ended.then(() => offered.delete(command));
+      return promise;
+    },
+    moveToBackground(owner) {
+      const chosen = [...offered].filter(([command]) => command.owner === owner);
+      return chosen.map(([command, resolve]) => {
+        offered.delete(command);
+        const entry = adoptEntry(freshId(options.newId, isTaken), command, now());
+        entries.set(entry.view.id, entry);
+        void command.ended.then((ending) => finish(entry, ending));
+        resolve(entry.view);
+        return entry.view;
+      });
+    },
     record,
     async stopOwned(owner) {
       await cutOff(running().filter(({ view }) => view.owner === owner));
@@ -203,6 +236,31 @@ function createEntry(id: string, request: ShellRequest, startedAt: number): Entr
       fileLimit: 256 * 1024 * 1024,
     }),
     controller: new AbortController(),
+    ended: Promise.withResolvers<void>(),
+  };
+}
+
+/** What ran in the foreground until now. */
+function adoptEntry(
+  id: string,
+  { owner, command, description = command.slice(0, 100), output, controller }: OfferedCommand,
+  now: number,
+): Entry {
+  const { file } = output.view();
+  return {
+    view: {
+      id,
+      kind: "shell",
+      state: "running",
+      description,
+      owner,
+      command,
+      startedAt: now,
+      lastSignAt: now,
+      ...(file === undefined ? {} : { outputFile: file }),
+    },
+    output,
+    controller,
     ended: Promise.withResolvers<void>(),
   };
 }

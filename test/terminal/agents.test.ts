@@ -242,3 +242,21 @@ test("questions of the agent with choices are a form [CLI-4]", async () => {
   await pty.shows("As you wish.");
   expect(userTexts(provider)).toContain("Postgres");
 });
+
+test("ctrl+b moves a running command to the background: the agent goes on at once [BGR-3]", async () => {
+  const { pty, place } = await openConversation(
+    [
+      { calls: [{ name: "Bash", input: { command: "while [ ! -e go ]; do sleep 0.05; done; touch late" } }] },
+      "I go on.",
+    ],
+    { words: ["run it", "--dangerously-skip-permissions"] },
+  );
+  await pty.shows("○ Bash while");
+  pty.type(keys.ctrlB);
+  await pty.shows("I go on.", "The person moved the command");
+  expect(existsSync(join(place.cwd, "late"))).toBe(false);
+  place.write("go", "");
+  await expect.poll(() => existsSync(join(place.cwd, "late")), { timeout: 5000 }).toBe(true);
+  pty.type(keys.ctrlD);
+  await pty.exited;
+});

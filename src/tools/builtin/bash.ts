@@ -5,7 +5,8 @@ import { startProcess } from "../../foundation/drive-process.ts";
 import { commandEnvironment, readOnlyEnvironment } from "../command-environment.ts";
 import { findShell, type Shell } from "../find-shell.ts";
 import { reportedDirectory, reportingShellArguments, shellArguments } from "../shell-command.ts";
-import type { Shells } from "../shells.ts";
+import type { OfferedCommand, Shells } from "../shells.ts";
+import type { TaskView } from "../task-source.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
 import { createCommandOutput } from "../write-command-output.ts";
 import type { OpenCommand } from "../write-command-records.ts";
@@ -116,13 +117,15 @@ async function runToEnd(
   const begun = options.now();
   const tell = createTeller(options.now, () => context.progress(lastLine(output.view().text)));
   let record: OpenCommand | undefined;
+  const wait = createWait(context.signal);
   const started = await startProcess({
     ...entered.invocation,
     directory,
     environment: command.environment,
     merged: { directory: context.outputDirectory, name: `.${name}.pipe` },
     reportsBack: true,
-    signal: context.signal,
+    signal: wait.controller.signal,
+    unlimited: wait.left.signal,
     timeLimitMs: limit.milliseconds,
     ...(options.graceMs === undefined ? {} : { graceMs: options.graceMs }),
     onOutput(chunk) {
@@ -142,10 +145,24 @@ async function runToEnd(
     },
   });
   options.shells.follow(context.agent.id, started.ended);
-  const ending = await started.ended;
-  record?.end({ state: "completed" });
-  entered.leave();
-  output.end();
+  const finished = started.ended.then((ended) => {
+    record?.end({ state: "completed" });
+    entered.leave();
+    output.end();
+    wait.release();
+    return ended;
+  });
+  const offered = offerToMove(command, options, {
+    output,
+    ended: started.ended,
+    controller: wait.controller,
+  });
+  const news = await Promise.race([finished.then((ended) => ({ ended })), ...offered]);
+  if ("task" in news) {
+    wait.leave();
+    return movedOutcome(news.task);
+  }
+  const ending = news.ended;
   const keeps = options.keepsDirectory?.(context.agent) ?? true;
   const moved = keeps
     ? await keepDirectory(options.directories, context, reportedDirectory(ending.report))
@@ -160,7 +177,7 @@ async function runBeside(
   notes: readonly string[],
 ): Promise<ToolOutcome> {
   const { context, directory } = command;
-  if (context.environment["CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"] === "1") {
+  if (backgroundIsOff(context)) {
     return failed("Background commands are switched off here; run it without run_in_background.");
   }
   const written = command.input.command;
@@ -196,6 +213,54 @@ async function runBeside(
   return {
     content: lines.filter((line) => line !== undefined).join("\n"),
     data: { stdout: "", stderr: "", interrupted: false, backgroundTaskId: id, outputFile },
+  };
+}
+
+/** Somebody may move the command to the background while it runs, unless that is switched off. */
+function offerToMove(
+  { input: { command, description }, context }: Command,
+  { shells }: BashToolOptions,
+  running: Pick<OfferedCommand, "output" | "ended" | "controller">,
+): readonly Promise<{ readonly task: TaskView }>[] {
+  if (backgroundIsOff(context)) return [];
+  const told = description === undefined ? {} : { description };
+  const moved = shells.offer({ owner: context.agent.id, command, ...told, ...running });
+  return [moved.then((task) => ({ task }))];
+}
+
+function backgroundIsOff({ environment }: ToolContext): boolean {
+  return environment["CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"] === "1";
+}
+
+/** A command ends with the call that waits for it, until that call is left. */
+function createWait(signal: AbortSignal) {
+  const controller = new AbortController();
+  const left = new AbortController();
+  const abort = (): void => controller.abort(signal.reason);
+  const release = (): void => signal.removeEventListener("abort", abort);
+  signal.addEventListener("abort", abort, { once: true });
+  if (signal.aborted) abort();
+  return {
+    controller,
+    left,
+    release,
+    leave(): void {
+      release();
+      left.abort();
+    },
+  };
+}
+
+function movedOutcome({ id, outputFile }: TaskView): ToolOutcome {
+  return {
+    content: `The person moved the command to the background, where it runs on as task ${id} without a time limit; TaskOutput reads what it writes, TaskStop ends it.`,
+    data: {
+      stdout: "",
+      stderr: "",
+      interrupted: false,
+      backgroundTaskId: id,
+      ...(outputFile === undefined ? {} : { outputFile }),
+    },
   };
 }
 

@@ -77,7 +77,8 @@ export class LiveConversation implements AsyncDisposable {
 
   moveToBackground(agentId?: string): readonly string[] {
     const { tasks } = this.session;
-    return tasks
+    const commands = agentId === undefined ? this.session.moveCommands() : [];
+    const agents = tasks
       .list()
       .filter(({ id, background, status }) => {
         const isMeant = agentId === undefined || agentId === id;
@@ -90,6 +91,7 @@ export class LiveConversation implements AsyncDisposable {
           this.#options.tell({ type: "agent-changed", agent: this.#tracker.snapshot(state) });
         return description;
       });
+    return [...agents, ...commands];
   }
 
   async messageAgent(agentId: string, text: string): Promise<string> {
