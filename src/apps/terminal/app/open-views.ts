@@ -99,9 +99,9 @@ export async function openRewind({ session, box }: AppState, actions: AppActions
       changed: actions.changed,
       choose: ({ id }) =>
         actions.attempt(async () => {
-          const text = prompts.find((prompt) => prompt.id === id)?.text ?? "";
+          // At once, so that nothing typed meanwhile is lost; what is sent before the copy is there waits for it.
+          box.set(draftOf(prompts.find((prompt) => prompt.id === id)?.text ?? ""));
           await session.rewind(id);
-          box.set(draftOf(text));
           actions.changed();
         }),
     }),

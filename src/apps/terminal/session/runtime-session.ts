@@ -48,6 +48,8 @@ export class RuntimeSession implements TerminalSession {
   /** The mode that the person has chosen; undefined leaves that of the plan. */
   #mode: PermissionMode | undefined;
   #given: SessionOptions;
+  /** Another conversation is being opened; messages wait for it. */
+  #isSwitching = false;
 
   constructor(options: RuntimeSessionOptions) {
     this.#options = options;
@@ -68,7 +70,7 @@ export class RuntimeSession implements TerminalSession {
 
   submit(text: string): void {
     this.#queue.add(text);
-    this.#live?.continue();
+    if (!this.#isSwitching) this.#live?.continue();
   }
 
   takeBack(messageId: string): string | undefined {
@@ -174,7 +176,13 @@ export class RuntimeSession implements TerminalSession {
 
   async rewind(promptId: string): Promise<void> {
     this.#refuseWhileBusy("go back");
-    await this.switchTo(await (await this.#records()).copyBefore(this.#opened().plan.sessionId, promptId));
+    this.#isSwitching = true;
+    try {
+      await this.switchTo(await (await this.#records()).copyBefore(this.#opened().plan.sessionId, promptId));
+    } finally {
+      this.#isSwitching = false;
+      this.#live?.continue();
+    }
   }
 
   async exportTo(file: string): Promise<string> {
