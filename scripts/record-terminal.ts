@@ -172,5 +172,5 @@ function toSvg(): string {
     return `<g visibility="hidden"><animate attributeName="visibility" values="hidden;visible;hidden" keyTimes="${times}" calcMode="discrete" dur="${(total / 1000).toFixed(1)}s" repeatCount="indefinite"/>${drawn}</g>`;
   });
   const [width, height] = [columns * 8.4 + 20, rows * 18 + 16];
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="monospace" font-size="14" fill="#d0d0d0"><rect width="100%" height="100%" rx="6" fill="#181818"/>${shown.join("\n")}</svg>\n`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="monospace" font-size="14" fill="#d0d0d0"><title>A conversation in the terminal</title><rect width="100%" height="100%" rx="6" fill="#181818"/>${shown.join("\n")}</svg>\n`;
 }
