@@ -136,9 +136,7 @@ function addPrintOptions(program: Command): void {
     .option("--disable-slash-commands", "a prompt such as /name is plain text")
     .option("--json-schema <json|file>", "the form the result must have")
     .option("--plain", "in a terminal: lines only, for screen readers")
-    .option("--no-ask", "ask nobody; what would be asked is refused")
-    // Where nobody wrote it, it is not given: commands refuse options that mean nothing to them.
-    .setOptionValueWithSource("ask", undefined, "default");
+    .option("--no-ask", "ask nobody; what would be asked is refused");
 }
 
 function addAgents(program: Command, invoke: Invoke): void {

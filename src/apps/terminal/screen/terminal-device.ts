@@ -74,10 +74,15 @@ export class TerminalDevice {
     this.#input.setRawMode(true);
     this.#input.setEncoding("utf8");
     this.#input.on("data", this.#onData);
+    // They stay when the terminal is closed, so that a late error harms nobody.
+    this.#input.off("error", this.#onError);
+    this.#output.off("error", this.#onError);
     this.#input.on("error", this.#onError);
     this.#input.on("end", this.#onError);
     this.#output.on("resize", this.#onResize);
     this.#output.on("error", this.#onError);
+    // Closing let the process end without it; now it is what the process waits for.
+    this.#input.ref();
     this.#input.resume();
     this.write(this.#enterModes());
   }
@@ -88,7 +93,7 @@ export class TerminalDevice {
     this.write(this.#leaveModes());
     this.#release();
     this.#input.pause();
-    this.#input.unref?.();
+    this.#input.unref();
   }
 
   write(bytes: string): void {
