@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { readInstructionRule } from "./instruction-rule.ts";
 import { type InstructionFile, instructionsText } from "./instructions.ts";
+import { readInstructionRule } from "./load-instructions.ts";
 
 const files: readonly InstructionFile[] = [
   { file: "/etc/org/CLAUDE.md", kind: "managed", text: "Be kind." },
@@ -50,13 +50,13 @@ describe("[SPN-3] rules with paths", () => {
     expect(readInstructionRule(source, "/r.md")).toEqual({
       text,
       ...(paths === undefined ? {} : { paths }),
-      problems: [],
+      diagnostics: [],
     });
   });
 
   it("paths that are no globs are reported, and the rule counts everywhere", () => {
     const rule = readInstructionRule("---\npaths: {a: 1}\n---\nRule.", "/r.md");
     expect(rule.paths).toBeUndefined();
-    expect(rule.problems).toMatchObject([{ code: "unclear-paths", file: "/r.md", line: 2 }]);
+    expect(rule.diagnostics).toMatchObject([{ code: "unclear-paths", file: "/r.md", line: 2 }]);
   });
 });

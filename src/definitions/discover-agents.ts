@@ -1,20 +1,22 @@
+// @io
 import { join, resolve } from "node:path";
-import type { Problem } from "../foundation/problem.ts";
-import { type PermissionRule, parseRule } from "../permissions/parse-rule.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
+import { matchesPattern } from "../foundation/match-pattern.ts";
+import { shareReads } from "../foundation/share-reads.ts";
+import { formatRule, type PermissionRule, parseRule } from "../permissions/rules/parse-rule.ts";
 import { discoverPluginAgents } from "../plugins/discover-plugin-agents.ts";
 import { discoverPlugins } from "../plugins/discover-plugins.ts";
 import type { Plugin } from "../plugins/plugin.ts";
-import { pluginAgentId } from "../plugins/plugin-agents.ts";
-import { findForeignWriters, unsafeManagedProblem } from "../settings/find-foreign-writers.ts";
+import { pluginAgentId } from "../plugins/plugin-agent-places.ts";
+import { findForeignWriters, unsafeManagedDiagnostic } from "../settings/find-foreign-writers.ts";
 import { findRepositoryRoot, realFolder } from "../settings/find-repository-root.ts";
 import { type LoadedSettings, loadSettings } from "../settings/load-settings.ts";
 import { createPaths, type Paths } from "../settings/paths.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
-import { denialsOf } from "./agent-denials.ts";
+import { type AgentPlace, createAgentFileLoader, type LoadedAgents } from "./agent-file-loader.ts";
+import { type AgentDenial, type AgentRegistry, createRegistry } from "./agent-registry.ts";
 import { builtinAgents } from "./builtin/builtin-agents.ts";
-import type { GuideFacts } from "./builtin/claude-code-guide.ts";
-import { type AgentPlace, createAgentFileLoader, type LoadedAgents } from "./load-agent-files.ts";
-import { type AgentRegistry, createRegistry } from "./registry.ts";
+import type { GuideFacts } from "./builtin/create-claude-code-guide.ts";
 
 export interface DiscoverOptions {
   readonly cwd: string;
@@ -42,7 +44,7 @@ export interface DiscoverOptions {
 
 export interface DiscoveredAgents {
   readonly registry: AgentRegistry;
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
   readonly files: readonly string[];
   readonly settings: LoadedSettings;
   readonly plugins: readonly Plugin[];
@@ -66,52 +68,55 @@ export function discoverAgents(options: DiscoverOptions): Promise<DiscoveredAgen
 export function createAgentCatalog(options: DiscoverOptions): AgentCatalog {
   const loader = createAgentFileLoader();
   const session = new Map((options.agents ?? []).map((definition) => [definition.name, definition]));
+  async function read(): Promise<DiscoveredAgents> {
+    const paths = await findPaths(options);
+    const settings = await readSettings(options, paths);
+    const { plugins, diagnostics: pluginDiagnostics } = await discoverPlugins({
+      configDirectory: paths.configDirectory,
+      projectDirectory: paths.projectRoot,
+      ...(options.pluginDirectories === undefined
+        ? {}
+        : { pluginDirectories: options.pluginDirectories.map((path) => resolve(options.cwd, path)) }),
+      enabledPlugins: settings.settings.plain.enabledPlugins ?? {},
+    });
+    const pluginPlaces = await Promise.all(plugins.filter(({ enabled }) => enabled).map(placesOfPlugin));
+    const places = [...ownPlaces(options, paths), ...pluginPlaces.flatMap((found) => found.places)];
+    const loaded = await withoutForeign(await loader.load(places));
+    const definitions = [...session.values(), ...loaded.definitions];
+    const flags = readFlagRules(options);
+    const registry = createRegistry({
+      definitions: [...definitions, ...builtins(definitions, options, { paths, settings, plugins })],
+      denials: denialsOf([...settings.settings.permissions.deny.map(({ rule }) => rule), ...flags.rules]),
+    });
+    const diagnostics = [
+      ...flags.diagnostics,
+      ...settings.diagnostics,
+      ...pluginDiagnostics,
+      ...pluginPlaces.flatMap((found) => found.diagnostics),
+      ...loaded.diagnostics,
+    ];
+    return { registry, diagnostics, files: loaded.files, settings, plugins, places, paths };
+  }
+
   return {
-    async read() {
-      const paths = await findPaths(options);
-      const settings = await readSettings(options, paths);
-      const { plugins, problems: pluginProblems } = await discoverPlugins({
-        configDirectory: paths.configDirectory,
-        projectDirectory: paths.projectRoot,
-        ...(options.pluginDirectories === undefined
-          ? {}
-          : { pluginDirectories: options.pluginDirectories.map((path) => resolve(options.cwd, path)) }),
-        enabledPlugins: settings.settings.plain.enabledPlugins ?? {},
-      });
-      const pluginPlaces = await Promise.all(plugins.filter(({ enabled }) => enabled).map(placesOfPlugin));
-      const places = [...ownPlaces(options, paths), ...pluginPlaces.flatMap((found) => found.places)];
-      const loaded = await withoutForeign(await loader.load(places));
-      const definitions = [...session.values(), ...loaded.definitions];
-      const flags = readFlagRules(options);
-      const registry = createRegistry({
-        definitions: [...definitions, ...builtins(definitions, options, { paths, settings, plugins })],
-        denials: denialsOf([...settings.settings.permissions.deny.map(({ rule }) => rule), ...flags.rules]),
-      });
-      const problems = [
-        ...flags.problems,
-        ...settings.problems,
-        ...pluginProblems,
-        ...pluginPlaces.flatMap((found) => found.problems),
-        ...loaded.problems,
-      ];
-      return { registry, problems, files: loaded.files, settings, plugins, places, paths };
-    },
+    // Children that are spawned together need not each read the same files.
+    read: shareReads(read),
     register: (definition) => void session.set(definition.name, definition),
     unregister: (name) => void session.delete(name),
   };
 }
 
-/** Agents of the organisation whose files others can write are nobody's word. */
+/** Agents of the organisation whose files others can write are no one's word. */
 async function withoutForeign(loaded: LoadedAgents): Promise<LoadedAgents> {
-  const problems: Problem[] = [];
+  const diagnostics: Diagnostic[] = [];
   const definitions: AgentDefinition[] = [];
   for (const definition of loaded.definitions) {
     const { scope, file } = definition.source;
     const why = scope === "managed" && file !== undefined ? await findForeignWriters(file) : undefined;
     if (why === undefined || file === undefined) definitions.push(definition);
-    else problems.push(unsafeManagedProblem(file, why, "is not used"));
+    else diagnostics.push(unsafeManagedDiagnostic(file, why, "is not used"));
   }
-  return { ...loaded, definitions, problems: [...loaded.problems, ...problems] };
+  return { ...loaded, definitions, diagnostics: [...loaded.diagnostics, ...diagnostics] };
 }
 
 async function findPaths(options: DiscoverOptions): Promise<Paths> {
@@ -152,8 +157,8 @@ function ownPlaces(options: DiscoverOptions, paths: Paths): AgentPlace[] {
 
 async function placesOfPlugin(
   plugin: Plugin,
-): Promise<{ places: AgentPlace[]; problems: readonly Problem[] }> {
-  const { files, problems } = await discoverPluginAgents(plugin);
+): Promise<{ places: AgentPlace[]; diagnostics: readonly Diagnostic[] }> {
+  const { files, diagnostics } = await discoverPluginAgents(plugin);
   const places = files.map(
     ({ file, relativeFile }): AgentPlace => ({
       scope: "plugin",
@@ -162,7 +167,7 @@ async function placesOfPlugin(
       idOf: (_file, name) => pluginAgentId(plugin, relativeFile, name),
     }),
   );
-  return { places, problems };
+  return { places, diagnostics };
 }
 
 function builtins(
@@ -186,16 +191,36 @@ function builtins(
 }
 
 /** A deny rule that cannot be understood must not vanish: it is an error of the call. */
-function readFlagRules(options: DiscoverOptions): { rules: PermissionRule[]; problems: Problem[] } {
+function readFlagRules(options: DiscoverOptions): { rules: PermissionRule[]; diagnostics: Diagnostic[] } {
   const rules: PermissionRule[] = [];
-  const problems: Problem[] = [];
+  const diagnostics: Diagnostic[] = [];
   for (const text of options.disallowedTools ?? []) {
     const reading = parseRule(text, { list: "deny" });
     if (reading.type === "rule") rules.push(reading.rule);
     else {
       const message = `--disallowedTools holds a rule that cannot be understood: ${reading.reason}.`;
-      problems.push({ severity: "error", code: "invalid-permission-rule", message, advice: reading.advice });
+      diagnostics.push({
+        severity: "error",
+        code: "invalid-permission-rule",
+        message,
+        advice: reading.advice,
+      });
     }
   }
-  return { rules, problems };
+  return { rules, diagnostics };
+}
+
+/** The agents that deny rules speak of: `Task(name)`, `Agent(subagent_type:name)`, the whole tool, or all tools. */
+export function denialsOf(rules: readonly PermissionRule[]): AgentDenial[] {
+  return rules.flatMap((rule) => patternsOf(rule).map((pattern) => ({ pattern, rule: formatRule(rule) })));
+}
+
+/** Denying the tool denies every agent; a rule on a field such as `model:opus` is decided per call, not here. */
+function patternsOf({ tool, canonicalTool, specifier }: PermissionRule): readonly string[] {
+  if (specifier.type === "toolGlob")
+    return ["agent", "task"].some((name) => matchesPattern(tool.toLowerCase(), name)) ? ["*"] : [];
+  if (canonicalTool !== "Agent") return [];
+  if (specifier.type === "agent") return specifier.names;
+  if (specifier.type === "parameter" && specifier.name === "subagent_type") return [specifier.value];
+  return specifier.type === "whole" || specifier.type === "text" ? ["*"] : [];
 }

@@ -1,4 +1,4 @@
-import type { Place } from "../foundation/problem.ts";
+import type { Place } from "../foundation/diagnostic.ts";
 import { agentVocabulary, type KeyVocabulary } from "./definition-keys.ts";
 
 /** One top-level key of a frontmatter with all lines that belong to it. */
@@ -70,8 +70,8 @@ function startOfEntry(
 }
 
 /**
- * A key that slipped to the right by a few blanks: the first one, or a limit that would drown in the text above it and
- * stands nowhere else.
+ * A key that slipped to the right by a few spaces: the first one, or a limit that would drown in the text above it and
+ * is nowhere else.
  */
 function startOfSlippedEntry(
   line: string,

@@ -1,4 +1,4 @@
-import type { DocumentPath } from "../foundation/problem.ts";
+import type { DocumentPath } from "../foundation/diagnostic.ts";
 
 /** A spot in the lines below a key; both count from 0. */
 export interface LinePlace {
@@ -27,7 +27,7 @@ interface Range {
 
 interface Found {
   readonly place: LinePlace;
-  /** Where what belongs to it stands. */
+  /** Where what belongs to it is. */
   readonly range: Range;
 }
 

@@ -90,7 +90,7 @@ export interface InspectedTotals {
   readonly unpriced: number;
   /** Answers whose line has no cost, so that the catalog's price was taken. */
   readonly listPriced: number;
-  /** From each prompt to the end of its answer. In a sum over agents, time that passed for several at once counts for each. */
+  /** From each prompt to the end of its answer. In a sum over agents, time that passed for several concurrently counts for each. */
   readonly durationMs: number;
   /** Of that, waiting for the model, running tools, and neither: hooks, questions, waiting for a place. */
   readonly modelMs: number;
@@ -136,7 +136,7 @@ export interface Refusal {
   readonly callId: string;
   readonly tool: string;
   readonly about: string;
-  readonly because: string;
+  readonly reason: string;
   readonly at?: number;
 }
 
@@ -231,7 +231,7 @@ export interface CallStep {
   readonly about: string;
   readonly outcome: CallOutcome;
   /** Why it failed or was refused. */
-  readonly because?: string;
+  readonly reason?: string;
   /** How long it was decided about; with a question, how long that took. */
   readonly decidedMs?: number;
   readonly asked?: boolean;

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
 
 /**
@@ -38,11 +38,11 @@ export interface Repetition {
   readonly isFutile: boolean;
 }
 
-const longestPeriod = 2;
+const maxPeriod = 2;
 
-export const noRepetition: RepetitionState = { rounds: [], equal: Array(longestPeriod).fill(0) };
+export const noRepetition: RepetitionState = { rounds: [], equal: Array(maxPeriod).fill(0) };
 
-/** The model is told from this number on. */
+/** The model is notified from this number on. */
 export const repetitionNoticed = 3;
 /** Equal futile rounds after which a run ends, unless settings say otherwise. */
 export const defaultMaxRepeats = 30;
@@ -59,7 +59,7 @@ export function foldRound(
   const equal = state.equal.map((count, at) =>
     state.rounds.at(-1 - at)?.fingerprint === seen.fingerprint ? count + 1 : 0,
   );
-  const rounds = [...state.rounds, seen].slice(-longestPeriod);
+  const rounds = [...state.rounds, seen].slice(-maxPeriod);
   const counts = equal.map((count, at) => Math.floor(count / (at + 1)) + 1);
   const times = Math.max(...counts);
   const period = counts.indexOf(times) + 1;
@@ -74,9 +74,7 @@ function fingerprint({ calls, results }: CallRound): string {
     const result = byId.get(id);
     return canonical([name, input, result?.content ?? null, result?.is_error === true]);
   });
-  return createHash("sha256")
-    .update(JSON.stringify([...new Set(parts)].sort()))
-    .digest("base64");
+  return hash("sha256", JSON.stringify([...new Set(parts)].sort()), "base64");
 }
 
 /** JSON with the keys of objects in one order. */

@@ -2,13 +2,13 @@ import { type Message, textOf } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import { addUsage, costOf, noUsage, type Usage } from "../conversation/usage.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
-import { ModelFault } from "../model/model-fault.ts";
-import { chooseCut } from "./compaction-cut.ts";
-import { isLimitFault } from "./limit-reached.ts";
-import { type LostAnswer, type ModelAnswer, type TurnOrder, takeModelTurn } from "./model-turn.ts";
-import { summarizeByRule } from "./rule-summary.ts";
+import { ModelError } from "../model/model-error.ts";
+import { chooseCut } from "./choose-cut.ts";
+import { isLimitError } from "./limit-reached.ts";
 import { shortenText } from "./shorten-text.ts";
-import { withSummaryQuestion } from "./summary-prompt.ts";
+import { summarizeByRule } from "./summarize-by-rule.ts";
+import { withSummaryQuestion } from "./summary-question.ts";
+import { type LostAnswer, type ModelAnswer, type TurnOrder, takeModelTurn } from "./take-model-turn.ts";
 
 export interface SummaryOrder {
   readonly model: Model;
@@ -93,12 +93,12 @@ async function* ask(
   } catch (error) {
     turn.signal.throwIfAborted();
     // A summary that cannot be paid is made by rule; the shorter conversation may be affordable.
-    if (error instanceof ModelFault || isLimitFault(error)) return undefined;
+    if (error instanceof ModelError || isLimitError(error)) return undefined;
     throw error;
   }
 }
 
-/** The words of a summary are no words of the agent, so nobody is shown them; only that they come. */
+/** The words of a summary are no words of the agent, so no one is shown them; only that they come. */
 async function* quietly(turn: AsyncGenerator<RunEvent, ModelAnswer>): AsyncGenerator<RunEvent, ModelAnswer> {
   while (true) {
     const step = await turn.next();

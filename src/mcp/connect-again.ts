@@ -1,5 +1,6 @@
-import { abortable, sleep } from "../foundation/abort.ts";
-import type { JsonRecord } from "../foundation/json-value.ts";
+// @io
+import { abortable, sleep } from "../foundation/abortable.ts";
+import type { JsonRecord } from "../foundation/json-record.ts";
 import type { CallEnd } from "./call-end.ts";
 import { connectServer, type RequestLimits, type ServerConnection } from "./connect-server.ts";
 import type { ListedTool } from "./listed-tool.ts";
@@ -37,10 +38,10 @@ type Life =
   | { readonly type: "open"; readonly connection: ServerConnection }
   | { readonly type: "none"; readonly status: McpStatus };
 
-const usualRestarts: RestartLimits = { most: 5, windowMs: 60_000, pauseMs: 250 };
+const defaultRestarts: RestartLimits = { most: 5, windowMs: 60_000, pauseMs: 250 };
 
 export function connectAgain(server: McpServer, options: LinkOptions): ServerLink {
-  const { now = () => performance.now(), restarts = usualRestarts, onListed } = options;
+  const { now = () => performance.now(), restarts = defaultRestarts, onListed } = options;
   const disposal = new AbortController();
   let life: Life = { type: "none", status: { type: "connecting" } };
   let listed: readonly ListedTool[] = [];
@@ -54,8 +55,8 @@ export function connectAgain(server: McpServer, options: LinkOptions): ServerLin
       onListChanged: options.onListChanged,
     });
     if (result.type === "failed") {
-      const { because } = result;
-      life = { type: "none", status: { type: "failed", because } };
+      const { reason } = result;
+      life = { type: "none", status: { type: "failed", reason } };
       return;
     }
     const { connection } = result;
@@ -67,8 +68,8 @@ export function connectAgain(server: McpServer, options: LinkOptions): ServerLin
 
   function noteEnd(connection: ServerConnection, ending: string): void {
     if (life.type !== "open" || life.connection !== connection) return;
-    const because = ending === "" ? "the connection has ended" : ending;
-    life = { type: "none", status: { type: "failed", because, advice: "The next call starts it again." } };
+    const reason = ending === "" ? "the connection has ended" : ending;
+    life = { type: "none", status: { type: "failed", reason, advice: "The next call starts it again." } };
   }
 
   /** One attempt at a time, shared by all who wait for it. */
@@ -98,25 +99,6 @@ export function connectAgain(server: McpServer, options: LinkOptions): ServerLin
     return `The MCP server ${JSON.stringify(server.name)} could not be started: ${reasonOf(life)}.`;
   }
 
-  /** A request that was refused because the session is gone had no effect, so it is sent once more; no other one is. */
-  async function use(
-    limits: LinkLimits,
-    work: (connection: ServerConnection, limits: RequestLimits) => Promise<CallEnd>,
-  ): Promise<CallEnd> {
-    const full = { ...limits, limitMs: server.timeoutMs ?? options.callLimitMs };
-    let because = "";
-    for (let round = 0; round < 2; round += 1) {
-      const connection = await open(limits.signal);
-      if (typeof connection === "string") return { type: "failed", because: connection };
-      const end = await work(connection, full);
-      if (end.type !== "session-lost") return end;
-      because = end.because;
-      await connection.close();
-      noteEnd(connection, "the server no longer knew the session");
-    }
-    return { type: "failed", because };
-  }
-
   return {
     server,
     status: () => statusOf(life, listed.length),
@@ -129,11 +111,7 @@ export function connectAgain(server: McpServer, options: LinkOptions): ServerLin
       const tools = await life.connection.listTools(limits).catch(() => undefined);
       if (tools !== undefined) listed = tools;
     },
-    callTool: (tool, input, limits) =>
-      use(limits, (connection, full) => connection.callTool(tool, input, full)),
-    request: (method, parameters, limits) =>
-      use(limits, (connection, full) => connection.request(method, parameters, full)),
-    list: (method, key, limits) => use(limits, (connection, full) => connection.list(method, key, full)),
+    ...requestsOn({ open, noteEnd, limitMs: server.timeoutMs ?? options.callLimitMs }),
     async close() {
       disposal.abort(new Error("the connection was closed"));
       await connecting?.catch(() => undefined);
@@ -141,6 +119,42 @@ export function connectAgain(server: McpServer, options: LinkOptions): ServerLin
       life = { type: "none", status: { type: "closed" } };
       if (last.type === "open") await last.connection.close();
     },
+  };
+}
+
+interface Opening {
+  /** The open connection, or why there is none. */
+  readonly open: (signal: AbortSignal) => Promise<ServerConnection | string>;
+  readonly noteEnd: (connection: ServerConnection, ending: string) => void;
+  readonly limitMs: number;
+}
+
+/** The requests of a link, each on the connection that is open by then. */
+function requestsOn({ open, noteEnd, limitMs }: Opening): Pick<ServerLink, "callTool" | "request" | "list"> {
+  /** A request that was refused because the session is gone had no effect, so it is sent once more; no other one is. */
+  async function use(
+    limits: LinkLimits,
+    work: (connection: ServerConnection, limits: RequestLimits) => Promise<CallEnd>,
+  ): Promise<CallEnd> {
+    const full = { ...limits, limitMs };
+    let reason = "";
+    for (let round = 0; round < 2; round += 1) {
+      const connection = await open(limits.signal);
+      if (typeof connection === "string") return { type: "failed", reason: connection };
+      const end = await work(connection, full);
+      if (end.type !== "session-lost") return end;
+      reason = end.reason;
+      await connection.close();
+      noteEnd(connection, "the server no longer knew the session");
+    }
+    return { type: "failed", reason };
+  }
+  return {
+    callTool: (tool, input, limits) =>
+      use(limits, (connection, full) => connection.callTool(tool, input, full)),
+    request: (method, parameters, limits) =>
+      use(limits, (connection, full) => connection.request(method, parameters, full)),
+    list: (method, key, limits) => use(limits, (connection, full) => connection.list(method, key, full)),
   };
 }
 
@@ -156,7 +170,7 @@ function statusOf(life: Life, tools: number): McpStatus {
 }
 
 function reasonOf(life: Life): string {
-  return life.type === "none" && life.status.type === "failed" ? life.status.because : "it has ended";
+  return life.type === "none" && life.status.type === "failed" ? life.status.reason : "it has ended";
 }
 
 function tooOften({ name }: McpServer, life: Life, times: number): string {

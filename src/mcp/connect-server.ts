@@ -1,12 +1,11 @@
 import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Client, ElicitResult, RequestOptions } from "@modelcontextprotocol/client";
-import { defuse } from "../conversation/defuse.ts";
-import { abortable } from "../foundation/abort.ts";
-import { Fault } from "../foundation/fault.ts";
-import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+import type { Client, ElicitResult, RequestOptions, StandardSchemaV1 } from "@modelcontextprotocol/client";
+import { escapeControlTags } from "../conversation/escape-control-tags.ts";
+import { abortable } from "../foundation/abortable.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { version } from "../foundation/version.ts";
-import { anything } from "./anything.ts";
 import { type CallEnd, describeFailure, describeStart, refusesHandshake } from "./call-end.ts";
 import { connectTransport, type Sdk, type ServerTransport } from "./connect-transport.ts";
 import { hideSecrets } from "./hide-secrets.ts";
@@ -45,7 +44,7 @@ export type ConnectResult =
       readonly connection: ServerConnection;
       readonly tools: readonly ListedTool[];
     }
-  | { readonly type: "failed"; readonly because: string };
+  | { readonly type: "failed"; readonly reason: string };
 
 export interface ConnectOptions extends McpConnectionOptions {
   readonly signal: AbortSignal;
@@ -56,7 +55,7 @@ export interface ConnectOptions extends McpConnectionOptions {
 export async function connectServer(server: McpServer, options: ConnectOptions): Promise<ConnectResult> {
   const limit = new AbortController();
   const timer = setTimeout(() => {
-    limit.abort(new Fault("mcp-timeout", `it did not answer within ${options.startLimitMs / 1000} s`));
+    limit.abort(new RetinueError("mcp-timeout", `it did not answer within ${options.startLimitMs / 1000} s`));
   }, options.startLimitMs);
   const signal = AbortSignal.any([options.signal, limit.signal]);
   try {
@@ -65,7 +64,7 @@ export async function connectServer(server: McpServer, options: ConnectOptions):
     if (first.type === "connected" || !first.isRefused) return first;
     return await attempt(server, { ...options, signal }, { sdk, mode: "auto" });
   } catch (error) {
-    return { type: "failed", because: hideSecrets(describeStart(error, ""), server.transport) };
+    return { type: "failed", reason: hideSecrets(describeStart(error, ""), server.transport) };
   } finally {
     clearTimeout(timer);
   }
@@ -94,8 +93,8 @@ async function attempt(
     // The process tells more than the handshake: why it ended, what it complained about.
     await connection.close();
     const said = describeStart(signal.aborted ? signal.reason : error, way.describe());
-    const because = hideSecrets(said, server.transport);
-    return { type: "failed", because, isRefused: !signal.aborted && refusesHandshake(error) };
+    const reason = hideSecrets(said, server.transport);
+    return { type: "failed", reason, isRefused: !signal.aborted && refusesHandshake(error) };
   }
 }
 
@@ -119,7 +118,7 @@ function createClient(server: McpServer, options: ConnectOptions, { sdk, mode }:
   if (ask !== undefined) {
     client.setRequestHandler("elicitation/create", async ({ params }, { mcpReq }): Promise<ElicitResult> => {
       const schema = "requestedSchema" in params ? { schema: { ...params.requestedSchema } } : {};
-      const message = defuse(boundedText(params.message, 2_000));
+      const message = escapeControlTags(boundedText(params.message, 2_000));
       const { action, content } = await ask(
         { server: server.name, message, ...schema },
         { signal: mcpReq.signal },
@@ -135,48 +134,26 @@ function factsOf(client: Client): Pick<ServerConnection, "version" | "instructio
   const instructions = client.getInstructions()?.trim();
   return {
     ...(typeof serverVersion === "string" ? { version: boundedText(serverVersion, 100) } : {}),
-    ...(instructions ? { instructions: defuse(boundedText(instructions, longestInstructions)) } : {}),
+    ...(instructions ? { instructions: escapeControlTags(boundedText(instructions, maxInstructions)) } : {}),
     hasResources: client.getServerCapabilities()?.resources !== undefined,
   };
 }
 
-const longestInstructions = 4_000;
-const mostPages = 500;
-const longestTimer = 2 ** 31 - 1;
+const maxInstructions = 4_000;
+const maxPages = 500;
+const maxTimer = 2 ** 31 - 1;
 
 function follow(server: McpServer, client: Client, way: ServerTransport): ServerConnection {
   const ended = Promise.withResolvers<string>();
-  const hide = (text: string): string => hideSecrets(text, server.transport);
   let isOpen = true;
   let closing: Promise<void> | undefined;
   client.onclose = () => {
     isOpen = false;
-    ended.resolve(hide(way.describe()));
+    ended.resolve(hideSecrets(way.describe(), server.transport));
   };
-  // What goes wrong beside a request has nobody to hear it.
+  // Errors outside of a request have no receiver.
   client.onerror = () => undefined;
-
-  async function send(
-    limits: RequestLimits,
-    work: (options: RequestOptions) => Promise<unknown>,
-  ): Promise<CallEnd> {
-    const { signal, onProgress } = limits;
-    const limitMs = Math.min(limits.limitMs, longestTimer);
-    signal.throwIfAborted();
-    const options = {
-      signal,
-      timeout: limitMs,
-      ...(onProgress === undefined ? {} : followProgress(onProgress)),
-    };
-    try {
-      return { type: "answered", result: await work(options) };
-    } catch (error) {
-      signal.throwIfAborted();
-      const ending = way.describe();
-      const end = describeFailure({ server: server.name, error, ending, isClosed: !isOpen, limitMs });
-      return { ...end, because: hide(end.because) };
-    }
-  }
+  const send = createSend(server, way, () => isOpen);
 
   const connection: ServerConnection = {
     hasResources: false,
@@ -206,6 +183,30 @@ function follow(server: McpServer, client: Client, way: ServerTransport): Server
   return connection;
 }
 
+type Send = (limits: RequestLimits, work: (options: RequestOptions) => Promise<unknown>) => Promise<CallEnd>;
+
+/** Sends requests within their limits; a failure is an answer that explains itself and shows no secret. */
+function createSend(server: McpServer, way: ServerTransport, isOpen: () => boolean): Send {
+  return async (limits, work) => {
+    const { signal, onProgress } = limits;
+    const limitMs = Math.min(limits.limitMs, maxTimer);
+    signal.throwIfAborted();
+    const options = {
+      signal,
+      timeout: limitMs,
+      ...(onProgress === undefined ? {} : followProgress(onProgress)),
+    };
+    try {
+      return { type: "answered", result: await work(options) };
+    } catch (error) {
+      signal.throwIfAborted();
+      const ending = way.describe();
+      const end = describeFailure({ server: server.name, error, ending, isClosed: !isOpen(), limitMs });
+      return { ...end, reason: hideSecrets(end.reason, server.transport) };
+    }
+  };
+}
+
 async function closeAll(client: Client, way: ServerTransport): Promise<void> {
   await way.release?.();
   await client.close().catch(() => undefined);
@@ -220,9 +221,9 @@ async function listAll(
 ): Promise<readonly unknown[]> {
   const all: unknown[] = [];
   let cursor: string | undefined;
-  for (let page = 0; page < mostPages; page += 1) {
+  for (let page = 0; page < maxPages; page += 1) {
     const params = cursor === undefined ? {} : { cursor };
-    const options = { signal, timeout: Math.min(limitMs, longestTimer) };
+    const options = { signal, timeout: Math.min(limitMs, maxTimer) };
     const result = await client.request({ method, params }, anything, options);
     if (!isRecord(result)) return all;
     const items = result[key];
@@ -234,16 +235,21 @@ async function listAll(
   return all;
 }
 
-const mostProgress = 1_000;
+const maxProgress = 1_000;
 
 function followProgress(onProgress: (text: string) => void): Pick<RequestOptions, "onprogress"> {
-  let told = 0;
+  let reported = 0;
   return {
     onprogress: ({ progress, total, message }) => {
-      told += 1;
-      if (told > mostProgress) return;
+      reported += 1;
+      if (reported > maxProgress) return;
       const share = total === undefined ? String(progress) : `${progress}/${total}`;
-      onProgress(message === undefined ? share : `${share}: ${boundedText(defuse(message), 300)}`);
+      onProgress(message === undefined ? share : `${share}: ${boundedText(escapeControlTags(message), 300)}`);
     },
   };
 }
+
+/** Takes every result as it came: one flaw in a server's answer must cost that part, not all of it. */
+const anything: StandardSchemaV1<unknown, unknown> = {
+  "~standard": { version: 1, vendor: "retinue", validate: (value) => ({ value }) },
+};

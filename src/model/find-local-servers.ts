@@ -1,5 +1,7 @@
+// @io
+
+import { createHttpFetch } from "./create-http-fetch.ts";
 import type { LocalPlace, LocalServer } from "./local-models.ts";
-import { createHttpFetch } from "./run-http-request.ts";
 
 export interface LocalSearchOptions {
   readonly fetch?: typeof globalThis.fetch;
@@ -8,15 +10,15 @@ export interface LocalSearchOptions {
 }
 
 /** A server on this machine answers at once, or is not there. */
-const usualLimitMs = 150;
+const defaultLimitMs = 150;
 
 /** More than any list of models needs. */
-const longestAnswer = 1_000_000;
+const maxAnswer = 1_000_000;
 
 /** Asks all places at once for their models; one that is silent, slow or answers something else is not there. */
 export async function findLocalServers(
   places: readonly LocalPlace[],
-  { fetch = createHttpFetch(), limitMs = usualLimitMs }: LocalSearchOptions = {},
+  { fetch = createHttpFetch(), limitMs = defaultLimitMs }: LocalSearchOptions = {},
 ): Promise<readonly LocalServer[]> {
   const limit = new AbortController();
   const stopClock = startClock(limitMs, () => limit.abort());
@@ -30,7 +32,7 @@ export async function findLocalServers(
 
 const ticks = 15;
 
-/** Counts in small steps, so that time in which this process itself was busy, and heard nobody, counts as one step. */
+/** Counts in small steps, so that time in which this process itself was busy, and heard no one, counts as one step. */
 function startClock(limitMs: number, atEnd: () => void): () => void {
   let left = ticks;
   const timer = setInterval(() => {
@@ -65,7 +67,7 @@ async function readShort({ body }: Response): Promise<string | undefined> {
   let length = 0;
   for await (const chunk of body) {
     length += chunk.length;
-    if (length > longestAnswer) return undefined;
+    if (length > maxAnswer) return undefined;
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");

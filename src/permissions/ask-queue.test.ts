@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ApprovalAnswer, ApprovalRequest, Approver } from "./approver.ts";
-import { describeAskingPath } from "./approver.ts";
+import { type ApprovalAnswer, type ApprovalRequest, type Approver, describeAskingPath } from "./approver.ts";
 import { createAskQueue } from "./ask-queue.ts";
 
 const requestOf = (agent: string, callId: string): ApprovalRequest => ({
@@ -11,7 +10,7 @@ const requestOf = (agent: string, callId: string): ApprovalRequest => ({
   callId,
   tool: "Bash",
   input: { command: "git push" },
-  because: "no rule allows it",
+  reason: "no rule allows it",
   suggestedRules: [],
 });
 

@@ -1,8 +1,9 @@
+// @io
 import { lstatSync, readlinkSync, realpathSync } from "node:fs";
 
 /**
  * Where an absolute path leads when each link is followed before the next name or `..` is taken. What does not exist
- * stands below its nearest real ancestor. Undefined where links go round in circles.
+ * is below its nearest real ancestor. Undefined where links go round in circles.
  */
 export async function findRealLocation(path: string): Promise<string | undefined> {
   try {
@@ -40,7 +41,7 @@ function walk(path: string): string | undefined {
     if (target === undefined) at = next;
     else {
       links += 1;
-      if (links > mostLinks) return undefined;
+      if (links > maxLinks) return undefined;
       if (target.startsWith("/")) at = "/";
       names.push(...target.split("/").reverse());
     }
@@ -48,7 +49,7 @@ function walk(path: string): string | undefined {
   return at;
 }
 
-const mostLinks = 40;
+const maxLinks = 40;
 
 function linkTarget(path: string): string | undefined {
   try {

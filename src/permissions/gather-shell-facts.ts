@@ -1,26 +1,22 @@
+// @io
 import { lstatSync, statSync } from "node:fs";
 import { basename, posix } from "node:path";
 import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
-import { isInside } from "./containment.ts";
 import { findRealLocation } from "./find-real-location.ts";
 import { findSteeringSetting } from "./find-steering-setting.ts";
-import { absolutePath, gatherPathFact, type PathWorld } from "./gather-path-facts.ts";
+import { absolutePath, gatherPathFact, type PathEnvironment } from "./gather-path-facts.ts";
 import { gatherReach } from "./gather-reach.ts";
 import { gitExclusions } from "./git-exclusions.ts";
+import { isInside } from "./is-inside.ts";
 import { loadAnalysis } from "./shell/load-analysis.ts";
 import type { PathOperand, ShellUnit } from "./shell/shell-analysis.ts";
 
 /** Looks up what the commands of a shell call would touch. */
-export async function gatherShellFacts(command: string, world: PathWorld): Promise<ShellFacts> {
+export async function gatherShellFacts(command: string, world: PathEnvironment): Promise<ShellFacts> {
   const repositories = createRepositories();
   const [root = world.directory] = world.policy.workingDirectories;
-  const exclusions = hasReadRules(world) ? exclusionsOf(root, repositories, world) : undefined;
-  const place = {
-    home: world.home,
-    directory: world.directory,
-    ...(exclusions !== undefined && { exclusions }),
-  };
-  const analysis = await loadAnalysis(command, place);
+  const tracked = hasReadRules(world) ? trackedPaths(root, repositories, world) : undefined;
+  const analysis = await loadAnalysis(command, { home: world.home, directory: world.directory, ...tracked });
   const [units, redirects, listed] = await Promise.all([
     Promise.all(analysis.units.map((unit) => gatherUnit(unit, { world, root, repositories }))),
     Promise.all(analysis.redirects.map((operand) => gatherOperand(operand, [], world))),
@@ -31,28 +27,29 @@ export async function gatherShellFacts(command: string, world: PathWorld): Promi
     units,
     redirects: redirects.flat(),
     ...(listed.length > 0 && { listed: listed.flat() }),
-    ...(exclusions !== undefined && { rulesOnTracked: true }),
+    ...(tracked !== undefined && { rulesOnTracked: true }),
   };
 }
 
-function hasReadRules({ policy: { deny, ask } }: PathWorld): boolean {
+function hasReadRules({ policy: { deny, ask } }: PathEnvironment): boolean {
   return [...deny, ...ask].some(
     ({ rule }) => rule.canonicalTool === "Read" && rule.specifier.type === "path",
   );
 }
 
-function exclusionsOf(
+/** The paths that rules keep from being read in the session's repository, if there are any. */
+function trackedPaths(
   root: string,
   repositories: Repositories,
-  world: PathWorld,
-): readonly string[] | undefined {
+  world: PathEnvironment,
+): { readonly repository: string; readonly exclusions: readonly string[] } | undefined {
   const repository = repositories.find(root);
-  const found = repository === undefined ? [] : gitExclusions(world.policy, repository);
-  return found.length === 0 ? undefined : found;
+  const exclusions = repository === undefined ? [] : gitExclusions(world.policy, repository);
+  return repository === undefined || exclusions.length === 0 ? undefined : { repository, exclusions };
 }
 
 interface UnitContext {
-  readonly world: PathWorld;
+  readonly world: PathEnvironment;
   readonly root: string;
   readonly repositories: Repositories;
 }
@@ -73,7 +70,7 @@ async function gatherUnit(unit: ShellUnit, context: UnitContext): Promise<UnitFa
 /** What a program that is not known to read files is given may still be a file that rules forbid. */
 async function gatherNamedFiles(
   { words, operands, readOnly }: ShellUnit,
-  world: PathWorld,
+  world: PathEnvironment,
 ): Promise<readonly PathFact[]> {
   const [program, ...rest] = words;
   if (operands.length > 0 || readOnly || program === undefined) return [];
@@ -87,7 +84,11 @@ async function gatherNamedFiles(
 const takesText: ReadonlySet<string> = new Set("echo printf git gh npm pnpm yarn export declare".split(" "));
 
 /** `find -delete` empties the folder it starts in; below the work that is a matter of rules. */
-function emptied({ words }: ShellUnit, paths: readonly PathFact[], world: PathWorld): readonly PathFact[] {
+function emptied(
+  { words }: ShellUnit,
+  paths: readonly PathFact[],
+  world: PathEnvironment,
+): readonly PathFact[] {
   if (basename(words[0]?.text ?? "") !== "find" || !words.some(({ text }) => text === "-delete")) return [];
   const outside = paths.filter(({ forms }) => !forms.every((form) => isInside(form, [world.directory])));
   return outside.map((path) => ({ ...path, use: "remove" }));
@@ -97,7 +98,7 @@ function emptied({ words }: ShellUnit, paths: readonly PathFact[], world: PathWo
 async function gatherOperand(
   operand: PathOperand,
   sources: readonly PathOperand[],
-  world: PathWorld,
+  world: PathEnvironment,
 ): Promise<readonly PathFact[]> {
   const { use } = operand;
   if (use !== "copy") {
@@ -115,6 +116,9 @@ async function gatherOperand(
       const copied = await Promise.all(
         sources.map(async (source) => {
           const [from] = await gatherPaths(source, "read", world);
+          // Only a move leaves a link a link; a copy of one file takes what it leads to.
+          if (isLink(from?.forms[0]) && operand.below !== undefined)
+            return [{ ...target, unknown: "a link that is moved may lead elsewhere" }];
           const to =
             isFolder[at] === true ? `${target.forms[0]}/${posix.basename(source.path)}` : target.forms[0];
           return from === undefined || to === undefined || source.below === undefined
@@ -126,6 +130,14 @@ async function gatherOperand(
     }),
   );
   return facts.flat();
+}
+
+function isLink(path: string | undefined): boolean {
+  try {
+    return path !== undefined && lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  } catch {
+    return false;
+  }
 }
 
 function isDirectory(path: string | undefined): boolean {
@@ -140,7 +152,7 @@ function isDirectory(path: string | undefined): boolean {
 async function gatherPaths(
   { path, literal, directory }: PathOperand,
   use: PathFact["use"],
-  world: PathWorld,
+  world: PathEnvironment,
 ): Promise<readonly PathFact[]> {
   const isRelative = !path.startsWith("/") && path !== "~" && !path.startsWith("~/");
   const base =
@@ -158,7 +170,7 @@ async function gatherPaths(
 
 async function guess(
   written: Parameters<typeof gatherPathFact>[0],
-  world: PathWorld,
+  world: PathEnvironment,
   unknown: string,
 ): Promise<PathFact> {
   return { ...(await gatherPathFact(written, world)), unknown };
@@ -167,7 +179,7 @@ async function guess(
 /** A program called by a path may be a link to one that rules speak of. */
 async function gatherProgram(
   unit: ShellUnit,
-  world: PathWorld,
+  world: PathEnvironment,
 ): Promise<Pick<UnitFacts, "otherTexts" | "programUnknown">> {
   const [program, ...rest] = unit.words;
   if (program === undefined || !program.text.includes("/")) return { otherTexts: [] };
@@ -182,7 +194,7 @@ async function gatherProgram(
 
 const movers: ReadonlySet<string> = new Set(["cd", "pushd", "popd", "chdir"]);
 
-/** Where a command runs: programs act by the files of the folder they stand in, git by the repository around it. */
+/** Where a command runs: programs act by the files of the folder they are in, git by the repository around it. */
 async function gatherPlace(
   { words, directories }: ShellUnit,
   { world, root, repositories }: UnitContext,

@@ -1,9 +1,9 @@
 import type { ChildWishes } from "../permissions/child-policy.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
-import type { GrantedTool, ToolGrant } from "../tools/tool-grants.ts";
+import type { GrantedTool, ToolGrant } from "../tools/grants/tool-grants.ts";
 import type { SpawnRequest } from "./spawn-request.ts";
 
-/** What was decided for a child before, as far as going on with it heeds that. */
+/** What was decided for a child before, as far as going on with it respects that. */
 export interface EarlierRun {
   /** Of its first run: going on never adds to them. */
   readonly tools?: readonly GrantedTool[];
@@ -19,8 +19,8 @@ export interface EarlierRun {
   readonly unbegun?: string;
 }
 
-/** What an interrupted child is told when nobody gives it other words. */
-export const goOnPrompt =
+/** What an interrupted child is told when no one gives it other words. */
+export const continuePrompt =
   "You were interrupted: the process that ran you ended in the middle of your work. Go on where you stopped. Before you repeat something that changes anything, check whether it happened.";
 
 /** What the call leaves open is as it was before; a task that was never begun comes before new words. */
@@ -40,7 +40,7 @@ export function withEarlier(request: SpawnRequest, earlier: EarlierRun | undefin
 
 /** One that never began was not interrupted in anything, so the standard words mean nothing to it. */
 function taskFirst(task: string, words: string): string {
-  return words === goOnPrompt ? task : `${task}\n\n${words}`;
+  return words === continuePrompt ? task : `${task}\n\n${words}`;
 }
 
 /** A mode that the child had of its own stays, as if a model asked for it: where that is no wider than today's. */

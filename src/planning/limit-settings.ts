@@ -4,14 +4,14 @@ import {
   type LimitsReading,
   readAgentLimits,
 } from "../definitions/agent-limits.ts";
-import { Fault } from "../foundation/fault.ts";
-import { isRecord } from "../foundation/json-value.ts";
+import { isRecord } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 
 /** What all agents of a session together may take. */
 export type TreeLimits = Pick<AgentLimits, "seconds" | "tokens" | "usd" | "toolCalls">;
 
-/** The setting `limits`, but for how many agents run at once. */
+/** The setting `limits`, but for how many agents run concurrently. */
 export interface LimitSettings {
   /** Of each child. */
   readonly agent: AgentLimits;
@@ -65,11 +65,11 @@ function millisecondsOf(seconds: unknown): number | undefined {
 
 function usable(name: string, reading: LimitsReading): AgentLimits {
   if (reading.type === "limits") return reading.limits;
-  throw unusable(reading.at === undefined ? name : `${name}.${reading.at}`, reading.because);
+  throw unusable(reading.at === undefined ? name : `${name}.${reading.at}`, reading.reason);
 }
 
-function unusable(key: string, because: string): Fault {
-  return new Fault("invalid-limits", `The setting limits.${key} ${because}.`, {
+function unusable(key: string, reason: string): RetinueError {
+  return new RetinueError("invalid-limits", `The setting limits.${key} ${reason}.`, {
     advice: 'Write, for example, "limits": {"agent": {"seconds": 900}, "tree": {"usd": 5}}.',
   });
 }

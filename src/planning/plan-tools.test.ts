@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { parseRule } from "../permissions/parse-rule.ts";
-import type { AvailableTool } from "../tools/match-tools.ts";
+import { parseRule } from "../permissions/rules/parse-rule.ts";
+import type { AvailableTool } from "../tools/grants/match-tools.ts";
 import { planTools, type ToolFacts } from "./plan-tools.ts";
 import type { RunPlan } from "./run-plan.ts";
 
@@ -34,7 +34,7 @@ function planned(definition: ToolFacts["definition"], changes: Partial<ToolFacts
   const { grant } = planTools({ definition, parent, available, background: false, ...changes });
   const messages = grant.notes.filter(({ severity }) => severity !== "note").map(({ message }) => message);
   return grant.type === "refused"
-    ? { refused: grant.because, tools: [], messages }
+    ? { refused: grant.reason, tools: [], messages }
     : { tools: grant.tools, names: grant.tools.map(({ name }) => name), messages };
 }
 

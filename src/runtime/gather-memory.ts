@@ -1,19 +1,19 @@
 import { type LoadedMemory, loadMemory } from "../context/load-memory.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import { parseRule } from "../permissions/parse-rule.ts";
 import type { PolicyRule } from "../permissions/permission-policy.ts";
-import { readEnvironment } from "../settings/environment.ts";
-import { mayLoadIn } from "./may-load.ts";
+import { parseRule } from "../permissions/rules/parse-rule.ts";
+import { readEnvironment } from "../settings/read-environment.ts";
+import { mayLoadIn } from "./may-load-in.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
 import type { RuleFlags } from "./session-rules.ts";
-import type { SessionWorld } from "./session-world.ts";
 
 /** The memory of an agent of this session, as settings, rules and trust allow it. */
 export async function gatherMemory(
-  world: Pick<SessionWorld, "discovered" | "environment" | "trusted" | "disallowedTools" | "platform">,
+  world: Pick<RuntimeContext, "discovered" | "environment" | "trusted" | "disallowedTools" | "platform">,
   options: RuleFlags,
   definition: AgentDefinition | undefined,
 ): Promise<LoadedMemory> {
-  if (definition === undefined) return { problems: [] };
+  if (definition === undefined) return { diagnostics: [] };
   const { paths, settings } = world.discovered;
   const isOff = readEnvironment(world.environment).options.autoMemoryDisabled === true;
   const mayLoad = mayLoadIn(world, options, ownRules(definition, paths.cwd));

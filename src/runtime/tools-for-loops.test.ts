@@ -37,7 +37,7 @@ describe("[SDK-2] the tools for a program's own loop", () => {
   });
 
   test("the signal of a call stops the child it waits for", async () => {
-    await using sample = await createSampleRuntime([{ text: "Never", fault: "stall", after: 1 }]);
+    await using sample = await createSampleRuntime([{ text: "Never", failure: "stall", after: 1 }]);
     await using session = await sample.runtime.open();
     const stop = new AbortController();
     const running = pick(session.tools(), "Agent").call(work, { signal: stop.signal });
@@ -86,7 +86,7 @@ describe("[SDK-2] the tools for a program's own loop", () => {
     const agent = pick(await sample.runtime.tools(), "Agent");
     await sample[Symbol.asyncDispose]();
     expect(await agent.call(work)).toMatchObject({ isError: true });
-    await expect(sample.runtime.tools()).rejects.toThrow(/disposed/);
+    await expect(sample.runtime.tools()).rejects.toThrow(/closed/);
   });
 });
 

@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import type { ToolResultBlock } from "../conversation/message.ts";
 import { callTools } from "../loop/call-tools.ts";
 import type { LoopPorts } from "../loop/loop-ports.ts";
+import { specificationOf } from "../tools/json-schema-of.ts";
 import type { Tool } from "../tools/tool.ts";
-import { specificationOf } from "../tools/tool-specification.ts";
 
 /** A tool as a loop of the program's own can offer it to its model. */
 export interface LoopTool {
@@ -28,7 +28,7 @@ export interface LoopToolResult {
 
 const childTools: readonly string[] = ["Agent", "TaskOutput", "TaskStop"];
 
-/** The tools around children, or those named. Each call is checked, decided and told to hooks as one of the session's own agent would be. */
+/** The tools around children, or those named. Each call is checked, decided and passed to hooks as one of the session's own agent would be. */
 export function toolsForLoops(
   ports: LoopPorts,
   over: AbortSignal,

@@ -1,5 +1,6 @@
-import { type JsonRecord, shown } from "../foundation/json-value.ts";
-import type { Finding } from "../foundation/problem.ts";
+import type { Issue } from "../foundation/diagnostic.ts";
+import { type JsonRecord, shown } from "../foundation/json-record.ts";
+import { durabilities } from "../storage/durability.ts";
 import {
   choice,
   disable,
@@ -43,6 +44,7 @@ const plainReaders = {
   disableBundledSkills: flag,
   disableSkillShellExecution: flag,
   disabledMcpjsonServers: textList,
+  durability: choice(...durabilities),
   effortLevel: textOrNumber,
   enableAllProjectMcpServers: flag,
   enabledMcpjsonServers: textList,
@@ -98,6 +100,36 @@ export const restrictingPlainKeys: ReadonlySet<string> = new Set<PlainKey>([
   "sandbox",
 ]);
 
+/** Keys that are read and checked but change nothing yet. Each use of one is a diagnostic; docs/settings.md lists them. */
+export const keysWithoutEffect: ReadonlySet<string> = new Set<PlainKey>([
+  "alwaysThinkingEnabled",
+  "autoMemoryDirectory",
+  "availableModelsMatch",
+  "disableBundledSkills",
+  "effortLevel",
+  "extraKnownMarketplaces",
+  "fallbackModel",
+  "includeGitInstructions",
+  "language",
+  "maxEffortLevel",
+  "outputStyle",
+  "promptCacheTtl",
+  "statusLine",
+  "subagentPromptCacheTtl",
+  "subagentStatusLine",
+  "teammateMode",
+]);
+
+/** Reported for a setting that somebody wrote and that changes nothing. */
+export function withoutEffect(path: readonly string[]): Issue {
+  return {
+    severity: "note",
+    code: "setting-without-effect",
+    message: `The setting "${path.join(".")}" is not supported yet and has no effect.`,
+    path,
+  };
+}
+
 export function isPlainKey(key: string): key is PlainKey {
   return Object.hasOwn(plainReaders, key);
 }
@@ -107,24 +139,27 @@ export function readPlainSettings(
   isManaged: boolean,
 ): {
   readonly settings: PlainSettings;
-  readonly findings: readonly Finding[];
+  readonly issues: readonly Issue[];
   readonly broken: readonly string[];
 } {
   const entries: [string, unknown][] = [];
-  const findings: Finding[] = [];
+  const issues: Issue[] = [];
   const broken: string[] = [];
   for (const [key, reader] of Object.entries<ValueReader<unknown>>(plainReaders)) {
     if (!Object.hasOwn(value, key) || value[key] === null) continue;
     const read = reader.read(value[key]);
     if (read === undefined && restrictingPlainKeys.has(key)) {
-      findings.push({ ...wrongValue(key, reader.expected, value[key]), severity: "error" });
+      issues.push({ ...wrongValue(key, reader.expected, value[key]), severity: "error" });
       broken.push(key);
-    } else if (read === undefined) findings.push(wrongValue(key, reader.expected, value[key]));
-    else if (managedOnlyKeys.has(key) && !isManaged) findings.push(managedOnly(key));
-    else entries.push([key, read]);
+    } else if (read === undefined) issues.push(wrongValue(key, reader.expected, value[key]));
+    else if (managedOnlyKeys.has(key) && !isManaged) issues.push(managedOnly(key));
+    else {
+      entries.push([key, read]);
+      if (keysWithoutEffect.has(key)) issues.push(withoutEffect([key]));
+    }
   }
   // Each value comes from the reader that gives PlainSettings the type of its key.
-  return { settings: Object.fromEntries(entries) as PlainSettings, findings, broken };
+  return { settings: Object.fromEntries(entries) as PlainSettings, issues, broken };
 }
 
 export function wrongValue(
@@ -132,7 +167,7 @@ export function wrongValue(
   expected: string,
   value: unknown,
   path: readonly string[] = [key],
-): Finding {
+): Issue {
   return {
     severity: "warning",
     code: "wrong-setting-value",
@@ -142,7 +177,7 @@ export function wrongValue(
   };
 }
 
-function managedOnly(key: string): Finding {
+function managedOnly(key: string): Issue {
   return {
     severity: "warning",
     code: "managed-only-setting",

@@ -1,4 +1,4 @@
-import type { HookRule } from "../hooks/hook-config.ts";
+import type { HookRule } from "../hooks/read-hooks.ts";
 import type { WrittenRule } from "./permission-settings.ts";
 import type { Settings, SettingsScope } from "./settings.ts";
 
@@ -26,7 +26,7 @@ export interface SourcedHook {
   readonly source: SettingsSource;
 }
 
-/** A setting that stands in a file and does not count, and why. */
+/** A setting that is in a file and does not count, and why. */
 export interface HeldBack {
   /** `permissions.allow`, `env.PATH`, `hooks.Stop` … */
   readonly key: string;
@@ -34,7 +34,7 @@ export interface HeldBack {
   readonly detail?: string;
   /** What was written there; for a hook its handler. */
   readonly value: unknown;
-  readonly because:
+  readonly reason:
     | "folder-not-trusted"
     | "never-from-a-repository"
     | "managed-settings-forbid"

@@ -1,7 +1,7 @@
+import type { Diagnostic } from "../foundation/diagnostic.ts";
+import { isRecord } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
-import type { Problem } from "../foundation/problem.ts";
 import type { Skill } from "./skill.ts";
-import { overrideSkills } from "./skill-overrides.ts";
 
 export type SkillSearch =
   | { readonly type: "found"; readonly skill: Skill }
@@ -17,7 +17,7 @@ export interface SkillCatalog {
   readonly nameOnly: ReadonlySet<string>;
   /** Skills that lost their name to a stronger one. */
   readonly shadowed: readonly Skill[];
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
   /** Every file that was read, with links resolved. */
   readonly files: readonly string[];
 }
@@ -26,7 +26,7 @@ export interface SkillCatalog {
 export function createSkillCatalog(input: {
   readonly skills: readonly Skill[];
   readonly overrides?: unknown;
-  readonly problems?: readonly Problem[];
+  readonly diagnostics?: readonly Diagnostic[];
   readonly files?: readonly string[];
 }): SkillCatalog {
   const winners = new Map<string, Skill>();
@@ -48,8 +48,8 @@ export function createSkillCatalog(input: {
     },
     nameOnly,
     shadowed,
-    problems: [
-      ...(input.problems ?? []),
+    diagnostics: [
+      ...(input.diagnostics ?? []),
       ...shadowed.map((skill) => shadowedBy(skill, winners.get(skill.name))),
     ],
     files: input.files ?? [],
@@ -57,7 +57,7 @@ export function createSkillCatalog(input: {
 }
 
 /** Between scopes and nested folders the stronger one is meant to win; inside one scope it is likely a mistake. */
-function shadowedBy(loser: Skill, winner: Skill | undefined): Problem {
+function shadowedBy(loser: Skill, winner: Skill | undefined): Diagnostic {
   const isSame = winner?.source.scope === loser.source.scope && winner.source.kind === loser.source.kind;
   return {
     severity: isSame ? "warning" : "note",
@@ -65,5 +65,25 @@ function shadowedBy(loser: Skill, winner: Skill | undefined): Problem {
     file: loser.source.file,
     message: `The name \`${loser.name}\` is also used by ${winner?.source.file}, which wins; this file has no effect.`,
     advice: isSame ? "Rename or remove one of the two." : "Nothing to do if that is what you want.",
+  };
+}
+
+interface OverriddenSkills {
+  readonly skills: readonly Skill[];
+  /** Those that are in the model's list without a description. */
+  readonly nameOnly: ReadonlySet<string>;
+}
+
+/** What `skillOverrides` of settings makes of the skills that were found. */
+function overrideSkills(skills: readonly Skill[], overrides: unknown): OverriddenSkills {
+  const wordOf = (name: string): unknown =>
+    isRecord(overrides) && Object.hasOwn(overrides, name) ? overrides[name] : undefined;
+  return {
+    skills: skills.flatMap((skill) => {
+      const word = wordOf(skill.name);
+      if (word === "off") return [];
+      return [word === "user-invocable-only" ? { ...skill, disableModelInvocation: true } : skill];
+    }),
+    nameOnly: new Set(skills.map(({ name }) => name).filter((name) => wordOf(name) === "name-only")),
   };
 }

@@ -1,6 +1,7 @@
 import { open } from "node:fs/promises";
-import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
-import { fileFault } from "./file-fault.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
+import { retryWhileScarce } from "../foundation/retry-while-scarce.ts";
+import { fileError } from "./file-error.ts";
 
 export interface ReadLinesOptions {
   /** Reads only the lines that begin within the last so many bytes. */
@@ -22,13 +23,13 @@ export interface LinesRead extends ParsedLines {
   readonly skippedBytes: number;
 }
 
-/** Reads a file of JSON lines and takes what is whole; throws a Fault only when the file itself cannot be read. */
+/** Reads a file of JSON lines and takes what is whole; throws a RetinueError only when the file itself cannot be read. */
 export async function readLines(
   file: string,
   { maxBytes = Number.POSITIVE_INFINITY }: ReadLinesOptions = {},
 ): Promise<LinesRead> {
   try {
-    await using handle = await open(file, "r");
+    await using handle = await retryWhileScarce(() => open(file, "r"));
     const length = (await handle.stat()).size;
     const from = Math.max(0, length - maxBytes);
     // One byte earlier, to see whether a line begins exactly there.
@@ -37,7 +38,7 @@ export async function readLines(
     const skip = from === 0 ? 0 : endOfLine(bytes, 0);
     return { ...parseLines(bytes.subarray(skip)), length: start + bytes.length, skippedBytes: start + skip };
   } catch (error) {
-    throw fileFault("read", file, error);
+    throw fileError("read", file, error);
   }
 }
 

@@ -2,12 +2,12 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { Message, UserMessage } from "../conversation/message.ts";
-import type { JsonRecord } from "../foundation/json-value.ts";
-import { rebuildConversation } from "../journal/rebuild.ts";
+import type { JsonRecord } from "../foundation/json-record.ts";
+import { rebuildConversation } from "../journal/rebuild-conversation.ts";
 import { appendUserMessage } from "../journal/settle-turns.ts";
 import { createTranscriptWriter, type TranscriptWriter } from "../journal/transcript-writer.ts";
-import { runAgentLoop } from "../loop/agent-loop.ts";
 import type { LoopPorts } from "../loop/loop-ports.ts";
+import { runAgentLoop } from "../loop/run-agent-loop.ts";
 import type { ModelRequest } from "../model/model.ts";
 import type { Step, StepAnswer } from "../testing/script.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
@@ -65,7 +65,7 @@ function stepsOf(list: readonly Move[], summaryFails: boolean): readonly Step[] 
   const isSummary = ({ messages }: ModelRequest): boolean =>
     JSON.stringify(messages.at(-1)).includes("summary that you write now");
   return [
-    { match: isSummary, times: "any", ...(summaryFails ? { fault: "server-error" } : { text: "So far." }) },
+    { match: isSummary, times: "any", ...(summaryFails ? { failure: "server-error" } : { text: "So far." }) },
     ...list.flatMap((move): Step[] => [
       ...(move.pauses ? [{ text: "Wait.", stopReason: "pause_turn" } as const] : []),
       answerOf(move),
@@ -82,7 +82,7 @@ function portsOf(list: readonly Move[], summaryFails: boolean): LoopPorts {
       facts: { contextWindow: 3_000, maxOutputTokens: 500 },
     }),
     tools: [read],
-    admit: async ({ input }) => ({ type: "allowed", input }),
+    authorize: async ({ input }) => ({ type: "allowed", input }),
     toolContext: (callId, { signal, progress }) => ({
       signal,
       progress,

@@ -1,9 +1,9 @@
-import { fencedText } from "../conversation/fenced-text.ts";
+import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import type { RunEnding } from "../conversation/run-event.ts";
 import { contextTokens } from "../conversation/usage.ts";
 import { pageLength, pageOf } from "../tools/text-page.ts";
 
-export { defuse } from "../conversation/defuse.ts";
+export { escapeControlTags } from "../conversation/escape-control-tags.ts";
 
 /** What a parent reads of a child's end. */
 export interface ResultInput {
@@ -16,11 +16,11 @@ export interface ResultInput {
 }
 
 /** The most characters of a child's text that its parent's model gets. */
-export const longestResult = pageLength;
+export const maxResult = pageLength;
 
 /** A child's text as its parent reads it, whole. */
 export function wholeText({ text }: Pick<RunEnding, "text">): string {
-  return fencedText(text.trim());
+  return escapeControlTags(text.trim());
 }
 
 /** The child's final text as data, followed by one line of facts that the runtime vouches for. */

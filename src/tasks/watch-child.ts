@@ -1,15 +1,25 @@
 import type { RunEvent } from "../conversation/run-event.ts";
-import { createStopwatch } from "../foundation/stopwatch.ts";
+import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
+import type { WaitClock } from "../foundation/wait-clock.ts";
 import { type SilenceLimit, watchRun } from "../loop/watch-run.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
-import type { ChildClocks } from "./child-host.ts";
-import type { RunLine } from "./task-manager.ts";
+import type { TaskControl } from "./task-manager.ts";
+
+/** The time by which children are limited. */
+export interface ChildClocks {
+  readonly clock: WaitClock;
+  /** Runs while any agent of the session works. */
+  readonly tree: Stopwatch;
+  readonly treeTimeMs?: number;
+  /** When a silent child that was moved to the background is stopped; 0 never. */
+  readonly backgroundStopMs?: number;
+}
 
 export interface WatchedChild {
   readonly plan: Pick<ChildPlan, "limits">;
   readonly clocks: ChildClocks | undefined;
-  readonly line: RunLine;
-  readonly run: (line: RunLine, signal: AbortSignal) => AsyncIterable<RunEvent>;
+  readonly line: TaskControl;
+  readonly run: (line: TaskControl, signal: AbortSignal) => AsyncIterable<RunEvent>;
 }
 
 /** A child's run under its clocks; its time begins now, so waiting for a place has cost it nothing. */
@@ -34,10 +44,10 @@ export function watchChild(
   );
 }
 
-/** A child that nobody set a limit for gets one once nobody watches it any more. */
+/** A child without a limit of its own gets one once no one watches it any more. */
 function silenceOf(
   own: number | undefined,
-  line: RunLine,
+  line: TaskControl,
   { backgroundStopMs = 0 }: ChildClocks,
 ): SilenceLimit | undefined {
   if (own !== undefined) return { reportMs: own, stopMs: own * 2 };

@@ -41,7 +41,11 @@ function callOf([first]: readonly Message[]) {
     : { name: "TodoWrite", input: { todos: [] } };
 }
 
-async function runMany(atOnce: number, environment: Readonly<Record<string, string>>, transcripts: boolean) {
+async function runMany(
+  concurrency: number,
+  environment: Readonly<Record<string, string>>,
+  transcripts: boolean,
+) {
   const { heard, hooks } = createHearing();
   const warnings = collectWarnings();
   await using sample = await createSampleRuntime(
@@ -51,7 +55,7 @@ async function runMany(atOnce: number, environment: Readonly<Record<string, stri
         respond: ({ messages }) => (messages.length === 1 ? { calls: [callOf(messages)] } : "Done."),
       },
     ],
-    { environment: { PATH: process.env["PATH"], ...environment }, hooks, transcripts },
+    { env: { PATH: process.env["PATH"], ...environment }, hooks, transcripts },
   );
   await using session = await sample.runtime.open();
   const ended = new Map<string, number>();
@@ -62,11 +66,11 @@ async function runMany(atOnce: number, environment: Readonly<Record<string, stri
   const before = openFiles();
   const statuses: string[] = [];
   let most = 0;
-  for (let done = 0; done < all; done += atOnce) {
-    const handles = Array.from({ length: atOnce }, (_, index) =>
+  for (let done = 0; done < all; done += concurrency) {
+    const handles = Array.from({ length: concurrency }, (_, index) =>
       session.spawn("general-purpose", `Look ${done + index}.`),
     );
-    await Promise.all(handles.map(({ id }) => id));
+    await Promise.all(handles.map(({ started }) => started));
     most = Math.max(most, session.tasks.list().filter(({ status }) => status === "running").length);
     for (const { status } of await Promise.all(handles.map(({ result }) => result))) statuses.push(status);
   }
@@ -88,9 +92,9 @@ describe("[LIM-1, SPN-6, HKS-8] a thousand children in one process leave nothing
     ],
   ] as const)(
     "%s",
-    async (_title, atOnce, environment, transcripts) => {
+    async (_title, concurrency, environment, transcripts) => {
       const { statuses, ended, heard, warnings, left, most, files } = await runMany(
-        atOnce,
+        concurrency,
         environment,
         transcripts,
       );
@@ -110,17 +114,17 @@ describe("[LIM-1, SPN-6, HKS-8] a thousand children in one process leave nothing
 
   test("[LIM-1] more than may run wait from code, in the order of the calls, and are refused in the background", async () => {
     await using sample = await createSampleRuntime([
-      { match: "wait", text: "Never", fault: "stall", after: 1, times: 10 },
+      { match: "wait", text: "Never", failure: "stall", after: 1, times: 10 },
       { text: "Done.", times: 3 },
     ]);
     await using session = await sample.runtime.open();
     const handles = Array.from({ length: 10 }, () => session.spawn("Explore", "wait"));
-    await Promise.all(handles.map(({ id }) => id));
+    await Promise.all(handles.map(({ started }) => started));
     await expect(session.spawn("Explore", "one more", { background: true }).result).rejects.toThrow(
       "max concurrent agents reached (10)",
     );
     const waiting = ["first", "second", "third"].map((prompt) => session.spawn("Explore", prompt));
-    await Promise.all(waiting.map(({ id }) => id));
+    await Promise.all(waiting.map(({ started }) => started));
     expect(waiting.map((handle) => handle.state()?.queuePosition)).toEqual([1, 2, 3]);
     await handles[0]?.stop();
     const ended = await Promise.all(waiting.map(({ result }) => result));

@@ -2,14 +2,14 @@ import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { type ToolUseBlock, toolCallsOf } from "../../src/conversation/message.ts";
 import type { RunEnding } from "../../src/conversation/run-event.ts";
-import { runAgentLoop } from "../../src/loop/agent-loop.ts";
 import type { LoopPorts } from "../../src/loop/loop-ports.ts";
-import { createOfflineModel } from "../../src/model/offline-model.ts";
-import { offlineLabel } from "../../src/model/offline-texts.ts";
-import { createWorkspace, type Workspace } from "../../src/testing/workspace.ts";
-import { createGlobTool } from "../../src/tools/builtin/glob.ts";
-import { createGrepTool } from "../../src/tools/builtin/grep.ts";
-import { createReadTool } from "../../src/tools/builtin/read.ts";
+import { runAgentLoop } from "../../src/loop/run-agent-loop.ts";
+import { createOfflineModel } from "../../src/model/offline/create-offline-model.ts";
+import { offlineLabel } from "../../src/model/offline/offline-answer.ts";
+import { createWorkspace, type Workspace } from "../../src/testing/sample-runtime.ts";
+import { createGlobTool } from "../../src/tools/builtin/create-glob-tool.ts";
+import { createGrepTool } from "../../src/tools/builtin/create-grep-tool.ts";
+import { createReadTool } from "../../src/tools/builtin/create-read-tool.ts";
 import { defineTool, type Tool } from "../../src/tools/tool.ts";
 
 const readers = [createGlobTool(), createGrepTool(), createReadTool()];
@@ -22,7 +22,7 @@ async function run(workspace: Workspace, prompt: string, tools: readonly Tool[] 
   const ports: LoopPorts = {
     model: createOfflineModel(),
     tools,
-    admit: async ({ input }) => ({ type: "allowed", input }),
+    authorize: async ({ input }) => ({ type: "allowed", input }),
     toolContext: (callId, given) => workspace.context("main", { callId, ...given }),
     takeMessages: () => [],
     now: () => 0,
@@ -111,7 +111,7 @@ test("[MDL-4] with child agents it sends three out at once and one afterwards, a
       type: "object",
       properties: { description: {}, prompt: {}, subagent_type: {} },
     },
-    runsBeside: () => true,
+    isConcurrencySafe: () => true,
     call: async ({ description, prompt }) => {
       started.push(description);
       return { content: (await run(workspace, prompt)).text };

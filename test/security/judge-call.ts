@@ -1,13 +1,13 @@
-import type { Admission, CallRequest } from "../../src/loop/loop-ports.ts";
-import { findSameSpelling } from "../../src/mcp/server-name.ts";
+import type { Authorization, CallRequest } from "../../src/loop/loop-ports.ts";
+import { findSameSpelling } from "../../src/mcp/refuse-server-name.ts";
 import { type DecideOptions, decide, type PermissionPolicy } from "../../src/permissions/decide.ts";
 import { gatherCallFacts } from "../../src/permissions/gather-call-facts.ts";
 import type { RunPlan } from "../../src/planning/run-plan.ts";
-import { createCallHooks } from "../../src/runtime/call-hooks.ts";
-import { createHookGrants } from "../../src/runtime/hook-grants.ts";
-import { createSandboxRuntime } from "../../src/tools/load-sandbox.ts";
-import { createSandbox } from "../../src/tools/run-in-sandbox.ts";
-import { readSandboxSettings } from "../../src/tools/sandbox-settings.ts";
+import { createCallHooks } from "../../src/runtime/hooks/call-hooks.ts";
+import { createHookGrants } from "../../src/runtime/hooks/hook-grants.ts";
+import { createSandbox } from "../../src/tools/sandbox/create-sandbox.ts";
+import { createSandboxRuntime } from "../../src/tools/sandbox/sandbox-runtime.ts";
+import { readSandboxSettings } from "../../src/tools/sandbox/sandbox-settings.ts";
 import type { Tool } from "../../src/tools/tool.ts";
 import { openCaseHooks } from "./case-hooks.ts";
 import { availableTools, mcpOf, planCase, registryOf } from "./case-plan.ts";
@@ -46,7 +46,7 @@ export async function judgeCall(
     grants: createHookGrants(plan.directory),
   });
   let asked = false;
-  const admit = hooks.wrapAdmit(async (request, { hooks: word }): Promise<Admission> => {
+  const authorize = hooks.wrapAuthorize(async (request, { hooks: word }): Promise<Authorization> => {
     const decided = await decideCall(request, { testCase, plan, judged, hooks: word });
     if (decided !== "ask") return decided === "allow" ? allowed(request.input) : denied;
     const answer = await hooks.beforeAsk(request, { signal });
@@ -61,8 +61,9 @@ export async function judgeCall(
     asked = true;
     return denied;
   });
-  const admission = await admit(requestOf(testCase, input), { signal });
-  if (admission.type === "allowed") return (await isRunnable(context, admission.input)) ? "allow" : "deny";
+  const authorization = await authorize(requestOf(testCase, input), { signal });
+  if (authorization.type === "allowed")
+    return (await isRunnable(context, authorization.input)) ? "allow" : "deny";
   return asked ? "ask" : "deny";
 }
 
@@ -71,8 +72,8 @@ function inBackground(plan: RunPlan): RunPlan {
 }
 
 const signal = new AbortController().signal;
-const denied: Admission = { type: "denied", because: "" };
-const allowed = (input: unknown): Admission => ({ type: "allowed", input });
+const denied: Authorization = { type: "denied", reason: "" };
+const allowed = (input: unknown): Authorization => ({ type: "allowed", input });
 
 function requestOf(testCase: SecurityCase, input: unknown): CallRequest {
   const name = testCase.tool ?? "";

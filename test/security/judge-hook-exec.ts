@@ -1,6 +1,6 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { HookFunction } from "../../src/hooks/run-one-hook.ts";
+import type { HookFunction } from "../../src/hooks/run-handler.ts";
 import type { ScriptedCall } from "../../src/testing/script.ts";
 import { fieldsOf } from "./case-settings.ts";
 import { runCaseSession, writeCaseSettings } from "./run-case-session.ts";
@@ -26,7 +26,7 @@ export async function judgeHookExec(testCase: SecurityCase, roots: Roots): Promi
   const call = callOf(testCase, groups, roots);
   const session = await runCaseSession(testCase, roots, {
     calls: [call],
-    environment: watch.environment,
+    env: watch.environment,
     hooks: event.startsWith("PostToolUse") ? [] : [refuseAll],
     ...(plugin === undefined ? {} : { pluginDirectories: [plugin] }),
     session: agent === undefined ? {} : { agent },
@@ -120,8 +120,8 @@ async function write(file: string, text: string): Promise<void> {
 /** Every bash tells its text and its variables before it would obey, and then ends. */
 async function watchShells({ W }: Roots) {
   const [script, said, variables] = [join(W, "watch.sh"), join(W, "watch.texts"), join(W, "watch.variables")];
-  const telling = `printf '%s\\0' "$BASH_EXECUTION_STRING" >> '${said}'\nenv >> '${variables}'\nexit 0\n`;
-  await writeFile(script, telling);
+  const reporting = `printf '%s\\0' "$BASH_EXECUTION_STRING" >> '${said}'\nenv >> '${variables}'\nexit 0\n`;
+  await writeFile(script, reporting);
   const read = (file: string): Promise<string> => readFile(file, "utf8").catch(() => "");
   return {
     environment: { BASH_ENV: script },

@@ -55,7 +55,7 @@ test("/clear begins a new conversation, /resume goes back to the old one [CLI-4]
   pty.type(`/resume${keys.enter}`);
   await pty.shows("Conversations of this folder", "the first prompt", "something else");
   pty.type("first");
-  await pty.lacks("something else");
+  await pty.isMissing("something else");
   pty.type(keys.enter);
   await pty.shows("> the first prompt", "One.");
   pty.type(`and now${keys.enter}`);
@@ -78,7 +78,7 @@ test.each([
   pty.type(`/${command}${keys.enter}`);
   await pty.shows(`/${command}`, text, "esc back");
   pty.type(keys.escape);
-  await pty.lacks("esc back");
+  await pty.isMissing("esc back");
   await pty.shows("One.");
 });
 
@@ -88,11 +88,11 @@ test("/export writes the conversation, ctrl+o shows all of it with results [CLI-
     { words: ["read the file"], files: { "a.txt": "the only line\n" } },
   );
   await pty.shows("Read it.");
-  await pty.lacks("the only line");
+  await pty.isMissing("the only line");
   pty.type(keys.ctrlO);
   await pty.shows("the only line");
   pty.type(keys.escape);
-  await pty.lacks("the only line");
+  await pty.isMissing("the only line");
   pty.type(`/export${keys.enter}`);
   await pty.shows("Written to");
   const [file = ""] = readdirSync(place.cwd).filter((name) => name.startsWith("conversation-"));

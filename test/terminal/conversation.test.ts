@@ -75,7 +75,7 @@ test("a message that is written meanwhile is queued, can be taken back, and is r
   await pty.shows("wrong", "(queued");
   pty.type(keys.up);
   await pty.shows("> wrong");
-  await pty.lacks("(queued");
+  await pty.isMissing("(queued");
   pty.type(`${keys.ctrlC}right${keys.enter}`);
   await pty.shows("(queued");
   go();
@@ -118,7 +118,7 @@ test("a command after ! runs through the same rules, and the agent hears of it [
   await pty.shows("3 no");
   await new Promise((done) => setTimeout(done, 350));
   pty.type("3");
-  await pty.lacks("3 no");
+  await pty.isMissing("3 no");
   pty.type(`what did it say?${keys.enter}`);
   await pty.shows("I saw it.");
   expect(userTexts(provider)).toContain("the content of the note");
@@ -168,5 +168,5 @@ test("@ offers files of the project, / commands and skills [CLI-4]", async () =>
   pty.type(`${keys.ctrlC}/he${keys.enter}`);
   await pty.shows("Keys and commands", "shift+tab");
   pty.type(keys.escape);
-  await pty.lacks("Keys and commands");
+  await pty.isMissing("Keys and commands");
 });

@@ -69,7 +69,7 @@ test("finished text stands in the scrollback once and in order, through resizes 
   await pty.hasShown("line number 110 ");
   pty.resize(140, 30);
   await pty.shows("line number 299");
-  await pty.lacks("Working");
+  await pty.isMissing("Working");
   const all = await pty.all();
   const numbers = all.flatMap((line) => /^line number (\d+) of/.exec(line)?.[1] ?? []).map(Number);
   expect(numbers).toEqual(lines.map((_, at) => at));

@@ -27,7 +27,7 @@ export interface PtyStage {
   all(): Promise<string[]>;
   /** Waits until the window shows the text, or all of them. */
   shows(...texts: readonly string[]): Promise<void>;
-  lacks(text: string): Promise<void>;
+  isMissing(text: string): Promise<void>;
   /** Waits until the text has been shown, also where it has left the window since. */
   hasShown(text: string): Promise<void>;
   /** Everything that was written to the terminal. */
@@ -124,7 +124,7 @@ export function openPty(
         const text = window().join("\n");
         return texts.every((one) => text.includes(one));
       }),
-    lacks: (text) => until(`was without ${text}`, () => !window().join("\n").includes(text)),
+    isMissing: (text) => until(`was without ${text}`, () => !window().join("\n").includes(text)),
     hasShown: (text) => until(`had shown ${text}`, () => lines(0).some((line) => line.includes(text))),
     bytes: () => bytes,
     exited,

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Message } from "../../src/conversation/message.ts";
 import { loadSession } from "../../src/journal/load-session.ts";
-import { findAnthropicFlaw } from "../../src/testing/anthropic-flaws.ts";
+import { findAnthropicFlaw } from "../../src/testing/anthropic-wire.ts";
 import { callIdsOf, deedOf, doneDeeds, plan, resultsOf } from "./torture-script.ts";
 
 export interface SessionState {
@@ -32,7 +32,10 @@ export async function checkSession({ transcript, ...place }: CheckedPlace): Prom
     throw new Error(`A line of the transcript is not JSON: ${unreadable.at(-1)?.slice(0, 200)}`);
   const state = { lines: lines.length - unreadable.length, torn };
   if (state.lines === 0) return { ...state, done: new Set(), interrupted: 0 };
-  const { messages, broken } = await loadSession(transcript);
+  const {
+    messages,
+    damage: { broken },
+  } = await loadSession(transcript);
   if (broken > unreadable.length + Number(torn))
     throw new Error(`${broken} lines of the transcript were passed over.`);
   checkConversation(messages);
@@ -54,7 +57,7 @@ function isJson(line: string): boolean {
 
 /** A provider accepts the conversation with one more prompt behind it. */
 export function checkConversation(messages: readonly Message[]): void {
-  const sent = [...messages, ...(messages.at(-1)?.role === "user" ? [] : [goOn])];
+  const sent = [...messages, ...(messages.at(-1)?.role === "user" ? [] : [proceed])];
   const flaw = findAnthropicFlaw({ model: "any", max_tokens: 1, messages: sent });
   if (flaw !== undefined) throw new Error(`The rebuilt conversation is not valid: ${flaw}`);
   for (const [index, { role }] of messages.entries())
@@ -62,7 +65,7 @@ export function checkConversation(messages: readonly Message[]): void {
       throw new Error(`Message ${index} of the rebuilt conversation is of the ${role}.`);
 }
 
-const goOn = { role: "user", content: "Go on." } as const;
+const proceed = { role: "user", content: "Go on." } as const;
 
 /** Compares what the conversation says with what really happened in the folder. */
 function checkDeeds(

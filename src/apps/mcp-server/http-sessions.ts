@@ -4,7 +4,7 @@ import type { Sdk } from "./serve-flight.ts";
 
 export interface HttpSessions {
   answer(request: Request, sent: Promise<void>): Promise<Response>;
-  /** Ends sessions that nobody has used for long. */
+  /** Ends sessions that no one has used for long. */
   sweep(): void;
   readonly size: number;
   close(): Promise<void>;
@@ -25,16 +25,16 @@ interface HttpSession {
   lastUsed: number;
 }
 
-const usualSessions = 32;
-const usualIdleMs = 30 * 60_000;
+const defaultSessions = 32;
+const defaultIdleMs = 30 * 60_000;
 
 /** Clients of the newer protocol send each request by itself; those of the older one open a session first. */
 export function createHttpSessions({
   sdk,
   factory,
   now,
-  maxSessions = usualSessions,
-  idleMs = usualIdleMs,
+  maxSessions = defaultSessions,
+  idleMs = defaultIdleMs,
   onError,
 }: HttpSessionsOptions): HttpSessions {
   const sessions = new Map<string, HttpSession>();
@@ -75,7 +75,7 @@ export function createHttpSessions({
     server.server.onclose = () => void sessions.delete(transport.sessionId ?? "");
     await server.connect(transport);
     const response = await transport.handleRequest(request);
-    // Anything but a proper beginning was refused by the transport, which then serves nobody.
+    // Anything but a proper beginning was refused by the transport, which then serves no one.
     if (transport.sessionId === undefined) await server.close();
     return response;
   }

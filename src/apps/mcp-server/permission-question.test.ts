@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ApprovalRequest } from "../../permissions/approver.ts";
-import { permissionQuestion } from "./permission-question.ts";
+import { permissionQuestion } from "./pending-calls.ts";
 
 const request: ApprovalRequest = {
   path: [
@@ -10,7 +10,7 @@ const request: ApprovalRequest = {
   callId: "c1",
   tool: "Bash",
   input: { command: "npm test" },
-  because: "no rule allows it.",
+  reason: "no rule allows it.",
   suggestedRules: ["Bash(npm test:*)"],
 };
 

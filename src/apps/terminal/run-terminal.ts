@@ -1,6 +1,6 @@
 import type { ReadStream, WriteStream } from "node:tty";
 import { checkSessionOptions } from "../cli/check-session-options.ts";
-import { endSignals, exitCodeOf } from "../cli/interruption.ts";
+import { endSignals, exitCodeOf } from "../cli/end-signal.ts";
 import { type PrintOptions, readPrintOptions } from "../cli/print/print-options.ts";
 import type { CommandContext } from "../cli/session-options.ts";
 import { TerminalApp } from "./app/terminal-app.ts";

@@ -1,10 +1,10 @@
 import { findRepositoryRoot } from "../../../settings/find-repository-root.ts";
 import { loadSettings } from "../../../settings/load-settings.ts";
 import { createPaths } from "../../../settings/paths.ts";
-import { type Cleaned, cleanUp } from "../../../tasks/run-cleanup.ts";
+import { type Cleaned, cleanUp } from "../../../tasks/recovery/cleanup.ts";
 import { type DisplayPlaces, displayPath } from "../display-path.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
-import { harmless } from "../views/text-width.ts";
+import { stripControlCharacters } from "../views/strip-control-characters.ts";
 
 export interface CleanOptions {
   readonly dryRun?: boolean;
@@ -12,9 +12,9 @@ export interface CleanOptions {
   readonly json?: boolean;
 }
 
-const usualDays = 30;
+const defaultDays = 30;
 
-/** `retinue clean`: removes sessions and worktrees nobody has touched for longer than the period; never what is in use. */
+/** `retinue clean`: removes sessions and worktrees no one has touched for longer than the period; never what is in use. */
 export async function clean({ host }: CommandContext, options: CleanOptions): Promise<number> {
   const repositoryRoot = await findRepositoryRoot(host.cwd);
   const paths = createPaths({ ...host, ...(repositoryRoot === undefined ? {} : { repositoryRoot }) });
@@ -24,10 +24,10 @@ export async function clean({ host }: CommandContext, options: CleanOptions): Pr
   try {
     const cleaned = await cleanUp({
       ...paths,
-      olderThanDays: readDays(options.days) ?? settings.settings.plain.cleanupPeriodDays ?? usualDays,
+      olderThanDays: readDays(options.days) ?? settings.settings.plain.cleanupPeriodDays ?? defaultDays,
       now: Date.now(),
       dryRun: options.dryRun === true,
-      atOnce: true,
+      concurrency: true,
       environment: host.environment,
       signal: stop.signal,
       limit: Number.POSITIVE_INFINITY,
@@ -61,27 +61,28 @@ function describeAsJson(cleaned: Cleaned): string {
 }
 
 function describe(
-  { sessions, worktrees, locks, commands }: Cleaned,
+  { sessions, worktrees, locks, commands, temporaries }: Cleaned,
   places: DisplayPlaces,
   isDryRun: boolean,
 ): string {
-  const named = (path: string): string => harmless(displayPath(path, places));
+  const named = (path: string): string => stripControlCharacters(displayPath(path, places));
   const verb = isDryRun ? "would remove" : "removed";
   const lines = [
     ...commands.map(
       ({ group, command }) =>
-        `${isDryRun ? "would end" : "ended"}  process group ${group}: ${harmless(shortened(command))} (its session's process is gone)`,
+        `${isDryRun ? "would end" : "ended"}  process group ${group}: ${stripControlCharacters(shortened(command))} (its session's process is gone)`,
     ),
     ...sessions.removed.map((path) => `${verb}  ${named(path)}`),
-    ...worktrees.removed.map(({ path, because }) => `${verb}  ${named(path)} (${because})`),
+    ...worktrees.removed.map(({ path, reason }) => `${verb}  ${named(path)} (${reason})`),
     ...locks.map((path) => `${verb}  ${named(path)} (its process is gone)`),
+    ...temporaries.map((path) => `${verb}  ${named(path)} (half written when its process died)`),
     ...sessions.inUse.map((path) => `kept  ${named(path)} (a running process writes it)`),
-    ...worktrees.kept.map(({ path, because }) => `kept  ${named(path)} (${because})`),
+    ...worktrees.kept.map(({ path, reason }) => `kept  ${named(path)} (${reason})`),
     ...sessions.failed.map(({ path, why }) => `failed  ${named(path)}: ${why}`),
-    ...(worktrees.problem === undefined ? [] : [`Worktrees were not looked at: ${worktrees.problem}`]),
-    ...(sessions.isComplete ? [] : ["Stopped before the end; run it again to go on."]),
+    ...(worktrees.diagnostic === undefined ? [] : [`Worktrees were not looked at: ${worktrees.diagnostic}`]),
+    ...(sessions.isComplete ? [] : ["Stopped before the end; run it again to continue."]),
   ];
-  const count = sessions.removed.length + worktrees.removed.length + locks.length + commands.length;
+  const count = [sessions.removed, worktrees.removed, locks, commands, temporaries].flat().length;
   const sum = count === 0 ? "Nothing is old enough to go." : `${count} ${isDryRun ? "would go" : "gone"}.`;
   return `${[...lines, sum].join("\n")}\n`;
 }

@@ -1,12 +1,12 @@
-import type { RuleList } from "../../../permissions/parse-rule.ts";
+import type { RuleList } from "../../../permissions/rules/parse-rule.ts";
 import type { MergedSettings } from "../../../settings/merge-settings.ts";
 import type { HeldBack, SettingsSource } from "../../../settings/settings-layer.ts";
 import { type GatheredSession, gatherSession } from "../gather-session.ts";
 import type { CommandContext, SessionOptions } from "../session-options.ts";
-import { createPaint } from "../views/colour.ts";
-import { plural } from "../views/problem-view.ts";
-import { type Column, renderTable } from "../views/table-view.ts";
-import { harmless } from "../views/text-width.ts";
+import { createPaint } from "../views/paint.ts";
+import { plural } from "../views/render-diagnostics.ts";
+import { type Column, renderTable } from "../views/render-table.ts";
+import { stripControlCharacters } from "../views/strip-control-characters.ts";
 
 interface ListedRule {
   readonly list: RuleList;
@@ -18,7 +18,7 @@ interface BrokenRule extends ListedRule {
   readonly reason: string;
 }
 
-/** `retinue permissions list`: every rule with the file it stands in, and what does not count and why. */
+/** `retinue permissions list`: every rule with its file, and what does not count and why. */
 export async function permissionsList(
   context: CommandContext,
   options: { readonly json?: boolean },
@@ -37,7 +37,12 @@ export async function permissionsList(
   }
   const paint = createPaint(stdout.isColourAllowed);
   const table = (columns: readonly Column[], rows: readonly (readonly string[])[]): string =>
-    renderTable({ columns, rows: rows.map((row) => row.map(harmless)), width: stdout.columns, paint });
+    renderTable({
+      columns,
+      rows: rows.map((row) => row.map(stripControlCharacters)),
+      width: stdout.columns,
+      paint,
+    });
   if (rules.length === 0) stdout.write("There are no rules; calls are decided by the mode alone.\n");
   else
     stdout.write(
@@ -92,15 +97,15 @@ const brokenColumns: readonly Column[] = [
   { heading: "WHY", atLeast: 12, elseBelow: 30, style: "dim" },
 ];
 
-export const heldReasons: Readonly<Record<HeldBack["because"], string>> = {
+export const heldReasons: Readonly<Record<HeldBack["reason"], string>> = {
   "folder-not-trusted": "the folder is not trusted",
   "never-from-a-repository": "a repository can never say this",
   "managed-settings-forbid": "the organisation's settings forbid it",
   "others-can-write": "others can write the organisation's file",
 };
 
-function heldRow({ key, detail = "", because, source }: HeldBack, session: GatheredSession): string[] {
-  return [key, detail, sourceName(source, session), heldReasons[because]];
+function heldRow({ key, detail = "", reason, source }: HeldBack, session: GatheredSession): string[] {
+  return [key, detail, sourceName(source, session), heldReasons[reason]];
 }
 
 export function sourceName({ file, scope }: SettingsSource, { nameOf }: GatheredSession): string {
@@ -150,10 +155,10 @@ function listAsJson(found: {
     mode: settings.permissions.defaultMode ?? "default",
     trusted: session.trust.trusted,
     rules,
-    heldBack: held.map(({ key, detail, because, source }) => ({
+    heldBack: held.map(({ key, detail, reason, source }) => ({
       key,
       ...(detail === undefined ? {} : { detail }),
-      because,
+      reason,
       from: sourceName(source, session),
     })),
     broken,

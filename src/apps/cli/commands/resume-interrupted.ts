@@ -1,20 +1,20 @@
-import { goOnPrompt } from "../../../planning/earlier-run.ts";
+import { continuePrompt } from "../../../planning/earlier-run.ts";
 import type { Session } from "../../../runtime/session.ts";
-import { findInterrupted } from "../../../tasks/find-interrupted.ts";
-import type { FoundTask } from "../../../tasks/find-tasks.ts";
+import { findInterrupted } from "../../../tasks/recovery/find-interrupted.ts";
+import type { FoundTask } from "../../../tasks/recovery/find-tasks.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import type { CliHost } from "../cli-host.ts";
-import { exitCodeOf } from "../interruption.ts";
+import { exitCodeOf } from "../end-signal.ts";
 import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
 import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
 import { answerText } from "../print/printer.ts";
-import type { CommandContext } from "../session-options.ts";
-import { tellInterruption } from "../views/interruption-view.ts";
-import { harmless } from "../views/text-width.ts";
+import { type CommandContext, misuse } from "../session-options.ts";
+import { reportInterruption } from "../views/report-interruption.ts";
+import { stripControlCharacters } from "../views/strip-control-characters.ts";
 import { transcriptsOf } from "./find-named-task.ts";
 
-/** How many go on at the same time. */
-const atOnce = 4;
+/** How many continue at the same time. */
+const concurrency = 4;
 
 interface Outcome {
   readonly id: string;
@@ -25,12 +25,14 @@ interface Outcome {
   readonly text: string;
 }
 
-/** `retinue resume --interrupted`: goes on with every interrupted child of the newest session that has one. */
+/** `retinue resume --interrupted`: resumes every interrupted child of the newest session that has one. */
 export async function resumeInterrupted(
   context: CommandContext,
   options: PrintOptions & { readonly json?: boolean },
 ): Promise<number> {
   const { host } = context;
+  if (options.takeOver === true)
+    throw misuse("--take-over needs one agent that is meant.", "Write its id, which `retinue tasks` lists.");
   checkSessionOptions(context.session, host.cwd);
   const request = readPrintOptions(options, { words: [], cwd: host.cwd, session: context.session });
   const agents = await findNewest(host);
@@ -54,7 +56,7 @@ export async function resumeInterrupted(
     if (stop.signal.aborted) {
       const { transcript } = first;
       const left = { reason: stop.signal.reason, tasks: session.tasks.list(), transcript };
-      tellInterruption({ ...left, command: "retinue resume --interrupted" }, host.stderr);
+      reportInterruption({ ...left, command: "retinue resume --interrupted" }, host.stderr);
       return exitCodeOf(stop.signal.reason);
     }
     return outcomes.every(({ status }) => status === "completed") ? 0 : 1;
@@ -84,17 +86,17 @@ async function resumeAll(agents: readonly FoundTask[], resuming: Resuming): Prom
       outcomes[index] = await resumeOne(agent, resuming);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(atOnce, agents.length) }, work));
+  await Promise.all(Array.from({ length: Math.min(concurrency, agents.length) }, work));
   return outcomes.filter((outcome) => outcome !== undefined);
 }
 
 async function resumeOne(agent: FoundTask, { session, host, signal }: Resuming): Promise<Outcome> {
   const { id, agentType, description } = agent;
-  const say = (text: string): void => host.stderr.write(`${harmless(`${id} (${agentType}) ${text}`)}\n`);
-  say(`goes on: ${description}`);
-  const handle = session.spawn(agentType, goOnPrompt, { resume: id, description });
-  const end = (): void =>
-    void handle.id.then((own) => session.tasks.stop(own, "session")).catch(() => undefined);
+  const say = (text: string): void =>
+    host.stderr.write(`${stripControlCharacters(`${id} (${agentType}) ${text}`)}\n`);
+  say(`resuming: ${description}`);
+  const handle = session.spawn(agentType, continuePrompt, { resume: id, description });
+  const end = (): void => void session.close().catch(() => undefined);
   signal.addEventListener("abort", end, { once: true });
   try {
     const { status, reason, text } = await handle.result;
@@ -123,6 +125,6 @@ function show(
   }
   for (const { id, agentType, status, text } of outcomes)
     host.stdout.write(
-      `${id}  ${harmless(agentType)}  ${status}\n${answerText(text.trimEnd(), host.stdout)}\n\n`,
+      `${id}  ${stripControlCharacters(agentType)}  ${status}\n${answerText(text.trimEnd(), host.stdout)}\n\n`,
     );
 }

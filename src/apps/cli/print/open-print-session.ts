@@ -1,12 +1,12 @@
-import { abortable } from "../../../foundation/abort.ts";
-import { isFault } from "../../../foundation/fault.ts";
+import { abortable } from "../../../foundation/abortable.ts";
+import { isRetinueError } from "../../../foundation/retinue-error.ts";
 import { createRuntime, type Runtime } from "../../../runtime/create-runtime.ts";
 import type { RuntimeOptions, SessionOptions } from "../../../runtime/runtime-options.ts";
 import type { Session } from "../../../runtime/session.ts";
 import type { CliHost } from "../cli-host.ts";
 import { loadAgentsOption, refuseBrokenOption } from "../load-agents-option.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
-import { harmless } from "../views/text-width.ts";
+import { stripControlCharacters } from "../views/strip-control-characters.ts";
 import type { PrintOptions } from "./print-options.ts";
 
 /** The runtime that the options of the command line ask for. */
@@ -20,29 +20,30 @@ export function createPrintRuntime(
   return createRuntime({
     cwd: host.cwd,
     home: host.home,
-    environment: host.environment,
+    env: host.environment,
     platform: host.platform,
     entrypoint: "cli",
     ...(agents === undefined ? {} : { agents: agents.definitions }),
     ...(session.settings === undefined ? {} : { settings: session.settings }),
-    ...(session.settingSources === undefined ? {} : { settingSources: session.settingSources }),
+    // The command obeys settings files in full, unless it is called with fewer of them.
+    settingSources: session.settingSources ?? ["user", "project", "local"],
     ...(session.pluginDir === undefined ? {} : { pluginDirectories: session.pluginDir }),
     ...(session.addDir === undefined ? {} : { additionalDirectories: session.addDir }),
     ...(session.disallowedTools === undefined ? {} : { disallowedTools: session.disallowedTools }),
     ...(session.mcpConfig === undefined ? {} : { mcpConfig: session.mcpConfig }),
     ...(session.strictMcpConfig === true ? { strictMcpConfig: true } : {}),
     ...(session.trust === true ? { trusted: true } : {}),
-    ...(options.sessionPersistence === false ? { transcripts: false } : {}),
-    notice: createNotice(host),
+    transcripts: options.sessionPersistence !== false,
+    onWarning: createNotice(host),
     ...more,
   });
 }
 
 /** Tells what goes wrong beside the work, and keeps it in `told`. */
-export function createNotice({ stderr }: CliHost, told = new Set<string>()): (text: string) => void {
+export function createNotice({ stderr }: CliHost, reported = new Set<string>()): (text: string) => void {
   return (text) => {
-    told.add(text);
-    stderr.write(`retinue: ${harmless(text)}\n`);
+    reported.add(text);
+    stderr.write(`retinue: ${stripControlCharacters(text)}\n`);
   };
 }
 
@@ -67,7 +68,7 @@ export async function openPrintSession(
   try {
     return await abortable(runtime.open(options), signal);
   } catch (error) {
-    if (isFault(error) && misuseCodes.has(error.code)) throw misuse(error.message, error.advice);
+    if (isRetinueError(error) && misuseCodes.has(error.code)) throw misuse(error.message, error.advice);
     throw error;
   }
 }

@@ -6,8 +6,8 @@ import {
   permissionModes,
 } from "../../../permissions/permission-mode.ts";
 import type { SessionOptions as RuntimeSessionOptions } from "../../../runtime/runtime-options.ts";
-import { parseToolEntry } from "../../../tools/tool-entry.ts";
-import { resolveToolName } from "../../../tools/tool-names.ts";
+import { resolveToolName } from "../../../tools/grants/resolve-tool-name.ts";
+import { parseToolEntry } from "../../../tools/grants/tool-entry.ts";
 import { checkRules } from "../check-session-options.ts";
 import { misuse, type SessionOptions } from "../session-options.ts";
 
@@ -37,13 +37,14 @@ export interface PrintOptions {
   readonly resume?: string;
   readonly continue?: boolean;
   readonly forkSession?: boolean;
+  readonly takeOver?: boolean;
   readonly sessionId?: string;
   readonly sessionPersistence?: boolean;
   readonly jsonSchema?: string;
   readonly disableSlashCommands?: boolean;
   /** Lines instead of a screen that is painted, in a conversation on a terminal. */
   readonly plain?: boolean;
-  /** False: nobody is asked, also where somebody sits at a terminal. */
+  /** False: no one is asked, even when a person sits at a terminal. */
   readonly ask?: boolean;
 }
 
@@ -154,7 +155,7 @@ function readSessionOptions(options: PrintOptions, cwd: string): RuntimeSessionO
       (value) => Number.isSafeInteger(value) && value > 0,
       "a whole number from 1",
     ),
-    maxBudget: readNumber(
+    maxBudgetUsd: readNumber(
       "--max-budget-usd",
       options.maxBudgetUsd,
       (value) => value > 0,
@@ -164,6 +165,7 @@ function readSessionOptions(options: PrintOptions, cwd: string): RuntimeSessionO
     resume: options.resume,
     continue: options.continue,
     forkSession: options.forkSession,
+    takeOver: options.takeOver,
     sessionId: options.sessionId,
     slashCommands: options.disableSlashCommands === true ? false : undefined,
     output: options.jsonSchema === undefined ? undefined : readSchema(options.jsonSchema, cwd),

@@ -1,7 +1,7 @@
-import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { spawnProcess } from "../../../foundation/spawn-process.ts";
 
 /** Opens a text in $VISUAL or $EDITOR, which has the terminal until it ends; undefined when nothing was changed. */
 export async function editText(
@@ -25,11 +25,7 @@ export async function editText(
 
 /** The variable may hold a command with arguments, as in `code --wait`. */
 async function runEditor(editor: string, file: string): Promise<void> {
-  const child = spawn("sh", ["-c", `${editor} "$1"`, "sh", file], { stdio: "inherit" });
-  await new Promise<void>((resolve, reject) => {
-    child.on("error", reject);
-    child.on("close", (code) =>
-      code === 0 ? resolve() : reject(new Error(`${editor} ended with the code ${code}.`)),
-    );
-  });
+  const child = await spawnProcess("sh", ["-c", `${editor} "$1"`, "sh", file], { stdio: "inherit" });
+  const code = await new Promise((resolve) => child.on("close", resolve));
+  if (code !== 0) throw new Error(`${editor} ended with the code ${code}.`);
 }

@@ -89,7 +89,7 @@ export class PromptBox {
   view(width: number, maxRows: number): PromptView {
     if (this.#search !== undefined) return this.#searchView(width, this.#search);
     const { text } = this.editor;
-    const mark = marks.get(text[0] ?? "") ?? usualMark;
+    const mark = marks.get(text[0] ?? "") ?? defaultMark;
     this.#layoutWidth = Math.max(4, width - 3);
     const { lines, row, column } = this.editor.layout(this.#layoutWidth);
     const first = Math.max(0, row - maxRows + 1);
@@ -192,7 +192,7 @@ export class PromptBox {
   }
 }
 
-const usualMark: Style = colours.accent;
+const defaultMark: Style = colours.accent;
 const marks: ReadonlyMap<string, Style> = new Map([
   ["!", colours.warning],
   ["#", colours.link],

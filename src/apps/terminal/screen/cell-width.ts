@@ -1,4 +1,4 @@
-import { widthOf } from "../../cli/views/text-width.ts";
+import { widthOf } from "../../cli/views/strip-control-characters.ts";
 
 let segmenter: Intl.Segmenter | undefined;
 

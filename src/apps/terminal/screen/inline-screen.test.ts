@@ -10,11 +10,11 @@ import { wrapRow } from "./wrap.ts";
 function stage(columns = 40, rows = 10) {
   const terminal = new Terminal({ cols: columns, rows, scrollback: 300, allowProposedApi: true });
   const written: string[] = [];
-  let pending = Promise.resolve();
   const feed = (bytes: string): void => {
     written.push(bytes);
-    pending = pending.then(() => new Promise((done) => terminal.write(bytes, done)));
+    terminal.write(bytes);
   };
+  const settle = (): Promise<void> => new Promise((done) => terminal.write("", done));
   const screen = new InlineScreen({
     write: feed,
     columns: () => terminal.cols,
@@ -27,7 +27,7 @@ function stage(columns = 40, rows = 10) {
     terminal,
     written,
     async lines(): Promise<string[]> {
-      await pending;
+      await settle();
       const { buffer } = terminal;
       const all = Array.from({ length: buffer.active.length }, (_, at) =>
         (buffer.active.getLine(at)?.translateToString(true) ?? "").trimEnd(),
@@ -35,7 +35,7 @@ function stage(columns = 40, rows = 10) {
       while (all.at(-1) === "") all.pop();
       return all;
     },
-    settle: () => pending,
+    settle,
   };
 }
 

@@ -1,4 +1,4 @@
-import { terminalText } from "../../cli/views/terminal-output.ts";
+import { terminalText } from "../../cli/views/terminal-text.ts";
 import { cellWidth, clusters } from "./cell-width.ts";
 import { plain, type Style } from "./style.ts";
 

@@ -1,6 +1,6 @@
 import type { RunEvent } from "../../../conversation/run-event.ts";
 import { contextTokens } from "../../../conversation/usage.ts";
-import type { TaskNews } from "../../../tasks/task-manager.ts";
+import type { TaskEvent } from "../../../tasks/task-manager.ts";
 import type { TaskState } from "../../../tasks/task-state.ts";
 import { callSubject } from "../text/call-rows.ts";
 import { toCall, toResult } from "./run-events.ts";
@@ -25,7 +25,7 @@ export class AgentTracker {
     this.#options = options;
   }
 
-  hear({ event, state }: TaskNews): void {
+  hear({ event, state }: TaskEvent): void {
     this.#noteActivity(event, state.id);
     if (state.cost !== undefined) this.#costs.set(state.id, state.cost);
     if (event.type !== "model-streamed" && event.type !== "call-progressed") this.#pass(event, state);

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { UserMessage } from "../../../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
 import { contextTokens } from "../../../conversation/usage.ts";
-import { Fault, isFault } from "../../../foundation/fault.ts";
+import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { AgentTracker } from "./agent-tracker.ts";
 import type { MessageQueue } from "./message-queue.ts";
@@ -13,7 +13,7 @@ import type { AgentEntry, SessionEvent } from "./terminal-session.ts";
 export interface LiveConversationOptions {
   readonly session: Session;
   readonly queue: MessageQueue;
-  readonly tell: (event: SessionEvent) => void;
+  readonly report: (event: SessionEvent) => void;
   /** The permission mode now. */
   readonly mode: () => string;
   /** What an agent has said and done so far, from its file. */
@@ -41,7 +41,7 @@ export class LiveConversation implements AsyncDisposable {
         return found.type === "found" ? found.agent.definition.color : undefined;
       },
       clockOffset: Date.now() - performance.now(),
-      changed: (agent) => options.tell({ type: "agent-changed", agent }),
+      changed: (agent) => options.report({ type: "agent-changed", agent }),
     });
     void this.#followAgents();
   }
@@ -70,7 +70,7 @@ export class LiveConversation implements AsyncDisposable {
     if (content.length > 0) void this.#runTurn(content);
   }
 
-  interrupt(reason = new Fault("aborted", "The person interrupted the turn.")): void {
+  interrupt(reason = new RetinueError("aborted", "The person interrupted the turn.")): void {
     this.#turn?.abort(reason);
     this.#shell?.abort(reason);
   }
@@ -88,7 +88,7 @@ export class LiveConversation implements AsyncDisposable {
       .map(({ id, description }) => {
         const state = tasks.get(id);
         if (state !== undefined)
-          this.#options.tell({ type: "agent-changed", agent: this.#tracker.snapshot(state) });
+          this.#options.report({ type: "agent-changed", agent: this.#tracker.snapshot(state) });
         return description;
       });
     return [...agents, ...commands];
@@ -123,35 +123,35 @@ export class LiveConversation implements AsyncDisposable {
 
   /** Runs a command of the person through the rules and questions of the session. */
   runShell(command: string): void {
-    const { tell } = this.#options;
+    const { report } = this.#options;
     const [bash] = this.session.tools(["Bash"]);
     if (bash === undefined) {
-      tell({ type: "notice", level: "warning", text: "There is no shell in this session." });
+      report({ type: "notice", level: "warning", text: "There is no shell in this session." });
       return;
     }
     const stop = new AbortController();
     this.#shell = stop;
     const call = { id: `shell-${randomUUID()}`, tool: "Bash", input: { command } };
     const start = performance.now();
-    tell({ type: "call-started", call });
+    report({ type: "call-started", call });
     void bash.call(call.input, { signal: stop.signal, callId: call.id }).then(({ text, isError }) => {
       const durationMs = performance.now() - start;
       this.addAside(`${shellAside}\n$ ${command}\n${text}`);
-      tell({ type: "call-finished", call, result: { text, isError, durationMs } });
+      report({ type: "call-finished", call, result: { text, isError, durationMs } });
     });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    this.interrupt(new Fault("interrupted", "The conversation was closed."));
+    this.interrupt(new RetinueError("interrupted", "The conversation was closed."));
     await this.session[Symbol.asyncDispose]();
   }
 
   async #runTurn(content: UserMessage["content"]): Promise<void> {
-    const { tell } = this.#options;
+    const { report } = this.#options;
     const turn = new AbortController();
     this.#turn = turn;
-    tell({ type: "turn-started" });
+    report({ type: "turn-started" });
     const events = new RunEvents();
     let ending: RunEnding | undefined;
     let error: string | undefined;
@@ -167,16 +167,16 @@ export class LiveConversation implements AsyncDisposable {
     const status = ending?.status ?? (turn.signal.aborted ? "stopped" : "failed");
     const reason = error ?? ending?.error;
     const isTold = reason !== undefined && status !== "stopped" && status !== "completed";
-    tell({ type: "turn-ended", outcome: { status, ...(isTold ? { error: reason } : {}) } });
+    report({ type: "turn-ended", outcome: { status, ...(isTold ? { error: reason } : {}) } });
     this.continue();
   }
 
   #hear(event: RunEvent, events: RunEvents): void {
-    const { tell } = this.#options;
-    for (const one of events.read(event)) tell(one);
+    const { report } = this.#options;
+    for (const one of events.read(event)) report(one);
     if (event.type === "assistant-answered") {
       const used = contextTokens(event.usage) + event.usage.outputTokens;
-      tell({ type: "status-changed", status: { contextFill: used / this.session.model.contextWindow } });
+      report({ type: "status-changed", status: { contextFill: used / this.session.model.contextWindow } });
     }
     if (!("cost" in event) || event.cost === undefined) return;
     this.#cost += event.cost;
@@ -185,7 +185,7 @@ export class LiveConversation implements AsyncDisposable {
 
   #tellCost(): void {
     const costUsd = this.#cost + this.#tracker.costUsd();
-    this.#options.tell({ type: "status-changed", status: { costUsd } });
+    this.#options.report({ type: "status-changed", status: { costUsd } });
   }
 
   async #followAgents(): Promise<void> {
@@ -218,5 +218,5 @@ function blocksOf({ content }: UserMessage): Exclude<UserMessage["content"], str
 
 export function describeError(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
-  return isFault(error) && error.advice !== undefined ? `${message} ${error.advice}` : message;
+  return isRetinueError(error) && error.advice !== undefined ? `${message} ${error.advice}` : message;
 }

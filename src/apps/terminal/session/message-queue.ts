@@ -3,12 +3,12 @@ import type { QueuedMessage, SessionEvent } from "./terminal-session.ts";
 
 /** Messages of the person that the agent has not read yet. */
 export class MessageQueue {
-  readonly #tell: (event: SessionEvent) => void;
+  readonly #report: (event: SessionEvent) => void;
   #messages: QueuedMessage[] = [];
   #count = 0;
 
-  constructor(tell: (event: SessionEvent) => void) {
-    this.#tell = tell;
+  constructor(report: (event: SessionEvent) => void) {
+    this.#report = report;
   }
 
   add(text: string): void {
@@ -30,7 +30,7 @@ export class MessageQueue {
     const first = this.#messages.shift();
     if (first === undefined) return undefined;
     this.#changed();
-    this.#tell({ type: "message-read", text: first.text });
+    this.#report({ type: "message-read", text: first.text });
     return first.text;
   }
 
@@ -41,12 +41,12 @@ export class MessageQueue {
     if (taken.length === 0) return [];
     this.#changed();
     return taken.map(({ text }) => {
-      this.#tell({ type: "message-read", text });
+      this.#report({ type: "message-read", text });
       return { role: "user", content: [{ type: "text", text }] };
     });
   }
 
   #changed(): void {
-    this.#tell({ type: "queue-changed", messages: [...this.#messages] });
+    this.#report({ type: "queue-changed", messages: [...this.#messages] });
   }
 }

@@ -1,4 +1,4 @@
-import { isRecord } from "../../../foundation/json-value.ts";
+import { isRecord } from "../../../foundation/json-record.ts";
 import { defineTool, type Tool } from "../../../tools/tool.ts";
 import type { PlanDecision } from "./session-questions.ts";
 

@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { diffLines } from "../../../tools/line-diff.ts";
-import { findOccurrences, replaceRanges } from "../../../tools/replace-text.ts";
+import { findOccurrences, replaceRanges } from "../../../tools/replace-ranges.ts";
 import type { FileDiff } from "./terminal-session.ts";
 
 const maxBytes = 1024 * 1024;

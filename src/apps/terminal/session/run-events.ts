@@ -1,6 +1,6 @@
 import type { ToolResultBlock, ToolUseBlock } from "../../../conversation/message.ts";
 import type { RunEvent } from "../../../conversation/run-event.ts";
-import { isRecord } from "../../../foundation/json-value.ts";
+import { isRecord } from "../../../foundation/json-record.ts";
 import type { DiffHunk, FileDiff, SessionEvent, ToolCall, ToolResult } from "./terminal-session.ts";
 
 /** Turns what happens in the main agent's run into what the terminal shows. */

@@ -1,4 +1,4 @@
-import { Fault } from "../../../foundation/fault.ts";
+import { RetinueError } from "../../../foundation/retinue-error.ts";
 import type { PermissionMode } from "../../../permissions/permission-mode.ts";
 import type { Runtime } from "../../../runtime/create-runtime.ts";
 import type { RuntimeOptions, SessionOptions } from "../../../runtime/runtime-options.ts";
@@ -54,8 +54,8 @@ export class RuntimeSession implements TerminalSession {
   constructor(options: RuntimeSessionOptions) {
     this.#options = options;
     this.#given = options.session;
-    this.#queue = new MessageQueue((event) => this.#tell(event));
-    this.#questions = new SessionQuestions((event) => this.#tell(event), options.context.host.cwd);
+    this.#queue = new MessageQueue((event) => this.#report(event));
+    this.#questions = new SessionQuestions((event) => this.#report(event), options.context.host.cwd);
   }
 
   /** Opens the first conversation; what is submitted before is sent then. Rejects when it cannot be opened. */
@@ -89,7 +89,7 @@ export class RuntimeSession implements TerminalSession {
     const known = this.#modes().find((one) => one === mode);
     if (known === undefined) return;
     this.#mode = known;
-    this.#tell({ type: "status-changed", status: { mode } });
+    this.#report({ type: "status-changed", status: { mode } });
   }
 
   /** The conversation is opened again with the other model; with one that cannot be had it goes on as before. */
@@ -205,7 +205,7 @@ export class RuntimeSession implements TerminalSession {
 
   async deleteSession(sessionId: string): Promise<void> {
     if (sessionId === this.#live?.session.plan.sessionId)
-      throw new Fault("session-open", "This conversation is open; leave it first with /clear.");
+      throw new RetinueError("session-open", "This conversation is open; leave it first with /clear.");
     await (await this.#records()).remove(sessionId);
   }
 
@@ -219,7 +219,7 @@ export class RuntimeSession implements TerminalSession {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#closing.abort(new Fault("interrupted", "The terminal was closed."));
+    this.#closing.abort(new RetinueError("interrupted", "The terminal was closed."));
     await this.#live?.[Symbol.asyncDispose]();
     await this.#runtime?.[Symbol.asyncDispose]();
   }
@@ -236,15 +236,15 @@ export class RuntimeSession implements TerminalSession {
     this.#live = new LiveConversation({
       session,
       queue: this.#queue,
-      tell: (event) => this.#tell(event),
+      report: (event) => this.#report(event),
       mode: () => this.#modeNow(),
       stored: async (agentId) =>
         conversationEntries(await (await this.#records()).agentMessages(session.plan.sessionId, agentId)),
     });
     const earlier = isQuiet ? [] : lastEntries(conversationEntries(session.messages()), shownPrompts);
     const notes = isQuiet ? [] : session.plan.notes;
-    this.#tell({ type: "conversation-opened", sessionId: session.plan.sessionId, earlier, notes });
-    this.#tell({
+    this.#report({ type: "conversation-opened", sessionId: session.plan.sessionId, earlier, notes });
+    this.#report({
       type: "status-changed",
       status: {
         model: session.model.id,
@@ -271,7 +271,7 @@ export class RuntimeSession implements TerminalSession {
   }
 
   #runtimeOptions(): RuntimeOptions {
-    const notice = (text: string): void => this.#tell({ type: "notice", level: "warning", text });
+    const notice = (text: string): void => this.#report({ type: "notice", level: "warning", text });
     const { asks = true, isOnce = false } = this.#options;
     const questions = this.#questions;
     return {
@@ -279,7 +279,7 @@ export class RuntimeSession implements TerminalSession {
       host: {
         ...(asks ? { ask: questions.askForm.bind(questions) } : {}),
         todosChanged: (todos) =>
-          this.#tell({
+          this.#report({
             type: "todos-changed",
             todos: todos.map(({ content, activeForm, status }) => ({
               text: status === "in_progress" ? activeForm : content,
@@ -287,7 +287,7 @@ export class RuntimeSession implements TerminalSession {
             })),
           }),
       },
-      extraTools: isOnce
+      tools: isOnce
         ? []
         : [
             createPlanTool({
@@ -296,7 +296,7 @@ export class RuntimeSession implements TerminalSession {
               approved: (mode) => this.setMode(mode),
             }),
           ],
-      notice,
+      onWarning: notice,
     };
   }
 
@@ -314,13 +314,13 @@ export class RuntimeSession implements TerminalSession {
 
   #opened(): Session {
     if (this.#live !== undefined) return this.#live.session;
-    throw new Fault("session-opening", "The conversation is still being opened.");
+    throw new RetinueError("session-opening", "The conversation is still being opened.");
   }
 
   #refuseWhileBusy(what: string): void {
     const running = this.#live?.runningAgents().length ?? 0;
     if (this.#live?.isBusy !== true && running === 0) return;
-    throw new Fault("session-busy", `The agent works, so you cannot ${what} now.`, {
+    throw new RetinueError("session-busy", `The agent works, so you cannot ${what} now.`, {
       advice: running > 0 ? "Wait for the agents, or stop them." : "Interrupt it with Esc first.",
     });
   }
@@ -336,7 +336,7 @@ export class RuntimeSession implements TerminalSession {
     return createSessionPages({ context, session: this.#opened(), mode: this.#modeNow() });
   }
 
-  #tell(event: SessionEvent): void {
+  #report(event: SessionEvent): void {
     for (const listener of this.#listeners) listener(event);
   }
 }

@@ -1,6 +1,6 @@
+import { estimateMessageTokens, estimateTextTokens } from "../../../conversation/estimate-request-tokens.ts";
 import type { Message } from "../../../conversation/message.ts";
-import { estimateMessageTokens, estimateTextTokens } from "../../../conversation/token-estimate.ts";
-import { aliasTable } from "../../../model/model-aliases.ts";
+import { aliasTable } from "../../../model/alias-table.ts";
 import type { Session } from "../../../runtime/session.ts";
 import type { CliOutput } from "../../cli/cli-host.ts";
 import type { CommandContext } from "../../cli/session-options.ts";
@@ -29,7 +29,7 @@ export function createSessionPages({ context, session, mode }: SessionPagesOptio
       switch (topic) {
         case "agents":
           return printed(async (own) =>
-            (await import("../../cli/commands/agents-list.ts")).agentsList(own, {}),
+            (await import("../../cli/commands/agents/agents-list.ts")).agentsList(own, {}),
           );
         case "tasks":
           return printed(async (own) => (await import("../../cli/commands/tasks.ts")).tasks(own, {}));

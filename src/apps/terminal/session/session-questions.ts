@@ -17,13 +17,13 @@ export interface PlanDecision {
 
 /** Questions of agents to the person: each is told as an event and waits until it is answered or its run is stopped. */
 export class SessionQuestions {
-  readonly #tell: (event: SessionEvent) => void;
+  readonly #report: (event: SessionEvent) => void;
   readonly #directory: string;
   readonly #open = new Map<string, OpenQuestion>();
   #count = 0;
 
-  constructor(tell: (event: SessionEvent) => void, directory: string) {
-    this.#tell = tell;
+  constructor(report: (event: SessionEvent) => void, directory: string) {
+    this.#report = report;
     this.#directory = directory;
   }
 
@@ -93,18 +93,18 @@ export class SessionQuestions {
     const abort = (): void => reject(signal.reason);
     signal.addEventListener("abort", abort, { once: true });
     this.#open.set(question.id, { question, resolve });
-    this.#tell({ type: "question-asked", question });
+    this.#report({ type: "question-asked", question });
     try {
       return await promise;
     } finally {
       signal.removeEventListener("abort", abort);
       this.#open.delete(question.id);
-      this.#tell({ type: "question-closed", questionId: question.id });
+      this.#report({ type: "question-closed", questionId: question.id });
     }
   }
 
   async #permissionQuestion(request: ApprovalRequest): Promise<PermissionQuestion> {
-    const { callId, tool, input, because: reason, suggestedRules } = request;
+    const { callId, tool, input, reason, suggestedRules } = request;
     const diff = await previewDiff(tool, input, this.#directory);
     return {
       kind: "permission",

@@ -2,14 +2,14 @@ import { randomUUID } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Message } from "../../../conversation/message.ts";
-import { Fault } from "../../../foundation/fault.ts";
-import { isRecord, type JsonRecord } from "../../../foundation/json-value.ts";
+import { isRecord, type JsonRecord } from "../../../foundation/json-record.ts";
+import { RetinueError } from "../../../foundation/retinue-error.ts";
 import { findSessions } from "../../../journal/find-sessions.ts";
-import { forkLines } from "../../../journal/fork-lines.ts";
+import { forkLines } from "../../../journal/fork-session.ts";
 import { loadSession } from "../../../journal/load-session.ts";
 import { sessionFiles } from "../../../journal/session-files.ts";
 import { isShownMessage } from "../../../journal/session-title.ts";
-import { customTitleLine } from "../../../journal/transcript-line.ts";
+import { customTitleLine } from "../../../journal/transcript-facts.ts";
 import type { Paths } from "../../../settings/paths.ts";
 import { openAppendLog } from "../../../storage/append-log.ts";
 import { createWholeFile } from "../../../storage/create-whole-file.ts";
@@ -65,7 +65,8 @@ export function createSessionRecords({
     async copyBefore(sessionId, promptId) {
       const records = await recordsOf(sessionId);
       const at = records.findIndex(({ uuid }) => uuid === promptId);
-      if (at === -1) throw new Fault("prompt-missing", "This prompt is not in the conversation any more.");
+      if (at === -1)
+        throw new RetinueError("prompt-missing", "This prompt is not in the conversation any more.");
       const before = records.slice(0, at);
       if (!before.some(isShownMessage)) return undefined;
       const to = randomUUID();
@@ -87,7 +88,10 @@ export function createSessionRecords({
     async remove(sessionId) {
       const { transcript, directory } = sessionFiles(transcripts, sessionId);
       if (hasLiveOwner(transcript))
-        throw new Fault("session-open", "Another process has this conversation open, so it was not deleted.");
+        throw new RetinueError(
+          "session-open",
+          "Another process has this conversation open, so it was not deleted.",
+        );
       await rm(transcript, { force: true });
       await rm(directory, { recursive: true, force: true });
     },
@@ -104,7 +108,7 @@ export function createSessionRecords({
         .join("\n\n");
       await writeFile(target, `${text}\n`, { flag: "wx" }).catch((error: unknown) => {
         const why = error instanceof Error ? error.message : String(error);
-        throw new Fault("not-exported", `The conversation was not written to ${target}: ${why}.`, {
+        throw new RetinueError("not-exported", `The conversation was not written to ${target}: ${why}.`, {
           advice: "Name another file.",
         });
       });

@@ -135,21 +135,21 @@ export class MarkdownStream {
 
   #lineRows(line: string): readonly Row[] {
     const width = this.#width();
-    const [, blanks = "", rest = ""] = /^(\s*)(.*)$/.exec(line.replaceAll("\t", "    ")) ?? [];
+    const [, spaces = "", rest = ""] = /^(\s*)(.*)$/.exec(line.replaceAll("\t", "    ")) ?? [];
     const heading = /^(#{1,6})\s+(.*?)\s*#*$/.exec(rest);
     if (heading !== null)
       return wrapRow(inlineSpans(heading[2] ?? "", headingStyle(heading[1] ?? "")), width);
     if (/^([-*_])(\s*\1){2,}\s*$/.test(rest)) return [[span("─".repeat(Math.min(width, 40)), dim)]];
     const quote = /^(>\s?)+/.exec(rest);
-    if (quote !== null) return quoteRows(rest.slice(quote[0].length), blanks, width);
+    if (quote !== null) return quoteRows(rest.slice(quote[0].length), spaces, width);
     const item = /^([-*+]|\d{1,9}[.)])\s+(\[[ xX]\]\s+)?(.*)$/.exec(rest);
     if (item !== null) {
       this.#isInList = true;
-      return itemRows(item, blanks, width);
+      return itemRows(item, spaces, width);
     }
-    if (blanks.length >= 4 && !this.#isInList) return [[span(`${blanks}${rest}`, colours.code)]];
-    if (blanks === "") this.#isInList = false;
-    return wrapRow(inlineSpans(rest), width, { first: [span(blanks.slice(0, maxIndent))] });
+    if (spaces.length >= 4 && !this.#isInList) return [[span(`${spaces}${rest}`, colours.code)]];
+    if (spaces === "") this.#isInList = false;
+    return wrapRow(inlineSpans(rest), width, { first: [span(spaces.slice(0, maxIndent))] });
   }
 }
 
@@ -171,16 +171,16 @@ function headingStyle(marks: string): Style {
   return marks.length <= 2 ? combine(bold, colours.accent) : bold;
 }
 
-function itemRows(item: RegExpExecArray, blanks: string, width: number): readonly Row[] {
+function itemRows(item: RegExpExecArray, spaces: string, width: number): readonly Row[] {
   const [, marker = "-", box = "", text = ""] = item;
-  const indent = blanks.slice(0, maxIndent);
+  const indent = spaces.slice(0, maxIndent);
   const first = [span(`${indent}${marker} `, plain), ...(box === "" ? [] : [span(box, dim)])];
   const rest = [span(" ".repeat(indent.length + marker.length + 1 + box.length))];
   return wrapRow(inlineSpans(text), width, { first, rest });
 }
 
-function quoteRows(text: string, blanks: string, width: number): readonly Row[] {
-  return wrapRow(inlineSpans(text, dim), width, { first: [span(`${blanks}│ `, dim)] });
+function quoteRows(text: string, spaces: string, width: number): readonly Row[] {
+  return wrapRow(inlineSpans(text, dim), width, { first: [span(`${spaces}│ `, dim)] });
 }
 
 /** Emphasis or code that was opened and not closed. */

@@ -1,0 +1,144 @@
+import { RetinueError } from "../../foundation/retinue-error.ts";
+import type { SpawnOutcome } from "../../tasks/create-agent-tool.ts";
+import type { TaskManager } from "../../tasks/task-manager.ts";
+import type { FormQuestion, FormReply } from "./form-question.ts";
+
+/** A question that is put to the client and not answered yet. */
+export interface OpenQuestion {
+  readonly id: string;
+  readonly form: FormQuestion<unknown>;
+  reply(reply: FormReply): void;
+}
+
+export type PendingCallEvent =
+  | { readonly type: "ended"; readonly outcome: SpawnOutcome }
+  | { readonly type: "question"; readonly question: OpenQuestion };
+
+/** One agent that a client's call has started, over all the questions that come up before it ends. */
+export interface PendingCall {
+  /** Not guessable: a client that resumes the call in another request names it. */
+  readonly id: string;
+  /** The tool that was called. */
+  readonly tool: string;
+  /** Where the agent runs. */
+  readonly tasks: TaskManager;
+  /** Whether the client can be asked at all. */
+  readonly asks: boolean;
+  /** Whether the client takes one more question in this call. */
+  mayAsk(): boolean;
+  ask<Answer>(form: FormQuestion<Answer>, signal: AbortSignal): Promise<Answer>;
+  /** The first question that is open; undefined when there is none. */
+  question(): OpenQuestion | undefined;
+  /** What the client must hear next: a question, or the end. */
+  next(): Promise<PendingCallEvent>;
+  /** No one listens for now; when no one comes back in time, the agent is stopped. */
+  leave(): void;
+  /** Stops the agent unless it was moved to the background, and resolves when its call is over. */
+  stop(): Promise<void>;
+}
+
+export interface PendingCallOptions {
+  readonly id: string;
+  readonly tool: string;
+  readonly tasks: TaskManager;
+  /** How many questions the client takes during one call; 0 for one that cannot be asked. */
+  readonly maxQuestions: number;
+  readonly run: (signal: AbortSignal) => Promise<SpawnOutcome>;
+  /** Called once, when no one will ask for this flight any more. */
+  readonly onOver: () => void;
+  /** How long a question may stay unclaimed between two requests. */
+  readonly claimMs: number;
+}
+
+export function createPendingCall({
+  id,
+  tool,
+  tasks,
+  maxQuestions,
+  run,
+  onOver,
+  claimMs,
+}: PendingCallOptions): PendingCall {
+  const controller = new AbortController();
+  const open: OpenQuestion[] = [];
+  let outcome: SpawnOutcome | undefined;
+  let asked = 0;
+  let bell = Promise.withResolvers<void>();
+  let claim: NodeJS.Timeout | undefined;
+
+  function ring(): void {
+    bell.resolve();
+    bell = Promise.withResolvers();
+  }
+
+  // Begun a moment later, when whoever made this flight can find it.
+  const over = Promise.resolve()
+    .then(() => run(controller.signal))
+    .catch((error: unknown): SpawnOutcome => ({ type: "refused", reason: describeError(error) }))
+    .then((value) => {
+      outcome = value;
+      ring();
+    });
+
+  async function stop(): Promise<void> {
+    controller.abort(new RetinueError("client-left", "The client does not wait for the agent any more."));
+    for (const question of [...open]) question.reply({ action: "unanswered" });
+    await over;
+  }
+
+  return {
+    id,
+    tool,
+    tasks,
+    asks: maxQuestions > 0,
+    mayAsk: () => asked < maxQuestions && !controller.signal.aborted,
+    ask<Answer>(form: FormQuestion<Answer>, signal: AbortSignal): Promise<Answer> {
+      asked += 1;
+      const answered = Promise.withResolvers<Answer>();
+      const leave = (): void => {
+        const at = open.indexOf(question);
+        if (at !== -1) open.splice(at, 1);
+        signal.removeEventListener("abort", giveUp);
+      };
+      const giveUp = (): void => {
+        leave();
+        answered.reject(signal.reason);
+      };
+      const question: OpenQuestion = {
+        id: `question-${asked}`,
+        form,
+        reply(reply) {
+          leave();
+          answered.resolve(form.read(reply));
+        },
+      };
+      if (signal.aborted) return Promise.reject(signal.reason);
+      signal.addEventListener("abort", giveUp, { once: true });
+      open.push(question);
+      ring();
+      return answered.promise;
+    },
+    question: () => open[0],
+    async next() {
+      clearTimeout(claim);
+      while (true) {
+        if (outcome !== undefined) {
+          onOver();
+          return { type: "ended", outcome };
+        }
+        const [question] = open;
+        if (question !== undefined) return { type: "question", question };
+        await bell.promise;
+      }
+    },
+    leave() {
+      clearTimeout(claim);
+      claim = setTimeout(() => void stop().then(onOver), claimMs).unref();
+    },
+    stop,
+  };
+}
+
+function describeError(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

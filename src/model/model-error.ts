@@ -1,0 +1,62 @@
+import { RetinueError } from "../foundation/retinue-error.ts";
+import { boundedText } from "./describe-body.ts";
+
+/** Why a model call failed. The first group may succeed when tried again, the second will not. */
+export type ModelErrorCode =
+  | "rate-limited"
+  | "overloaded"
+  | "server-error"
+  | "connection-failed"
+  | "stream-cut"
+  | "stream-malformed"
+  | "stalled"
+  | "context-too-long"
+  | "invalid-request"
+  | "unauthorized"
+  | "not-found"
+  | "unexpected-answer"
+  | "untrusted-certificate"
+  | "script-mismatch";
+
+const passing: ReadonlySet<ModelErrorCode> = new Set([
+  "rate-limited",
+  "overloaded",
+  "server-error",
+  "connection-failed",
+  "stream-cut",
+  "stream-malformed",
+  "stalled",
+]);
+
+export interface ModelErrorOptions {
+  readonly status?: number;
+  /** What the provider asked us to wait. */
+  readonly retryAfterMs?: number;
+  readonly requestId?: string;
+  readonly advice?: string;
+  readonly cause?: unknown;
+}
+
+/** The only error a Model's stream throws, besides the abort of its own signal. */
+export class ModelError extends RetinueError {
+  override readonly code: ModelErrorCode;
+  readonly status: number | undefined;
+  readonly retryAfterMs: number | undefined;
+  readonly requestId: string | undefined;
+
+  constructor(code: ModelErrorCode, message: string, options: ModelErrorOptions = {}) {
+    // It becomes part of conversations, which are paid for by the word.
+    super(code, boundedText(message), {
+      ...(options.advice === undefined ? {} : { advice: options.advice }),
+      ...(options.cause === undefined ? {} : { cause: options.cause }),
+    });
+    this.code = code;
+    this.status = options.status;
+    this.retryAfterMs = options.retryAfterMs;
+    this.requestId = options.requestId;
+  }
+
+  get mayPass(): boolean {
+    return passing.has(this.code);
+  }
+}
