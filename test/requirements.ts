@@ -134,11 +134,7 @@ export const requirements: readonly Requirement[] = [
 
   built("BGR-1", "A background start returns at once with an id and a growing file."),
   built("BGR-2", "The parent is told of the end in its next turn."),
-  partly(
-    "BGR-3",
-    "A running agent can be moved to the background.",
-    "Through code; the key of the terminal is still to come.",
-  ),
+  built("BGR-3", "A running agent can be moved to the background."),
   built("BGR-4", "One environment variable switches the background off."),
   built("BGR-5", "A printing run waits for its background agents."),
 
@@ -176,14 +172,10 @@ export const requirements: readonly Requirement[] = [
   notYet("TEA-8", "Teammates run here, as processes or as panes."),
   notYet("TEA-9", "Work is handed in by text, file or message, and failure as failure."),
 
-  partly(
-    "CLI-1",
-    "The command line is interactive or prints, with the flags people know.",
-    "It prints, with all these flags; it is not interactive yet.",
-  ),
+  built("CLI-1", "The command line is interactive or prints, with the flags people know."),
   built("CLI-2", "`retinue agents` lists, shows, makes and checks definitions, and rates descriptions."),
   built("CLI-3", "Plans and tasks can be seen and steered from any terminal."),
-  notYet("CLI-4", "The terminal shows the tree of agents live."),
+  built("CLI-4", "The terminal shows the tree of agents live."),
   partly(
     "CLI-5",
     "`retinue doctor` checks the set-up and says what to do.",

@@ -108,6 +108,7 @@ const sessionChecks: Readonly<Record<string, Check>> = {
   planOnly: flag,
   slashCommands: flag,
   output: schema,
+  interactive: thing,
 };
 
 const childChecks: Readonly<Record<string, Check>> = {

@@ -1,3 +1,4 @@
+import type { UserMessage } from "../conversation/message.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AgentInput } from "../definitions/define-agent.ts";
 import type { WaitClock } from "../foundation/wait-clock.ts";
@@ -160,6 +161,16 @@ export interface SessionOptions<Output = unknown> {
   readonly slashCommands?: boolean;
   /** The schema that the result must match: zod, Standard Schema or JSON Schema. */
   readonly output?: OutputSchema<Output>;
+  /** A person is at the session while it works; a run then does not wait at its end for agents in the background. */
+  readonly interactive?: InteractiveOptions;
+}
+
+/** What a person at a terminal can do while the main agent works. */
+export interface InteractiveOptions {
+  /** Messages written since the last call; the agent reads them between two model calls. */
+  readonly takeMessages: () => readonly UserMessage[];
+  /** The permission mode of the main agent from now on; agents it has started keep theirs. */
+  readonly mode: () => PermissionMode | undefined;
 }
 
 export interface RunOptions<Output = unknown> extends SessionOptions<Output> {

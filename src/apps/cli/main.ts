@@ -11,10 +11,13 @@ export async function main(arguments_: readonly string[], given?: CliHost): Prom
   let host = given;
   try {
     host ??= createRealHost();
-    if (arguments_.length === 0 && host.stdin.isTerminal) {
+    if (arguments_.length === 0 && host.stdin.isTerminal && !host.canAsk) {
       host.stdout.write(helpText);
       return 0;
     }
+    // Reading arguments takes longer than the first frame of the terminal.
+    if (arguments_.length === 0 && host.canAsk)
+      return await (await import("../terminal/run-terminal.ts")).runTerminal({ host, session: {} }, [], {});
     // The command that scripts and prompts ask most often needs no reading of arguments.
     const code =
       arguments_.length === 1 && arguments_[0] === "agents"

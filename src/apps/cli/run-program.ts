@@ -59,16 +59,27 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
     const { words, configs } = takeMcpConfigs(given, program.opts<SessionOptions>().mcpConfig, host.cwd);
     if (configs !== undefined) program.setOptionValue("mcpConfig", configs);
     const [first] = words;
-    if (options.print !== true && first === undefined && host.stdin.isTerminal)
+    if (options.print !== true && first === undefined && host.stdin.isTerminal && !host.canAsk)
       return void host.stdout.write(helpText);
     // One word is more likely a mistyped command than a prompt.
     if (options.print !== true && words.length === 1 && first !== undefined && !/^\/|\s/.test(first))
       throw unknownCommand(program, first);
+    if (host.canAsk && (options.print !== true || isForPeople(options, words, host)))
+      return invoke(async (context) =>
+        (await import("../terminal/run-terminal.ts")).runTerminal(context, words, options),
+      );
     return invoke(async (context) =>
       (await import("./print/run-print.ts")).runPrint(context, words, options),
     );
   });
   return program;
+}
+
+/** Whether a person watches a run with -p and can be asked; others read its lines. */
+function isForPeople(options: PrintOptions, words: readonly string[], { environment }: CliHost): boolean {
+  const isText = (options.outputFormat ?? "text") === "text" && (options.inputFormat ?? "text") === "text";
+  const isSimple = options.jsonSchema === undefined && options.plain !== true;
+  return isText && isSimple && words.length > 0 && environment["TERM"] !== "dumb";
 }
 
 function addSessionOptions(program: Command): void {
@@ -125,7 +136,9 @@ function addPrintOptions(program: Command): void {
     .option("--session-id <uuid>", "the id of the session")
     .option("--no-session-persistence", "keep no transcript")
     .option("--disable-slash-commands", "a prompt such as /name is plain text")
-    .option("--json-schema <json|file>", "the form the result must have");
+    .option("--json-schema <json|file>", "the form the result must have")
+    .option("--plain", "in a terminal: lines only, for screen readers")
+    .option("--no-ask", "ask no one; what would be asked is refused");
 }
 
 function addAgents(program: Command, invoke: Invoke): void {
