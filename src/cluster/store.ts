@@ -51,6 +51,8 @@ export interface WakeOptions {
 /** One run of an agent on a worker. */
 export interface Activation {
   readonly agent: string;
+  /** The id of the worker that runs it. */
+  readonly worker: string;
   /** Aborted when the agent is cancelled, when another worker has taken over, or when draining takes too long. */
   readonly signal: AbortSignal;
   /** Aborted when the worker shuts down: finish the current turn and return "again". */
@@ -102,7 +104,7 @@ export interface WorkerStatus {
 export interface Engine {
   /** Makes the agent run soon, here or elsewhere. Calls with the same activation id count once. */
   wake(agent: string, activationId: string, options?: WakeOptions): Promise<void>;
-  /** Takes back an activation that has not started, and aborts one that runs, on whichever worker. */
+  /** Takes back an activation that has not started, and aborts one that runs, on whichever worker. Later wakes count. */
   cancel(agent: string): Promise<void>;
   /** Makes this process a worker. If it dies before `run` returns, the agent runs again elsewhere. */
   serve(run: RunActivation, options: ServeOptions): Promise<Worker>;

@@ -46,7 +46,9 @@ export function describeBusContract(withStore: WithStore, { test, expect }: Test
       bus.publish("a", "after");
       await becomes(() => heard.length === 2);
       const [first] = heard;
-      expect(first === large || (typeof first === "object" && JSON.stringify(first).startsWith('{"oversize":'))).toBe(true);
+      expect(
+        first === large || (typeof first === "object" && JSON.stringify(first).startsWith('{"oversize":')),
+      ).toBe(true);
       expect(heard[1]).toBe("after");
     }));
 

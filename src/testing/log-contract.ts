@@ -27,7 +27,8 @@ function describeAppending(withStore: WithStore, { test, expect }: TestRunner): 
   test("an append that expects another end is refused as a conflict and writes nothing", () =>
     withStore(async ({ log }) => {
       await log.append("a", ["one"], 0);
-      for (const wrong of [0, 2, 5]) expect(await refusal(() => log.append("a", ["no"], wrong))).toBe("conflict");
+      for (const wrong of [0, 2, 5])
+        expect(await refusal(() => log.append("a", ["no"], wrong))).toBe("conflict");
       expect(await refusal(() => log.append("a", [], 0))).toBe("conflict");
       expect(await texts(log, "a")).toEqual(["1 one"]);
       expect(await log.append("a", ["two"], 1)).toBe(2);
@@ -36,7 +37,9 @@ function describeAppending(withStore: WithStore, { test, expect }: TestRunner): 
   test("of many who expect the same end exactly one succeeds", () =>
     withStore(async ({ log }) => {
       await log.append("a", ["start"]);
-      const attempts = Array.from({ length: 20 }, (_, index) => refusal(() => log.append("a", [index, index], 1)));
+      const attempts = Array.from({ length: 20 }, (_, index) =>
+        refusal(() => log.append("a", [index, index], 1)),
+      );
       const outcomes = await Promise.all(attempts);
       expect(outcomes.filter((outcome) => outcome === undefined).length).toBe(1);
       expect(outcomes.filter((outcome) => outcome === "conflict").length).toBe(19);
@@ -49,17 +52,23 @@ function describeAppending(withStore: WithStore, { test, expect }: TestRunner): 
       const writers = Array.from({ length: 12 }, (_, writer) => writer);
       await Promise.all(
         writers.map(async (writer) => {
-          for (let round = 0; round < 5; round += 1) await log.append("a", [`${writer}/${round}a`, `${writer}/${round}b`]);
+          for (let round = 0; round < 5; round += 1)
+            await log.append("a", [`${writer}/${round}a`, `${writer}/${round}b`]);
         }),
       );
       const entries = await log.read("a");
       expect(entries.map(({ seq }) => seq)).toEqual(Array.from({ length: 120 }, (_, index) => index + 1));
       for (const writer of writers) {
-        const own = entries.flatMap(({ record }) => (String(record).startsWith(`${writer}/`) ? [String(record)] : []));
-        expect(own).toEqual([0, 1, 2, 3, 4].flatMap((round) => [`${writer}/${round}a`, `${writer}/${round}b`]));
+        const own = entries.flatMap(({ record }) =>
+          String(record).startsWith(`${writer}/`) ? [String(record)] : [],
+        );
+        expect(own).toEqual(
+          [0, 1, 2, 3, 4].flatMap((round) => [`${writer}/${round}a`, `${writer}/${round}b`]),
+        );
       }
       for (const [index, { record }] of entries.entries())
-        if (String(record).endsWith("a")) expect(entries[index + 1]?.record).toBe(String(record).replace("a", "b"));
+        if (String(record).endsWith("a"))
+          expect(entries[index + 1]?.record).toBe(String(record).replace("a", "b"));
     }));
 }
 
@@ -76,7 +85,9 @@ function describeRecords(withStore: WithStore, { test, expect }: TestRunner): vo
       ];
       await log.append("strange", strange);
       const read = (await log.read("strange")).map(({ record }) => record);
-      expect(read.map((record) => JSON.stringify(record))).toEqual(strange.map((record) => JSON.stringify(record)));
+      expect(read.map((record) => JSON.stringify(record))).toEqual(
+        strange.map((record) => JSON.stringify(record)),
+      );
       const again = await subject.reopen();
       const reread = (await again.log.read("strange")).map(({ record }) => JSON.stringify(record));
       expect(reread).toEqual(strange.map((record) => JSON.stringify(record)));
@@ -118,7 +129,8 @@ function describeNames(withStore: WithStore, { test, expect }: TestRunner): void
       expect(await log.list("")).toEqual([]);
       for (const name of ["run/b", "run/a", "run_c", "in/a", "run/%"]) await log.append(name, [1]);
       await log.append("run/a", [2]);
-      const listed = async (prefix: string) => (await log.list(prefix)).map(({ name, lastSeq }) => `${name} ${lastSeq}`);
+      const listed = async (prefix: string) =>
+        (await log.list(prefix)).map(({ name, lastSeq }) => `${name} ${lastSeq}`);
       expect(await listed("run/")).toEqual(["run/% 1", "run/a 2", "run/b 1"]);
       expect(await listed("run/%")).toEqual(["run/% 1"]);
       expect((await listed("")).length).toBe(5);

@@ -62,7 +62,13 @@ export async function createFileEngine({ log, now, identity }: FileEngineOptions
     try {
       const { signal } = controller;
       const confirm = async (): Promise<void> => signal.throwIfAborted();
-      outcome = await run({ agent: agent.name, signal, draining: draining.signal, confirm });
+      outcome = await run({
+        agent: agent.name,
+        worker: workerId(identity),
+        signal,
+        draining: draining.signal,
+        confirm,
+      });
     } catch (error) {
       if (!controller.signal.aborted) options.onError?.(error, agent.name);
     }

@@ -108,14 +108,15 @@ export function createAgentTable(database: Database, place: Place): AgentTable {
       const ended = await one(
         "agent-end",
         `UPDATE ${table} SET active = false, owner_worker = NULL, owner_token = NULL, updated = clock_timestamp()
-         WHERE ${owned} AND (wakes = $4 OR cancelled_run = run) RETURNING agent`,
+         WHERE ${owned} AND (wakes = $4 OR (cancelled_run = run AND wakes = cancelled_wakes)) RETURNING agent`,
         [agent, token, wakes],
       );
       if (ended !== undefined) return "ended";
-      const row = await one<{ wakes: string }>("agent-wakes", `SELECT wakes FROM ${table} WHERE ${owned}`, [
-        agent,
-        token,
-      ]);
+      const row = await one<{ wakes: string }>(
+        "agent-wakes",
+        `UPDATE ${table} SET cancelled_run = NULL WHERE ${owned} RETURNING wakes`,
+        [agent, token],
+      );
       return row === undefined ? "lost" : { agent, token, wakes: row.wakes };
     },
     async release(client, { agent, token }) {
@@ -127,7 +128,7 @@ export function createAgentTable(database: Database, place: Place): AgentTable {
       return rows[0];
     },
     async cancel(agent) {
-      const text = `UPDATE ${table} SET cancelled_run = run, active = owner_token IS NOT NULL, updated = clock_timestamp()
+      const text = `UPDATE ${table} SET cancelled_run = run, cancelled_wakes = wakes, active = owner_token IS NOT NULL, updated = clock_timestamp()
         WHERE tenant = $1 AND agent = $2 AND active`;
       await database.query({ text, values: [tenant, agent] });
     },

@@ -34,7 +34,7 @@ export interface LiveRuns {
 interface Live {
   readonly agent: string;
   readonly run: string;
-  readonly controller: AbortController;
+  controller: AbortController;
 }
 
 export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
@@ -82,12 +82,12 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
 }
 
 /** Gives the run to continue with if the agent was woken while it ran. */
-async function runOnce(
-  options: LiveRunsOptions,
-  { agent, controller }: Live,
-  owned: OwnedRun,
-): Promise<OwnedRun | undefined> {
-  const { agents, schedule, run, draining, isCertain, onError } = options;
+async function runOnce(options: LiveRunsOptions, live: Live, owned: OwnedRun): Promise<OwnedRun | undefined> {
+  const { agents, schedule, run, draining, isCertain, onError, worker } = options;
+  const { agent } = live;
+  // A run that follows a cancelled one is not cancelled itself.
+  if (live.controller.signal.aborted) live.controller = new AbortController();
+  const { controller } = live;
   const { signal } = controller;
   const confirm = async (): Promise<void> => {
     signal.throwIfAborted();
@@ -97,7 +97,7 @@ async function runOnce(
   };
   let outcome: "done" | "again" = "done";
   try {
-    outcome = await run({ agent, signal, draining, confirm });
+    outcome = await run({ agent, worker, signal, draining, confirm });
   } catch (error) {
     // Work that only failed because the store was away is not done.
     if (hasCode(error, "store-unreachable")) outcome = "again";

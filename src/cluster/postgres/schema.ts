@@ -66,6 +66,7 @@ export function createTables({ schema }: Place): string {
       run bigint NOT NULL DEFAULT 0,
       run_wake bigint NOT NULL DEFAULT 0,
       cancelled_run bigint,
+      cancelled_wakes bigint,
       owner_worker text,
       owner_token text,
       updated timestamptz NOT NULL DEFAULT clock_timestamp(),
