@@ -38,9 +38,11 @@ export async function activateAgent(
     return await conclude(store, { agent, state, writer, outcome });
   } catch (error) {
     if (!isConflict(error)) throw error;
-    // Whoever stopped the agent may have died before the parent was told.
     const now = readAgentState(await store.log.read(agentLog(agent)));
-    if (now.ending !== undefined) await announceEnd(store, agent, now);
+    // Whoever runs it now has been scheduled separately; for a worker that lost the agent, "again" has no effect.
+    if (now.ending === undefined) return "again";
+    // Whoever stopped the agent may have died before the parent was told.
+    await announceEnd(store, agent, now);
     return "done";
   }
 }

@@ -10,6 +10,7 @@ import {
   type Message,
   readAgentState,
   statusOf,
+  toAgentRecord,
   toJson,
 } from "./agent-records.ts";
 import { type ActivationStatus, isConflict, type JsonValue, type Store } from "./store.ts";
@@ -144,9 +145,11 @@ export async function waitForEnd(
       const heard = new Promise<void>((resolve) => {
         hear = resolve;
       });
-      const { plan, ending } = await readAgent(store, agent);
-      if (plan === undefined) throw noSuchAgent(store, agent);
-      if (ending !== undefined) return { status: ending.status, result: ending.result };
+      const [last] = await store.log.read(agentLog(agent), -1);
+      if (last === undefined) throw noSuchAgent(store, agent);
+      // Whatever happens after an end begins with a claim, so an ended agent's log ends with its ending.
+      const record = toAgentRecord(last.record);
+      if (record?.type === "ended") return record.ending;
       signal?.throwIfAborted();
       if (stop.aborted) return undefined;
       await Promise.race([heard, nap(rereadMs, stop)]);

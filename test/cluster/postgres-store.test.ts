@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
 import { setUpPostgres } from "../../src/cluster/postgres/set-up-postgres.ts";
 import { describeStoreContract } from "../../src/testing/store-contract.ts";
-import { startTestPostgres, type TestPostgres, whyNoPostgres } from "./embedded-postgres.ts";
 import { emptyStore } from "./empty-store.ts";
+import { startTestPostgres, type TestPostgres, whyNoPostgres } from "./test-postgres.ts";
 
 const reason = await whyNoPostgres();
 const title = reason === undefined ? "the PostgreSQL store" : `the PostgreSQL store (skipped: ${reason})`;

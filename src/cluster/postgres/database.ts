@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { ClientBase, ClientConfig, Pool, PoolClient, QueryResultRow } from "pg";
 import { sleep } from "../../foundation/abort.ts";
@@ -210,8 +209,4 @@ export interface Session {
   readonly client: ClientBase & { end(): Promise<void> };
   /** Resolves when the connection is gone, for whatever reason. */
   readonly ended: Promise<void>;
-}
-
-export function newId(): string {
-  return randomUUID();
 }

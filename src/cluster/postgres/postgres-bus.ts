@@ -130,6 +130,13 @@ function createListener({ clientConfig }: Database): Listener {
       }
     })();
   };
+  // One statement at a time: a session takes no second one while it works on the first.
+  let last: Promise<unknown> = Promise.resolve();
+  const run = (statement: string): Promise<unknown> => {
+    const turn = last.then(() => session?.client.query(statement));
+    last = turn.catch(() => undefined);
+    return turn;
+  };
   const connect = (): Promise<void> => {
     ready ??= new Promise<void>((resolve, reject) =>
       keepOpen(resolve, (error) => {
@@ -153,11 +160,11 @@ function createListener({ clientConfig }: Database): Listener {
         hearers.delete(own);
         if (hearers.size > 0 || channels.get(channel) !== hearers) return;
         channels.delete(channel);
-        session?.client.query(`UNLISTEN ${channel}`).catch(() => undefined);
+        void run(`UNLISTEN ${channel}`).catch(() => undefined);
       };
       try {
         await connect();
-        await session?.client.query(`LISTEN ${channel}`);
+        await run(`LISTEN ${channel}`);
       } catch (error) {
         // A session that breaks in between listens to all channels when it is back.
         if (session !== undefined || ready === undefined) {

