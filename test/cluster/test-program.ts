@@ -53,7 +53,7 @@ function toChild({ agent, plan }: { readonly agent: string; readonly plan: TestP
 
 function stepOf({ signal }: AgentContext, effects: string, stepMs: number) {
   return async (key: string): Promise<string> => {
-    if (stepMs > 0) await pause(stepMs, undefined, { signal });
+    if (stepMs > 0) await pause(stepMs, undefined, { signal }).catch(noteAbort(effects, key));
     const file = join(effects, encodeURIComponent(key));
     try {
       writeFileSync(file, `${process.pid} ${Date.now()}`, { flag: "wx" });
@@ -62,6 +62,20 @@ function stepOf({ signal }: AgentContext, effects: string, stepMs: number) {
     }
     return key;
   };
+}
+
+/** When an effect was aborted, for those who measure how long that took. */
+function noteAbort(effects: string, key: string): (error: unknown) => never {
+  return (error) => {
+    writeFileSync(join(effects, `.${encodeURIComponent(key)}`), String(Date.now()));
+    throw error;
+  };
+}
+
+export function readAborts(effects: string): readonly number[] {
+  return readdirSync(effects)
+    .filter((name) => name.startsWith("."))
+    .map((name) => Number(readFileSync(join(effects, name), "utf8")));
 }
 
 export interface Effect {
@@ -73,6 +87,7 @@ export interface Effect {
 
 export function readEffects(effects: string): readonly Effect[] {
   return readdirSync(effects)
+    .filter((name) => !name.startsWith("."))
     .map((name): Effect => {
       const key = decodeURIComponent(name);
       const [pid = "", at = ""] = readFileSync(join(effects, name), "utf8").split(" ");
