@@ -9,8 +9,7 @@ const actingFolders = [
   "src/apps/",
   "src/storage/",
   "src/tools/builtin/",
-  "src/cluster/files/",
-  "src/cluster/postgres/",
+  "src/cluster/",
   "src/testing/",
 ];
 

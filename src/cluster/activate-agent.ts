@@ -136,6 +136,7 @@ function createContext({ store, activation, state, history, writer }: ContextPar
     interrupted: state.openCalls,
     signal,
     draining,
+    confirm: activation.confirm,
     record: (entries) => writer.append(entries.map((entry) => toJson({ type: "entry", entry }))),
     async call(name, input, effect) {
       signal.throwIfAborted();

@@ -30,6 +30,8 @@ export interface AgentContext {
   readonly signal: AbortSignal;
   /** Return "yielded" at the end of the turn once this is aborted. */
   readonly draining: AbortSignal;
+  /** Resolves while this worker may act for the agent, and throws a conflict once another one has taken over. */
+  confirm(): Promise<void>;
   /** Appends lines of the agent's own; gives the number of the first. */
   record(entries: readonly JsonValue[]): Promise<number>;
   /**

@@ -1,0 +1,81 @@
+import type { AgentInput } from "../../definitions/define-agent.ts";
+import { Fault } from "../../foundation/fault.ts";
+import { isRecord } from "../../foundation/json-value.ts";
+import { isSessionId } from "../../journal/session-files.ts";
+import type { SessionOptions } from "../../runtime/runtime-options.ts";
+import type { JsonValue } from "../store.ts";
+import { readWorkspacePlan, type WorkspacePlan } from "../workspace/workspace-plan.ts";
+
+/** The options of a session that are plain data and mean the same on every worker. */
+const optionNames = [
+  "agent",
+  "model",
+  "effort",
+  "permissionMode",
+  "skipPermissions",
+  "tools",
+  "allowedTools",
+  "disallowedTools",
+  "systemPrompt",
+  "appendSystemPrompt",
+  "maxTurns",
+  "maxBudget",
+  "limits",
+  "slashCommands",
+] as const satisfies readonly (keyof SessionOptions)[];
+
+export type TravellingOptions = Pick<SessionOptions, (typeof optionNames)[number]>;
+
+/** What a worker needs to know to run a session: plain JSON without secrets. Keys come from the worker's environment. */
+export interface SessionPlan {
+  readonly type: "session";
+  readonly sessionId: string;
+  readonly prompt: string;
+  readonly options: TravellingOptions;
+  /** Definitions that were given with the request instead of in files of the workspace. */
+  readonly agents?: readonly AgentInput[];
+  readonly workspace: WorkspacePlan;
+}
+
+/** Takes what can travel, and refuses what was asked for and cannot: it would silently not hold elsewhere. */
+export function toTravellingOptions(options: SessionOptions): TravellingOptions {
+  const known: readonly string[] = optionNames;
+  const given = Object.entries(options).filter(
+    ([name, value]) => value !== undefined && name !== "sessionId",
+  );
+  const stray = given.find(([name, value]) => !known.includes(name) && value !== false);
+  if (stray !== undefined)
+    throw new Fault("not-portable", `The option ${stray[0]} cannot be carried out by a worker.`, {
+      advice: "Leave it out, or run the agent in this process, without a store.",
+    });
+  return Object.fromEntries(given.filter(([name]) => known.includes(name)));
+}
+
+/** Reads a plan from the log; a worker of another version may have written it. */
+export function readSessionPlan(value: JsonValue): SessionPlan {
+  if (!isRecord(value) || value["type"] !== "session") throw unreadable("it is not the plan of a session");
+  const { sessionId, prompt, options, workspace, agents } = value;
+  if (typeof sessionId !== "string" || !isSessionId(sessionId))
+    throw unreadable("its session id is not a UUID");
+  if (typeof prompt !== "string") throw unreadable("it has no prompt");
+  if (!isRecord(options)) throw unreadable("its options are not an object");
+  const known: readonly string[] = optionNames;
+  const unknown = Object.keys(options).filter((name) => !known.includes(name));
+  // An option that this worker does not know may be one that forbids something.
+  if (unknown.length > 0) throw unreadable(`this version does not know its options ${unknown.join(", ")}`);
+  return {
+    type: "session",
+    sessionId,
+    prompt,
+    // The values are checked where a session is opened, as those of every program are.
+    options: options as TravellingOptions,
+    ...(Array.isArray(agents) ? { agents: agents as unknown as readonly AgentInput[] } : {}),
+    workspace: readWorkspacePlan(workspace),
+  };
+}
+
+function unreadable(reason: string): Fault {
+  return new Fault("unreadable-plan", `The plan of this agent cannot be carried out: ${reason}.`, {
+    advice: "Update this worker to the version that planned the agent.",
+  });
+}
