@@ -75,8 +75,8 @@ await Promise.all([
     minifyWhitespace: true,
     // The CommonJS builds of some packages load their own parts in ways a bundler cannot follow.
     mainFields: ["module", "main"],
-    // It finds its binary beside itself.
-    external: ["@vscode/ripgrep"],
+    // The first finds its binary beside itself; the others are there only for those who name a store.
+    external: ["@vscode/ripgrep", "pg", "@dbos-inc/dbos-sdk"],
     legalComments: "linked",
     plugins: [plainBuiltins],
     banner: {

@@ -13,7 +13,16 @@ import {
   toJson,
 } from "./agent-records.ts";
 import { createFencedWriter, type FencedWriter } from "./fenced-writer.ts";
+import { missingNeeds } from "./needs.ts";
 import { type Activation, isConflict, type JsonValue, type LogEntry, type Store } from "./store.ts";
+
+export interface ActivateOptions {
+  readonly program: AgentProgram;
+  /** Recorded with each claim. */
+  readonly version: string;
+  /** What this worker has. */
+  readonly has: readonly string[];
+}
 
 /**
  * One activation: read the log, claim the agent by an append that expects the end that was read, work turn by turn, and stop
@@ -22,7 +31,7 @@ import { type Activation, isConflict, type JsonValue, type LogEntry, type Store 
 export async function activateAgent(
   store: Store,
   activation: Activation,
-  { program, version }: { readonly program: AgentProgram; readonly version: string },
+  { program, version, has }: ActivateOptions,
 ): Promise<"done" | "again"> {
   const { agent } = activation;
   const history = await store.log.read(agentLog(agent));
@@ -30,6 +39,11 @@ export async function activateAgent(
   if (state.plan === undefined) return "done";
   if (state.ending !== undefined) await announceEnd(store, agent, state);
   if (!(await hasWork(store, agent, state))) return "done";
+  // The engine forgets agents that rest for very long, and with them what they need.
+  if (missingNeeds(state.needs, has).length > 0) {
+    await store.engine.wake(agent, `needs/${state.lastSeq}`, { needs: state.needs });
+    return "again";
+  }
   try {
     const writer = createFencedWriter(store.log, agentLog(agent), state.lastSeq);
     await writer.append(claim(state, activation.worker, version));
@@ -133,6 +147,7 @@ function createContext({ store, activation, state, history, writer }: ContextPar
     tree: state.tree,
     parent: state.parent,
     history,
+    readHistory: () => store.log.read(agentLog(agent)),
     interrupted: state.openCalls,
     signal,
     draining,

@@ -24,7 +24,10 @@ export interface AgentContext {
   readonly plan: JsonValue;
   readonly tree: string;
   readonly parent: string | undefined;
+  /** The log as it was before this activation. */
   readonly history: readonly LogEntry[];
+  /** The log as it is now. */
+  readHistory(): Promise<readonly LogEntry[]>;
   /** Calls that were under way when an earlier worker died. They are recorded as interrupted. */
   readonly interrupted: readonly OpenCall[];
   readonly signal: AbortSignal;

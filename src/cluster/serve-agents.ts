@@ -20,12 +20,10 @@ export async function serveAgents(
 ): Promise<Worker> {
   const { queues = [], machine, has = [], codeVersion = version } = options;
   const pinned = machine === undefined ? [] : [machineNeed(machine)];
+  const all = [...has, ...queues.map(queueNeed), ...pinned];
   return store.engine.serve(
-    (activation) => activateAgent(store, activation, { program, version: codeVersion }),
-    {
-      ...options,
-      has: [...has, ...queues.map(queueNeed), ...pinned],
-    },
+    (activation) => activateAgent(store, activation, { program, version: codeVersion, has: all }),
+    { ...options, has: all },
   );
 }
 

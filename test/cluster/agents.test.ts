@@ -124,6 +124,25 @@ function describeAgents(open: () => Promise<Store>): void {
       expect(readEffects(effects)).toHaveLength(count);
     }));
 
+  test("an agent that rested until the engine forgot it still waits for a worker that has what it needs", () =>
+    within(async (store, effects) => {
+      const program = createTestProgram(effects);
+      const needs = ["queue:gpu"];
+      const first = await serveAgents(store, program, { slots: 1, queues: ["gpu"] });
+      await startAgent(store, { agent: "a", plan: plan({ messages: 1 }), needs });
+      await becomes(async () => (await inspectAgent(store, "a")).status === "waiting");
+      await becomes(async () => (await store.engine.status("a")).state === "idle");
+      await first.drain();
+      expect(await store.engine.prune(Date.now() + 60_000)).toBe(1);
+      const poor = await serveAgents(store, program, { slots: 1 });
+      await sendMessage(store, "a", { body: "go" });
+      await becomes(async () => JSON.stringify(await store.engine.status("a")).includes("gpu"));
+      expect((await inspectAgent(store, "a")).status).toBe("waiting");
+      await poor.drain();
+      await using _ = await serveAgents(store, program, { slots: 1, queues: ["gpu"] });
+      expect((await ended(store, "a"))?.status).toBe("completed");
+    }));
+
   test("a program that throws fails its agent with the reason, and waiting has a limit", () =>
     within(async (store) => {
       await using _ = await serveAgents(store, async () => Promise.reject(new Error("no such tool")), {

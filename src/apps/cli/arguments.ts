@@ -70,7 +70,7 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
   return program;
 }
 
-function addSessionOptions(program: Command): void {
+export function addSessionOptions(program: Command): void {
   const collect = (value: string, earlier: readonly string[] = []) => [...earlier, value];
   const collectEntries = (value: string, earlier: readonly string[] = []) => [
     ...earlier,
@@ -90,7 +90,7 @@ function addSessionOptions(program: Command): void {
 }
 
 /** The options of a run carry the names people know from Claude Code. */
-function addPrintOptions(program: Command): void {
+export function addPrintOptions(program: Command): void {
   const collectEntries = (value: string, earlier: readonly string[] = []) => [
     ...earlier,
     ...splitEntries(value),

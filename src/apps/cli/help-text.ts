@@ -9,6 +9,7 @@ Commands:
   permissions            list all rules; also: permissions test 'Bash(git push)'
   trust [FOLDER]         let a folder's hooks and settings count; --remove
   doctor, clean          check the set-up; remove what old sessions left behind
+  serve, store           agents on many machines: --store postgres://HOST/DATABASE
 
 Running:
   --model M  --agent NAME  --effort LEVEL  --system-prompt TEXT

@@ -15,7 +15,7 @@ export async function loadPg(): Promise<Pg["default"]> {
 }
 
 /** What the engine uses of DBOS; `pollQueue` and recovery are internals, therefore the version is checked. */
-export async function loadDbos() {
+export async function loadDbos(): Promise<Dbos> {
   try {
     const [{ DBOS, DBOSClient }, { DBOSExecutor }, queues, systemDatabase, { globalParams }] =
       await Promise.all([
@@ -33,7 +33,13 @@ export async function loadDbos() {
   }
 }
 
-export type Dbos = Awaited<ReturnType<typeof loadDbos>>;
+type Sdk = typeof import("@dbos-inc/dbos-sdk");
+
+export interface Dbos extends Pick<Sdk, "DBOS" | "DBOSClient"> {
+  readonly DBOSExecutor: (typeof import("@dbos-inc/dbos-sdk/internal/dbos-executor"))["DBOSExecutor"];
+  readonly queues: typeof import("@dbos-inc/dbos-sdk/internal/wfqueue");
+  readonly systemDatabase: typeof import("@dbos-inc/dbos-sdk/internal/system_database");
+}
 
 function missing(name: string, cause: unknown): Fault {
   return new Fault(

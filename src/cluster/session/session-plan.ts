@@ -1,4 +1,3 @@
-import type { AgentInput } from "../../definitions/define-agent.ts";
 import { Fault } from "../../foundation/fault.ts";
 import { isRecord } from "../../foundation/json-value.ts";
 import { isSessionId } from "../../journal/session-files.ts";
@@ -32,8 +31,8 @@ export interface SessionPlan {
   readonly sessionId: string;
   readonly prompt: string;
   readonly options: TravellingOptions;
-  /** Definitions that were given with the request instead of in files of the workspace. */
-  readonly agents?: readonly AgentInput[];
+  /** Definitions that were given with the request instead of in files of the workspace, keyed by name as in `--agents`. */
+  readonly agents?: JsonValue;
   readonly workspace: WorkspacePlan;
 }
 
@@ -69,7 +68,7 @@ export function readSessionPlan(value: JsonValue): SessionPlan {
     prompt,
     // The values are checked where a session is opened, as those of every program are.
     options: options as TravellingOptions,
-    ...(Array.isArray(agents) ? { agents: agents as unknown as readonly AgentInput[] } : {}),
+    ...(agents === undefined ? {} : { agents: agents as JsonValue }),
     workspace: readWorkspacePlan(workspace),
   };
 }

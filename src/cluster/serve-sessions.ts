@@ -1,0 +1,35 @@
+import { execFile } from "node:child_process";
+import { hostname } from "node:os";
+import { promisify } from "node:util";
+import { serveAgents } from "./serve-agents.ts";
+import { createSessionProgram, type SessionProgramOptions } from "./session/run-session.ts";
+import type { ServeOptions, Store, Worker } from "./store.ts";
+
+export interface ServeSessionsOptions extends SessionProgramOptions, ServeOptions {
+  /** Queues besides the one for everybody. */
+  readonly queues?: readonly string[];
+  /** Folders that are the same on every worker. */
+  readonly folders?: readonly string[];
+}
+
+/** Makes this process a worker for sessions. What it has is found out now, so that it takes only what it can run. */
+export async function serveSessions(store: Store, options: ServeSessionsOptions): Promise<Worker> {
+  const { runtime, workspaces, folders = [], has = [], ...serve } = options;
+  const program = createSessionProgram({ runtime, ...(workspaces === undefined ? {} : { workspaces }) });
+  const tools = (runtime.extraTools ?? []).map(({ name }) => `tool:${name}`);
+  const servers = Object.keys(runtime.mcpServers ?? {}).map((name) => `mcp:${name}`);
+  const shared = folders.map((folder) => `folder:${folder}`);
+  const git = (await hasGit()) ? ["git"] : [];
+  return serveAgents(store, program, {
+    ...serve,
+    machine: hostname(),
+    has: [...has, ...tools, ...servers, ...shared, ...git],
+  });
+}
+
+function hasGit(): Promise<boolean> {
+  return promisify(execFile)("git", ["--version"]).then(
+    () => true,
+    () => false,
+  );
+}
