@@ -5,13 +5,7 @@ import { readCode } from "./source-tokens.ts";
 const actingVerbs = ["discover", "load", "gather", "connect", "run", "drive", "find", "watch", "write"];
 
 /** Folders that exist to touch the world. */
-const actingFolders = [
-  "src/apps/",
-  "src/storage/",
-  "src/tools/builtin/",
-  "src/cluster/",
-  "src/testing/",
-];
+const actingFolders = ["src/apps/", "src/storage/", "src/tools/builtin/", "src/cluster/", "src/testing/"];
 
 /** Files that touch the world under another name, each with its reason. */
 export const actingFiles: ReadonlyMap<string, string> = new Map([

@@ -216,7 +216,7 @@ export const requirements: readonly Requirement[] = [
     "A worker that dies or freezes is replaced; nothing is lost or repeated; a revived one is refused.",
   ),
   built("CLU-4", "An agent that waits for a person, a message or a child holds no slot and no process."),
-  notYet("CLU-5", "Limits, budgets and cool-downs hold over all workers."),
+  built("CLU-5", "Limits, budgets and cool-downs hold over all workers."),
   built("CLU-6", "The workspace of an agent follows it, or the plan says that it cannot."),
 ];
 

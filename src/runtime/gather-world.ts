@@ -150,6 +150,7 @@ export function createWorld(options: RuntimeOptions): World {
         environment,
         platform: place.platform,
         models: createModelFactory({
+          ...(options.wrapModel === undefined ? {} : { wrap: options.wrapModel }),
           environment,
           settings: settings.plain,
           ...(helper === undefined
@@ -164,7 +165,9 @@ export function createWorld(options: RuntimeOptions): World {
           random: Math.random,
         }),
         localServers: () => findServers(environment),
-        ...(options.model === undefined ? {} : { model: options.model }),
+        ...(options.model === undefined
+          ? {}
+          : { model: options.wrapModel?.(options.model) ?? options.model }),
         extraTools: options.extraTools ?? [],
         additionalDirectories,
         disallowedTools: options.disallowedTools ?? [],

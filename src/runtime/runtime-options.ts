@@ -23,6 +23,8 @@ export interface RuntimeOptions {
   readonly extraTools?: readonly Tool[];
   /** Serves every session in place of what settings and the environment say. */
   readonly model?: Model;
+  /** Stands between every agent and its model, for limits that reach beyond this process. */
+  readonly wrapModel?: (model: Model) => Model;
   readonly settings?: string;
   readonly settingSources?: readonly ("user" | "project" | "local")[];
   readonly pluginDirectories?: readonly string[];

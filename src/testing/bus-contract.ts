@@ -37,6 +37,17 @@ export function describeBusContract(withStore: WithStore, { test, expect }: Test
       expect(heard).toEqual([1, 3]);
     }));
 
+  test("closing a subscription twice does not end one that was made in between", () =>
+    withStore(async ({ bus }) => {
+      const heard: JsonValue[] = [];
+      const first = await bus.subscribe("a", () => undefined);
+      first.close();
+      await bus.subscribe("a", (event) => void heard.push(event));
+      first.close();
+      bus.publish("a", 1);
+      await becomes(() => heard.length === 1);
+    }));
+
   test("an event that is too large arrives as a notice, and harms nothing after it", () =>
     withStore(async ({ bus }) => {
       const heard: JsonValue[] = [];

@@ -2,6 +2,8 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { createSharedBudget } from "../../src/cluster/limits/shared-budget.ts";
+import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
 import { setUpPostgres } from "../../src/cluster/postgres/set-up-postgres.ts";
 import { type ToolUseBlock, toolCallsOf } from "../../src/conversation/message.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
@@ -110,6 +112,30 @@ describe.runIf(reason === undefined)(`sessions on workers${reason ? ` (skipped: 
     const expected = ["README.md", ...Array.from({ length: 6 }, (_, at) => `file-${at + 1}.txt`)];
     expect(branchFiles(origin)).toEqual(expected);
     expect(existsSync(join(place.cwd, "file-1.txt"))).toBe(false);
+  });
+
+  test("the ceiling of money holds over a hand-over: what the first worker spent is gone [CLU-5]", async () => {
+    const usage = { inputTokens: 2_000, outputTokens: 1_000 };
+    const next = writeFiles(40, 10);
+    const { place, provider, environment, run } = await stage((request) => ({ ...next(request), usage }));
+    const first = await startWorker(place, environment);
+    const limits = ["--max-budget-usd", "2", "--model", "claude-opus-4-1"];
+    const answer = run("-p", "Write many files.", "--permission-mode", "acceptEdits", ...limits);
+    await becomes(() => existsSync(join(place.cwd, "file-3.txt")));
+    first.kill("SIGKILL");
+    await startWorker(place, environment);
+    const { code, err } = await answer;
+    expect(code).toBe(1);
+    expect(err).toContain("of the whole tree left, over all workers");
+    const [id = ""] = (await run("tasks")).out.split(" ");
+    await using store = await openPostgresStore({ url: server.url });
+    const { spent, held } = await createSharedBudget(store, id, 2).state();
+    expect(held).toBe(0);
+    expect(spent).toBeLessThanOrEqual(2);
+    // Dollars for a million tokens of this model: 15 for the prompt, 75 for the answer.
+    const answered = provider.requests.filter(({ status }) => status === "answered").length;
+    expect(answered * 0.105).toBeLessThanOrEqual(spent);
+    expect(answered).toBeGreaterThan(4);
   });
 
   test("what cannot be honoured is refused before anything is started [CLU-2]", async () => {

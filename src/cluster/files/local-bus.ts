@@ -20,7 +20,7 @@ export function createLocalBus(): Bus {
       return {
         close() {
           listeners.delete(own);
-          if (listeners.size === 0) topics.delete(topic);
+          if (listeners.size === 0 && topics.get(topic) === listeners) topics.delete(topic);
         },
       };
     },

@@ -36,7 +36,7 @@ export async function loadDbos(): Promise<Dbos> {
 type Sdk = typeof import("@dbos-inc/dbos-sdk");
 
 export interface Dbos extends Pick<Sdk, "DBOS" | "DBOSClient"> {
-  readonly DBOSExecutor: (typeof import("@dbos-inc/dbos-sdk/internal/dbos-executor"))["DBOSExecutor"];
+  readonly DBOSExecutor: typeof import("@dbos-inc/dbos-sdk/internal/dbos-executor")["DBOSExecutor"];
   readonly queues: typeof import("@dbos-inc/dbos-sdk/internal/wfqueue");
   readonly systemDatabase: typeof import("@dbos-inc/dbos-sdk/internal/system_database");
 }

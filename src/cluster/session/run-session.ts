@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
@@ -7,15 +6,18 @@ import { readSessionAgents } from "../../definitions/definition-object.ts";
 import { Fault } from "../../foundation/fault.ts";
 import { parseJsonDocument } from "../../foundation/json-document.ts";
 import type { HookFunction } from "../../hooks/run-one-hook.ts";
-import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../permissions/approver.ts";
+import type { ApprovalAnswer } from "../../permissions/approver.ts";
 import { createRuntime } from "../../runtime/create-runtime.ts";
 import type { RuntimeOptions } from "../../runtime/runtime-options.ts";
 import type { AgentContext, AgentProgram, ProgramOutcome } from "../agent-program.ts";
-import type { JsonValue } from "../store.ts";
+import { withSharedLimits } from "../limits/limited-model.ts";
+import { createSharedBudget, type SharedBudget } from "../limits/shared-budget.ts";
+import type { SharedCoolDowns } from "../limits/shared-cool-downs.ts";
+import type { JsonValue, Store } from "../store.ts";
 import { openWorkspace, type Workspace } from "../workspace/open-workspace.ts";
+import { createParkingApprover } from "./parking-approver.ts";
 import { readSessionPlan, type SessionPlan } from "./session-plan.ts";
 import {
-  isForOneCall,
   type Question,
   readSessionMessage,
   readSessionProgress,
@@ -29,6 +31,9 @@ export interface SessionProgramOptions {
   readonly runtime: Omit<RuntimeOptions, "cwd" | "approver" | "transcripts" | "agents">;
   /** A folder for copies of repositories. */
   readonly workspaces?: string;
+  /** The limits that all workers of the store share. */
+  readonly store: Store;
+  readonly coolDowns: SharedCoolDowns;
 }
 
 /**
@@ -118,10 +123,17 @@ async function runPrompt(run: PromptRun): Promise<ProgramOutcome> {
   const stop = new AbortController();
   const asking = createParkingApprover(context, progress, stop);
   const pen: { write?: () => Promise<void> } = {};
+  const budget = await openBudget(run);
   const runtime = createRuntime({
     ...options.runtime,
     cwd: workspace.directory,
     approver: asking.approver,
+    wrapModel: (model) =>
+      withSharedLimits(options.runtime.wrapModel?.(model) ?? model, {
+        agent: context.agent,
+        budget,
+        coolDowns: options.coolDowns,
+      }),
     hooks: [...(options.runtime.hooks ?? []), fence(() => pen.write?.(), stop)],
     ...(plan.agents === undefined ? {} : { agents: readAgents(plan.agents) }),
   });
@@ -146,6 +158,15 @@ async function runPrompt(run: PromptRun): Promise<ProgramOutcome> {
     await runtime[Symbol.asyncDispose]();
     files.remove();
   }
+}
+
+/** The ceiling holds for the whole tree and over all hand-overs, so what was spent is kept in the store. */
+async function openBudget({ options, context, plan }: PromptRun): Promise<SharedBudget | undefined> {
+  const { maxBudget } = plan.options;
+  if (maxBudget === undefined) return undefined;
+  const budget = createSharedBudget(options.store, context.tree, maxBudget);
+  await budget.chargeAbandoned(context.agent);
+  return budget;
 }
 
 function readAgents(value: JsonValue): readonly AgentDefinition[] {
@@ -245,48 +266,4 @@ async function drive(
     if (event.type !== "model-streamed") context.publish(JSON.parse(JSON.stringify(event)) as JsonValue);
   }
   return undefined;
-}
-
-/** Answers from the log; a question without an answer is written down and ends the activation. */
-function createParkingApprover(
-  context: AgentContext,
-  progress: SessionProgress,
-  stop: AbortController,
-): { readonly approver: Approver; question(): Question | undefined } {
-  const answers = new Map(progress.answers);
-  let open: Question | undefined;
-  const ask = async (request: ApprovalRequest): Promise<ApprovalAnswer> => {
-    const question = toQuestion(request);
-    const answer = answers.get(question.id);
-    if (answer !== undefined) {
-      await context.record([{ type: "used", question: question.id }]);
-      if (isForOneCall(answer)) answers.delete(question.id);
-      return answer;
-    }
-    if (open === undefined) {
-      open = question;
-      await context.record([{ type: "asked", question: question as unknown as JsonValue }]);
-    }
-    stop.abort(new Fault("parked", "The agent waits for a person."));
-    return new Promise(() => undefined);
-  };
-  const approver: Approver = {
-    approve(request, { signal }) {
-      return new Promise((resolve, reject) => {
-        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-        ask(request).then(resolve, (error) => {
-          stop.abort(error);
-          reject(error);
-        });
-      });
-    },
-  };
-  return { approver, question: () => open };
-}
-
-function toQuestion({ tool, input, because, path }: ApprovalRequest): Question {
-  const text = JSON.stringify([tool, input, path.map(({ name }) => name)]);
-  const id = createHash("sha256").update(text).digest("hex").slice(0, 16);
-  // Input of a call comes from a model's JSON.
-  return { id, tool, input: input as JsonValue, reason: because, path: path.map(({ name }) => name) };
 }
