@@ -41,9 +41,17 @@ describe.runIf(reason === undefined)(`access to PostgreSQL${reason ? ` (skipped:
     expect((await waitForEnd(store, "x", { timeoutMs: 10_000 }))?.status).toBe("completed");
     await using other = await openPostgresStore({ url: asRole("worker_b"), tenant: "b" });
     expect(await other.log.list("")).toEqual([]);
-    await using foreign = await openPostgresStore({ url: asRole("worker_b"), tenant: "a" });
-    expect(await foreign.log.read("run/x")).toEqual([]);
-    await expect(foreign.log.append("run/x", [1])).rejects.toThrow("row-level security");
+    await expect(openPostgresStore({ url: asRole("worker_b"), tenant: "a" })).rejects.toMatchObject({
+      code: "store-forbidden",
+    });
+    const counted = await query(
+      asRole("worker_b"),
+      "SELECT count(*)::int AS n FROM retinue.log WHERE tenant = 'a'",
+    );
+    expect(counted).toEqual([{ n: 0 }]);
+    const insertion =
+      "INSERT INTO retinue.log (tenant, name, seq, append_id, record) VALUES ('a', 'run/x', 99, '', '0')";
+    await expect(query(asRole("worker_b"), insertion)).rejects.toThrow("row-level security");
     for (const statement of [
       "UPDATE retinue.log SET record = '0'",
       "DELETE FROM retinue.log",
@@ -85,11 +93,11 @@ describe.runIf(reason === undefined)(`access to PostgreSQL${reason ? ` (skipped:
   });
 });
 
-async function query(url: string, text: string): Promise<void> {
+async function query(url: string, text: string): Promise<readonly unknown[]> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    await client.query(text);
+    return (await client.query(text)).rows;
   } finally {
     await client.end();
   }

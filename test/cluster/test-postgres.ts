@@ -185,6 +185,7 @@ export async function createCertificate(
   await promisify(execFile)("openssl", [...kind, ...options]);
   const account = await findAccount();
   await chmod(key, 0o600);
-  if (account !== undefined) for (const file of [key, cert]) await chown(file, account.uid, account.gid);
+  if (account !== undefined)
+    for (const file of [folder, key, cert]) await chown(file, account.uid, account.gid);
   return { key, cert };
 }

@@ -44,7 +44,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     await checkLayout(database, place);
   } catch (error) {
     await database.close();
-    throw error;
+    throw isForbidden(error) ? forbidden(database.label, place, error) : error;
   }
   const bus = createPostgresBus(database, place);
   const self = { id, machine: machine.split(" ")[0] ?? machine, pid, version };
@@ -60,6 +60,23 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   };
   const log = createPostgresLog(database, place);
   return { label: database.label, log, engine, bus, close, [Symbol.asyncDispose]: close };
+}
+
+/** The SQLSTATE for a missing privilege. */
+function isForbidden(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "42501";
+}
+
+function forbidden(label: string, { tenant }: Place, cause: unknown): Fault {
+  return new Fault(
+    "store-forbidden",
+    `The account of ${label} may not use the agents of the tenant ${tenant}.`,
+    {
+      advice:
+        "Give it what it needs, with an account that owns the tables: retinue store setup --role ROLE --store URL",
+      cause,
+    },
+  );
 }
 
 async function checkLayout(database: Database, { schema, dbosSchema }: Place): Promise<void> {
