@@ -61,7 +61,7 @@ rmSync(`${root}/dist`, { recursive: true, force: true });
 await Promise.all([
   build({
     ...shared,
-    entryPoints: { index: "src/index.ts", testing: "src/testing/index.ts" },
+    entryPoints: { index: "src/index.ts", cluster: "src/cluster/index.ts", testing: "src/testing/index.ts" },
     outdir: "dist/lib",
     packages: "external",
     sourcemap: true,

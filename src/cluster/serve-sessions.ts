@@ -1,10 +1,12 @@
 import { execFile } from "node:child_process";
 import { hostname } from "node:os";
+import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { openSharedCoolDowns } from "./limits/shared-cool-downs.ts";
 import { serveAgents } from "./serve-agents.ts";
 import { createSessionProgram, type SessionProgramOptions } from "./session/run-session.ts";
 import type { ServeOptions, Store, Worker } from "./store.ts";
+import { folderNeed } from "./workspace/workspace-plan.ts";
 
 export interface ServeSessionsOptions
   extends Pick<SessionProgramOptions, "runtime" | "workspaces">,
@@ -27,7 +29,7 @@ export async function serveSessions(store: Store, options: ServeSessionsOptions)
   });
   const tools = (runtime.extraTools ?? []).map(({ name }) => `tool:${name}`);
   const servers = Object.keys(runtime.mcpServers ?? {}).map((name) => `mcp:${name}`);
-  const shared = folders.map((folder) => `folder:${folder}`);
+  const shared = folders.map((folder) => folderNeed(resolve(folder)));
   const git = (await hasGit()) ? ["git"] : [];
   return serveAgents(store, program, {
     ...serve,

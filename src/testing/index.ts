@@ -17,3 +17,4 @@ export {
 } from "./model-contract.ts";
 export type { ScriptedCall, ScriptedStep, Step, StepAnswer, StepFault, StepFunction } from "./script.ts";
 export { createScriptedModel, type ScriptedModel, type ScriptedModelOptions } from "./scripted-model.ts";
+export { type CreateStore, describeStoreContract, type StoreSubject } from "./store-contract.ts";

@@ -10,6 +10,7 @@ import {
   describeWorkspace,
   readWorkspacePlan,
   type WorkspacePlan,
+  workspaceNeeds,
 } from "../../src/cluster/workspace/workspace-plan.ts";
 
 const { signal } = new AbortController();
@@ -57,6 +58,20 @@ describe("a git workspace", () => {
     writeFileSync(join(directory, "file.txt"), "x\n");
     await save("Turn 1");
     expect(existsSync(mark)).toBe(false);
+  });
+
+  test("a shared folder is one that a worker announces, or waits for such a worker [CLU-6]", async () => {
+    const find = (directory: string) =>
+      findWorkspace({
+        type: "shared",
+        directory,
+        agent: "a1",
+        environment: {},
+        signal,
+        workers: [{ has: ["folder:/mnt", "folder:/mnt/team", "git"] }],
+      });
+    expect(workspaceNeeds(await find("/mnt/team/project"))).toEqual(["folder:/mnt/team"]);
+    expect(workspaceNeeds(await find("/home/me"))).toEqual(["folder:/home/me"]);
   });
 
   test("is planned from a clean, pushed checkout, and says otherwise what is missing [CLU-6]", async () => {

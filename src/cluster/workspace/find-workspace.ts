@@ -1,8 +1,8 @@
 import { hostname } from "node:os";
-import { relative } from "node:path";
+import { dirname, relative } from "node:path";
 import { Fault } from "../../foundation/fault.ts";
 import { createWorktreeGit, oneLine } from "../../tasks/run-worktree-git.ts";
-import type { WorkspacePlan } from "./workspace-plan.ts";
+import { folderNeed, type WorkspacePlan } from "./workspace-plan.ts";
 
 export const workspaceTypes = ["shared", "pinned", "git"] as const;
 export type WorkspaceType = (typeof workspaceTypes)[number];
@@ -13,12 +13,14 @@ export interface FindWorkspaceOptions {
   readonly agent: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
+  /** Who could run the agent: a shared folder is one that they announce. */
+  readonly workers?: readonly { readonly has: readonly string[] }[];
 }
 
 /** Turns what was asked for into a plan that holds everything another worker needs. */
 export async function findWorkspace(options: FindWorkspaceOptions): Promise<WorkspacePlan> {
   const { type, directory, agent } = options;
-  if (type === "shared") return { type, directory };
+  if (type === "shared") return { type, directory, root: findRoot(directory, options.workers ?? []) };
   if (type === "pinned") return { type, directory, machine: hostname() };
   const git = createWorktreeGit(options);
   const ask = async (...words: readonly string[]): Promise<string> =>
@@ -40,6 +42,15 @@ export async function findWorkspace(options: FindWorkspaceOptions): Promise<Work
     branch: `retinue/${agent}`,
     ...(subdirectory === "" ? {} : { subdirectory }),
   };
+}
+
+/** The nearest folder above that a worker announces, or the folder itself, for a worker that is still to come. */
+function findRoot(directory: string, workers: readonly { readonly has: readonly string[] }[]): string {
+  const announced = new Set(workers.flatMap(({ has }) => has));
+  for (let folder = directory; ; folder = dirname(folder)) {
+    if (announced.has(folderNeed(folder))) return folder;
+    if (dirname(folder) === folder) return directory;
+  }
 }
 
 function unusable(reason: string): Fault {

@@ -3,8 +3,8 @@ import { isRecord } from "../../foundation/json-value.ts";
 
 /** Where the files of an agent are, and how they get to the worker that runs it next. */
 export type WorkspacePlan =
-  /** The same path on every worker, such as a network file system. */
-  | { readonly type: "shared"; readonly directory: string }
+  /** The same path on every worker, such as a network file system. `root` is the folder that workers announce. */
+  | { readonly type: "shared"; readonly directory: string; readonly root: string }
   /** Only on one machine: the agent cannot go on elsewhere. */
   | { readonly type: "pinned"; readonly directory: string; readonly machine: string }
   /** A branch of its own in a repository, pushed after every turn. */
@@ -22,12 +22,16 @@ export type WorkspacePlan =
 export function workspaceNeeds(plan: WorkspacePlan): readonly string[] {
   switch (plan.type) {
     case "shared":
-      return [`folder:${plan.directory}`];
+      return [folderNeed(plan.root)];
     case "pinned":
       return [`machine:${plan.machine}`];
     case "git":
       return ["git"];
   }
+}
+
+export function folderNeed(folder: string): string {
+  return `folder:${folder}`;
 }
 
 /** One sentence for people: what happens to the files when another worker takes over. */
@@ -44,8 +48,8 @@ export function describeWorkspace(plan: WorkspacePlan): string {
 
 export function readWorkspacePlan(value: unknown): WorkspacePlan {
   if (!isRecord(value)) throw unreadable();
-  const { type, directory, machine, repository, base, branch, subdirectory } = value;
-  if (type === "shared" && isText(directory)) return { type, directory };
+  const { type, directory, root, machine, repository, base, branch, subdirectory } = value;
+  if (type === "shared" && isText(directory) && isText(root)) return { type, directory, root };
   if (type === "pinned" && isText(directory) && isText(machine)) return { type, directory, machine };
   if (type === "git" && isText(repository) && isText(base) && isText(branch)) {
     const below = subdirectory === undefined || isText(subdirectory) ? subdirectory : undefined;

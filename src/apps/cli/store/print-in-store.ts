@@ -43,6 +43,7 @@ export async function printInStore(
         agent: sessionId,
         environment: host.environment,
         signal: stop.signal,
+        workers: await store.engine.workers(),
       });
       const id = await startSession(store, {
         prompt,

@@ -1,5 +1,5 @@
 import { pruneAgents } from "../../../cluster/prune-agents.ts";
-import { Fault } from "../../../foundation/fault.ts";
+import { setUpStore } from "../../../cluster/set-up-store.ts";
 import { misuse } from "../session-options.ts";
 import { withStore } from "./open-named-store.ts";
 import type { StoreContext } from "./store-program.ts";
@@ -9,10 +9,7 @@ export async function setUp(
   { host, store: address }: StoreContext,
   { role }: { readonly role?: string },
 ): Promise<number> {
-  if (!/^postgres(ql)?:/.test(address.url))
-    throw new Fault("invalid-store-url", "Only a PostgreSQL store has to be set up.");
-  const { setUpPostgres } = await import("../../../cluster/postgres/set-up-postgres.ts");
-  await setUpPostgres({
+  await setUpStore({
     url: address.url,
     ...(address.tenant === undefined ? {} : { tenant: address.tenant }),
     ...(role === undefined ? {} : { role }),
