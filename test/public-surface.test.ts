@@ -65,6 +65,7 @@ const clusterNames = [
   "startSession",
   "stopAgent",
   "waitForEnd",
+  "watchAgent",
 ];
 
 const exportMap = {

@@ -16,6 +16,7 @@ import { serveAgents } from "../../src/cluster/serve-agents.ts";
 import type { Store } from "../../src/cluster/store.ts";
 import type { TestPostgres } from "../../test/cluster/test-postgres.ts";
 import { createTestProgram, readAborts, readEffects } from "../../test/cluster/test-program.ts";
+import { measureFirstRequest } from "./first-request.ts";
 import { median, milliseconds, openScene, quantile, type Scene } from "./fleet-scene.ts";
 
 type Measurement = (server: TestPostgres) => Promise<string>;
@@ -28,6 +29,7 @@ export const measurements: ReadonlyMap<string, Measurement> = new Map([
   ["outage", measureOutage],
   ["turn", measureTurn],
   ["start", measureStart],
+  ["first-request", measureFirstRequest],
   ["stop", measureStop],
   ["parked", measureParked],
   ["versions", measureVersions],

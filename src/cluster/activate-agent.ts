@@ -7,6 +7,7 @@ import {
   agentLog,
   idempotencyKey,
   inboxLog,
+  liveTopic,
   type Message,
   type OpenCall,
   readAgentState,
@@ -163,7 +164,7 @@ function createContext({ store, activation, state, history, writer }: ContextPar
       if (!state.children.includes(child)) await writer.append([toJson({ type: "spawned", agent: child })]);
       await startAgent(store, { agent: child, plan, needs, tree: state.tree, parent: agent });
     },
-    publish: (event) => store.bus.publish(`live/${agent}`, event),
+    publish: (event) => store.bus.publish(liveTopic(agent), event),
   };
 }
 

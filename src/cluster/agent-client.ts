@@ -7,13 +7,14 @@ import {
   agentLog,
   type Ending,
   inboxLog,
+  liveTopic,
   type Message,
   readAgentState,
   statusOf,
   toAgentRecord,
   toJson,
 } from "./agent-records.ts";
-import { type ActivationStatus, isConflict, type JsonValue, type Store } from "./store.ts";
+import { type ActivationStatus, isConflict, type JsonValue, type Store, type Subscription } from "./store.ts";
 
 export interface StartRequest {
   readonly agent: string;
@@ -74,6 +75,27 @@ export async function sendMessage(
 
 export async function readAgent({ log }: Store, agent: string): Promise<AgentState> {
   return readAgentState(await log.read(agentLog(agent)));
+}
+
+/** What is known of an agent from the first and the last record of its log, however long that is. */
+export async function glanceAtAgent(
+  { log }: Store,
+  agent: string,
+): Promise<{ readonly plan: JsonValue | undefined; readonly status: AgentStatus }> {
+  const [first] = await log.read(agentLog(agent), 0, 1);
+  const [last] = await log.read(agentLog(agent), -1);
+  // An ending and parking are always the last record, because whatever follows begins with a claim.
+  const state = readAgentState([first, last].filter((entry) => entry !== undefined));
+  return { plan: state.plan, status: statusOf(state) };
+}
+
+/** Hears what happens in an agent while it happens. Events may be lost; the log has everything. */
+export function watchAgent(
+  { bus }: Store,
+  agent: string,
+  listener: (event: JsonValue) => void,
+): Promise<Subscription> {
+  return bus.subscribe(liveTopic(agent), listener);
 }
 
 export interface AgentReport {

@@ -7,6 +7,7 @@ export {
   stopAgent,
   type WaitOptions,
   waitForEnd,
+  watchAgent,
 } from "./agent-client.ts";
 export type { AgentContext, AgentProgram, ChildRequest, Effect, ProgramOutcome } from "./agent-program.ts";
 export type { AgentStatus, Ending, Message, OpenCall } from "./agent-records.ts";

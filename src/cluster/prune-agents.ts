@@ -21,7 +21,7 @@ export async function pruneAgents(
   const ended: { readonly agent: string; readonly tree: string }[] = [];
   for (const { name, lastAt } of summaries) {
     const agent = name.slice("run/".length);
-    const [first] = await log.read(name);
+    const [first] = await log.read(name, 0, 1);
     const [last] = await log.read(name, -1);
     if (first === undefined || last === undefined) continue;
     const { tree } = readAgentState([first]);

@@ -25,8 +25,8 @@ export interface LogSummary {
 
 /** Append-only records by name: the state of an agent, its inbox, the board of a team. A name is any text up to 400 characters. */
 export interface Log {
-  /** Records after `from`, in order; a negative `from` takes that many from the end. */
-  read(name: string, from?: number): Promise<readonly LogEntry[]>;
+  /** Records after `from`, in order, at most `limit` of them; a negative `from` takes that many from the end. */
+  read(name: string, from?: number, limit?: number): Promise<readonly LogEntry[]>;
   /**
    * Appends all of the records or none, and returns the sequence number of the last one. With `expect` this happens only if
    * the last sequence number is `expect` (0 for an empty log); otherwise it throws a conflict. That is the fence: of two

@@ -21,6 +21,9 @@ function describeAppending(withStore: WithStore, { test, expect }: TestRunner): 
       expect(await texts(log, "a", 3)).toEqual([]);
       expect(await texts(log, "a", -1)).toEqual(["3 three"]);
       expect(await texts(log, "a", -9)).toEqual(["1 one", "2 two", "3 three"]);
+      expect((await log.read("a", 0, 1)).map(({ seq }) => seq)).toEqual([1]);
+      expect((await log.read("a", 1, 1)).map(({ seq }) => seq)).toEqual([2]);
+      expect((await log.read("a", -2, 1)).map(({ seq }) => seq)).toEqual([2]);
       expect(await log.append("a", [], 3)).toBe(3);
     }));
 

@@ -3,17 +3,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import {
+  glanceAtAgent,
   inspectAgent,
   readAgent,
   sendMessage,
   startAgent,
   stopAgent,
   waitForEnd,
+  watchAgent,
 } from "../../src/cluster/agent-client.ts";
+import type { AgentProgram } from "../../src/cluster/agent-program.ts";
 import { agentLog, toAgentRecord } from "../../src/cluster/agent-records.ts";
 import { openFileStore } from "../../src/cluster/files/open-file-store.ts";
 import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
 import { setUpPostgres } from "../../src/cluster/postgres/set-up-postgres.ts";
+import { pruneAgents } from "../../src/cluster/prune-agents.ts";
 import { serveAgents } from "../../src/cluster/serve-agents.ts";
 import type { JsonValue, Store } from "../../src/cluster/store.ts";
 import { becomes } from "../../src/testing/engine-contract.ts";
@@ -141,6 +145,43 @@ function describeAgents(open: () => Promise<Store>): void {
       await poor.drain();
       await using _ = await serveAgents(store, program, { slots: 1, queues: ["gpu"] });
       expect((await ended(store, "a"))?.status).toBe("completed");
+    }));
+
+  test("whoever watches hears what the agent publishes, and a glance tells its status", () =>
+    within(async (store) => {
+      const heard: JsonValue[] = [];
+      const subscription = await watchAgent(store, "a", (event) => void heard.push(event));
+      const program: AgentProgram = async ({ publish }) => {
+        publish({ said: "hello" });
+        return { type: "parked", waitingFor: "nothing" };
+      };
+      await using _ = await serveAgents(store, program, { slots: 1 });
+      await startAgent(store, { agent: "a", plan: { prompt: "x" } });
+      await becomes(() => heard.length === 1);
+      subscription.close();
+      expect(heard).toEqual([{ said: "hello" }]);
+      await becomes(async () => (await glanceAtAgent(store, "a")).status === "waiting");
+      expect(await glanceAtAgent(store, "a")).toEqual({ plan: { prompt: "x" }, status: "waiting" });
+      expect((await glanceAtAgent(store, "b")).status).toBe("unknown");
+    }));
+
+  test("pruning removes trees that ended, with their inboxes, and keeps those of which a part goes on", () =>
+    within(async (store, effects) => {
+      const worker = await serveAgents(store, createTestProgram(effects), { slots: 2 });
+      const done = [{ agent: "c1", plan: { steps: 1 } }];
+      const waiting = [{ agent: "c2", plan: { steps: 1 } }];
+      await startAgent(store, { agent: "old", plan: plan({ children: done }) });
+      await startAgent(store, { agent: "young", plan: plan({ children: waiting, messages: 1 }) });
+      await ended(store, "old");
+      await ended(store, "c2");
+      await becomes(async () => (await glanceAtAgent(store, "young")).status === "waiting");
+      await worker.drain();
+      const before = Date.now() + 60_000;
+      expect([...(await pruneAgents(store, { before, isDryRun: true }))].sort()).toEqual(["c1", "old"]);
+      await pruneAgents(store, { before });
+      const names = (await store.log.list("")).map(({ name }) => name);
+      expect(names).toEqual(["in/young", "run/c2", "run/young"]);
+      expect(await pruneAgents(store, { before })).toEqual([]);
     }));
 
   test("a program that throws fails its agent with the reason, and waiting has a limit", () =>

@@ -37,11 +37,12 @@ export function createFileLog(folder: string, now: () => number): Log {
   const pathOf = (name: string): string => join(folder, fileNameOf(name));
 
   return {
-    async read(name, from = 0) {
+    async read(name, from = 0, limit) {
       const head = heads.get(name);
       if (head === undefined || from >= head.lastSeq) return [];
       const { entries } = loadFile(pathOf(name));
-      return from < 0 ? entries.slice(from) : entries.filter(({ seq }) => seq > from);
+      const found = from < 0 ? entries.slice(from) : entries.filter(({ seq }) => seq > from);
+      return limit === undefined ? found : found.slice(0, limit);
     },
     async append(name, records, expect) {
       checkName("a log", name);

@@ -53,7 +53,7 @@ export function createPostgresLog(database: Database, { schema, tenant }: Place)
   };
 
   return {
-    async read(name, from = 0) {
+    async read(name, from = 0, limit) {
       const columns = "seq, extract(epoch from at) * 1000 AS at, record";
       const rows = await database.query<Row>(
         from < 0
@@ -64,11 +64,11 @@ export function createPostgresLog(database: Database, { schema, tenant }: Place)
             }
           : {
               name: "log-read",
-              text: `SELECT ${columns} FROM ${table} WHERE tenant = $1 AND name = $2 AND seq > $3 ORDER BY seq`,
-              values: [tenant, name, from],
+              text: `SELECT ${columns} FROM ${table} WHERE tenant = $1 AND name = $2 AND seq > $3 ORDER BY seq LIMIT $4`,
+              values: [tenant, name, from, limit ?? null],
             },
       );
-      return (from < 0 ? [...rows].reverse() : rows).map(toEntry);
+      return (from < 0 ? [...rows].reverse() : rows).slice(0, limit).map(toEntry);
     },
     async append(name, records, expect) {
       checkName("a log", name);

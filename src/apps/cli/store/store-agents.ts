@@ -1,11 +1,11 @@
 import {
+  glanceAtAgent,
   inspectAgent,
-  readAgent,
   sendMessage,
   stopAgent,
   waitForEnd,
 } from "../../../cluster/agent-client.ts";
-import { agentLog, statusOf, toAgentRecord } from "../../../cluster/agent-records.ts";
+import { agentLog, toAgentRecord } from "../../../cluster/agent-records.ts";
 import { readSessionPlan } from "../../../cluster/session/session-plan.ts";
 import type { Question } from "../../../cluster/session/session-progress.ts";
 import type { JsonValue, LogEntry, Store } from "../../../cluster/store.ts";
@@ -31,10 +31,10 @@ export async function listAgents(
     const rows = await Promise.all(
       summaries.map(async ({ name, lastAt }) => {
         const id = name.slice("run/".length);
-        const state = await readAgent(store, id);
+        const { plan, status } = await glanceAtAgent(store, id);
         const activation = await store.engine.status(id);
-        const prompt = isRecord(state.plan) ? String(state.plan["prompt"] ?? "") : "";
-        return { id, status: statusOf(state), activation, lastAt, prompt };
+        const prompt = isRecord(plan) ? String(plan["prompt"] ?? "") : "";
+        return { id, status, activation, lastAt, prompt };
       }),
     );
     rows.sort((a, b) => b.lastAt - a.lastAt);
@@ -68,8 +68,11 @@ export async function inspect(
   return withStore(address, async (store) => {
     const id = await findAgent(store, given);
     const report = await inspectAgent(store, id);
-    const state = await readAgent(store, id);
-    const workspace = describeWorkspace(readSessionPlan(state.plan ?? null).workspace);
+    const { plan } = await glanceAtAgent(store, id);
+    const isSession = isRecord(plan) && plan["type"] === "session";
+    const workspace = isSession
+      ? describeWorkspace(readSessionPlan(plan).workspace)
+      : "none; this is no session";
     const claims = (await store.log.read(agentLog(id))).flatMap(({ record }) => {
       const read = toAgentRecord(record);
       return read?.type === "claimed" ? [`${read.worker} (${read.version})`] : [];
