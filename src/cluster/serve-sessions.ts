@@ -7,10 +7,11 @@ import { serveAgents } from "./serve-agents.ts";
 import { createSessionProgram, type SessionProgramOptions } from "./session/run-session.ts";
 import type { ServeOptions, Store, Worker } from "./store.ts";
 import { folderNeed } from "./workspace/workspace-plan.ts";
+import { makeWorkspaceRoot } from "./workspace/workspace-root.ts";
 
-export interface ServeSessionsOptions
-  extends Pick<SessionProgramOptions, "runtime" | "workspaces">,
-    ServeOptions {
+export interface ServeSessionsOptions extends Pick<SessionProgramOptions, "runtime">, ServeOptions {
+  /** Where clones of git workspaces go; the temporary folder when absent. */
+  readonly workspaces?: string;
   /** Queues besides the one for everybody. */
   readonly queues?: readonly string[];
   /** Folders that are the same on every worker. */
@@ -21,21 +22,23 @@ export interface ServeSessionsOptions
 export async function serveSessions(store: Store, options: ServeSessionsOptions): Promise<Worker> {
   const { runtime, workspaces, folders = [], has = [], ...serve } = options;
   const coolDowns = await openSharedCoolDowns(store, serve.onError ?? (() => undefined));
-  const program = createSessionProgram({
-    runtime,
-    store,
-    coolDowns,
-    ...(workspaces === undefined ? {} : { workspaces }),
-  });
+  const root = await makeWorkspaceRoot(workspaces);
+  const program = createSessionProgram({ runtime, store, coolDowns, workspaces: root.folder });
   const tools = (runtime.extraTools ?? []).map(({ name }) => `tool:${name}`);
   const servers = Object.keys(runtime.mcpServers ?? {}).map((name) => `mcp:${name}`);
   const shared = folders.map((folder) => folderNeed(resolve(folder)));
   const git = (await hasGit()) ? ["git"] : [];
-  return serveAgents(store, program, {
+  const worker = await serveAgents(store, program, {
     ...serve,
     machine: hostname(),
     has: [...has, ...tools, ...servers, ...shared, ...git],
   });
+  const drain = async (graceMs?: number): Promise<void> => {
+    await worker.drain(graceMs);
+    await coolDowns[Symbol.asyncDispose]();
+    await root.remove();
+  };
+  return { id: worker.id, drain, [Symbol.asyncDispose]: () => drain() };
 }
 
 function hasGit(): Promise<boolean> {

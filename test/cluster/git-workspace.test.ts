@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -12,6 +12,8 @@ import {
   type WorkspacePlan,
   workspaceNeeds,
 } from "../../src/cluster/workspace/workspace-plan.ts";
+
+import { makeWorkspaceRoot } from "../../src/cluster/workspace/workspace-root.ts";
 
 const { signal } = new AbortController();
 
@@ -58,6 +60,25 @@ describe("a git workspace", () => {
     writeFileSync(join(directory, "file.txt"), "x\n");
     await save("Turn 1");
     expect(existsSync(mark)).toBe(false);
+  });
+
+  test("the clones of a worker that was killed are removed by the next one, and no others [CLU-6]", async () => {
+    const base = await mkdtemp(join(tmpdir(), "roots-"));
+    onTestFinished(() => rm(base, { recursive: true, force: true }));
+    const ended = spawnSync(process.execPath, ["-e", ""]);
+    const dead = join(base, `retinue-workspaces-${ended.pid}-abc`);
+    const other = join(base, "retinue-workspaces-of-mine");
+    for (const folder of [dead, other]) mkdirSync(folder);
+    const own = await makeWorkspaceRoot(base);
+    const again = await makeWorkspaceRoot(base);
+    expect([dead, other, own.folder, again.folder].map((folder) => existsSync(folder))).toEqual([
+      false,
+      true,
+      true,
+      true,
+    ]);
+    await own.remove();
+    expect(existsSync(own.folder)).toBe(false);
   });
 
   test("a shared folder is one that a worker announces, or waits for such a worker [CLU-6]", async () => {

@@ -1,4 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -112,6 +113,23 @@ describe.runIf(reason === undefined)(`sessions on workers${reason ? ` (skipped: 
     const expected = ["README.md", ...Array.from({ length: 6 }, (_, at) => `file-${at + 1}.txt`)];
     expect(branchFiles(origin)).toEqual(expected);
     expect(existsSync(join(place.cwd, "file-1.txt"))).toBe(false);
+  });
+
+  test("a worker that is told to end hands its sessions over between two turns, with nothing interrupted [CLU-3]", async () => {
+    const { place, provider, environment, run } = await stage(writeFiles(10, 25));
+    const first = await startWorker(place, environment);
+    const answer = run("-p", "Write ten files.", "--permission-mode", "acceptEdits");
+    await becomes(() => existsSync(join(place.cwd, "file-2.txt")));
+    await startWorker(place, environment);
+    const gone = once(first, "exit");
+    first.kill("SIGTERM");
+    expect((await gone)[0]).toBe(0);
+    const { code, err } = await answer;
+    expect(code, err).toBe(0);
+    const last = provider.requests.at(-1)?.request.messages ?? [];
+    expect(callsOf(last)).toHaveLength(10);
+    const [id = ""] = (await run("tasks")).out.split(" ");
+    expect(JSON.parse((await run("inspect", id, "--json")).out).workers).toHaveLength(2);
   });
 
   test("the ceiling of money holds over a hand-over: what the first worker spent is gone [CLU-5]", async () => {

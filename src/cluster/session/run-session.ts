@@ -1,5 +1,3 @@
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import type { AgentDefinition } from "../../definitions/agent-definition.ts";
 import { readSessionAgents } from "../../definitions/definition-object.ts";
@@ -29,8 +27,8 @@ import { createTranscriptFiles, type TranscriptFiles } from "./transcript-files.
 export interface SessionProgramOptions {
   /** What this worker gives its sessions: its environment with keys, its tools, its servers. */
   readonly runtime: Omit<RuntimeOptions, "cwd" | "approver" | "transcripts" | "agents">;
-  /** A folder for copies of repositories. */
-  readonly workspaces?: string;
+  /** A folder of this process for copies of repositories. */
+  readonly workspaces: string;
   /** The limits that all workers of the store share. */
   readonly store: Store;
   readonly coolDowns: SharedCoolDowns;
@@ -51,7 +49,7 @@ export function createSessionProgram(options: SessionProgramOptions): AgentProgr
       plan: plan.workspace,
       agent: context.agent,
       saved: progress.workspace,
-      root: options.workspaces ?? join(tmpdir(), `retinue-workspaces-${process.pid}`),
+      root: options.workspaces,
       environment: options.runtime.environment ?? process.env,
       signal: context.signal,
       confirm: context.confirm,
@@ -217,6 +215,8 @@ function fence(write: () => Promise<void> | undefined, stop: AbortController): H
   return {
     event: "PreToolUse",
     name: "store",
+    // Longer than any outage of the store: a call must not run because its hook took too long.
+    timeoutMs: 24 * 60 * 60 * 1000,
     async run() {
       try {
         await write();
