@@ -22,7 +22,7 @@ import { serveAgents } from "../../src/cluster/serve-agents.ts";
 import type { JsonValue, Store } from "../../src/cluster/store.ts";
 import { becomes } from "../../src/testing/engine-contract.ts";
 import { emptyStore } from "./empty-store.ts";
-import { startTestPostgres, type TestPostgres, whyNoPostgres } from "./test-postgres.ts";
+import { setUpMs, startTestPostgres, type TestPostgres, whyNoPostgres } from "./test-postgres.ts";
 import { createTestProgram, readEffects, type TestPlan } from "./test-program.ts";
 
 const reason = await whyNoPostgres();
@@ -41,7 +41,7 @@ describe.runIf(reason === undefined)(
     beforeAll(async () => {
       server = await startTestPostgres();
       await setUpPostgres({ url: server.url });
-    });
+    }, setUpMs);
     afterAll(() => server?.stop());
     describeAgents(async () => {
       await emptyStore(server.url);

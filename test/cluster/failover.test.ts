@@ -10,7 +10,7 @@ import { setUpPostgres } from "../../src/cluster/postgres/set-up-postgres.ts";
 import type { JsonValue, Store } from "../../src/cluster/store.ts";
 import { becomes } from "../../src/testing/engine-contract.ts";
 import { emptyStore } from "./empty-store.ts";
-import { startTestPostgres, type TestPostgres, whyNoPostgres } from "./test-postgres.ts";
+import { setUpMs, startTestPostgres, type TestPostgres, whyNoPostgres } from "./test-postgres.ts";
 import { readEffects, type TestPlan } from "./test-program.ts";
 import { createFleet } from "./worker-fleet.ts";
 
@@ -22,7 +22,7 @@ describe.runIf(reason === undefined)(title, () => {
   beforeAll(async () => {
     server = await startTestPostgres();
     await setUpPostgres({ url: server.url });
-  });
+  }, setUpMs);
   afterAll(() => server?.stop());
 
   interface Scene {

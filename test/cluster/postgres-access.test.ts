@@ -8,7 +8,13 @@ import { startAgent, waitForEnd } from "../../src/cluster/agent-client.ts";
 import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
 import { setUpPostgres } from "../../src/cluster/postgres/set-up-postgres.ts";
 import { serveAgents } from "../../src/cluster/serve-agents.ts";
-import { createCertificate, startTestPostgres, type TestPostgres, whyNoPostgres } from "./test-postgres.ts";
+import {
+  createCertificate,
+  setUpMs,
+  startTestPostgres,
+  type TestPostgres,
+  whyNoPostgres,
+} from "./test-postgres.ts";
 import { createTestProgram } from "./test-program.ts";
 
 const reason = await whyNoPostgres();
@@ -26,7 +32,7 @@ describe.runIf(reason === undefined)(`access to PostgreSQL${reason ? ` (skipped:
     await query(server.url, "CREATE ROLE worker_a LOGIN; CREATE ROLE worker_b LOGIN");
     await setUpPostgres({ url: server.url, tenant: "a", role: "worker_a" });
     await setUpPostgres({ url: server.url, tenant: "b", role: "worker_b" });
-  });
+  }, setUpMs);
   afterAll(async () => {
     await server?.stop();
     await rm(certificates, { recursive: true, force: true });

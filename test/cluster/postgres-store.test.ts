@@ -3,7 +3,7 @@ import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-stor
 import { setUpPostgres } from "../../src/cluster/postgres/set-up-postgres.ts";
 import { describeStoreContract } from "../../src/testing/store-contract.ts";
 import { emptyStore } from "./empty-store.ts";
-import { startTestPostgres, type TestPostgres, whyNoPostgres } from "./test-postgres.ts";
+import { setUpMs, startTestPostgres, type TestPostgres, whyNoPostgres } from "./test-postgres.ts";
 
 const reason = await whyNoPostgres();
 const title = reason === undefined ? "the PostgreSQL store" : `the PostgreSQL store (skipped: ${reason})`;
@@ -13,7 +13,7 @@ describe.runIf(reason === undefined)(`${title} [CLU-1]`, () => {
   beforeAll(async () => {
     server = await startTestPostgres();
     await setUpPostgres({ url: server.url });
-  });
+  }, setUpMs);
   afterAll(() => server?.stop());
 
   describeStoreContract(

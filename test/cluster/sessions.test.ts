@@ -10,24 +10,26 @@ import { type ToolUseBlock, toolCallsOf } from "../../src/conversation/message.t
 import type { ModelRequest } from "../../src/model/model.ts";
 import { becomes } from "../../src/testing/engine-contract.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { StepAnswer } from "../../src/testing/script.ts";
+import type { StepAnswer, StepFunction } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";
 import { createPlace, type Finished, type Place, runCommand } from "../scenarios/run-command.ts";
 import { emptyStore } from "./empty-store.ts";
-import { startTestPostgres, type TestPostgres, whyNoPostgres } from "./test-postgres.ts";
+import { setUpMs, startTestPostgres, type TestPostgres, whyNoPostgres } from "./test-postgres.ts";
 
 const reason = await whyNoPostgres();
 
 describe.runIf(reason === undefined)(`sessions on workers${reason ? ` (skipped: ${reason})` : ""}`, () => {
   let server: TestPostgres;
+  /** What each worker has written to stderr. */
+  const outputs = new WeakMap<ChildProcess, string>();
   beforeAll(async () => {
     server = await startTestPostgres();
     await setUpPostgres({ url: server.url });
-  });
+  }, setUpMs);
   afterAll(() => server?.stop());
 
   /** A project, a provider that writes files one after another, and the command with both. */
-  async function stage(respond: (request: ModelRequest) => string | StepAnswer) {
+  async function stage(respond: StepFunction) {
     await emptyStore(server.url);
     const place = createPlace();
     const provider = await startFakeProvider({ respond });
@@ -116,13 +118,21 @@ describe.runIf(reason === undefined)(`sessions on workers${reason ? ` (skipped: 
   });
 
   test("a worker that is told to end hands its sessions over between two turns, with nothing interrupted [CLU-3]", async () => {
-    const { place, provider, environment, run } = await stage(writeFiles(10, 25));
+    const gate = Promise.withResolvers<void>();
+    const next = writeFiles(10);
+    const { place, provider, environment, run } = await stage(async (request) => {
+      const answer = next(request);
+      if (JSON.stringify(answer).includes("file-3.txt")) await gate.promise;
+      return answer;
+    });
     const first = await startWorker(place, environment);
     const answer = run("-p", "Write ten files.", "--permission-mode", "acceptEdits");
     await becomes(() => existsSync(join(place.cwd, "file-2.txt")));
     await startWorker(place, environment);
     const gone = once(first, "exit");
     first.kill("SIGTERM");
+    await becomes(() => said(first).includes("shutting down"));
+    gate.resolve();
     expect((await gone)[0]).toBe(0);
     const { code, err } = await answer;
     expect(code, err).toBe(0);
@@ -178,12 +188,16 @@ describe.runIf(reason === undefined)(`sessions on workers${reason ? ` (skipped: 
       },
     );
     onTestFinished(() => void child.kill("SIGKILL"));
-    let said = "";
-    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
-      said += text;
-    });
-    await becomes(() => said.includes("serves"));
+    outputs.set(child, "");
+    child.stderr
+      ?.setEncoding("utf8")
+      .on("data", (text: string) => outputs.set(child, `${said(child)}${text}`));
+    await becomes(() => said(child).includes("serves"));
     return child;
+  }
+
+  function said(child: ChildProcess): string {
+    return outputs.get(child) ?? "";
   }
 });
 

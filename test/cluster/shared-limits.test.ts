@@ -14,7 +14,7 @@ import type { Model } from "../../src/model/model.ts";
 import { becomes } from "../../src/testing/engine-contract.ts";
 import { createScriptedModel } from "../../src/testing/scripted-model.ts";
 import { emptyStore } from "./empty-store.ts";
-import { startTestPostgres, type TestPostgres, whyNoPostgres } from "./test-postgres.ts";
+import { setUpMs, startTestPostgres, type TestPostgres, whyNoPostgres } from "./test-postgres.ts";
 
 const reason = await whyNoPostgres();
 const { signal } = new AbortController();
@@ -33,7 +33,7 @@ describe.runIf(reason === undefined)(`limits in PostgreSQL${reason ? ` (skipped:
   beforeAll(async () => {
     server = await startTestPostgres();
     await setUpPostgres({ url: server.url });
-  });
+  }, setUpMs);
   afterAll(() => server?.stop());
   describeLimits(async (count) => {
     await emptyStore(server.url);

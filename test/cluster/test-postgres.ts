@@ -19,6 +19,9 @@ export interface TestPostgres extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
+/** How long making and starting a server may take on a busy machine. */
+export const setUpMs = 60_000;
+
 export interface TestPostgresOptions {
   /** Waits for the disk at each commit, as a real server does. Tests that measure nothing do without. */
   readonly durable?: boolean;
