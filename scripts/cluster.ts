@@ -100,11 +100,15 @@ async function startWorker(
 ): Promise<ChildProcess & { pid: number }> {
   const home = join(folder, "home");
   mkdirSync(home, { recursive: true });
-  const child = spawn(process.execPath, [program, "serve", "--concurrency", "5", "--folder", folder], {
-    cwd: folder,
-    env: { HOME: home, PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0", ...environment },
-    stdio: ["ignore", "ignore", "pipe"],
-  });
+  const child = spawn(
+    process.execPath,
+    [program, "serve", "--concurrency", "5", "--folder", folder, "--workspaces", home],
+    {
+      cwd: folder,
+      env: { HOME: home, PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0", ...environment },
+      stdio: ["ignore", "ignore", "pipe"],
+    },
+  );
   await new Promise<void>((resolve, reject) => {
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
       if (text.includes("serves")) resolve();

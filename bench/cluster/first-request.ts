@@ -24,7 +24,7 @@ export async function measureFirstRequest({ url }: TestPostgres): Promise<string
   await using provider = await startFakeProvider({ respond });
   const folder = mkdtempSync(join(tmpdir(), "figures-session-"));
   const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x", RETINUE_STORE: url };
-  const worker = spawn(process.execPath, [program, "serve", "--folder", folder], {
+  const worker = spawn(process.execPath, [program, "serve", "--folder", folder, "--workspaces", folder], {
     cwd: folder,
     env: { HOME: folder, PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0", ...environment },
     stdio: ["ignore", "ignore", "pipe"],

@@ -180,7 +180,14 @@ describe.runIf(reason === undefined)(`sessions on workers${reason ? ` (skipped: 
   ): Promise<ChildProcess> {
     const child = spawn(
       process.execPath,
-      [join(projectRoot, "bin/retinue.js"), "serve", "--concurrency", "2"],
+      [
+        join(projectRoot, "bin/retinue.js"),
+        "serve",
+        "--concurrency",
+        "2",
+        "--workspaces",
+        join(place.home, "workspaces"),
+      ],
       {
         cwd: place.cwd,
         env: { HOME: place.home, PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0", ...environment },
