@@ -63,7 +63,9 @@ async function show(): Promise<void> {
   const ended = await Promise.all(ids.map((id) => readAgent(store, id)));
   const completed = ended.filter(({ ending }) => ending?.status === "completed").length;
   const handedOver = moved.filter((names) => names.size > 1).length;
-  const files = ids.map((id) => readdirSync(join(folder, id)).length);
+  const files = ids.map(
+    (id) => readdirSync(join(folder, id)).filter((name) => /^file-\d+\.txt$/.test(name)).length,
+  );
   console.log(`\n${completed} of ${agentCount} sessions completed in ${seconds} s.`);
   console.log(`${handedOver} of them began on the killed worker and were continued by the other one.`);
   console.log(`Files written: ${files.reduce((sum, count) => sum + count, 0)} of ${agentCount * turnCount}.`);

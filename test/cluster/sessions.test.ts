@@ -3,9 +3,12 @@ import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { waitForEnd } from "../../src/cluster/agent-client.ts";
+import { agentLog } from "../../src/cluster/agent-records.ts";
 import { createSharedBudget } from "../../src/cluster/limits/shared-budget.ts";
 import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
 import { setUpPostgres } from "../../src/cluster/postgres/set-up-postgres.ts";
+import { startSession } from "../../src/cluster/start-session.ts";
 import { type ToolUseBlock, toolCallsOf } from "../../src/conversation/message.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
 import { becomes } from "../../src/testing/engine-contract.ts";
@@ -85,6 +88,25 @@ describe.runIf(reason === undefined)(`sessions on workers${reason ? ` (skipped: 
     expect(JSON.stringify(last)).toContain("another one has taken over");
     const [id = ""] = (await run("tasks")).out.split(" ");
     expect(JSON.parse((await run("inspect", id, "--json")).out).workers).toHaveLength(2);
+  });
+
+  test("a session whose worker died before the first line of its transcript begins again [CLU-3]", async () => {
+    const { place, environment } = await stage(writeFiles(1));
+    await using store = await openPostgresStore({ url: server.url });
+    const id = await startSession(store, {
+      prompt: "Write a file.",
+      workspace: { type: "shared", directory: place.cwd, root: place.cwd },
+      options: { permissionMode: "acceptEdits" },
+    });
+    const begun = [
+      { type: "claimed", worker: "dead", version: "0" },
+      { type: "entry", entry: { type: "prompted" } },
+    ];
+    await store.log.append(agentLog(id), begun, 1);
+    await startWorker(place, environment, "--folder", place.cwd);
+    const ending = await waitForEnd(store, id, { timeoutMs: 20_000 });
+    expect(ending).toMatchObject({ status: "completed", result: { text: "All files are written." } });
+    expect(readFileSync(join(place.cwd, "file-1.txt"), "utf8")).toBe("text 1");
   });
 
   test("a call that needs a person parks the session, and the answer wakes it on another worker [CLU-4]", async () => {
@@ -177,6 +199,7 @@ describe.runIf(reason === undefined)(`sessions on workers${reason ? ` (skipped: 
   async function startWorker(
     place: Place,
     environment: Readonly<Record<string, string>>,
+    ...more: readonly string[]
   ): Promise<ChildProcess> {
     const child = spawn(
       process.execPath,
@@ -187,6 +210,7 @@ describe.runIf(reason === undefined)(`sessions on workers${reason ? ` (skipped: 
         "2",
         "--workspaces",
         join(place.home, "workspaces"),
+        ...more,
       ],
       {
         cwd: place.cwd,

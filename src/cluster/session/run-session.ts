@@ -70,8 +70,8 @@ interface Prompt {
 
 /** What the session is to be told now; nothing when it has to wait. */
 function nextPrompt(plan: SessionPlan, progress: SessionProgress): Prompt | undefined {
-  const { hasBegun, isRunning, openQuestion, answers, waiting } = progress;
-  if (!hasBegun) return { text: plan.prompt, entry: { type: "prompted" } };
+  const { hasBegun, hasTranscript, isRunning, openQuestion, answers, waiting } = progress;
+  if (!hasBegun || (isRunning && !hasTranscript)) return { text: plan.prompt, entry: { type: "prompted" } };
   if (isRunning) {
     const answer = openQuestion === undefined ? undefined : answers.get(openQuestion.id);
     if (openQuestion !== undefined && answer === undefined) return undefined;
@@ -139,11 +139,10 @@ async function runPrompt(run: PromptRun): Promise<ProgramOutcome> {
   const files = createTranscriptFiles(paths.transcripts, plan.sessionId);
   files.restore(progress.entries);
   try {
-    const own = progress.hasBegun ? { resume: plan.sessionId } : { sessionId: plan.sessionId };
+    const own = progress.hasTranscript ? { resume: plan.sessionId } : { sessionId: plan.sessionId };
     const session = await runtime.open({ ...plan.options, ...own });
-    const write = createPen({ context, files, workspace });
+    const write = createPen({ context, files, workspace, prompted: prompt.entry });
     pen.write = () => write([]);
-    if (prompt.entry !== undefined) await write([prompt.entry]);
     const signal = AbortSignal.any([context.signal, stop.signal]);
     const ending = await drive(session.stream(prompt.text, signal), { context, write, signal });
     const question = asking.question();
@@ -182,16 +181,22 @@ function hasMore({ waiting }: SessionProgress, { entry }: Prompt): boolean {
 
 type Write = (entries: readonly SessionEntry[], options?: { readonly saves?: boolean }) => Promise<void>;
 
-/** Writes what is new in the files together with further lines, one append after another. */
+/**
+ * Writes what is new in the files together with further lines, one append after another. That a prompt was put is written
+ * with the first lines that came of it: a log that tells only of the prompt could neither be resumed nor begun.
+ */
 function createPen({
   context,
   files,
   workspace,
+  prompted,
 }: {
   readonly context: AgentContext;
   readonly files: TranscriptFiles;
   readonly workspace: Workspace;
+  readonly prompted: SessionEntry | undefined;
 }): Write {
+  let first = prompted === undefined ? [] : [prompted];
   let last: Promise<unknown> = Promise.resolve();
   return (entries, { saves = false } = {}) => {
     const turn = last.then(async () => {
@@ -202,8 +207,9 @@ function createPen({
         ...entries,
         ...(saved === undefined ? [] : [{ type: "saved", workspace: saved } as const]),
       ];
-      if (news.length > 0) await context.record(news as unknown as readonly JsonValue[]);
-      else await context.confirm();
+      if (news.length === 0) return context.confirm();
+      await context.record([...first, ...news] as unknown as readonly JsonValue[]);
+      first = [];
     });
     last = turn.catch(() => undefined);
     return turn;

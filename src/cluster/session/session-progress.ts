@@ -36,6 +36,8 @@ export interface SessionProgress {
   readonly entries: readonly JsonValue[];
   readonly workspace: string | undefined;
   readonly hasBegun: boolean;
+  /** There is something to resume; a worker may die before the first line. */
+  readonly hasTranscript: boolean;
   /** A prompt was put to the session and its run has not ended. */
   readonly isRunning: boolean;
   readonly lastEnding: JsonValue | undefined;
@@ -83,7 +85,23 @@ export function readSessionProgress(history: readonly LogEntry[]): SessionProgre
     }
   }
   const left = [...waiting.values()];
-  return { entries, workspace, hasBegun, isRunning, lastEnding, waiting: left, answers, openQuestion };
+  const hasTranscript = entries.some(isTranscriptPiece);
+  return {
+    entries,
+    workspace,
+    hasBegun,
+    hasTranscript,
+    isRunning,
+    lastEnding,
+    waiting: left,
+    answers,
+    openQuestion,
+  };
+}
+
+/** The main transcript is the one directly in the folder. */
+function isTranscriptPiece(entry: JsonValue): boolean {
+  return isRecord(entry) && entry["type"] === "file" && /^[^/]+\.jsonl$/.test(String(entry["path"]));
 }
 
 /** An answer for an agent or a session holds again when the same is asked after a hand-over. */
