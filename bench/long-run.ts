@@ -8,7 +8,7 @@ const span = 200;
 /** The first turns warm the engine up and are left out. */
 const early = 100;
 const limit = 1.3;
-const mostGrowthMiB = 8;
+const maxGrowthMiB = 8;
 
 /** Whether a turn of an agent that compacts costs the same after two thousand turns, in time and in memory. */
 export async function benchLongRun(): Promise<boolean> {
@@ -53,9 +53,9 @@ function printTimes(starts: readonly number[]): boolean {
 }
 
 function printHeaps([first, last]: LongRun["heaps"]): boolean {
-  const isGood = last - first <= mostGrowthMiB;
+  const isGood = last - first <= maxGrowthMiB;
   console.log(
-    `  heap after a compaction: ${first.toFixed(1)} MiB early, ${last.toFixed(1)} MiB at the end, at most ${mostGrowthMiB} more  ${isGood ? "ok" : "TOO MUCH"}`,
+    `  heap after a compaction: ${first.toFixed(1)} MiB early, ${last.toFixed(1)} MiB at the end, at most ${maxGrowthMiB} more  ${isGood ? "ok" : "TOO MUCH"}`,
   );
   return isGood;
 }

@@ -11,7 +11,7 @@ const program = fileURLToPath(new URL("bin/retinue.js", root));
 const manifest = JSON.parse(readFileSync(new URL("package.json", root), "utf8"));
 
 /** Children that run at once without the environment asking for more. */
-const usualLimit = 10;
+const defaultLimit = 10;
 
 export default {
   name: manifest.name,
@@ -28,7 +28,7 @@ export default {
     env: {
       ANTHROPIC_BASE_URL: mockUrl,
       ANTHROPIC_API_KEY: "x",
-      ...(spec?.children > usualLimit && {
+      ...(spec?.children > defaultLimit && {
         CLAUDE_CODE_MAX_CONCURRENT_SUBAGENTS: String(spec.children),
       }),
     },

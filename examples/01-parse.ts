@@ -11,10 +11,10 @@ max_turns: 12
 Group the changes by what they mean to users.
 `;
 
-const { definition, problems } = parseAgentDefinition(text, { file: "changelog-writer.md" });
+const { definition, diagnostics } = parseAgentDefinition(text, { file: "changelog-writer.md" });
 
 console.log(definition?.name, definition?.tools, definition?.maxTurns);
-for (const { severity, file, line, column, message, advice } of problems) {
+for (const { severity, file, line, column, message, advice } of diagnostics) {
   console.log(`${file}:${line}:${column} ${severity}: ${message}`);
   if (advice !== undefined) console.log(`  ${advice}`);
 }

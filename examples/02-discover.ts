@@ -4,7 +4,7 @@ import { describeAgents, discoverAgents } from "retinue";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-const { registry, problems } = await discoverAgents({
+const { registry, diagnostics } = await discoverAgents({
   cwd: here("workspace"),
   home: here("workspace/no-home"),
   pluginDirectories: [here("plugin")],
@@ -26,4 +26,4 @@ console.log(miss.type === "unknown" ? `unknown; nearest: ${miss.nearest}` : miss
 // What a model is told about the agents it may delegate to.
 const own = registry.list().filter(({ definition }) => definition.source.scope === "plugin");
 console.log(describeAgents(own.map(({ definition }) => definition)).text);
-console.log(`${problems.length} problems`);
+console.log(`${diagnostics.length} problems`);

@@ -1,6 +1,6 @@
 // Makes agents in code: checked like files, above project and user files, and seen at the next look.
 import { fileURLToPath } from "node:url";
-import { createAgentCatalog, defineAgent, isFault } from "retinue";
+import { createAgentCatalog, defineAgent, isRetinueError } from "retinue";
 
 const triage = defineAgent({
   name: "triage",
@@ -42,6 +42,6 @@ console.log(
 try {
   defineAgent({ name: "../escape", description: "Runs away. Use never. Not safe.", prompt: "" });
 } catch (error) {
-  if (!isFault(error)) throw error;
+  if (!isRetinueError(error)) throw error;
   console.log(`${error.code}: ${error.message} ${error.advice}`);
 }

@@ -1,21 +1,21 @@
 // Checks a folder of agents as `retinue agents check` does, for a build or an editor. Ends with 1 when there is an error.
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { lintDefinition, type Problem, parseAgentDefinition } from "retinue";
+import { lintDefinition, type Diagnostic, parseAgentDefinition } from "retinue";
 
 const folder = fileURLToPath(new URL("awkward/", import.meta.url));
 
-function check(file: string): readonly Problem[] {
+function check(file: string): readonly Diagnostic[] {
   const text = readFileSync(`${folder}${file}`, "utf8");
-  const { definition, problems } = parseAgentDefinition(text, { file });
-  return definition === undefined ? problems : [...problems, ...lintDefinition(definition, { text })];
+  const { definition, diagnostics } = parseAgentDefinition(text, { file });
+  return definition === undefined ? diagnostics : [...diagnostics, ...lintDefinition(definition, { text })];
 }
 
-const problems = readdirSync(folder).sort().flatMap(check);
-for (const { file, line = 1, severity, code } of problems) {
+const diagnostics = readdirSync(folder).sort().flatMap(check);
+for (const { file, line = 1, severity, code } of diagnostics) {
   console.log(`${file}:${line}`.padEnd(26), severity.padEnd(8), code);
 }
 
-const errors = problems.filter(({ severity }) => severity === "error").length;
-console.log(`${errors} errors, ${problems.length - errors} other problems`);
+const errors = diagnostics.filter(({ severity }) => severity === "error").length;
+console.log(`${errors} errors, ${diagnostics.length - errors} other problems`);
 process.exitCode = errors > 0 ? 1 : 0;

@@ -40,4 +40,4 @@ await using runtime = createRuntime({
 await using session = await runtime.open({ tools: [], systemPrompt: "You run the stock of a shop." });
 console.log((await session.prompt("We are short of apples.")).text, stock.get("apples"));
 const second = await session.prompt("And get some gold.");
-console.log(second.text, second.denials[0]?.because);
+console.log(second.text, second.denials[0]?.reason);

@@ -6,13 +6,13 @@ import { z } from "zod";
 
 const Review = z.object({
   verdict: z.enum(["merge", "change", "reject"]),
-  findings: z.array(z.object({ file: z.string(), line: z.number().int(), problem: z.string() })),
+  issues: z.array(z.object({ file: z.string(), line: z.number().int(), diagnostic: z.string() })),
 });
 
-const finding = { file: "src/cart.ts", line: 12, problem: "The total is not rounded." };
+const issue = { file: "src/cart.ts", line: 12, diagnostic: "The total is not rounded." };
 const model = createScriptedModel([
-  { calls: [{ name: "StructuredOutput", input: { verdict: "unsure", findings: [] } }] },
-  { calls: [{ name: "StructuredOutput", input: { verdict: "change", findings: [finding] } }] },
+  { calls: [{ name: "StructuredOutput", input: { verdict: "unsure", issues: [] } }] },
+  { calls: [{ name: "StructuredOutput", input: { verdict: "change", issues: [issue] } }] },
 ]);
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -31,6 +31,6 @@ const { output, totals } = await runtime.run("Review the last change.", {
 // The type of `output` is that of the schema.
 console.log(
   output?.verdict,
-  output?.findings.map(({ file, line }) => `${file}:${line}`),
+  output?.issues.map(({ file, line }) => `${file}:${line}`),
 );
 console.log(`after ${totals.turns} tries`);

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createRuntime, isFault } from "retinue";
+import { createRuntime, isRetinueError } from "retinue";
 import { createScriptedModel } from "retinue/testing";
 
 const home = await mkdtemp(join(tmpdir(), "retinue-budget-"));
@@ -26,7 +26,7 @@ try {
       console.log(place, status, totals.cost);
     } catch (error) {
       // A child that could not pay its first call is not started; `limits` of `spawn` would narrow a single one.
-      if (!isFault(error)) throw error;
+      if (!isRetinueError(error)) throw error;
       console.log(place, error.message);
     }
   }

@@ -19,9 +19,9 @@ for (const { testCase, got, passed, error } of results) {
   console.log(`  expected ${testCase.accept.join(" or ")}, got ${got}: ${error ?? testCase.why}`);
 }
 const reasons = new Map<string, string[]>();
-for (const { testCase, because } of skipped)
-  reasons.set(because, [...(reasons.get(because) ?? []), testCase.id]);
-for (const [because, ids] of reasons) console.log(`skipped ${ids.length}, ${because}: ${ids.join(", ")}`);
+for (const { testCase, reason } of skipped)
+  reasons.set(reason, [...(reasons.get(reason) ?? []), testCase.id]);
+for (const [reason, ids] of reasons) console.log(`skipped ${ids.length}, ${reason}: ${ids.join(", ")}`);
 const { passed, total, falseAllow, denyToAsk, overBlock, benign } = countResults(results);
 const share = benign === 0 ? 0 : (overBlock / benign) * 100;
 console.log(

@@ -52,7 +52,7 @@ async function tortureRuns(): Promise<void> {
   while (kills.length < rounds) {
     const report = (kill: KillReport): void => {
       kills.push(kill);
-      tell(kills.length, runs);
+      report(kills.length, runs);
     };
     await torturedRun({ provider, random, mayKill: () => kills.length < rounds, report });
     runs += 1;
@@ -72,7 +72,7 @@ async function tortureFamilies(): Promise<void> {
     const report = (kill: FamilyKill): void => {
       kills.push(kill);
       interrupted = kill.interrupted;
-      tell(kills.length, ends.families);
+      report(kills.length, ends.families);
     };
     const end = await torturedFamily({ provider, random, mayKill: () => kills.length < rounds, report });
     ends.families += 1;
@@ -89,7 +89,7 @@ async function tortureFamilies(): Promise<void> {
   console.log(`All ${ends.families} families of eight finished whole.`);
 }
 
-function tell(kills: number, finished: number): void {
+function report(kills: number, finished: number): void {
   if (kills % 20 === 0) console.log(`  ${kills} kills, ${finished} finished`);
 }
 

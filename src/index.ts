@@ -59,8 +59,8 @@ export {
   type RegisteredAgent,
   type RegistryInput,
 } from "./definitions/registry.ts";
-export { Fault, type FaultOptions, isFault } from "./foundation/fault.ts";
-export type { DocumentPath, Finding, Locate, Place, Problem, Severity } from "./foundation/problem.ts";
+export { RetinueError, type RetinueErrorOptions, isRetinueError } from "./foundation/retinue-error.ts";
+export type { DocumentPath, Issue, Locate, Place, Diagnostic, Severity } from "./foundation/diagnostic.ts";
 export type { WaitClock } from "./foundation/wait-clock.ts";
 export type { HookHandler, HookHandlerType, HookRule } from "./hooks/hook-config.ts";
 export type { HookFunction } from "./hooks/run-one-hook.ts";
@@ -75,7 +75,7 @@ export type { McpStatus, ProgramServer } from "./mcp/mcp-connections.ts";
 export type { McpScope } from "./mcp/mcp-server.ts";
 export type { Model, ModelFacts, ModelRequest, ServerTool, ToolSpecification } from "./model/model.ts";
 export type { AliasTable, AliasTarget } from "./model/model-aliases.ts";
-export { ModelFault, type ModelFaultCode, type ModelFaultOptions } from "./model/model-fault.ts";
+export { ModelError, type ModelErrorCode, type ModelErrorOptions } from "./model/model-error.ts";
 export { type ModelReference, parseModelReference } from "./model/model-reference.ts";
 export type { ApprovalAnswer, ApprovalRequest, Approver, AskingAgent } from "./permissions/approver.ts";
 export {
@@ -91,7 +91,7 @@ export type { PermissionMode } from "./permissions/permission-mode.ts";
 export type { SessionLimitOptions } from "./planning/plan-limits.ts";
 export type { Decided, RunPlan } from "./planning/run-plan.ts";
 export type { Plugin, PluginOrigin } from "./plugins/plugin.ts";
-export type { CanUseTool } from "./runtime/admit.ts";
+export type { CanUseTool } from "./runtime/authorize.ts";
 export { type AiSdkTool, toAiSdkTools } from "./runtime/ai-sdk-tools.ts";
 export { type AnthropicTools, toAnthropicTools } from "./runtime/anthropic-tools.ts";
 export { createRuntime, type Runtime } from "./runtime/create-runtime.ts";
@@ -126,7 +126,7 @@ export type { AgentHandle, AgentResult } from "./tasks/agent-handle.ts";
 export type { Interrupted } from "./tasks/find-interrupted.ts";
 export type { InterruptedSession } from "./tasks/find-interrupted-sessions.ts";
 export type { FoundTask } from "./tasks/find-tasks.ts";
-export type { Stopper, TaskManager, TaskNews } from "./tasks/task-manager.ts";
+export type { StoppedBy, TaskManager, TaskEvent } from "./tasks/task-manager.ts";
 export type { TaskState, TaskStatus } from "./tasks/task-state.ts";
 export type { ToolEffect } from "./tools/builtin-tools.ts";
 export type { FileLedger } from "./tools/file-ledger.ts";

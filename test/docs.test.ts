@@ -93,7 +93,7 @@ describe("the pages name all that the source has", () => {
   );
 
   test("every code of a problem is explained, and no other [DEF-7]", () => {
-    expect([...new Set(explained)].sort()).toEqual(problemCodes());
+    expect([...new Set(explained)].sort()).toEqual(diagnosticCodes());
   });
 
   test("every key of the settings", () => {
@@ -283,7 +283,7 @@ const reportingFolders = [
   "tools",
 ];
 
-function problemCodes(): string[] {
+function diagnosticCodes(): string[] {
   const sources = reportingFolders
     .flatMap((folder) => readProjectFiles(`src/${folder}`))
     .filter(

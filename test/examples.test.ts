@@ -112,8 +112,8 @@ describe("the example programs use the package as its users do", () => {
 describe("the example agents", () => {
   const problemsOf = (file: string) => {
     const text = readFileSync(file, "utf8");
-    const { definition, problems } = parseAgentDefinition(text, { file });
-    return [...problems, ...(definition === undefined ? [] : lintDefinition(definition, { text }))];
+    const { definition, diagnostics } = parseAgentDefinition(text, { file });
+    return [...diagnostics, ...(definition === undefined ? [] : lintDefinition(definition, { text }))];
   };
   const filesIn = (place: string) =>
     readdirSync(join(folder, place), { recursive: true, encoding: "utf8" })
@@ -131,9 +131,9 @@ describe("the example agents", () => {
   });
 
   test("of awkward have at least one problem each, and together many kinds", () => {
-    const found = filesIn("awkward").map((file) => ({ file: basename(file), problems: problemsOf(file) }));
-    expect(found.filter(({ problems }) => problems.length === 0)).toEqual([]);
-    expect(new Set(found.flatMap(({ problems }) => problems.map(({ code }) => code))).size).toBeGreaterThan(
+    const found = filesIn("awkward").map((file) => ({ file: basename(file), diagnostics: problemsOf(file) }));
+    expect(found.filter(({ diagnostics }) => diagnostics.length === 0)).toEqual([]);
+    expect(new Set(found.flatMap(({ diagnostics }) => diagnostics.map(({ code }) => code))).size).toBeGreaterThan(
       15,
     );
   });

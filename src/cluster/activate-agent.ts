@@ -1,4 +1,4 @@
-import { isFault } from "../foundation/fault.ts";
+import { isRetinueError } from "../foundation/retinue-error.ts";
 import { deliver, startAgent } from "./agent-client.ts";
 import type { AgentContext, AgentProgram, Effect, ProgramOutcome } from "./agent-program.ts";
 import {
@@ -81,7 +81,7 @@ function claim({ openCalls }: AgentState, worker: string, version: string): read
 
 /** A program that fails ends its agent; a store that fails or an abort does not, so that the agent goes on elsewhere. */
 function failure(error: unknown, signal: AbortSignal): ProgramOutcome {
-  const isOurs = isConflict(error) || (isFault(error) && error.code === "store-unreachable");
+  const isOurs = isConflict(error) || (isRetinueError(error) && error.code === "store-unreachable");
   if (isOurs || signal.aborted) throw error;
   const reason = error instanceof Error ? error.message : String(error);
   return { type: "ended", ending: { status: "failed", result: reason } };

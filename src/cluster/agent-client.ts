@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import {
   type AgentRecord,
   type AgentState,
@@ -69,7 +69,7 @@ export async function sendMessage(
   const { plan, ending } = await readAgent(store, agent);
   if (plan === undefined) throw noSuchAgent(store, agent);
   if (ending?.status === "stopped")
-    throw new Fault("agent-stopped", `The agent ${agent} was stopped and takes no more messages.`);
+    throw new RetinueError("agent-stopped", `The agent ${agent} was stopped and takes no more messages.`);
   await deliver(store, agent, { id, body, ...(from === undefined ? {} : { from }) });
 }
 
@@ -141,7 +141,7 @@ export async function stopAgent(store: Store, agent: string, reason: JsonValue =
 }
 
 function ignoreMissing(error: unknown): void {
-  if (!(error instanceof Fault) || error.code !== "no-such-agent") throw error;
+  if (!(error instanceof RetinueError) || error.code !== "no-such-agent") throw error;
 }
 
 export interface WaitOptions {
@@ -194,6 +194,6 @@ function nap(milliseconds: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-function noSuchAgent({ label }: Store, agent: string): Fault {
-  return new Fault("no-such-agent", `There is no agent ${JSON.stringify(agent)} in the store ${label}.`);
+function noSuchAgent({ label }: Store, agent: string): RetinueError {
+  return new RetinueError("no-such-agent", `There is no agent ${JSON.stringify(agent)} in the store ${label}.`);
 }

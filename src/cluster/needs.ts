@@ -18,6 +18,6 @@ export function missingEverywhere(
   needs: readonly string[],
   workers: readonly { readonly has: readonly string[] }[],
 ): readonly string[] {
-  const lacks = workers.map(({ has }) => missingNeeds(needs, has));
-  return lacks.sort((a, b) => a.length - b.length)[0] ?? needs;
+  const isMissing = workers.map(({ has }) => missingNeeds(needs, has));
+  return isMissing.sort((a, b) => a.length - b.length)[0] ?? needs;
 }

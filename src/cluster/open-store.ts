@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import type { Store } from "./store.ts";
 
 export interface OpenStoreOptions {
@@ -20,7 +20,7 @@ export async function openStore(address: string, options: OpenStoreOptions = {})
     const { openFileStore } = await import("./files/open-file-store.ts");
     return openFileStore(fileURLToPath(address));
   }
-  throw new Fault("invalid-store-url", "The address of a store begins with postgres:// or file://.", {
+  throw new RetinueError("invalid-store-url", "The address of a store begins with postgres:// or file://.", {
     advice: "Write postgres://user@host:5432/database.",
   });
 }

@@ -1,4 +1,4 @@
-import { Fault, isFault } from "../foundation/fault.ts";
+import { RetinueError, isRetinueError } from "../foundation/retinue-error.ts";
 
 export type JsonValue =
   | null
@@ -141,20 +141,20 @@ export interface Store extends AsyncDisposable {
 const conflictCode = "log-conflict";
 
 /** Somebody else has appended to the log since it was read. */
-export function logConflict(name: string, expected: number): Fault {
-  return new Fault(
+export function logConflict(name: string, expected: number): RetinueError {
+  return new RetinueError(
     conflictCode,
     `The log ${name} no longer ends at record ${expected}; another process wrote to it.`,
   );
 }
 
 /** Another worker runs the agent now. */
-export function ownershipLost(agent: string): Fault {
-  return new Fault(conflictCode, `Another worker has taken over the agent ${agent}.`);
+export function ownershipLost(agent: string): RetinueError {
+  return new RetinueError(conflictCode, `Another worker has taken over the agent ${agent}.`);
 }
 
 export function isConflict(error: unknown): boolean {
-  return isFault(error) && error.code === conflictCode;
+  return isRetinueError(error) && error.code === conflictCode;
 }
 
 const maxNameLength = 400;
@@ -168,7 +168,7 @@ export function checkName(kind: string, name: string): void {
     name.isWellFormed()
   )
     return;
-  throw new Fault(
+  throw new RetinueError(
     "invalid-name",
     `${JSON.stringify(name.slice(0, 80))} cannot be the name of ${kind}: it must have 1 to ${maxNameLength} characters and no control characters.`,
   );

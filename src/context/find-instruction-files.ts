@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { findAgentFiles } from "../definitions/find-agent-files.ts";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { realFolder } from "../settings/find-repository-root.ts";
 import type { Paths } from "../settings/paths.ts";
 import type { InstructionKind } from "./instructions.ts";
@@ -29,15 +29,15 @@ export interface InstructionCandidate {
 
 export interface InstructionCandidates {
   readonly candidates: readonly InstructionCandidate[];
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
 }
 
 /** All places where instructions may stand, from the organisation's down to the working folder's. */
 export async function findInstructionFiles(places: InstructionPlaces): Promise<InstructionCandidates> {
-  const problems: Problem[] = [];
+  const diagnostics: Diagnostic[] = [];
   const takes = (kind: InstructionKind) =>
     kind === "managed" || places.sources === undefined || places.sources.includes(kind);
-  const own = ownCandidates(places, problems).filter(({ kind }) => takes(kind));
+  const own = ownCandidates(places, diagnostics).filter(({ kind }) => takes(kind));
   const home = await realFolder(places.home);
   const additional = await Promise.all((places.additionalDirectories ?? []).map(realFolder));
   const folders = [
@@ -45,18 +45,18 @@ export async function findInstructionFiles(places: InstructionPlaces): Promise<I
     ...additional.map((folder) => ({ folder, within: folder, isAbove: false })),
   ];
   const found = await Promise.all(
-    folders.map((folder) => folderCandidates(folder, { ...places, home }, problems)),
+    folders.map((folder) => folderCandidates(folder, { ...places, home }, diagnostics)),
   );
-  return { candidates: [...own, ...found.flat().filter(({ kind }) => takes(kind))], problems };
+  return { candidates: [...own, ...found.flat().filter(({ kind }) => takes(kind))], diagnostics };
 }
 
-function ownCandidates(places: InstructionPlaces, problems: Problem[]): InstructionCandidate[] {
+function ownCandidates(places: InstructionPlaces, diagnostics: Diagnostic[]): InstructionCandidate[] {
   const { managedDirectory, configDirectory, projectRoot } = places;
   const free = { isRule: false, isAboveProject: false, folder: projectRoot };
   return [
     { ...free, file: join(managedDirectory, "CLAUDE.md"), kind: "managed" },
     { ...free, file: join(configDirectory, "CLAUDE.md"), kind: "user" },
-    ...rulesIn(join(configDirectory, "rules"), problems).map(
+    ...rulesIn(join(configDirectory, "rules"), diagnostics).map(
       (file) => ({ ...free, file, kind: "user", isRule: true }) as const,
     ),
   ];
@@ -77,14 +77,14 @@ function inProject(folder: string, { projectRoot }: InstructionPlaces): Instruct
 async function folderCandidates(
   { folder, within, isAbove }: InstructionFolder,
   places: InstructionPlaces,
-  problems: Problem[],
+  diagnostics: Diagnostic[],
 ): Promise<InstructionCandidate[]> {
   const dotted = join(folder, ".claude");
   const isOwn = folder === places.home || dotted === places.configDirectory;
   const main = [join(folder, "CLAUDE.md"), ...(isOwn ? [] : [join(dotted, "CLAUDE.md")])];
   const isThere = await Promise.all(main.map(isFile));
   const texts = isThere.includes(true) ? main : [join(folder, "AGENTS.md")];
-  const rules = isOwn ? [] : rulesIn(join(dotted, "rules"), problems);
+  const rules = isOwn ? [] : rulesIn(join(dotted, "rules"), diagnostics);
   const bound = { within, isAboveProject: isAbove, folder };
   return [
     ...texts.map((file) => ({ ...bound, file, kind: "project", isRule: false }) as const),
@@ -93,9 +93,9 @@ async function folderCandidates(
   ];
 }
 
-function rulesIn(folder: string, problems: Problem[]): readonly string[] {
+function rulesIn(folder: string, diagnostics: Diagnostic[]): readonly string[] {
   const found = findAgentFiles(folder);
-  problems.push(...found.problems);
+  diagnostics.push(...found.diagnostics);
   return found.files;
 }
 

@@ -1,7 +1,7 @@
 import { lstat, realpath } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import type { Paths } from "../settings/paths.ts";
 import { findRealPath } from "../tools/find-real-path.ts";
 import { type MemoryPlace, memoryDirectoryName } from "./memory-place.ts";
@@ -18,7 +18,7 @@ export interface MemoryRequest {
 /** Neither: the agent has no memory, or it is switched off. */
 export interface FoundMemory {
   readonly place?: MemoryPlace;
-  readonly problem?: Problem;
+  readonly diagnostic?: Diagnostic;
 }
 
 /** Finds an agent's memory directory, which need not exist yet. Changes nothing, never throws. */
@@ -31,19 +31,19 @@ export async function findMemory({
   const { memory: scope, source } = definition;
   if (scope === undefined || disabled === true) return {};
   // What it writes there is read in every other project.
-  if (scope === "user" && source.scope === "project" && !trusted) return { problem: untrusted(definition) };
+  if (scope === "user" && source.scope === "project" && !trusted) return { diagnostic: untrusted(definition) };
   const written = join(paths.agentMemory[scope], memoryDirectoryName(definition));
   try {
     const root = scope === "user" ? await findRealPath(dirname(written)) : await rootIn(paths, scope);
     const directory = join(root, basename(written));
     const real = await findRealPath(directory);
-    if (real !== directory) return { problem: unusable(directory, `a link leads from it to ${real}`) };
+    if (real !== directory) return { diagnostic: unusable(directory, `a link leads from it to ${real}`) };
     const stats = await lstat(directory).catch(() => undefined);
     if (stats !== undefined && !stats.isDirectory())
-      return { problem: unusable(directory, "it is not a folder") };
+      return { diagnostic: unusable(directory, "it is not a folder") };
     return { place: { scope, directory } };
   } catch (error) {
-    return { problem: unusable(written, error instanceof Error ? error.message : String(error)) };
+    return { diagnostic: unusable(written, error instanceof Error ? error.message : String(error)) };
   }
 }
 
@@ -55,7 +55,7 @@ async function rootIn(
   return join(await realpath(projectRoot), ".claude", basename(agentMemory[scope]));
 }
 
-function untrusted({ name }: MemoryRequest["definition"]): Problem {
+function untrusted({ name }: MemoryRequest["definition"]): Diagnostic {
   return {
     severity: "warning",
     code: "memory-untrusted",
@@ -64,11 +64,11 @@ function untrusted({ name }: MemoryRequest["definition"]): Problem {
   };
 }
 
-function unusable(directory: string, because: string): Problem {
+function unusable(directory: string, reason: string): Diagnostic {
   return {
     severity: "warning",
     code: "memory-unusable",
-    message: `The memory directory ${directory} cannot be used: ${because}. The agent has no memory.`,
+    message: `The memory directory ${directory} cannot be used: ${reason}. The agent has no memory.`,
     advice: "Make it an ordinary folder, or remove it: it is made when it is needed.",
   };
 }

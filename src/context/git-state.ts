@@ -14,9 +14,9 @@ export interface GitState {
   readonly note?: string;
 }
 
-const mostLines = 40;
-const mostCharacters = 2000;
-const longestLine = 200;
+const maxLines = 40;
+const maxCharacters = 2000;
+const maxLine = 200;
 
 /** The state as lines for a prompt. */
 export function gitStateText(state: GitState): string {
@@ -42,9 +42,9 @@ export function readStatus(output: string): Pick<GitState, "branch" | "status" |
   const changes = lines.filter((line) => line !== head).map(bounded);
   const status: string[] = [];
   let length = 0;
-  for (const line of changes.slice(0, mostLines)) {
+  for (const line of changes.slice(0, maxLines)) {
     length += line.length + 1;
-    if (length > mostCharacters) break;
+    if (length > maxCharacters) break;
     status.push(line);
   }
   const leftOut = changes.length - status.length;
@@ -82,5 +82,5 @@ export function readBranchName(name: string): string | undefined {
 
 export function bounded(line: string): string {
   const plain = line.replace(/\p{Cc}/gu, "\uFFFD").trimEnd();
-  return plain.length > longestLine ? `${plain.slice(0, longestLine - 1)}…` : plain;
+  return plain.length > maxLine ? `${plain.slice(0, maxLine - 1)}…` : plain;
 }

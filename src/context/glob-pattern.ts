@@ -7,14 +7,14 @@ export function matchesGlob(pattern: string, path: string): boolean {
   return expandBraces(pattern).some((plain) => matchesSegments(plain.split("/"), segments));
 }
 
-const mostAlternatives = 256;
+const maxAlternatives = 256;
 
 /** Innermost braces first; a pattern with absurdly many alternatives is taken as it stands. */
 function expandBraces(pattern: string): readonly string[] {
   let open = [pattern];
   const done: string[] = [];
   while (open.length > 0) {
-    if (open.length + done.length > mostAlternatives) return [pattern];
+    if (open.length + done.length > maxAlternatives) return [pattern];
     open = open.flatMap((text) => {
       const braces = /\{([^{}]*,[^{}]*)\}/.exec(text);
       if (braces === null) {

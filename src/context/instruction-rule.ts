@@ -1,25 +1,25 @@
 import { readFrontmatter } from "../definitions/read-frontmatter.ts";
-import type { Problem } from "../foundation/problem.ts";
-import { unclearPathsProblem } from "./instruction-problems.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
+import { unclearPathsDiagnostic } from "./instruction-diagnostics.ts";
 
 export interface InstructionRule {
   readonly text: string;
   /** Globs that say for which files the rule counts; absent when it counts always. */
   readonly paths?: readonly string[];
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
 }
 
 /** Reads a file of a `rules` folder: the text without its frontmatter, and what `paths` says. */
 export function readInstructionRule(source: string, file: string): InstructionRule {
   const frontmatter = readFrontmatter(source);
-  if (frontmatter.type !== "read") return { text: source, problems: [] };
+  if (frontmatter.type !== "read") return { text: source, diagnostics: [] };
   const text = frontmatter.body;
   const field = frontmatter.fields.get("paths");
-  if (field === undefined || field.value === null) return { text, problems: [] };
+  if (field === undefined || field.value === null) return { text, diagnostics: [] };
   const paths = readPaths(field.value);
-  if (paths === undefined) return { text, problems: [unclearPathsProblem(file, field.place)] };
+  if (paths === undefined) return { text, diagnostics: [unclearPathsDiagnostic(file, field.place)] };
   const isLimited = paths.length > 0 && !paths.includes("**");
-  return { text, ...(isLimited ? { paths } : {}), problems: [] };
+  return { text, ...(isLimited ? { paths } : {}), diagnostics: [] };
 }
 
 function readPaths(value: unknown): readonly string[] | undefined {

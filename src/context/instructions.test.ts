@@ -50,13 +50,13 @@ describe("[SPN-3] rules with paths", () => {
     expect(readInstructionRule(source, "/r.md")).toEqual({
       text,
       ...(paths === undefined ? {} : { paths }),
-      problems: [],
+      diagnostics: [],
     });
   });
 
   it("paths that are no globs are reported, and the rule counts everywhere", () => {
     const rule = readInstructionRule("---\npaths: {a: 1}\n---\nRule.", "/r.md");
     expect(rule.paths).toBeUndefined();
-    expect(rule.problems).toMatchObject([{ code: "unclear-paths", file: "/r.md", line: 2 }]);
+    expect(rule.diagnostics).toMatchObject([{ code: "unclear-paths", file: "/r.md", line: 2 }]);
   });
 });

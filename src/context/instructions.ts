@@ -1,4 +1,4 @@
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 
 /** Whose word an instruction file is; the later one in this order is nearer to the work. */
 export type InstructionKind = "managed" | "user" | "project" | "local";
@@ -24,10 +24,10 @@ export interface Instructions {
   readonly conditional: readonly ConditionalRule[];
   /** Files outside of the project that project files point to and that nobody has allowed yet. */
   readonly heldBack: readonly string[];
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
 }
 
-export const noInstructions: Instructions = { files: [], conditional: [], heldBack: [], problems: [] };
+export const noInstructions: Instructions = { files: [], conditional: [], heldBack: [], diagnostics: [] };
 
 const kindWords: Readonly<Record<InstructionKind, string>> = {
   managed: "your organisation",

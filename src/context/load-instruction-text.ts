@@ -1,14 +1,14 @@
 import type { Stats } from "node:fs";
 import { realpath } from "node:fs/promises";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { withoutByteOrderMark } from "../foundation/source-text.ts";
-import { largeFileProblem, largestInstructionFile, unusableFileProblem } from "./instruction-problems.ts";
+import { largeFileDiagnostic, largestInstructionFile, unusableFileDiagnostic } from "./instruction-diagnostics.ts";
 import { loadDecidedBeginning } from "./load-beginning.ts";
 
 export type InstructionText =
   | { readonly type: "missing" }
-  | { readonly type: "unusable"; readonly problem: Problem }
-  | { readonly type: "text"; readonly text: string; readonly problems: readonly Problem[] };
+  | { readonly type: "unusable"; readonly diagnostic: Diagnostic }
+  | { readonly type: "text"; readonly text: string; readonly diagnostics: readonly Diagnostic[] };
 
 /** The real path of a file, or why there is none. A folder counts as missing: people mention folders with `@` too. */
 export async function loadRealPath(
@@ -24,31 +24,31 @@ export async function loadRealPath(
 /** Reads the beginning of a file whose links were followed, at most as much as instructions may have. */
 export async function loadInstructionText(
   file: string,
-  accept: (stats: Stats) => Problem | undefined = () => undefined,
+  accept: (stats: Stats) => Diagnostic | undefined = () => undefined,
 ): Promise<InstructionText> {
   try {
     const { stats, content } = await loadDecidedBeginning(file, largestInstructionFile + 1);
     if (stats.isDirectory()) return { type: "missing" };
     if (content === undefined)
-      return { type: "unusable", problem: unusableFileProblem(file, "no regular file") };
+      return { type: "unusable", diagnostic: unusableFileDiagnostic(file, "no regular file") };
     const refusal = accept(stats);
-    return refusal === undefined ? decode(file, content) : { type: "unusable", problem: refusal };
+    return refusal === undefined ? decode(file, content) : { type: "unusable", diagnostic: refusal };
   } catch (error) {
     return failure(file, error);
   }
 }
 
 function decode(file: string, bytes: Buffer): InstructionText {
-  if (bytes.includes(0)) return { type: "unusable", problem: unusableFileProblem(file, "not a text") };
+  if (bytes.includes(0)) return { type: "unusable", diagnostic: unusableFileDiagnostic(file, "not a text") };
   if (bytes.length <= largestInstructionFile) {
-    return { type: "text", text: withoutByteOrderMark(bytes.toString("utf8")), problems: [] };
+    return { type: "text", text: withoutByteOrderMark(bytes.toString("utf8")), diagnostics: [] };
   }
   const beginning = cutText(
     withoutByteOrderMark(bytes.toString("utf8")),
     largestInstructionFile,
     `[The rest of ${file} is left out: it is too large.]`,
   );
-  return { type: "text", text: beginning, problems: [largeFileProblem(file)] };
+  return { type: "text", text: beginning, diagnostics: [largeFileDiagnostic(file)] };
 }
 
 /** Cuts at the last line break that fits into so many bytes and says so. */
@@ -64,5 +64,5 @@ export function cutText(text: string, bytes: number, note: string): string {
 function failure(file: string, error: unknown): Exclude<InstructionText, { type: "text" }> {
   const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
   if (["ENOENT", "ENOTDIR", "EISDIR"].includes(code)) return { type: "missing" };
-  return { type: "unusable", problem: unusableFileProblem(file, code) };
+  return { type: "unusable", diagnostic: unusableFileDiagnostic(file, code) };
 }

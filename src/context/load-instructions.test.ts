@@ -46,7 +46,7 @@ async function texts(options: Partial<InstructionOptions> = {}): Promise<string[
 }
 
 async function codes(options: Partial<InstructionOptions> = {}): Promise<string[]> {
-  return (await load(options)).problems.map(({ code }) => code);
+  return (await load(options)).diagnostics.map(({ code }) => code);
 }
 
 describe("[SPN-3] the chain of instruction files", () => {
@@ -65,9 +65,9 @@ describe("[SPN-3] the chain of instruction files", () => {
     for (const [path] of expected) write(path);
     write(`${project}/pkg/deep/CLAUDE.md`);
     write("home/code/sibling/CLAUDE.md");
-    const { files, problems } = await load();
+    const { files, diagnostics } = await load();
     expect(files).toEqual(expected.map(([path, kind]) => ({ file: join(root, path), kind, text: path })));
-    expect(problems).toEqual([]);
+    expect(diagnostics).toEqual([]);
   });
 
   it("AGENTS.md counts only where a folder has no CLAUDE.md of either kind", async () => {
@@ -149,10 +149,10 @@ describe("[SPN-3] the chain of instruction files", () => {
     execFileSync("mkfifo", [join(root, project, "CLAUDE.local.md")]);
     const forbidden = write(`${project}/pkg/CLAUDE.local.md`);
     chmodSync(forbidden, 0);
-    const { files, problems } = await load();
+    const { files, diagnostics } = await load();
     expect(files.map(({ text }) => text).slice(0, 1)).toEqual(["good"]);
     const expected = process.getuid?.() === 0 ? 2 : 3;
-    expect(problems.map(({ code }) => code)).toEqual(Array(expected).fill("unreadable-file"));
+    expect(diagnostics.map(({ code }) => code)).toEqual(Array(expected).fill("unreadable-file"));
   });
 
   it("the byte order mark and block comments are gone", async () => {
@@ -167,7 +167,7 @@ describe("[SPN-3] imports", () => {
     write(`${project}/docs/a.md`, "a @b.md @../CLAUDE.md");
     write(`${project}/docs/b.md`, "b @a.md @b.md");
     write(`${project}/pkg/CLAUDE.md`, "@../docs/a.md");
-    const { files, problems } = await load();
+    const { files, diagnostics } = await load();
     expect(files.map(({ text }) => text)).toEqual([
       "@docs/a.md and @docs/b.md",
       "a @b.md @../CLAUDE.md",
@@ -180,7 +180,7 @@ describe("[SPN-3] imports", () => {
       `${project}/docs/a.md`,
       undefined,
     ]);
-    expect(problems.map(({ code, severity }) => [code, severity])).toEqual(
+    expect(diagnostics.map(({ code, severity }) => [code, severity])).toEqual(
       Array(3).fill(["circular-import", "note"]),
     );
   });
@@ -188,9 +188,9 @@ describe("[SPN-3] imports", () => {
   it("go four levels deep and say when there are more", async () => {
     write(`${project}/CLAUDE.md`, "@1.md");
     for (const level of [1, 2, 3, 4, 5]) write(`${project}/${level}.md`, `level ${level} @${level + 1}.md`);
-    const { files, problems } = await load();
+    const { files, diagnostics } = await load();
     expect(files).toHaveLength(5);
-    expect(problems).toMatchObject([
+    expect(diagnostics).toMatchObject([
       { code: "import-too-deep", file: join(root, project, "4.md"), line: 1, column: 9 },
     ]);
   });
@@ -198,8 +198,8 @@ describe("[SPN-3] imports", () => {
   it("a missing file is reported only where nothing else can be meant", async () => {
     const file = write(`${project}/CLAUDE.md`, "By @somebody with @scope/package in @src/.\n\nSee @gone.md");
     mkdirSync(join(root, project, "src"));
-    const { problems } = await load();
-    expect(problems).toMatchObject([{ code: "missing-import", file, line: 3, column: 5, length: 8 }]);
+    const { diagnostics } = await load();
+    expect(diagnostics).toMatchObject([{ code: "missing-import", file, line: 3, column: 5, length: 8 }]);
   });
 
   it("out of the project are held back until somebody allows them", async () => {
@@ -211,7 +211,7 @@ describe("[SPN-3] imports", () => {
     const held = await load();
     expect(held.files.map(({ text }) => text)).toEqual(["@~/.ssh/key.md", "@../link.md"]);
     expect(held.heldBack).toEqual([secret]);
-    expect(held.problems.map(({ code }) => code)).toEqual(Array(3).fill("outside-import"));
+    expect(held.diagnostics.map(({ code }) => code)).toEqual(Array(3).fill("outside-import"));
     expect(await texts({ allowOutside: (file) => file === secret })).toContain("secret");
   });
 
@@ -233,22 +233,22 @@ describe("[SPN-3] imports", () => {
 describe("[SPN-3] sizes", () => {
   it("a file of more than 256 KB is cut at a line, and says so", async () => {
     write(`${project}/CLAUDE.md`, "äöü line\n".repeat(40_000));
-    const { files, problems } = await load();
+    const { files, diagnostics } = await load();
     const text = files[0]?.text ?? "";
     expect(Buffer.byteLength(text)).toBeLessThan(257 * 1024);
     expect(text).toMatch(/äöü line\n\n\[The rest of .* is left out: it is too large\.\]$/);
-    expect(problems).toMatchObject([{ code: "large-instructions", severity: "warning" }]);
+    expect(diagnostics).toMatchObject([{ code: "large-instructions", severity: "warning" }]);
   });
 
   it("all together have at most one megabyte", async () => {
     write(`${project}/CLAUDE.md`, [1, 2, 3, 4, 5, 6].map((name) => `@${name}.md`).join(" "));
     for (const name of [1, 2, 3, 4, 5, 6]) write(`${project}/${name}.md`, `${name}23456789\n`.repeat(25_000));
-    const { files, problems } = await load();
+    const { files, diagnostics } = await load();
     const total = files.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
     expect(total).toBeLessThan(1024 * 1024 + 500);
     expect(files).toHaveLength(6);
     expect(files.at(-1)?.text).toContain("all later files are left out");
-    expect(problems.map(({ code }) => code)).toEqual(["large-instructions"]);
+    expect(diagnostics.map(({ code }) => code)).toEqual(["large-instructions"]);
   });
 });
 
@@ -259,9 +259,9 @@ describe("[SPN-3] what rules forbid to read", () => {
     write(`${project}/.env`, "SECRET=42");
     symlinkSync(".env", join(root, project, "plain.md"));
     const file = write(`${project}/AGENTS.md`, "Be kind.\n@./.env\n@./plain.md\n");
-    const { files, problems } = await load({ mayLoad });
+    const { files, diagnostics } = await load({ mayLoad });
     expect(files.map(({ text }) => text).join()).not.toContain("SECRET");
-    expect(problems).toMatchObject([
+    expect(diagnostics).toMatchObject([
       { code: "denied-import", severity: "warning", file, line: 2, column: 1 },
       { code: "denied-import", file, line: 3 },
     ]);

@@ -1,7 +1,7 @@
 import { dirname, isAbsolute, join, resolve } from "node:path";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import type { MayLoad } from "../permissions/gather-read-rights.ts";
-import { findForeignWriters, unsafeManagedProblem } from "../settings/find-foreign-writers.ts";
+import { findForeignWriters, unsafeManagedDiagnostic } from "../settings/find-foreign-writers.ts";
 import {
   findInstructionFiles,
   type InstructionCandidate,
@@ -11,17 +11,17 @@ import {
 import { matchesGlob } from "./glob-pattern.ts";
 import { findImports, type ImportReference } from "./import-references.ts";
 import {
-  circularImportProblem,
+  circularImportDiagnostic,
   deepestImport,
-  deniedImportProblem,
-  foreignOwnerProblem,
-  heldBackProblem,
+  deniedImportDiagnostic,
+  foreignOwnerDiagnostic,
+  heldBackDiagnostic,
   type ImportSpot,
   largestInstructions,
-  missingImportProblem,
-  tooDeepProblem,
-  totalSizeProblem,
-} from "./instruction-problems.ts";
+  missingImportDiagnostic,
+  tooDeepDiagnostic,
+  totalSizeDiagnostic,
+} from "./instruction-diagnostics.ts";
 import { readInstructionRule } from "./instruction-rule.ts";
 import {
   type ConditionalRule,
@@ -50,8 +50,8 @@ export interface InstructionOptions extends InstructionPlaces {
 /** Reads all instruction files with their imports. Never throws: what cannot be used becomes a problem. */
 export async function loadInstructions(options: InstructionOptions): Promise<Instructions> {
   if (options.disabled === true) return noInstructions;
-  const { candidates, problems } = await findInstructionFiles(options);
-  const reading = await createReading(options, problems);
+  const { candidates, diagnostics } = await findInstructionFiles(options);
+  const reading = await createReading(options, diagnostics);
   for (const candidate of candidates) await reading.take(candidate, { depth: 0 });
   return reading.instructions();
 }
@@ -66,12 +66,12 @@ interface Origin {
   readonly chain?: readonly string[];
 }
 
-async function createReading(options: InstructionOptions, found: readonly Problem[]) {
+async function createReading(options: InstructionOptions, found: readonly Diagnostic[]) {
   const { managedText } = options;
   const files: InstructionFile[] = managedText === undefined ? [] : [{ ...managedText, kind: "managed" }];
   const conditional: ConditionalRule[] = [];
   const heldBack = new Set<string>();
-  const problems: Problem[] = [...found];
+  const diagnostics: Diagnostic[] = [...found];
   const seen = new Set<string>();
   const isExcluded = createExclusion(options);
   const ownConfiguration = await loadRealPath(options.configDirectory);
@@ -80,7 +80,7 @@ async function createReading(options: InstructionOptions, found: readonly Proble
   let isFull = false;
   return {
     take,
-    instructions: (): Instructions => ({ files, conditional, heldBack: [...heldBack], problems }),
+    instructions: (): Instructions => ({ files, conditional, heldBack: [...heldBack], diagnostics }),
   };
 
   async function take(candidate: InstructionCandidate, origin: Origin): Promise<void> {
@@ -89,34 +89,34 @@ async function createReading(options: InstructionOptions, found: readonly Proble
     if (isExcluded(candidate.kind, [candidate.file, real.path])) return;
     if (seen.has(real.path)) return reportCircle(real.path, origin);
     if (origin.depth > deepestImport && origin.spot !== undefined) {
-      problems.push(tooDeepProblem(origin.reference?.path ?? candidate.file, origin.spot));
+      diagnostics.push(tooDeepDiagnostic(origin.reference?.path ?? candidate.file, origin.spot));
       return;
     }
     if (await isDenied(candidate, real.path, origin)) {
-      problems.push(
-        deniedImportProblem(origin.reference?.path ?? candidate.file, origin.spot, candidate.file),
+      diagnostics.push(
+        deniedImportDiagnostic(origin.reference?.path ?? candidate.file, origin.spot, candidate.file),
       );
       return;
     }
     if (leadsOutside(candidate, real.path)) {
       heldBack.add(real.path);
-      problems.push(heldBackProblem(real.path, origin.spot, candidate.file));
+      diagnostics.push(heldBackDiagnostic(real.path, origin.spot, candidate.file));
       return;
     }
     const writers =
       candidate.kind === "managed" ? await findForeignWriters(candidate.file, userId) : undefined;
     if (writers !== undefined) {
-      problems.push(unsafeManagedProblem(candidate.file, writers, "is not used"));
+      diagnostics.push(unsafeManagedDiagnostic(candidate.file, writers, "is not used"));
       return;
     }
     const loaded = await loadInstructionText(real.path, ({ uid }) =>
       candidate.isAboveProject && userId !== undefined && uid !== userId && uid !== 0
-        ? foreignOwnerProblem(candidate.file)
+        ? foreignOwnerDiagnostic(candidate.file)
         : undefined,
     );
     if (loaded.type !== "text") return reportFailure(loaded, origin);
     seen.add(real.path);
-    problems.push(...loaded.problems);
+    diagnostics.push(...loaded.diagnostics);
     await keep(candidate, loaded.text, { ...origin, realPath: real.path });
   }
 
@@ -127,8 +127,8 @@ async function createReading(options: InstructionOptions, found: readonly Proble
   ): Promise<void> {
     const rule = candidate.isRule
       ? readInstructionRule(source, candidate.file)
-      : { text: source, problems: [] };
-    problems.push(...rule.problems);
+      : { text: source, diagnostics: [] };
+    diagnostics.push(...rule.diagnostics);
     const lines = readMarkdownLines(rule.text);
     const text = withinTotal(
       lines
@@ -210,16 +210,16 @@ async function createReading(options: InstructionOptions, found: readonly Proble
   /** A file that was read already is not read again; only one that leads back to itself is worth a word. */
   function reportCircle(path: string, { chain = [], spot, reference }: Origin): void {
     if (chain.includes(path) && spot !== undefined)
-      problems.push(circularImportProblem(reference?.path ?? path, spot));
+      diagnostics.push(circularImportDiagnostic(reference?.path ?? path, spot));
   }
 
   function reportFailure(
-    failure: { readonly type: "missing" } | { readonly type: "unusable"; readonly problem: Problem },
+    failure: { readonly type: "missing" } | { readonly type: "unusable"; readonly diagnostic: Diagnostic },
     { reference, spot }: Origin,
   ): void {
-    if (failure.type === "unusable") problems.push(failure.problem);
+    if (failure.type === "unusable") diagnostics.push(failure.diagnostic);
     else if (reference?.isSurelyFile === true && spot !== undefined)
-      problems.push(missingImportProblem(reference.path, spot));
+      diagnostics.push(missingImportDiagnostic(reference.path, spot));
   }
 
   function withinTotal(text: string, file: string): string | undefined {
@@ -230,7 +230,7 @@ async function createReading(options: InstructionOptions, found: readonly Proble
       return text;
     }
     isFull = true;
-    problems.push(totalSizeProblem(file));
+    diagnostics.push(totalSizeDiagnostic(file));
     const note = `[The rest of ${file} and all later files are left out: together they are too large.]`;
     return cutText(text, bytesLeft, note);
   }

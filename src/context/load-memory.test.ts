@@ -48,7 +48,7 @@ function write(file: string, text: string): void {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, text);
 }
-const codes = ({ problems }: Awaited<ReturnType<typeof loadMemory>>) => problems.map(({ code }) => code);
+const codes = ({ diagnostics }: Awaited<ReturnType<typeof loadMemory>>) => diagnostics.map(({ code }) => code);
 
 describe("[MEM-1] where the memory of an agent is", () => {
   test.each([
@@ -58,7 +58,7 @@ describe("[MEM-1] where the memory of an agent is", () => {
   ] as const)("%s", async (scope, directory) => {
     write(join(directory(), "MEMORY.md"), `- of ${scope}\n`);
     const loaded = await loadMemory(request(scope));
-    expect(loaded).toMatchObject({ place: { scope, directory: directory() }, problems: [] });
+    expect(loaded).toMatchObject({ place: { scope, directory: directory() }, diagnostics: [] });
     expect(loaded.text).toContain(`- of ${scope}`);
   });
 
@@ -76,9 +76,9 @@ describe("[MEM-1] where the memory of an agent is", () => {
 
   test("without `memory`, or switched off, there is none", async () => {
     write(own(), "- x\n");
-    expect(await loadMemory(request("project", { disabled: true }))).toEqual({ problems: [] });
+    expect(await loadMemory(request("project", { disabled: true }))).toEqual({ diagnostics: [] });
     const definition = { name: "rev", source: { scope: "project" } } as const;
-    expect(await loadMemory(request("project", { definition }))).toEqual({ problems: [] });
+    expect(await loadMemory(request("project", { definition }))).toEqual({ diagnostics: [] });
   });
 
   test("an agent of a folder that is not trusted does not reach what all projects share", async () => {

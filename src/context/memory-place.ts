@@ -18,16 +18,16 @@ export const memoryFile = "MEMORY.md";
 export function memoryDirectoryName({ name, source }: Pick<AgentDefinition, "name" | "source">): string {
   const plain = (source.id ?? name).split(":").map(encodePart).join("__");
   const encoded = reservedNames.test(plain) ? `${percentEncoded(plain.slice(0, 1))}${plain.slice(1)}` : plain;
-  if (encoded.length <= longestName) return encoded;
+  if (encoded.length <= maxName) return encoded;
   const digest = createHash("sha256").update(encoded).digest("hex").slice(0, 16);
-  return `${encoded.slice(0, longestName - digest.length - 1).replace(/%.?$/, "")}-${digest}`;
+  return `${encoded.slice(0, maxName - digest.length - 1).replace(/%.?$/, "")}-${digest}`;
 }
 
 /** Devices of Windows, whichever folder they seem to be in. */
 const reservedNames = /^(?:con|prn|aux|nul|com\d|lpt\d)$/i;
 
 /** File systems take 255 bytes at most. */
-const longestName = 200;
+const maxName = 200;
 
 /** Single `_` between other characters stay, so that two of them only ever stand between plugin and name. */
 function encodePart(part: string): string {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { defineAgent } from "../definitions/define-agent.ts";
-import { beginningOf, memoryText, mostMemoryBytes, mostMemoryLines } from "./memory.ts";
+import { beginningOf, memoryText, maxMemoryBytes, maxMemoryLines } from "./memory.ts";
 import { memoryDirectoryName } from "./memory-place.ts";
 
 const place = { scope: "project", directory: "/p/.claude/agent-memory/rev" } as const;
@@ -16,9 +16,9 @@ describe("[MEM-2] the beginning of a memory file", () => {
     ["one line", "a", 1, undefined],
     ["exactly as many lines as fit", `${numbered(200)}\n`, 200, undefined],
     ["one line too many", numbered(201), 200, { totalLines: 201 }],
-    ["exactly as many bytes as fit", "é".repeat(mostMemoryBytes / 2), 1, undefined],
-    ["two lines of which one fits", `a\n${"x".repeat(mostMemoryBytes)}`, 1, { totalLines: 2 }],
-    ["one line that is too long", "x".repeat(mostMemoryBytes + 1), 1, { totalLines: 1 }],
+    ["exactly as many bytes as fit", "é".repeat(maxMemoryBytes / 2), 1, undefined],
+    ["two lines of which one fits", `a\n${"x".repeat(maxMemoryBytes)}`, 1, { totalLines: 2 }],
+    ["one line that is too long", "x".repeat(maxMemoryBytes + 1), 1, { totalLines: 1 }],
   ])("%s", (_, text, lines, cut) => {
     const found = begin(text);
     expect(found.lines).toBe(lines);
@@ -27,9 +27,9 @@ describe("[MEM-2] the beginning of a memory file", () => {
   });
 
   test("of a long line no character is cut in two", () => {
-    const { text } = begin(`x${"🦀".repeat(mostMemoryBytes)}`);
+    const { text } = begin(`x${"🦀".repeat(maxMemoryBytes)}`);
     expect(text).toMatch(/^x(?:🦀)+$/u);
-    expect(Buffer.byteLength(text)).toBe(1 + 4 * Math.floor((mostMemoryBytes - 1) / 4));
+    expect(Buffer.byteLength(text)).toBe(1 + 4 * Math.floor((maxMemoryBytes - 1) / 4));
   });
 
   test("keeps both limits, whole lines and their order, whatever is in the file", () => {
@@ -41,8 +41,8 @@ describe("[MEM-2] the beginning of a memory file", () => {
     fc.assert(
       fc.property(fc.array(line, { maxLength: 260 }), (lines) => {
         const { text, lines: shown, cut } = begin(lines.join("\n"));
-        expect(Buffer.byteLength(text)).toBeLessThanOrEqual(mostMemoryBytes);
-        expect(shown).toBeLessThanOrEqual(mostMemoryLines);
+        expect(Buffer.byteLength(text)).toBeLessThanOrEqual(maxMemoryBytes);
+        expect(shown).toBeLessThanOrEqual(maxMemoryLines);
         expect(text === "" ? 0 : text.split("\n").length).toBe(shown);
         expect(text).not.toMatch(/<\/agent-memory/i);
         if (cut === undefined) expect(shown).toBeLessThanOrEqual(lines.join("\n").split(/\r\n|\r|\n/).length);
@@ -70,7 +70,7 @@ describe("[MEM-2] what an agent is told of its memory", () => {
   test.each([
     ["missing", "missing", "There is no MEMORY.md yet"],
     ["empty", begin(" \n"), "MEMORY.md is empty so far"],
-    ["unusable", { because: "it is not a text" }, "not shown: it is not a text"],
+    ["unusable", { reason: "it is not a text" }, "not shown: it is not a text"],
   ] as const)("where the file is %s, that", (_, found, words) => {
     expect(memoryText(place, found)).toContain(words);
     expect(memoryText(place, found)).not.toContain("<agent-memory");

@@ -14,7 +14,7 @@ export type GitOutput =
   | { readonly type: "late" }
   | { readonly type: "failed" };
 
-const mostOutput = 1024 * 1024;
+const maxOutput = 1024 * 1024;
 
 /** Nothing that a repository configures may run for a mere look at it, and no lock is taken. */
 const carefulArguments = [...hardenedGit, "-c", "color.ui=false"];
@@ -33,7 +33,7 @@ export function runGit(call: GitCall, parameters: readonly string[]): Promise<Gi
         env,
         timeout: timeoutMs,
         killSignal: "SIGKILL",
-        maxBuffer: mostOutput,
+        maxBuffer: maxOutput,
         windowsHide: true,
         ...(signal === undefined ? {} : { signal }),
       },

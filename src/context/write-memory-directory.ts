@@ -1,13 +1,13 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { findRealPath } from "../tools/find-real-path.ts";
 import type { MemoryPlace } from "./memory-place.ts";
 
 /** Makes an agent's memory directory where there is none. A person's own is for them alone, a local one out of git. */
 export async function makeMemoryDirectory({ scope, directory }: MemoryPlace): Promise<void> {
   if ((await findRealPath(directory)) !== directory) {
-    throw new Fault(
+    throw new RetinueError(
       "memory-moved",
       `The memory directory ${directory} leads elsewhere now, so it is not used.`,
     );

@@ -1,4 +1,4 @@
-import { defuse } from "./defuse.ts";
+import { escapeControlTags } from "./escape-control-tags.ts";
 
 /** The fences that parts of a prompt stand in; only the runtime may open or close one. */
 const fences = /<(\s{0,4}\/?\s{0,4})(skill(?:-notes)?(?![\w-])|agent-memory|instructions|mcp-instructions)/gi;
@@ -12,5 +12,5 @@ const hidden =
  * runtime, hide anything from whoever reviews the file, or hold what a terminal obeys.
  */
 export function fencedText(text: string): string {
-  return defuse(text.toWellFormed().replace(/\r\n?/g, "\n").replace(hidden, "")).replace(fences, "<\\$1$2");
+  return escapeControlTags(text.toWellFormed().replace(/\r\n?/g, "\n").replace(hidden, "")).replace(fences, "<\\$1$2");
 }

@@ -30,7 +30,7 @@ export function addTotals(a: RunTotals, b: RunTotals): RunTotals {
 /** A call that was not allowed to run. */
 export interface PermissionDenial {
   readonly call: ToolUseBlock;
-  readonly because: string;
+  readonly reason: string;
 }
 
 /** How a run ended. Every ending has the same shape. */

@@ -1,4 +1,4 @@
-import type { Place } from "../foundation/problem.ts";
+import type { Place } from "../foundation/diagnostic.ts";
 import type { HookRule } from "../hooks/hook-config.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { AgentLimits } from "./agent-limits.ts";

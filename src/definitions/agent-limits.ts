@@ -33,17 +33,17 @@ export type AgentLimitKey = (typeof agentLimitKeys)[number];
 export type LimitsReading =
   | { readonly type: "limits"; readonly limits: AgentLimits }
   /** `at` is the key that cannot be read; absent when it is the whole. */
-  | { readonly type: "unusable"; readonly at?: string; readonly because: string };
+  | { readonly type: "unusable"; readonly at?: string; readonly reason: string };
 
 /** Reads limits strictly: one that is not understood would not be kept. */
 export function readAgentLimits(
   value: unknown,
   known: readonly AgentLimitKey[] = agentLimitKeys,
 ): LimitsReading {
-  if (!isRecord(value)) return { type: "unusable", because: `needs an object, but is ${shown(value)}` };
+  if (!isRecord(value)) return { type: "unusable", reason: `needs an object, but is ${shown(value)}` };
   for (const [key, written] of Object.entries(value)) {
-    const because = flawOf(key, written, known);
-    if (because !== undefined) return { type: "unusable", at: key, because };
+    const reason = flawOf(key, written, known);
+    if (reason !== undefined) return { type: "unusable", at: key, reason };
   }
   // Every key and value was checked just now.
   return { type: "limits", limits: { ...value } as AgentLimits };

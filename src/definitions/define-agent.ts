@@ -1,4 +1,4 @@
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import type { HookRule } from "../hooks/hook-config.ts";
 import type { AgentDefinition, AgentEnding, PromptContext } from "./agent-definition.ts";
 import { readDefinitionObject } from "./definition-object.ts";
@@ -35,16 +35,16 @@ export interface AgentInput
 export function defineAgent(input: AgentInput): AgentDefinition {
   const { name, prompt, onEnd, ...fields } = input;
   const text = typeof prompt === "string" ? prompt : "";
-  const { definition, problems } = readDefinitionObject(
+  const { definition, diagnostics } = readDefinitionObject(
     String(name),
     { ...fields, prompt: text },
     { scope: "session" },
   );
-  const error = problems.find((problem) => problem.severity === "error");
+  const error = diagnostics.find((diagnostic) => diagnostic.severity === "error");
   if (definition === undefined || error !== undefined) {
-    const message = error?.message ?? problems[0]?.message ?? "It cannot be read.";
-    const advice = error?.advice ?? problems[0]?.advice;
-    throw new Fault(
+    const message = error?.message ?? diagnostics[0]?.message ?? "It cannot be read.";
+    const advice = error?.advice ?? diagnostics[0]?.advice;
+    throw new RetinueError(
       "invalid-definition",
       `The agent ${JSON.stringify(name)} is not usable: ${message}`,
       advice === undefined ? {} : { advice },

@@ -1,4 +1,4 @@
-import type { Finding } from "../foundation/problem.ts";
+import type { Issue } from "../foundation/diagnostic.ts";
 import type { AgentDefinition, WrittenField } from "./agent-definition.ts";
 import { chooseFields } from "./choose-fields.ts";
 import { addsUp, combineRepeated, combineSpellings } from "./combine-fields.ts";
@@ -12,16 +12,16 @@ export type DefinitionFields = Partial<Omit<AgentDefinition, "prompt" | "source"
 export interface FieldsReading {
   readonly fields: DefinitionFields;
   readonly written: Readonly<Record<string, WrittenField>>;
-  readonly findings: readonly Finding[];
+  readonly issues: readonly Issue[];
 }
 
 /** Turns what a frontmatter says into typed fields. A field that limits the agent and cannot be read is an error. */
 export function readDefinitionFields(frontmatter: Pick<Frontmatter, "fields" | "repeated">): FieldsReading {
-  const findings: Finding[] = [];
+  const issues: Issue[] = [];
   const chosen = chooseFields(
     frontmatter.fields,
     { meaningOf: meaningOfKey, unknownKey, misspeltKey },
-    findings,
+    issues,
   );
   const fields: Partial<Record<DefinitionKey, unknown>> = {};
   const written: Record<string, WrittenField> = {};
@@ -33,17 +33,17 @@ export function readDefinitionFields(frontmatter: Pick<Frontmatter, "fields" | "
       const all = [...frontmatter.repeated.filter((other) => other.key === field.key), field];
       return combineRepeated(
         key,
-        all.map((each) => readField(key, each, findings)),
+        all.map((each) => readField(key, each, issues)),
       );
     });
     const settled = combineSpellings(key, readers);
     if (settled !== undefined) fields[key] = settled;
   }
   // The readers return exactly the type of their field; the table cannot express that per key.
-  return { fields: fields as DefinitionFields, written, findings };
+  return { fields: fields as DefinitionFields, written, issues };
 }
 
-function misspeltKey(key: string, meant: DefinitionKey, first: string | undefined): Finding {
+function misspeltKey(key: string, meant: DefinitionKey, first: string | undefined): Issue {
   const effect = addsUp(meant) ? "both hold" : "it counts only where that says nothing";
   const reading =
     first === undefined ? `it was read as \`${meant}\`` : `\`${first}\` is there too; ${effect}`;
@@ -56,7 +56,7 @@ function misspeltKey(key: string, meant: DefinitionKey, first: string | undefine
   };
 }
 
-function unknownKey(key: string, nearest: DefinitionKey | undefined): Finding {
+function unknownKey(key: string, nearest: DefinitionKey | undefined): Issue {
   return {
     severity: "warning",
     code: "unknown-key",
@@ -66,31 +66,31 @@ function unknownKey(key: string, nearest: DefinitionKey | undefined): Finding {
   };
 }
 
-function readField(key: DefinitionKey, field: FrontmatterField, findings: Finding[]): unknown {
+function readField(key: DefinitionKey, field: FrontmatterField, issues: Issue[]): unknown {
   const path = [field.key];
-  const unreadable = (because: string, advice: string): undefined => {
+  const unreadable = (reason: string, advice: string): undefined => {
     const restricts = restrictingKeys.has(key);
     const effect = restricts
       ? "the agent is not loaded, because guessing could grant more than was meant"
       : "it was ignored";
     const code = restricts ? "unreadable-restriction" : "unreadable-field";
-    findings.push({
+    issues.push({
       severity: restricts ? "error" : "warning",
       code,
-      message: `\`${field.key}\` cannot be read (${because}); ${effect}.`,
+      message: `\`${field.key}\` cannot be read (${reason}); ${effect}.`,
       advice,
       path,
     });
     return undefined;
   };
   const report = (severity: "warning" | "note", code: string, message: string, advice?: string): void => {
-    findings.push({ severity, code, message, ...(advice === undefined ? {} : { advice }), path });
+    issues.push({ severity, code, message, ...(advice === undefined ? {} : { advice }), path });
   };
   const reader = fieldReaders[key];
   if (field.unreadable !== undefined) return unreadable(field.unreadable, reader.expected);
   return reader.read(field, {
     report,
-    unreadable: (because) => unreadable(because, reader.expected),
-    findings,
+    unreadable: (reason) => unreadable(reason, reader.expected),
+    issues,
   });
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isFault } from "../foundation/fault.ts";
+import { isRetinueError } from "../foundation/retinue-error.ts";
 import { parseJsonDocument } from "../foundation/json-document.ts";
 import { defineAgent } from "./define-agent.ts";
 import { readSessionAgents } from "./definition-object.ts";
@@ -12,10 +12,10 @@ function read(text: string) {
 
 describe("[DEF-9] agents as a JSON object", () => {
   test("the key is the name and prompt is the body", () => {
-    const { definitions, problems } = read(
+    const { definitions, diagnostics } = read(
       '{"reviewer": {"description": "Reviews.", "prompt": "You review.", "tools": ["Read"], "model": "opus", "maxTurns": 3}}',
     );
-    expect(problems).toEqual([]);
+    expect(diagnostics).toEqual([]);
     expect(definitions).toMatchObject([
       {
         name: "reviewer",
@@ -29,11 +29,11 @@ describe("[DEF-9] agents as a JSON object", () => {
   });
 
   test("a bad agent is a problem with its line and does not hide a good one", () => {
-    const { definitions, problems } = read(
+    const { definitions, diagnostics } = read(
       '{\n "bad": {\n  "description": "d",\n  "tools": {"a": 1}\n },\n "good": {"description": "d"}\n}',
     );
     expect(definitions.map(({ name }) => name)).toEqual(["good"]);
-    expect(problems).toMatchObject([
+    expect(diagnostics).toMatchObject([
       { severity: "error", code: "unreadable-restriction", line: 4, file: "agents.json" },
     ]);
   });
@@ -47,9 +47,9 @@ describe("[DEF-9] agents as a JSON object", () => {
     '{"../a": {"description": "d"}}',
     '{"a": {}}',
   ])("%s is refused with a reason", (text) => {
-    const { definitions, problems } = read(text);
+    const { definitions, diagnostics } = read(text);
     expect(definitions).toEqual([]);
-    expect(problems.map(({ severity }) => severity)).toContain("error");
+    expect(diagnostics.map(({ severity }) => severity)).toContain("error");
   });
 
   test("no JSON makes it throw", () => {
@@ -95,7 +95,7 @@ describe("[DEF-10] agents defined in code", () => {
       defineAgent({ name: "a", description: "", prompt: "p" });
       expect.unreachable();
     } catch (error) {
-      expect(isFault(error) && error.code).toBe("invalid-definition");
+      expect(isRetinueError(error) && error.code).toBe("invalid-definition");
     }
   });
 });

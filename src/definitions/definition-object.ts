@@ -1,22 +1,22 @@
-import type { Locate, Problem } from "../foundation/problem.ts";
+import type { Locate, Diagnostic } from "../foundation/diagnostic.ts";
 import type { AgentDefinition, AgentScope } from "./agent-definition.ts";
 import { definitionFromFrontmatter, type ParsedAgent } from "./parse-definition.ts";
 import { type FrontmatterField, isMapping } from "./read-frontmatter.ts";
 
 export interface SessionAgents {
   readonly definitions: readonly AgentDefinition[];
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
 }
 
 /** Reads the object of `--agents`: keyed by agent name, with `prompt` for the body. */
 export function readSessionAgents(value: unknown, locate: Locate, file?: string): SessionAgents {
   if (!isMapping(value)) {
-    return { definitions: [], problems: [notAnObject("The agents", file, locate([]))] };
+    return { definitions: [], diagnostics: [notAnObject("The agents", file, locate([]))] };
   }
   const readings = Object.entries(value).map(([name, fields]): ParsedAgent => {
     const locateInside: Locate = (path) => locate([name, ...path]);
     if (!isMapping(fields))
-      return { problems: [notAnObject(`The agent ${JSON.stringify(name)}`, file, locateInside([]))] };
+      return { diagnostics: [notAnObject(`The agent ${JSON.stringify(name)}`, file, locateInside([]))] };
     return readDefinitionObject(name, fields, {
       scope: "session",
       locate: locateInside,
@@ -25,7 +25,7 @@ export function readSessionAgents(value: unknown, locate: Locate, file?: string)
   });
   return {
     definitions: readings.flatMap(({ definition }) => (definition === undefined ? [] : [definition])),
-    problems: readings.flatMap(({ problems }) => problems),
+    diagnostics: readings.flatMap(({ diagnostics }) => diagnostics),
   };
 }
 
@@ -52,7 +52,7 @@ export function readDefinitionObject(
   if (prompt !== undefined && typeof prompt !== "string") {
     const message = `The prompt of ${JSON.stringify(name)} is not a text.`;
     return {
-      problems: [
+      diagnostics: [
         {
           severity: "error",
           code: "prompt-not-text",
@@ -64,11 +64,11 @@ export function readDefinitionObject(
       ],
     };
   }
-  const frontmatter = { fields, repeated: [], body: (prompt ?? "").trim(), problems: [], locate };
+  const frontmatter = { fields, repeated: [], body: (prompt ?? "").trim(), diagnostics: [], locate };
   return definitionFromFrontmatter(frontmatter, { scope, ...(file === undefined ? {} : { file }) });
 }
 
-function notAnObject(what: string, file: string | undefined, place: object | undefined): Problem {
+function notAnObject(what: string, file: string | undefined, place: object | undefined): Diagnostic {
   return {
     severity: "error",
     code: "not-an-object",

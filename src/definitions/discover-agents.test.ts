@@ -95,8 +95,8 @@ describe("[SCP-2, SCP-4] plugins", () => {
     const more = { pluginDirectories: [join(root, "plug")] };
     expect(await sourceOf("kit:review:sec", more)).toMatch(/^From plug/);
     expect(await sourceOf("sec", more)).toMatch(/^From plug/);
-    const { problems } = await discoverAgents({ ...options, ...more });
-    expect(problems.map(({ code }) => code)).toEqual(["ignored-in-plugin"]);
+    const { diagnostics } = await discoverAgents({ ...options, ...more });
+    expect(diagnostics.map(({ code }) => code)).toEqual(["ignored-in-plugin"]);
   });
 
   test("installed plugins are found through the install record, and a disabled one gives nothing", async () => {
@@ -141,14 +141,14 @@ describe("[SCP-5] deny rules from settings and flags", () => {
 
   test("--disallowedTools does the same, and a rule that cannot be read is an error", async () => {
     expect(await sourceOf("Plan", { disallowedTools: ["Task(Plan)"] })).toBe("denied");
-    const { problems } = await discoverAgents({ ...options, disallowedTools: ["Task(Plan"] });
-    expect(problems).toMatchObject([{ severity: "error", code: "invalid-permission-rule" }]);
+    const { diagnostics } = await discoverAgents({ ...options, disallowedTools: ["Task(Plan"] });
+    expect(diagnostics).toMatchObject([{ severity: "error", code: "invalid-permission-rule" }]);
   });
 
   test("a settings file that is broken is a problem with a place, not a crash", async () => {
     write("repo/.claude/settings.json", '{\n  "permissions": {\n    "deny": [oops]\n  }\n}');
-    const { problems, settings } = await discoverAgents(options);
-    expect(problems).toMatchObject([{ severity: "error", code: "invalid-json", line: 3 }]);
+    const { diagnostics, settings } = await discoverAgents(options);
+    expect(diagnostics).toMatchObject([{ severity: "error", code: "invalid-json", line: 3 }]);
     expect(settings.incomplete).toBe(true);
   });
 });

@@ -1,11 +1,11 @@
 import { join, resolve } from "node:path";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { type PermissionRule, parseRule } from "../permissions/parse-rule.ts";
 import { discoverPluginAgents } from "../plugins/discover-plugin-agents.ts";
 import { discoverPlugins } from "../plugins/discover-plugins.ts";
 import type { Plugin } from "../plugins/plugin.ts";
 import { pluginAgentId } from "../plugins/plugin-agents.ts";
-import { findForeignWriters, unsafeManagedProblem } from "../settings/find-foreign-writers.ts";
+import { findForeignWriters, unsafeManagedDiagnostic } from "../settings/find-foreign-writers.ts";
 import { findRepositoryRoot, realFolder } from "../settings/find-repository-root.ts";
 import { type LoadedSettings, loadSettings } from "../settings/load-settings.ts";
 import { createPaths, type Paths } from "../settings/paths.ts";
@@ -42,7 +42,7 @@ export interface DiscoverOptions {
 
 export interface DiscoveredAgents {
   readonly registry: AgentRegistry;
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
   readonly files: readonly string[];
   readonly settings: LoadedSettings;
   readonly plugins: readonly Plugin[];
@@ -70,7 +70,7 @@ export function createAgentCatalog(options: DiscoverOptions): AgentCatalog {
     async read() {
       const paths = await findPaths(options);
       const settings = await readSettings(options, paths);
-      const { plugins, problems: pluginProblems } = await discoverPlugins({
+      const { plugins, diagnostics: pluginDiagnostics } = await discoverPlugins({
         configDirectory: paths.configDirectory,
         projectDirectory: paths.projectRoot,
         ...(options.pluginDirectories === undefined
@@ -87,14 +87,14 @@ export function createAgentCatalog(options: DiscoverOptions): AgentCatalog {
         definitions: [...definitions, ...builtins(definitions, options, { paths, settings, plugins })],
         denials: denialsOf([...settings.settings.permissions.deny.map(({ rule }) => rule), ...flags.rules]),
       });
-      const problems = [
-        ...flags.problems,
-        ...settings.problems,
-        ...pluginProblems,
-        ...pluginPlaces.flatMap((found) => found.problems),
-        ...loaded.problems,
+      const diagnostics = [
+        ...flags.diagnostics,
+        ...settings.diagnostics,
+        ...pluginDiagnostics,
+        ...pluginPlaces.flatMap((found) => found.diagnostics),
+        ...loaded.diagnostics,
       ];
-      return { registry, problems, files: loaded.files, settings, plugins, places, paths };
+      return { registry, diagnostics, files: loaded.files, settings, plugins, places, paths };
     },
     register: (definition) => void session.set(definition.name, definition),
     unregister: (name) => void session.delete(name),
@@ -103,15 +103,15 @@ export function createAgentCatalog(options: DiscoverOptions): AgentCatalog {
 
 /** Agents of the organisation whose files others can write are nobody's word. */
 async function withoutForeign(loaded: LoadedAgents): Promise<LoadedAgents> {
-  const problems: Problem[] = [];
+  const diagnostics: Diagnostic[] = [];
   const definitions: AgentDefinition[] = [];
   for (const definition of loaded.definitions) {
     const { scope, file } = definition.source;
     const why = scope === "managed" && file !== undefined ? await findForeignWriters(file) : undefined;
     if (why === undefined || file === undefined) definitions.push(definition);
-    else problems.push(unsafeManagedProblem(file, why, "is not used"));
+    else diagnostics.push(unsafeManagedDiagnostic(file, why, "is not used"));
   }
-  return { ...loaded, definitions, problems: [...loaded.problems, ...problems] };
+  return { ...loaded, definitions, diagnostics: [...loaded.diagnostics, ...diagnostics] };
 }
 
 async function findPaths(options: DiscoverOptions): Promise<Paths> {
@@ -152,8 +152,8 @@ function ownPlaces(options: DiscoverOptions, paths: Paths): AgentPlace[] {
 
 async function placesOfPlugin(
   plugin: Plugin,
-): Promise<{ places: AgentPlace[]; problems: readonly Problem[] }> {
-  const { files, problems } = await discoverPluginAgents(plugin);
+): Promise<{ places: AgentPlace[]; diagnostics: readonly Diagnostic[] }> {
+  const { files, diagnostics } = await discoverPluginAgents(plugin);
   const places = files.map(
     ({ file, relativeFile }): AgentPlace => ({
       scope: "plugin",
@@ -162,7 +162,7 @@ async function placesOfPlugin(
       idOf: (_file, name) => pluginAgentId(plugin, relativeFile, name),
     }),
   );
-  return { places, problems };
+  return { places, diagnostics };
 }
 
 function builtins(
@@ -186,16 +186,16 @@ function builtins(
 }
 
 /** A deny rule that cannot be understood must not vanish: it is an error of the call. */
-function readFlagRules(options: DiscoverOptions): { rules: PermissionRule[]; problems: Problem[] } {
+function readFlagRules(options: DiscoverOptions): { rules: PermissionRule[]; diagnostics: Diagnostic[] } {
   const rules: PermissionRule[] = [];
-  const problems: Problem[] = [];
+  const diagnostics: Diagnostic[] = [];
   for (const text of options.disallowedTools ?? []) {
     const reading = parseRule(text, { list: "deny" });
     if (reading.type === "rule") rules.push(reading.rule);
     else {
       const message = `--disallowedTools holds a rule that cannot be understood: ${reading.reason}.`;
-      problems.push({ severity: "error", code: "invalid-permission-rule", message, advice: reading.advice });
+      diagnostics.push({ severity: "error", code: "invalid-permission-rule", message, advice: reading.advice });
     }
   }
-  return { rules, problems };
+  return { rules, diagnostics };
 }

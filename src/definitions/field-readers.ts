@@ -1,5 +1,5 @@
 import { isRecord } from "../foundation/json-value.ts";
-import type { Finding } from "../foundation/problem.ts";
+import type { Issue } from "../foundation/diagnostic.ts";
 import { readHooks } from "../hooks/hook-config.ts";
 import { parseModeLoosely } from "../permissions/compare-modes.ts";
 import { permissionModes } from "../permissions/permission-mode.ts";
@@ -12,8 +12,8 @@ import { readDisallowedTools, readTools } from "./tool-list-fields.ts";
 
 export interface FieldReport {
   readonly report: (severity: "warning" | "note", code: string, message: string, advice?: string) => void;
-  readonly unreadable: (because: string) => undefined;
-  readonly findings: Finding[];
+  readonly unreadable: (reason: string) => undefined;
+  readonly issues: Issue[];
 }
 
 export interface FieldReader {
@@ -151,8 +151,8 @@ function readServers(field: FrontmatterField, to: FieldReport): readonly AgentMc
 function readHooksField(field: FrontmatterField, to: FieldReport): unknown {
   if (field.value === null) return undefined;
   if (typeof field.value !== "object") return to.unreadable("it is not a mapping of events");
-  const { hooks, findings } = readHooks(field.value, [field.key]);
-  to.findings.push(...findings);
+  const { hooks, issues } = readHooks(field.value, [field.key]);
+  to.issues.push(...issues);
   return hooks;
 }
 
@@ -172,12 +172,12 @@ function readLimits(field: FrontmatterField, to: FieldReport): AgentLimits | und
   if (field.value === null) return undefined;
   const reading = readAgentLimits(field.value);
   if (reading.type === "limits") return reading.limits;
-  const because = `${reading.at === undefined ? "it" : `\`${reading.at}\``} ${reading.because}`;
-  if (!holdsLimit(field.value)) return to.unreadable(because);
-  to.findings.push({
+  const reason = `${reading.at === undefined ? "it" : `\`${reading.at}\``} ${reading.reason}`;
+  if (!holdsLimit(field.value)) return to.unreadable(reason);
+  to.issues.push({
     severity: "error",
     code: "unreadable-restriction",
-    message: `\`${field.key}\` cannot be read (${because}); the agent is not loaded, because it could take more than was meant.`,
+    message: `\`${field.key}\` cannot be read (${reason}); the agent is not loaded, because it could take more than was meant.`,
     advice: fieldReaders.limits.expected,
     path: [field.key],
   });

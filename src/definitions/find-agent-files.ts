@@ -1,34 +1,34 @@
 import { type Dirent, readdirSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 
 export interface AgentFiles {
   readonly files: readonly string[];
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
 }
 
 /** Nobody keeps more; a link into a whole disk would. */
-const mostFiles = 20_000;
+const maxFiles = 20_000;
 const deepest = 16;
 
 /** All Markdown files below a path, or the path itself if it is one, in a stable order. A missing path has none. */
 export function findAgentFiles(path: string): AgentFiles {
   const files: string[] = [];
-  const problems: Problem[] = [];
+  const diagnostics: Diagnostic[] = [];
   const visited = new Set<string>();
   const kind = kindOf(path);
-  if (kind === "file") return { files: isMarkdown(path) ? [path] : [], problems };
+  if (kind === "file") return { files: isMarkdown(path) ? [path] : [], diagnostics };
   if (kind === "directory") walk(path, 0);
-  return { files, problems };
+  return { files, diagnostics };
 
   function walk(directory: string, depth: number): void {
-    const entries = readEntries(directory, problems);
+    const entries = readEntries(directory, diagnostics);
     for (const entry of entries) {
       const child = join(directory, entry.name);
       const childKind = entry.isSymbolicLink() ? kindOf(child) : kindOfEntry(entry);
       if (childKind === "file" && isMarkdown(entry.name)) files.push(child);
-      if (files.length >= mostFiles) {
-        stopAt(directory, `more than ${mostFiles} files`);
+      if (files.length >= maxFiles) {
+        stopAt(directory, `more than ${maxFiles} files`);
         return;
       }
       if (childKind !== "directory" || entry.name === "node_modules" || entry.name === ".git") continue;
@@ -47,9 +47,9 @@ export function findAgentFiles(path: string): AgentFiles {
   }
 
   function stopAt(file: string, what: string): void {
-    if (problems.some((problem) => problem.code === "too-many-files")) return;
+    if (diagnostics.some((diagnostic) => diagnostic.code === "too-many-files")) return;
     const message = `There are ${what} here; the rest was not read.`;
-    problems.push({
+    diagnostics.push({
       severity: "warning",
       code: "too-many-files",
       message,
@@ -59,17 +59,17 @@ export function findAgentFiles(path: string): AgentFiles {
   }
 }
 
-function readEntries(directory: string, problems: Problem[]): Dirent[] {
+function readEntries(directory: string, diagnostics: Diagnostic[]): Dirent[] {
   try {
     return readdirSync(directory, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
   } catch (error) {
-    problems.push(unreadable(directory, error));
+    diagnostics.push(unreadable(directory, error));
     return [];
   }
 }
 
 /** The problem of a file or folder that the system does not let us read. */
-export function unreadable(file: string, error: unknown): Problem {
+export function unreadable(file: string, error: unknown): Diagnostic {
   const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
   return {
     severity: "error",

@@ -1,4 +1,4 @@
-import type { Finding } from "../foundation/problem.ts";
+import type { Issue } from "../foundation/diagnostic.ts";
 import { withoutByteOrderMark } from "../foundation/source-text.ts";
 
 /** A file cut into the lines between its fences and the text after them. Line numbers count from 1 in the original file. */
@@ -13,10 +13,10 @@ export type FrontmatterBlock =
       /** How many blanks were cut from the start of each line. */
       readonly indent: number;
       readonly body: string;
-      readonly findings: readonly LayoutFinding[];
+      readonly issues: readonly LayoutFinding[];
     };
 
-type LayoutFinding = Omit<Finding, "path"> & { readonly line: number };
+type LayoutFinding = Omit<Issue, "path"> & { readonly line: number };
 
 const openingFence = /^((?:[ \t]*\n)*)([ \t]*)-{3,}[ \t]*\n/;
 
@@ -33,7 +33,7 @@ export function splitFrontmatter(text: string): FrontmatterBlock {
   const closing = findClosingFence(rest);
   if (closing === undefined) return { type: "unclosed", line: blankLines + 1 };
   const lines = closing.start === 0 ? [] : rest.slice(0, closing.start - 1).split("\n");
-  const findings = judgeLayout({
+  const issues = judgeLayout({
     blankLines,
     indent,
     fence: closing.dashes,
@@ -45,7 +45,7 @@ export function splitFrontmatter(text: string): FrontmatterBlock {
     firstLine: blankLines + 2,
     indent,
     body: rest.slice(closing.end).trim(),
-    findings,
+    issues,
   };
 }
 
@@ -74,9 +74,9 @@ interface Layout {
 }
 
 function judgeLayout({ blankLines, indent, fence, closingLine }: Layout): LayoutFinding[] {
-  const findings: LayoutFinding[] = [];
+  const issues: LayoutFinding[] = [];
   const warn = (code: string, line: number, message: string, advice: string): void => {
-    findings.push({ severity: "warning", code, line, message, advice });
+    issues.push({ severity: "warning", code, line, message, advice });
   };
   if (blankLines > 0) {
     warn("leading-blank", 1, "Blank lines stand before the opening `---`.", "Start the file with `---`.");
@@ -97,10 +97,10 @@ function judgeLayout({ blankLines, indent, fence, closingLine }: Layout): Layout
       "Write exactly `---`.",
     );
   }
-  return findings;
+  return issues;
 }
 
 /** Takes up to so many blanks from the start of every line. */
 function dedent(text: string, indent: number): string {
-  return text.replace(/^[ \t]+/gm, (blanks) => blanks.slice(Math.min(indent, blanks.length)));
+  return text.replace(/^[ \t]+/gm, (spaces) => spaces.slice(Math.min(indent, spaces.length)));
 }

@@ -1,4 +1,4 @@
-import type { Place } from "../foundation/problem.ts";
+import type { Place } from "../foundation/diagnostic.ts";
 import { agentVocabulary, type KeyVocabulary } from "./definition-keys.ts";
 
 /** One top-level key of a frontmatter with all lines that belong to it. */

@@ -51,7 +51,7 @@ describe("lintDefinition", () => {
     ["maxTurns: 3", "warning", "empty-prompt", { body: "" }],
     ["maxTurns: 3", "note", "long-prompt", { body: "word ".repeat(9_000) }],
   ])("tells of %j with a %s %s [CLI-2, TLS-5]", (fields, severity, code, facts) => {
-    const found = lint(fields, facts).find((problem) => problem.code === code);
+    const found = lint(fields, facts).find((diagnostic) => diagnostic.code === code);
     expect(found).toMatchObject({ severity, code, file: "/p/.claude/agents/probe.md" });
   });
 
@@ -69,15 +69,15 @@ describe("lintDefinition", () => {
   });
 
   it("points at the entry, not at an entry that only contains it [DEF-7]", () => {
-    const [problem] = lint("tools: NotebookEdit, Edti");
-    expect(problem).toMatchObject({ line: 4, column: 22, length: 4, advice: "Did you mean `Edit`?" });
+    const [diagnostic] = lint("tools: NotebookEdit, Edti");
+    expect(diagnostic).toMatchObject({ line: 4, column: 22, length: 4, advice: "Did you mean `Edit`?" });
   });
 
   it("names the parts that a weak description lacks, and shows how to write them [CLI-2]", () => {
-    const [problem] = lint("description: Builds plain pages for the web shop");
-    expect(problem?.message).toContain("it does not say when to use it or what it is not for");
-    expect(problem?.advice).toContain("Builds plain pages for the web shop. Use when <situation>");
-    expect(problem).toMatchObject({ line: 3, column: 1 });
+    const [diagnostic] = lint("description: Builds plain pages for the web shop");
+    expect(diagnostic?.message).toContain("it does not say when to use it or what it is not for");
+    expect(diagnostic?.advice).toContain("Builds plain pages for the web shop. Use when <situation>");
+    expect(diagnostic).toMatchObject({ line: 3, column: 1 });
   });
 
   it("reads models with the aliases of this run", () => {

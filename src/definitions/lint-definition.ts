@@ -1,4 +1,4 @@
-import type { DocumentPath, Finding, Place, Problem } from "../foundation/problem.ts";
+import type { DocumentPath, Issue, Place, Diagnostic } from "../foundation/diagnostic.ts";
 import { type AliasTable, shippedAliases } from "../model/model-aliases.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
 import { lintRights } from "./lint-rights.ts";
@@ -14,16 +14,16 @@ export interface LintFacts {
   readonly text?: string;
 }
 
-export type LintRule = (definition: AgentDefinition, facts: Required<Omit<LintFacts, "text">>) => Finding[];
+export type LintRule = (definition: AgentDefinition, facts: Required<Omit<LintFacts, "text">>) => Issue[];
 
 /** What a person should know about a definition that can be read: mistakes, contradictions and weak spots. */
-export function lintDefinition(definition: AgentDefinition, facts: LintFacts = {}): Problem[] {
+export function lintDefinition(definition: AgentDefinition, facts: LintFacts = {}): Diagnostic[] {
   const known = { trusted: facts.trusted ?? false, aliases: facts.aliases ?? shippedAliases };
   const { file } = definition.source;
   return rules
     .flatMap((rule) => rule(definition, known))
-    .map(({ path, ...finding }) => ({
-      ...finding,
+    .map(({ path, ...issue }) => ({
+      ...issue,
       ...(file === undefined ? {} : { file }),
       ...placeOf(path, definition, facts.text),
     }));

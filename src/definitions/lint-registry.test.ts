@@ -22,20 +22,20 @@ function lint(...definitions: ReturnType<typeof agent>[]) {
 
 describe("lintRegistry", () => {
   it("warns of one name twice in one folder, at the loser, and names the winner [SCP-3]", () => {
-    const [problem, ...more] = lint(agent("/p/.claude/agents/a.md"), agent("/p/.claude/agents/sub/b.md"));
-    expect(problem).toMatchObject({
+    const [diagnostic, ...more] = lint(agent("/p/.claude/agents/a.md"), agent("/p/.claude/agents/sub/b.md"));
+    expect(diagnostic).toMatchObject({
       severity: "warning",
       code: "same-name",
       file: "/p/.claude/agents/sub/b.md",
       line: 2,
     });
-    expect(problem?.message).toContain("/p/.claude/agents/a.md, which wins");
+    expect(diagnostic?.message).toContain("/p/.claude/agents/a.md, which wins");
     expect(more).toEqual([]);
   });
 
   it("only notes that a nearer folder wins, which is what nested folders are for [SCP-3]", () => {
-    const problems = lint(agent("/p/x/.claude/agents/a.md"), agent("/p/.claude/agents/a.md"));
-    expect(problems).toMatchObject([
+    const diagnostics = lint(agent("/p/x/.claude/agents/a.md"), agent("/p/.claude/agents/a.md"));
+    expect(diagnostics).toMatchObject([
       { severity: "note", code: "shadowed-by-nearer", file: "/p/.claude/agents/a.md" },
     ]);
   });

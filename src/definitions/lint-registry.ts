@@ -1,4 +1,4 @@
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
 import type { RegisteredAgent } from "./registry.ts";
 
@@ -6,11 +6,11 @@ import type { RegisteredAgent } from "./registry.ts";
 const descriptionsAtMost = 60_000;
 
 /** What can only be seen when all definitions are looked at together. */
-export function lintRegistry(agents: readonly RegisteredAgent[]): Problem[] {
+export function lintRegistry(agents: readonly RegisteredAgent[]): Diagnostic[] {
   return [...agents.flatMap(lintSameName), ...lintDescriptions(agents)];
 }
 
-function lintSameName({ definition: winner, shadowed }: RegisteredAgent): Problem[] {
+function lintSameName({ definition: winner, shadowed }: RegisteredAgent): Diagnostic[] {
   const contenders = [winner, ...shadowed];
   return contenders.flatMap((loser, index) => {
     const stronger = contenders.slice(0, index).find((other) => isSameScope(other, loser));
@@ -23,7 +23,7 @@ function isSameScope({ source: a }: AgentDefinition, { source: b }: AgentDefinit
 }
 
 /** In one folder it is a mistake; between nested folders the nearer one is meant to win. */
-function sameName(loser: AgentDefinition, stronger: AgentDefinition): Problem {
+function sameName(loser: AgentDefinition, stronger: AgentDefinition): Diagnostic {
   const isOneFolder = agentsFolder(loser.source.file) === agentsFolder(stronger.source.file);
   return {
     severity: isOneFolder ? "warning" : "note",
@@ -40,7 +40,7 @@ function agentsFolder(file = ""): string {
   return /^(.*[/\\]agents)[/\\]/.exec(file)?.[1] ?? file.replace(/[^/\\]*$/, "");
 }
 
-function lintDescriptions(agents: readonly RegisteredAgent[]): Problem[] {
+function lintDescriptions(agents: readonly RegisteredAgent[]): Diagnostic[] {
   const seen = agents.filter(({ deniedBy }) => deniedBy === undefined);
   const total = seen.reduce((sum, { definition }) => sum + definition.description.length, 0);
   if (total <= descriptionsAtMost) return [];

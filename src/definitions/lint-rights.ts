@@ -1,4 +1,4 @@
-import type { Finding } from "../foundation/problem.ts";
+import type { Issue } from "../foundation/diagnostic.ts";
 import { parseToolEntry } from "../tools/tool-entry.ts";
 import { resolveToolName } from "../tools/tool-names.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
@@ -8,9 +8,9 @@ import type { LintRule } from "./lint-definition.ts";
 export const lintRights: LintRule = (definition, { trusted }) =>
   cases
     .filter(({ applies }) => applies(definition, isHeldBack(definition, trusted)))
-    .map(({ applies: _applies, ...finding }) => finding);
+    .map(({ applies: _applies, ...issue }) => issue);
 
-interface RightsCase extends Finding {
+interface RightsCase extends Issue {
   readonly applies: (definition: AgentDefinition, isHeldBack: boolean) => boolean;
 }
 

@@ -1,6 +1,6 @@
 import { shown } from "../foundation/json-value.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
-import type { Finding } from "../foundation/problem.ts";
+import type { Issue } from "../foundation/diagnostic.ts";
 import { parseModelReference, resolveModelReference } from "../model/model-reference.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
 import type { LintRule } from "./lint-definition.ts";
@@ -12,7 +12,7 @@ const promptAtMost = 40_000;
 const agentColors = ["red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan"] as const;
 
 /** A description must say what the agent does, when to use it, and what it is not for. */
-export function lintDescription({ description }: AgentDefinition): Finding[] {
+export function lintDescription({ description }: AgentDefinition): Issue[] {
   if (description === "") return [];
   const { vague, advice, ...parts } = rateDescription(description);
   if (advice.length === 0) return [];
@@ -21,13 +21,13 @@ export function lintDescription({ description }: AgentDefinition): Finding[] {
     ...(parts.trigger ? [] : ["when to use it"]),
     ...(parts.limits ? [] : ["what it is not for"]),
   ];
-  const lack = missing.length === 0 ? "it is too short" : `it does not say ${listWords(missing)}`;
+  const missing = missing.length === 0 ? "it is too short" : `it does not say ${listWords(missing)}`;
   return [
     {
       severity: vague ? "warning" : "note",
       code: vague ? "vague-description" : "long-description",
       message: vague
-        ? `A model cannot tell from this description when to delegate: ${lack}.`
+        ? `A model cannot tell from this description when to delegate: ${missing}.`
         : "The description is longer than it should be.",
       advice: vague ? (advice.find((line) => line.startsWith("For example")) ?? formula) : advice.join("\n"),
       path: ["description"],
@@ -60,7 +60,7 @@ export const lintModel: LintRule = ({ model }, { aliases }) => {
   return [{ severity: "warning", code: "model-near-miss", message, advice, path }];
 };
 
-export function lintColor({ color }: AgentDefinition): Finding[] {
+export function lintColor({ color }: AgentDefinition): Issue[] {
   if (color === undefined || agentColors.some((known) => known === color)) return [];
   const nearest = nearestName(color, agentColors);
   const advice = `Write one of ${agentColors.join(", ")}.${nearest === undefined ? "" : ` Did you mean \`${nearest}\`?`}`;
@@ -68,7 +68,7 @@ export function lintColor({ color }: AgentDefinition): Finding[] {
   return [{ severity: "note", code: "unknown-color", message, advice, path: ["color"] }];
 }
 
-export function lintPrompt({ prompt, behaviour }: AgentDefinition): Finding[] {
+export function lintPrompt({ prompt, behaviour }: AgentDefinition): Issue[] {
   const path = ["prompt"];
   if (prompt.trim() === "" && behaviour?.computePrompt === undefined) {
     const message = "There is no prompt, so the agent knows nothing but the task it is given.";

@@ -1,4 +1,4 @@
-import type { Finding } from "../foundation/problem.ts";
+import type { Issue } from "../foundation/diagnostic.ts";
 import { builtinTools } from "../tools/builtin-tools.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
 import { parseToolEntry } from "../tools/tool-entry.ts";
@@ -6,7 +6,7 @@ import { grantTools } from "../tools/tool-grants.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
 
 /** Entries of `tools` and `disallowedTools` that do not do what their author meant. */
-export function lintTools(definition: AgentDefinition): Finding[] {
+export function lintTools(definition: AgentDefinition): Issue[] {
   const available = assumedTools(definition);
   const grant = grantTools({ definition, available, role: "subagent" });
   const notes = grant.notes.map((note) => (note.code === "tool-is-disallowed" ? contradiction(note) : note));
@@ -28,11 +28,11 @@ export function assumedTools(
   ];
 }
 
-function contradiction(note: Finding): Finding {
+function contradiction(note: Issue): Issue {
   return { ...note, severity: "warning", advice: "Remove it from one of the two lists." };
 }
 
-function noToolLeft(): Finding {
+function noToolLeft(): Issue {
   return {
     severity: "error",
     code: "no-tool-left",
@@ -42,7 +42,7 @@ function noToolLeft(): Finding {
   };
 }
 
-function onlyForMain(): Finding {
+function onlyForMain(): Issue {
   return {
     severity: "warning",
     code: "only-for-main-agent",

@@ -33,7 +33,7 @@ describe("[SCP-2] finding files", () => {
 
   test("a missing folder is no problem", async () => {
     const loaded = await createAgentFileLoader().load([{ scope: "user", path: join(root, "nothing") }]);
-    expect(loaded).toEqual({ definitions: [], problems: [], files: [] });
+    expect(loaded).toEqual({ definitions: [], diagnostics: [], files: [] });
   });
 
   test("links to files and folders are followed, circles end", async () => {
@@ -51,7 +51,7 @@ describe("[SCP-2] finding files", () => {
     writeFileSync(join(root, "binary.md"), Buffer.from([0, 255, 254, 1, 2, 3]));
     const loaded = await createAgentFileLoader().load([{ scope: "project", path: root }]);
     expect(loaded.definitions.map(({ name }) => name)).toEqual(["good"]);
-    expect(loaded.problems.map(({ code }) => code).sort()).toEqual([
+    expect(loaded.diagnostics.map(({ code }) => code).sort()).toEqual([
       "frontmatter-unclosed",
       "no-frontmatter",
     ]);
@@ -60,7 +60,7 @@ describe("[SCP-2] finding files", () => {
   test("a file of ten megabytes is refused with a clear problem", async () => {
     writeFileSync(join(root, "big.md"), `---\nname: a\ndescription: ${"x".repeat(10_000_000)}\n---\n`);
     const loaded = await createAgentFileLoader().load([{ scope: "project", path: root }]);
-    expect(loaded.problems).toMatchObject([
+    expect(loaded.diagnostics).toMatchObject([
       { severity: "error", code: "too-large", file: join(root, "big.md") },
     ]);
   });
@@ -68,7 +68,7 @@ describe("[SCP-2] finding files", () => {
   test.skipIf(process.getuid?.() === 0)("a file that may not be read is a problem", async () => {
     chmodSync(write("secret.md", "secret"), 0);
     const loaded = await createAgentFileLoader().load([{ scope: "project", path: root }]);
-    expect(loaded.problems).toMatchObject([{ code: "unreadable-file" }]);
+    expect(loaded.diagnostics).toMatchObject([{ code: "unreadable-file" }]);
   });
 });
 

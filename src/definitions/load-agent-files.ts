@@ -1,5 +1,5 @@
 import { readFileSync, type Stats, statSync } from "node:fs";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import type { AgentDefinition, AgentScope } from "./agent-definition.ts";
 import { findAgentFiles, unreadable } from "./find-agent-files.ts";
 import {
@@ -21,7 +21,7 @@ export interface AgentPlace {
 export interface LoadedAgents {
   /** In the order of the places, which is the order of precedence within a scope. */
   readonly definitions: readonly AgentDefinition[];
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
   /** Every file looked at, also those that define nothing. */
   readonly files: readonly string[];
 }
@@ -45,21 +45,21 @@ export function createAgentFileLoader(): AgentFileLoader {
     async load(places) {
       const fresh = new Map<string, CachedFile>();
       const definitions: AgentDefinition[] = [];
-      const problems: Problem[] = [];
+      const diagnostics: Diagnostic[] = [];
       const files: string[] = [];
       for (const place of places) {
         const found = findAgentFiles(place.path);
-        problems.push(...found.problems);
+        diagnostics.push(...found.diagnostics);
         for (const file of found.files) {
           if (files.length > 0 && files.length % filesPerSlice === 0) await nextTick();
           files.push(file);
           const { parsed } = readCached(file, place, cache, fresh);
-          problems.push(...parsed.problems);
+          diagnostics.push(...parsed.diagnostics);
           if (parsed.definition !== undefined) definitions.push(withId(parsed.definition, file, place));
         }
       }
       cache = fresh;
-      return { definitions, problems, files };
+      return { definitions, diagnostics, files };
     },
   };
 }
@@ -104,6 +104,6 @@ function parseFile(file: string, place: AgentPlace, size: number): ParsedAgent {
     const text = readFileSync(file, "utf8");
     return parseAgentDefinition(text, { file, scope, ...(plugin === undefined ? {} : { plugin }) });
   } catch (error) {
-    return { problems: [unreadable(file, error)] };
+    return { diagnostics: [unreadable(file, error)] };
   }
 }

@@ -1,4 +1,4 @@
-import type { DocumentPath } from "../foundation/problem.ts";
+import type { DocumentPath } from "../foundation/diagnostic.ts";
 
 /** A spot in the lines below a key; both count from 0. */
 export interface LinePlace {

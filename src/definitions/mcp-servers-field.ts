@@ -1,15 +1,15 @@
-import type { DocumentPath, Finding } from "../foundation/problem.ts";
+import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
 import type { AgentMcpServer } from "./agent-definition.ts";
 import { isMapping } from "./read-frontmatter.ts";
 
 interface ServersReport {
-  readonly unreadable: (because: string) => undefined;
-  readonly findings: Finding[];
+  readonly unreadable: (reason: string) => undefined;
+  readonly issues: Issue[];
   readonly path: DocumentPath;
 }
 
 /** More come from a mistake or from repeated YAML aliases, never from a person. */
-const mostServers = 1000;
+const maxServers = 1000;
 
 /** Reads `mcpServers`: names, `{name: config}` entries, `{serverName, tools}` entries, or one mapping of all servers. */
 export function readMcpServersField(
@@ -20,11 +20,11 @@ export function readMcpServersField(
   if (typeof value === "string") return value.split(",").flatMap((name) => reference(name));
   if (isMapping(value)) return fromMapping(value, to, []);
   if (!Array.isArray(value)) return to.unreadable("it is neither a list nor a mapping");
-  if (value.length > mostServers) return to.unreadable(`it names more than ${mostServers} servers`);
+  if (value.length > maxServers) return to.unreadable(`it names more than ${maxServers} servers`);
   return value.flatMap((entry: unknown, index): readonly AgentMcpServer[] => {
     if (typeof entry === "string") return reference(entry);
     if (isMapping(entry)) return fromMapping(entry, to, [index]);
-    to.findings.push(dropped([...to.path, index], "an entry is neither a name nor a `name: config` mapping"));
+    to.issues.push(dropped([...to.path, index], "an entry is neither a name nor a `name: config` mapping"));
     return [];
   });
 }
@@ -36,11 +36,11 @@ function fromMapping(
 ): readonly AgentMcpServer[] {
   if (typeof entry["serverName"] === "string") return narrowed(entry["serverName"], entry["tools"], to, at);
   const servers = Object.entries(entry);
-  if (servers.length > mostServers) return to.unreadable(`it names more than ${mostServers} servers`) ?? [];
+  if (servers.length > maxServers) return to.unreadable(`it names more than ${maxServers} servers`) ?? [];
   return servers.flatMap(([name, config]): readonly AgentMcpServer[] => {
     if (config === null || config === true) return reference(name);
     if (isMapping(config)) return [{ type: "inline", name, config }];
-    to.findings.push(dropped([...to.path, ...at, name], `the configuration of \`${name}\` is not a mapping`));
+    to.issues.push(dropped([...to.path, ...at, name], `the configuration of \`${name}\` is not a mapping`));
     return [];
   });
 }
@@ -57,7 +57,7 @@ function narrowed(
   if (Array.isArray(names) && names.every((tool) => typeof tool === "string")) {
     return [{ type: "reference", name, tools: names }];
   }
-  to.findings.push(dropped([...to.path, ...at, "tools"], `\`tools\` of \`${name}\` is not a list of names`));
+  to.issues.push(dropped([...to.path, ...at, "tools"], `\`tools\` of \`${name}\` is not a list of names`));
   return [];
 }
 
@@ -65,11 +65,11 @@ function reference(name: string): readonly AgentMcpServer[] {
   return name.trim() === "" ? [] : [{ type: "reference", name: name.trim() }];
 }
 
-function dropped(path: DocumentPath, because: string): Finding {
+function dropped(path: DocumentPath, reason: string): Issue {
   return {
     severity: "warning",
     code: "mcp-server-dropped",
-    message: `An MCP server was left out: ${because}.`,
+    message: `An MCP server was left out: ${reason}.`,
     advice: "Write the server's name, or `name:` with `command` or `url` below it.",
     path,
   };

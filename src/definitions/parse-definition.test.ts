@@ -13,7 +13,7 @@ function parse(frontmatter: string, options: Parameters<typeof parseAgentDefinit
 const minimal = "name: a\ndescription: Does a thing.";
 
 function codes(frontmatter: string, options: Parameters<typeof parseAgentDefinition>[1] = {}): string[] {
-  return parse(frontmatter, options).problems.map(
+  return parse(frontmatter, options).diagnostics.map(
     ({ severity, code, line }) => `${severity} ${code}@${line}`,
   );
 }
@@ -27,7 +27,7 @@ describe("[DEF-1] one file, one agent", () => {
         prompt: "You help.",
         source: { scope: "project" },
       },
-      problems: [],
+      diagnostics: [],
     });
   });
 });
@@ -62,8 +62,8 @@ limits:
   usd: 0.5`;
 
   test("all of them together, without a problem", () => {
-    const { definition, problems } = parse(full);
-    expect(problems).toEqual([]);
+    const { definition, diagnostics } = parse(full);
+    expect(diagnostics).toEqual([]);
     expect(definition).toMatchObject({
       tools: ["Read", "Grep"],
       disallowedTools: ["Write"],
@@ -131,11 +131,11 @@ limits:
     "background: perhaps",
     "skills: {a: b}",
   ])("a value that makes no sense is left out with a warning: %s", (line) => {
-    const { definition, problems } = parse(`${minimal}\n${line}`);
+    const { definition, diagnostics } = parse(`${minimal}\n${line}`);
     const key = line.split(":")[0] ?? "";
     expect(definition).toBeDefined();
     expect(definition).not.toHaveProperty(key);
-    expect(problems).toMatchObject([{ severity: "warning", code: "unreadable-field", line: 4 }]);
+    expect(diagnostics).toMatchObject([{ severity: "warning", code: "unreadable-field", line: 4 }]);
   });
 });
 
@@ -163,9 +163,9 @@ describe("[DEF-3] lists", () => {
 
 describe("[DEF-4] names", () => {
   test("without a name the file's name serves, with a warning", () => {
-    const { definition, problems } = parse("description: Does a thing.");
+    const { definition, diagnostics } = parse("description: Does a thing.");
     expect(definition?.name).toBe("my-file");
-    expect(problems).toMatchObject([{ severity: "warning", code: "no-name" }]);
+    expect(diagnostics).toMatchObject([{ severity: "warning", code: "no-name" }]);
   });
 
   test.each([
@@ -183,9 +183,9 @@ describe("[DEF-4] names", () => {
     "a:b",
     "x".repeat(300),
   ])("refuses %s", (name) => {
-    const { definition, problems } = parse(`name: ${name}\ndescription: d`);
+    const { definition, diagnostics } = parse(`name: ${name}\ndescription: d`);
     expect(definition).toBeUndefined();
-    expect(problems.some((problem) => problem.severity === "error" && problem.code.startsWith("name-"))).toBe(
+    expect(diagnostics.some((diagnostic) => diagnostic.severity === "error" && diagnostic.code.startsWith("name-"))).toBe(
       true,
     );
   });
@@ -214,18 +214,18 @@ describe("[DEF-4] names", () => {
 
 describe("[DEF-5] descriptions", () => {
   test("a file without one does not load and says so", () => {
-    const { definition, problems } = parse("name: a\ntools: Read");
+    const { definition, diagnostics } = parse("name: a\ntools: Read");
     expect(definition).toBeUndefined();
-    expect(problems).toMatchObject([
+    expect(diagnostics).toMatchObject([
       { severity: "error", code: "no-description", file: "agents/my-file.md" },
     ]);
-    expect(problems[0]?.advice).toContain("description:");
+    expect(diagnostics[0]?.advice).toContain("description:");
   });
 
   test("a plugin's agent loads without one, with a warning, since its user cannot mend it", () => {
-    const { definition, problems } = parse("name: a", { scope: "plugin" });
+    const { definition, diagnostics } = parse("name: a", { scope: "plugin" });
     expect(definition).toMatchObject({ name: "a", description: "" });
-    expect(problems).toMatchObject([{ severity: "warning", code: "no-description" }]);
+    expect(diagnostics).toMatchObject([{ severity: "warning", code: "no-description" }]);
   });
 
   test.each([
@@ -242,11 +242,11 @@ describe("[DEF-5] descriptions", () => {
 
 describe("[DEF-7] problems say where and what to do", () => {
   test("an unclosed block names its opening line", () => {
-    const { problems } = parseAgentDefinition("---\nname: a\n", { file: "x.md" });
-    expect(problems).toMatchObject([
+    const { diagnostics } = parseAgentDefinition("---\nname: a\n", { file: "x.md" });
+    expect(diagnostics).toMatchObject([
       { severity: "error", code: "frontmatter-unclosed", file: "x.md", line: 1, column: 1 },
     ]);
-    expect(problems[0]?.advice).toBeDefined();
+    expect(diagnostics[0]?.advice).toBeDefined();
   });
 
   test("a field that limits the agent and cannot be read makes the file an error, with the line", () => {
@@ -260,9 +260,9 @@ describe("[DEF-7] problems say where and what to do", () => {
       "hooks: run-me.sh",
       "isolation: {type: worktree}",
     ]) {
-      const { definition, problems } = parse(`${minimal}\n${line}`);
+      const { definition, diagnostics } = parse(`${minimal}\n${line}`);
       expect(definition, line).toBeUndefined();
-      expect(problems, line).toContainEqual(
+      expect(diagnostics, line).toContainEqual(
         expect.objectContaining({ severity: "error", code: "unreadable-restriction", line: 4 }),
       );
     }
@@ -275,16 +275,16 @@ describe("[DEF-7] problems say where and what to do", () => {
     ["limits: {tokens: 10k, time: 5m}"],
     ["limit: {retries: 1}"],
   ])("%s of another program is warned of and ignored [DEF-8]", (line) => {
-    const { definition, problems } = parse(`${minimal}\n${line}`);
+    const { definition, diagnostics } = parse(`${minimal}\n${line}`);
     expect(definition).toBeDefined();
     expect(definition?.limits).toBeUndefined();
-    expect(problems).toMatchObject([{ severity: "warning", line: 4 }]);
+    expect(diagnostics).toMatchObject([{ severity: "warning", line: 4 }]);
   });
 
   test("limits of which one can be kept are meant for us, so a slip in another is an error [LIM-3]", () => {
-    const { definition, problems } = parse(`${minimal}\nlimits: {seconds: 900, tokns: 5}`);
+    const { definition, diagnostics } = parse(`${minimal}\nlimits: {seconds: 900, tokns: 5}`);
     expect(definition).toBeUndefined();
-    expect(problems).toMatchObject([
+    expect(diagnostics).toMatchObject([
       {
         severity: "error",
         code: "unreadable-restriction",
@@ -294,15 +294,15 @@ describe("[DEF-7] problems say where and what to do", () => {
   });
 
   test("a file above the size limit is refused without looking further", () => {
-    const { definition, problems } = parseAgentDefinition("x".repeat(largestDefinition + 1), {
+    const { definition, diagnostics } = parseAgentDefinition("x".repeat(largestDefinition + 1), {
       file: "big.md",
     });
     expect(definition).toBeUndefined();
-    expect(problems).toMatchObject([{ severity: "error", code: "too-large", file: "big.md" }]);
+    expect(diagnostics).toMatchObject([{ severity: "error", code: "too-large", file: "big.md" }]);
   });
 
   test("documentation beside agents is a note or a warning, not an error", () => {
-    const severity = (file: string) => parseAgentDefinition("# Hello", { file }).problems[0]?.severity;
+    const severity = (file: string) => parseAgentDefinition("# Hello", { file }).diagnostics[0]?.severity;
     expect(severity("agents/README.md")).toBe("note");
     expect(severity("agents/other.md")).toBe("warning");
   });
@@ -322,9 +322,9 @@ describe("[DEF-7] problems say where and what to do", () => {
     );
     fc.assert(
       fc.property(fc.array(fc.oneof(line, fc.string({ maxLength: 30 })), { maxLength: 12 }), (lines) => {
-        const { definition, problems } = parse(lines.join("\n"));
-        if (definition === undefined) expect(problems.length).toBeGreaterThan(0);
-        else expect(problems.every((problem) => problem.severity !== "error")).toBe(true);
+        const { definition, diagnostics } = parse(lines.join("\n"));
+        if (definition === undefined) expect(diagnostics.length).toBeGreaterThan(0);
+        else expect(diagnostics.every((diagnostic) => diagnostic.severity !== "error")).toBe(true);
       }),
       { numRuns: 500 },
     );
@@ -334,8 +334,8 @@ describe("[DEF-7] problems say where and what to do", () => {
 describe("[DEF-8] keys nobody knows", () => {
   test("an unknown key is a warning, and a near one is named", () => {
     expect(codes(`${minimal}\nfavourite: x`)).toEqual(["warning unknown-key@4"]);
-    const { problems } = parse(`${minimal}\nmodle: opus`);
-    expect(problems).toMatchObject([{ code: "unknown-key", advice: "Did you mean `model`?" }]);
+    const { diagnostics } = parse(`${minimal}\nmodle: opus`);
+    expect(diagnostics).toMatchObject([{ code: "unknown-key", advice: "Did you mean `model`?" }]);
   });
 
   test.each([
@@ -345,9 +345,9 @@ describe("[DEF-8] keys nobody knows", () => {
     ["permission-mode: plan", { permissionMode: "plan" }, "permissionMode"],
     ["max_turns: 4", { maxTurns: 4 }, "maxTurns"],
   ])("a misspelt %s is honoured, because ignoring it would widen", (line, expected, key) => {
-    const { definition, problems } = parse(`${minimal}\n${line}`);
+    const { definition, diagnostics } = parse(`${minimal}\n${line}`);
     expect(definition).toMatchObject(expected);
-    expect(problems).toMatchObject([
+    expect(diagnostics).toMatchObject([
       { severity: "warning", code: "misspelt-key", advice: `Write \`${key}\`.` },
     ]);
   });
@@ -370,11 +370,11 @@ describe("[SCP-4] what a plugin's file may not decide", () => {
   const file = `${minimal}\nhooks: {Stop: [{type: command, command: x}]}\nmcpServers: [a]\npermissionMode: plan`;
 
   test("hooks, servers and mode are ignored with a warning each", () => {
-    const { definition, problems } = parse(file, { scope: "plugin", plugin: "p" });
+    const { definition, diagnostics } = parse(file, { scope: "plugin", plugin: "p" });
     expect(definition).not.toHaveProperty("hooks");
     expect(definition).not.toHaveProperty("mcpServers");
     expect(definition).not.toHaveProperty("permissionMode");
-    expect(problems.map(({ code, line }) => `${code}@${line}`)).toEqual([
+    expect(diagnostics.map(({ code, line }) => `${code}@${line}`)).toEqual([
       "ignored-in-plugin@4",
       "ignored-in-plugin@5",
       "ignored-in-plugin@6",

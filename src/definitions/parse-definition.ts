@@ -1,10 +1,10 @@
 import {
-  type Finding,
+  type Issue,
   hasErrors,
-  type Problem,
+  type Diagnostic,
   placeFindings,
   type Severity,
-} from "../foundation/problem.ts";
+} from "../foundation/diagnostic.ts";
 import type { AgentDefinition, AgentScope, AgentSource, WrittenField } from "./agent-definition.ts";
 import { isAdvisedAgentName, refuseAgentName } from "./agent-name.ts";
 import { type DefinitionFields, readDefinitionFields } from "./definition-fields.ts";
@@ -21,7 +21,7 @@ export interface ParseAgentOptions {
 export interface ParsedAgent {
   /** Absent when the text does not define a usable agent; `problems` then says why. */
   readonly definition?: AgentDefinition;
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
 }
 
 /** Far beyond any prompt a model should get, and small enough that nobody waits for a mistake. */
@@ -30,7 +30,7 @@ export const largestDefinition = 1024 * 1024;
 /** Reads one agent definition file. Never throws; everything it repaired, ignored or refused is in `problems`. */
 export function parseAgentDefinition(text: string, options: ParseAgentOptions = {}): ParsedAgent {
   const reading = readAgentFile(text, options);
-  return reading.definition === undefined ? reading : applyScopeRules(reading.definition, reading.problems);
+  return reading.definition === undefined ? reading : applyScopeRules(reading.definition, reading.diagnostics);
 }
 
 /** The reading before scope rules take away what a plugin may not say. */
@@ -80,7 +80,7 @@ function refuseFile(
 ): ParsedAgent {
   const { code, message, advice, line = 1 } = refusal;
   const place = { ...(file === undefined ? {} : { file }), line, column: 1 };
-  return { problems: [{ severity: severityOf(code, file), code, message, advice, ...place }] };
+  return { diagnostics: [{ severity: severityOf(code, file), code, message, advice, ...place }] };
 }
 
 /** A file without frontmatter is more often a note beside the agents than a broken agent. */
@@ -96,42 +96,42 @@ export function definitionFromFrontmatter(
   frontmatter: Omit<Frontmatter, "type">,
   options: ParseAgentOptions,
 ): ParsedAgent {
-  const { fields, written, findings } = readDefinitionFields(frontmatter);
-  const { name, findings: nameFindings } = decideName(fields, written, options);
-  const allFindings = [...findings, ...nameFindings, ...judgeDescription(fields, written, options)];
-  const problems = [
-    ...frontmatter.problems.map((problem) =>
-      options.file === undefined ? problem : { ...problem, file: options.file },
+  const { fields, written, issues } = readDefinitionFields(frontmatter);
+  const { name, issues: nameFindings } = decideName(fields, written, options);
+  const allFindings = [...issues, ...nameFindings, ...judgeDescription(fields, written, options)];
+  const diagnostics = [
+    ...frontmatter.diagnostics.map((diagnostic) =>
+      options.file === undefined ? diagnostic : { ...diagnostic, file: options.file },
     ),
     ...placeFindings(allFindings, options.file, frontmatter.locate),
   ].sort((a, b) => (a.line ?? 0) - (b.line ?? 0));
-  if (name === undefined || hasErrors(problems)) return { problems };
+  if (name === undefined || hasErrors(diagnostics)) return { diagnostics };
   const source: AgentSource = {
     scope: options.scope ?? "project",
     ...(options.file === undefined ? {} : { file: options.file }),
     ...(options.plugin === undefined ? {} : { plugin: options.plugin }),
   };
   const { name: _name, description = "", ...rest } = fields;
-  return { definition: { name, description, prompt: frontmatter.body, ...rest, source, written }, problems };
+  return { definition: { name, description, prompt: frontmatter.body, ...rest, source, written }, diagnostics };
 }
 
 function decideName(
   fields: DefinitionFields,
   written: Readonly<Record<string, WrittenField>>,
   options: ParseAgentOptions,
-): { name?: string; findings: Finding[] } {
+): { name?: string; issues: Issue[] } {
   const path = [written["name"]?.key ?? "name"];
   if (fields.name === undefined) return nameFromFile(fields, options);
   const refusal = refuseAgentName(fields.name);
   if (refusal !== undefined) {
-    const message = `The name ${JSON.stringify(fields.name.slice(0, 80))} cannot be used: ${refusal.because}.`;
+    const message = `The name ${JSON.stringify(fields.name.slice(0, 80))} cannot be used: ${refusal.reason}.`;
     const advice = "Use lower-case letters, digits and hyphens.";
-    return { findings: [{ severity: "error", code: refusal.code, message, advice, path }] };
+    return { issues: [{ severity: "error", code: refusal.code, message, advice, path }] };
   }
-  if (isAdvisedAgentName(fields.name)) return { name: fields.name, findings: [] };
+  if (isAdvisedAgentName(fields.name)) return { name: fields.name, issues: [] };
   const message = `The name ${JSON.stringify(fields.name)} works, but is hard to type and to match.`;
   const advice = `Prefer ${JSON.stringify(advisedName(fields.name))}.`;
-  return { name: fields.name, findings: [{ severity: "note", code: "name-style", message, advice, path }] };
+  return { name: fields.name, issues: [{ severity: "note", code: "name-style", message, advice, path }] };
 }
 
 function advisedName(name: string): string {
@@ -145,23 +145,23 @@ function advisedName(name: string): string {
 function nameFromFile(
   fields: DefinitionFields,
   options: ParseAgentOptions,
-): { name?: string; findings: Finding[] } {
+): { name?: string; issues: Issue[] } {
   const path = ["name"];
   const base = options.file?.replace(/^.*[/\\]/, "").replace(/\.md$/i, "");
   if (fields.description === undefined && options.scope !== "plugin") {
     const message =
       "There is neither a `name` nor a `description`, so this is taken for documentation, not for an agent.";
     const advice = "Add both, or move the file out of the agents folder.";
-    return { findings: [{ severity: "warning", code: "no-name", message, advice, path }] };
+    return { issues: [{ severity: "warning", code: "no-name", message, advice, path }] };
   }
   if (base === undefined || refuseAgentName(base) !== undefined) {
     const message = "There is no `name`, and the file's name cannot serve as one.";
-    return { findings: [{ severity: "error", code: "no-name", message, advice: "Add `name: …`.", path }] };
+    return { issues: [{ severity: "error", code: "no-name", message, advice: "Add `name: …`.", path }] };
   }
   const message = `There is no \`name\`; the file's name is used: ${base}.`;
   return {
     name: base,
-    findings: [{ severity: "warning", code: "no-name", message, advice: `Add \`name: ${base}\`.`, path }],
+    issues: [{ severity: "warning", code: "no-name", message, advice: `Add \`name: ${base}\`.`, path }],
   };
 }
 
@@ -169,14 +169,14 @@ function judgeDescription(
   fields: DefinitionFields,
   written: Readonly<Record<string, WrittenField>>,
   options: ParseAgentOptions,
-): Finding[] {
+): Issue[] {
   if (fields.description !== undefined) return [];
   if (fields.name === undefined && options.scope !== "plugin") return [];
-  const finding = {
+  const issue = {
     code: "no-description",
     message: "There is no `description`; it is how a model decides when to use the agent.",
     advice: "Add `description: <what it does>. Use when <trigger>. Not for <limit>.`",
     path: [written["description"]?.key ?? "description"],
   };
-  return [{ severity: options.scope === "plugin" ? "warning" : "error", ...finding }];
+  return [{ severity: options.scope === "plugin" ? "warning" : "error", ...issue }];
 }

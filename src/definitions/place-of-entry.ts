@@ -1,4 +1,4 @@
-import type { Place } from "../foundation/problem.ts";
+import type { Place } from "../foundation/diagnostic.ts";
 
 /** Where an entry of a list stands in the text, from the place of the list's key on; undefined when it is spelt otherwise there. */
 export function placeOfEntry(text: string, key: Place, entry: string): Place | undefined {

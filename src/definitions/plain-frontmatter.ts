@@ -44,13 +44,13 @@ function startsWithBlank(line: string | undefined): boolean {
 
 function readValue(rest: string): unknown {
   if (!rest.startsWith(" ")) return undefined;
-  const text = trimBlanks(rest);
+  const text = trimSpaces(rest);
   if (text.startsWith("[")) return readFlowList(text);
   return readScalar(text);
 }
 
 /** YAML trims blanks and tabs, and no other white space. A pattern would take long over long runs of blanks. */
-function trimBlanks(text: string): string {
+function trimSpaces(text: string): string {
   const isBlank = (at: number): boolean => text[at] === " " || text[at] === "\t";
   let start = 0;
   let end = text.length;
@@ -71,7 +71,7 @@ function readFlowList(text: string): readonly string[] | undefined {
   if (!text.endsWith("]")) return undefined;
   const items: string[] = [];
   for (const part of text.slice(1, -1).split(",")) {
-    const item = readScalar(trimBlanks(part));
+    const item = readScalar(trimSpaces(part));
     if (typeof item !== "string" || /[[\]{}:"'#]/.test(item)) return undefined;
     items.push(item);
   }
@@ -84,7 +84,7 @@ function readList(lines: readonly string[], from: number): { readonly items: rea
   if (indent === undefined) return undefined;
   const items: string[] = [];
   for (let index = from; lines[index]?.startsWith(`${indent}- `) === true; index += 1) {
-    const item = readScalar(trimBlanks((lines[index] ?? "").slice(indent.length + 2)));
+    const item = readScalar(trimSpaces((lines[index] ?? "").slice(indent.length + 2)));
     if (typeof item !== "string") return undefined;
     items.push(item);
   }

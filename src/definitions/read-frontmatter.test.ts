@@ -7,7 +7,7 @@ function valuesOf(text: string): Record<string, unknown> {
 }
 
 function codesOf(text: string): string[] {
-  return readFrontmatter(text).problems.map((problem) => `${problem.code}@${problem.line}`);
+  return readFrontmatter(text).diagnostics.map((diagnostic) => `${diagnostic.code}@${diagnostic.line}`);
 }
 
 describe("[DEF-1] finding the frontmatter", () => {
@@ -172,7 +172,7 @@ describe("no input makes the reader throw or hang", () => {
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 30 }), (lines) => {
         const reading = readFrontmatter(fenced(lines.join("\n")));
-        for (const problem of reading.problems) expect(problem.line).toBeGreaterThan(0);
+        for (const diagnostic of reading.diagnostics) expect(diagnostic.line).toBeGreaterThan(0);
       }),
       { numRuns: 1000 },
     );

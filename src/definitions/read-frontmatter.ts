@@ -1,5 +1,5 @@
 import { load, YAMLException } from "js-yaml";
-import type { Locate, Place, Problem } from "../foundation/problem.ts";
+import type { Locate, Place, Diagnostic } from "../foundation/diagnostic.ts";
 import { agentVocabulary, type KeyVocabulary } from "./definition-keys.ts";
 import { type FrontmatterBlock, splitFrontmatter } from "./frontmatter-block.ts";
 import { type FrontmatterEntry, placeOfEntry, splitEntriesByKey } from "./frontmatter-entries.ts";
@@ -23,7 +23,7 @@ export interface Frontmatter {
   readonly fields: ReadonlyMap<string, FrontmatterField>;
   readonly repeated: readonly FrontmatterField[];
   readonly body: string;
-  readonly problems: readonly Omit<Problem, "file">[];
+  readonly diagnostics: readonly Omit<Diagnostic, "file">[];
   readonly locate: Locate;
 }
 
@@ -31,7 +31,7 @@ export interface Frontmatter {
 const largestFrontmatter = 256 * 1024;
 const fewAliases = 20;
 /** A person mends the first problems first; looking up the place of each of thousands would take long. */
-const mostSearches = 100;
+const maxSearches = 100;
 
 /** Reads a file's frontmatter: strict YAML first, and where that fails entry by entry. Never throws. */
 export function readFrontmatter(text: string, vocabulary: KeyVocabulary = agentVocabulary): Frontmatter {
@@ -85,7 +85,7 @@ function fromStrictYaml(
       : { line: block.firstLine, column: 1 };
     fields.set(key, { key, value: fieldValue, place, text: entry ? textOfEntry(entry) : "" });
   }
-  return finish(fields, [], entries, block, hashProblems(fields, block));
+  return finish(fields, [], entries, block, hashDiagnostics(fields, block));
 }
 
 function fromRepairedEntries(
@@ -96,43 +96,43 @@ function fromRepairedEntries(
 ): Frontmatter {
   const fields = new Map<string, FrontmatterField>();
   const repeated: FrontmatterField[] = [];
-  const problems: Omit<Problem, "file">[] = [];
+  const diagnostics: Omit<Diagnostic, "file">[] = [];
   for (const entry of entries) {
     const place = placeOfEntry(entry, block.firstLine, block.indent);
     const reading = repairEntry(entry, vocabulary);
     const earlier = fields.get(entry.key);
     if (earlier !== undefined) {
       repeated.push(earlier);
-      problems.push(repeatedKeyProblem(entry, place, earlier.place.line));
+      diagnostics.push(repeatedKeyDiagnostic(entry, place, earlier.place.line));
     }
-    if (reading.type === "repaired") problems.push(repairProblem(entry, reading, place, block, strict));
+    if (reading.type === "repaired") diagnostics.push(repairDiagnostic(entry, reading, place, block, strict));
     fields.set(entry.key, {
       key: entry.key,
       value: reading.type === "unreadable" ? undefined : reading.value,
       place,
       text: textOfEntry(entry),
-      ...(reading.type === "unreadable" ? { unreadable: reading.because } : {}),
+      ...(reading.type === "unreadable" ? { unreadable: reading.reason } : {}),
     });
   }
-  problems.push(...hashProblems(fields, block));
-  if (problems.length === 0 && strict.type === "failed") {
+  diagnostics.push(...hashDiagnostics(fields, block));
+  if (diagnostics.length === 0 && strict.type === "failed") {
     const place = {
       line: block.firstLine + Math.min(strict.line, block.lines.length),
       column: strict.column + 1,
     };
     const message = `The frontmatter is not valid YAML (${strict.reason}); it was read line by line.`;
-    problems.push({ severity: "warning", code: "yaml-repaired", message, ...place });
+    diagnostics.push({ severity: "warning", code: "yaml-repaired", message, ...place });
   }
-  return finish(fields, repeated, entries, block, problems);
+  return finish(fields, repeated, entries, block, diagnostics);
 }
 
-function repairProblem(
+function repairDiagnostic(
   entry: FrontmatterEntry,
   reading: Extract<RepairedValue, { type: "repaired" }>,
   place: Place,
   block: Block,
   strict: Exclude<StrictReading, { type: "mapping" }>,
-): Omit<Problem, "file"> {
+): Omit<Diagnostic, "file"> {
   const brokeHere =
     strict.type === "failed" && strict.line >= entry.index && strict.line <= entry.index + entry.below.length;
   const exact = brokeHere
@@ -141,17 +141,17 @@ function repairProblem(
   return {
     severity: "warning",
     code: "yaml-repaired",
-    message: `\`${entry.key}\`: ${reading.because}`,
+    message: `\`${entry.key}\`: ${reading.reason}`,
     advice: reading.advice,
     ...exact,
   };
 }
 
-function repeatedKeyProblem(
+function repeatedKeyDiagnostic(
   entry: FrontmatterEntry,
   place: Place,
   earlierLine: number,
-): Omit<Problem, "file"> {
+): Omit<Diagnostic, "file"> {
   return {
     severity: "warning",
     code: "duplicate-key",
@@ -162,7 +162,7 @@ function repeatedKeyProblem(
 }
 
 /** A ` #` in an unquoted value starts a YAML comment, which surprises people who meant "issue #12". */
-function hashProblems(fields: ReadonlyMap<string, FrontmatterField>, block: Block): Omit<Problem, "file">[] {
+function hashDiagnostics(fields: ReadonlyMap<string, FrontmatterField>, block: Block): Omit<Diagnostic, "file">[] {
   const field = fields.get("description");
   if (field === undefined || typeof field.value !== "string") return [];
   const line = block.lines[field.place.line - block.firstLine] ?? "";
@@ -187,11 +187,11 @@ function finish(
   repeated: readonly FrontmatterField[],
   entries: readonly FrontmatterEntry[],
   block: Block,
-  problems: readonly Omit<Problem, "file">[],
+  diagnostics: readonly Omit<Diagnostic, "file">[],
 ): Frontmatter {
-  const layout = block.findings.map(({ line, ...finding }) => ({ ...finding, line, column: 1 }));
+  const layout = block.issues.map(({ line, ...issue }) => ({ ...issue, line, column: 1 }));
   const locate = createLocate(fields, entries, block);
-  return { type: "read", fields, repeated, body: block.body, problems: [...layout, ...problems], locate };
+  return { type: "read", fields, repeated, body: block.body, diagnostics: [...layout, ...diagnostics], locate };
 }
 
 /** Goes from a path such as ["hooks", "Stop", 0] to the line of the deepest key that can be found below the field. */
@@ -205,7 +205,7 @@ function createLocate(
     const field = fields.get(String(first));
     if (field === undefined) return { line: Math.max(1, block.firstLine - 1), column: 1, length: 3 };
     const entry = entries.findLast((candidate) => candidate.key === field.key);
-    if (entry === undefined || deeper.length === 0 || searches >= mostSearches) return field.place;
+    if (entry === undefined || deeper.length === 0 || searches >= maxSearches) return field.place;
     searches += 1;
     const below = locateBelow(entry.below, deeper);
     if (below === undefined) return field.place;
@@ -228,7 +228,7 @@ function emptyFrontmatter(type: "none" | "unclosed" | "too-large", place?: Place
     fields: new Map(),
     repeated: [],
     body: "",
-    problems: [],
+    diagnostics: [],
     locate: () => place ?? { line: 1, column: 1 },
   };
 }

@@ -5,8 +5,8 @@ import type { FrontmatterEntry } from "./frontmatter-entries.ts";
 /** What one entry says, read on its own. */
 export type RepairedValue =
   | { readonly type: "clean"; readonly value: unknown }
-  | { readonly type: "repaired"; readonly value: unknown; readonly because: string; readonly advice: string }
-  | { readonly type: "unreadable"; readonly because: string };
+  | { readonly type: "repaired"; readonly value: unknown; readonly reason: string; readonly advice: string }
+  | { readonly type: "unreadable"; readonly reason: string };
 
 /** Reads an entry as YAML, then with its indentation mended, then as the plain text or list it evidently is. */
 export function repairEntry(
@@ -19,8 +19,8 @@ export function repairEntry(
   if (lines.some((line) => /^[ \t]*\t/.test(line))) {
     const expanded = loadEntry(lines.map(expandTabs).join("\n"));
     if (expanded !== undefined) {
-      const because = "tabs are not allowed as YAML indentation; they were read as two blanks each.";
-      return { type: "repaired", value: expanded.value, because, advice: "Indent with blanks." };
+      const reason = "tabs are not allowed as YAML indentation; they were read as two blanks each.";
+      return { type: "repaired", value: expanded.value, reason, advice: "Indent with blanks." };
     }
   }
   const enclosed = asEnclosed(entry);
@@ -39,8 +39,8 @@ function asEnclosed({ key, head, below }: FrontmatterEntry): RepairedValue | und
   if (!/^["'[{]/.test(head)) return undefined;
   const reading = loadEntry([`${key}: ${head}`, ...below.map((line) => `  ${expandTabs(line)}`)].join("\n"));
   if (reading === undefined) return undefined;
-  const because = "the value goes on in lines that are not indented; they were taken as part of it.";
-  return { type: "repaired", value: reading.value, because, advice: "Indent them by two blanks." };
+  const reason = "the value goes on in lines that are not indented; they were taken as part of it.";
+  return { type: "repaired", value: reading.value, reason, advice: "Indent them by two blanks." };
 }
 
 /** Text at the left margin below a one-word field belongs to nothing, unless a comma says that a list goes on. */
@@ -50,11 +50,11 @@ function withoutStrayLines(entry: FrontmatterEntry): RepairedValue | undefined {
   if (own.length === entry.below.length) return undefined;
   const reading = loadEntry([`${entry.key}: ${entry.head}`, ...own].join("\n"));
   if (reading === undefined) return undefined;
-  const because = "text that belongs to no key stands below it; that text was ignored.";
+  const reason = "text that belongs to no key stands below it; that text was ignored.";
   return {
     type: "repaired",
     value: reading.value,
-    because,
+    reason,
     advice: "Remove the text, or indent it below the key it belongs to.",
   };
 }
@@ -71,7 +71,7 @@ function loadEntry(source: string): { readonly value: unknown } | undefined {
 }
 
 function expandTabs(line: string): string {
-  return line.replace(/^[ \t]+/, (blanks) => blanks.replaceAll("\t", "  "));
+  return line.replace(/^[ \t]+/, (spaces) => spaces.replaceAll("\t", "  "));
 }
 
 /** `- one` lines whose indentation went wrong. */
@@ -80,11 +80,11 @@ function asList(entry: FrontmatterEntry): RepairedValue | undefined {
   if (entry.head !== "" || lines.length === 0 || !lines.every((line) => /^\s*-\s+\S/.test(line)))
     return undefined;
   const value = lines.map((line) => unquote(withoutComment(line.replace(/^\s*-\s+/, "").trim())));
-  const because = "the list is not valid YAML; its lines were read as they stand.";
+  const reason = "the list is not valid YAML; its lines were read as they stand.";
   return {
     type: "repaired",
     value,
-    because,
+    reason,
     advice: "Indent every `- entry` by the same number of blanks and quote entries with special characters.",
   };
 }
@@ -103,7 +103,7 @@ function asText(entry: FrontmatterEntry, vocabulary: KeyVocabulary): RepairedVal
   const parts = [isBlockScalar ? "" : entry.head, ...below];
   const text = unquote(parts.join("\n").trim());
   if (isStructure(entry, vocabulary)) {
-    return { type: "unreadable", because: "it holds nested keys that are not valid YAML" };
+    return { type: "unreadable", reason: "it holds nested keys that are not valid YAML" };
   }
   return { type: "repaired", value: text, ...explain(entry, text) };
 }
@@ -122,31 +122,31 @@ function isOpenList(lines: readonly string[]): boolean {
   return lines[0]?.startsWith("[") === true && !lines.some((line) => line.includes("]"));
 }
 
-function explain(entry: FrontmatterEntry, text: string): { because: string; advice: string } {
+function explain(entry: FrontmatterEntry, text: string): { reason: string; advice: string } {
   const first = entry.head[0] ?? "";
   const quoted = "Put the value in double quotes, or write `>-` after the colon and indent the text below.";
   if (/^[[{*&!@`%|>]/.test(first)) {
     return {
-      because: `a value that starts with \`${first}\` means something else in YAML; it was read as plain text.`,
+      reason: `a value that starts with \`${first}\` means something else in YAML; it was read as plain text.`,
       advice: quoted,
     };
   }
   if (first === '"' || first === "'") {
     return {
-      because: "the quotes do not enclose the whole value; it was read as plain text.",
+      reason: "the quotes do not enclose the whole value; it was read as plain text.",
       advice: `Use one pair of quotes around everything and write \\${first} inside.`,
     };
   }
   if (entry.below.some((line) => line !== "" && !/^\s/.test(line))) {
     return {
-      because: "the text goes on in lines that are not indented; they were taken as part of it.",
+      reason: "the text goes on in lines that are not indented; they were taken as part of it.",
       advice: "Write `|` after the colon and indent every line of the text by two blanks.",
     };
   }
   if (/:(?:\s|$)/.test(text)) {
-    return { because: "an unquoted value may not hold `: `; it was read as plain text.", advice: quoted };
+    return { reason: "an unquoted value may not hold `: `; it was read as plain text.", advice: quoted };
   }
-  return { because: "the value is not valid YAML; it was read as plain text.", advice: quoted };
+  return { reason: "the value is not valid YAML; it was read as plain text.", advice: quoted };
 }
 
 /** Takes off one pair of quotes around the whole text, or the one quote that was opened and never closed. */

@@ -24,7 +24,7 @@ describe("[DEF-6] a limit is never read wider than it was written", () => {
     [" tools: Read", { tools: ["Read"] }],
   ])("%j", (lines, expected) => {
     expect(parse(lines).definition).toMatchObject(expected);
-    expect(parse(lines).problems.filter(({ severity }) => severity !== "warning")).toEqual([]);
+    expect(parse(lines).diagnostics.filter(({ severity }) => severity !== "warning")).toEqual([]);
   });
 
   test.each([
@@ -34,9 +34,9 @@ describe("[DEF-6] a limit is never read wider than it was written", () => {
     "'!Read'",
     "[Write, Edit # both]",
   ])("a denial that names no tool would deny nothing, so the agent is not loaded: %s", (written) => {
-    const { definition, problems } = parse(`disallowedTools: ${written}`);
+    const { definition, diagnostics } = parse(`disallowedTools: ${written}`);
     expect(definition).toBeUndefined();
-    expect(problems).toContainEqual(
+    expect(diagnostics).toContainEqual(
       expect.objectContaining({ severity: "error", code: "unreadable-restriction", line: 4 }),
     );
   });
@@ -56,15 +56,15 @@ describe("[DEF-6] a limit is never read wider than it was written", () => {
   });
 
   test("the documented spelling of `tools` wins over another one", () => {
-    const { definition, problems } = parse("tools: Read\nallowed-tools: Bash");
+    const { definition, diagnostics } = parse("tools: Read\nallowed-tools: Bash");
     expect(definition?.tools).toEqual(["Read"]);
-    expect(problems).toMatchObject([{ code: "misspelt-key", line: 5 }]);
+    expect(diagnostics).toMatchObject([{ code: "misspelt-key", line: 5 }]);
   });
 
   test("more servers than a person names are refused in bounded work", () => {
-    const { definition, problems } = parse(`mcpServers:\n${"- 1\n".repeat(5_000)}`);
+    const { definition, diagnostics } = parse(`mcpServers:\n${"- 1\n".repeat(5_000)}`);
     expect(definition).not.toHaveProperty("mcpServers");
-    expect(problems).toMatchObject([{ severity: "warning", code: "unreadable-field", line: 4 }]);
+    expect(diagnostics).toMatchObject([{ severity: "warning", code: "unreadable-field", line: 4 }]);
   });
 
   test("many repetitions take linear work", () => {
@@ -97,8 +97,8 @@ describe("[DEF-3] [DEF-6] lists as people write them", () => {
   });
 
   test("an entry of `skills` may carry its name as a key, and one that has none is reported", () => {
-    const { definition, problems } = parse("skills:\n  - name: style\n  - rules\n  - other: x");
+    const { definition, diagnostics } = parse("skills:\n  - name: style\n  - rules\n  - other: x");
     expect(definition?.skills).toEqual(["style", "rules"]);
-    expect(problems).toMatchObject([{ severity: "warning", code: "unreadable-field", line: 4 }]);
+    expect(diagnostics).toMatchObject([{ severity: "warning", code: "unreadable-field", line: 4 }]);
   });
 });

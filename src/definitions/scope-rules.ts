@@ -1,4 +1,4 @@
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
 import type { ParsedAgent } from "./parse-definition.ts";
 
@@ -6,9 +6,9 @@ import type { ParsedAgent } from "./parse-definition.ts";
 const ignoredInPlugins = ["hooks", "mcpServers", "permissionMode", "initialPrompt"] as const;
 
 /** Takes away what the scope of a definition may not decide, with a warning for each field. */
-export function applyScopeRules(definition: AgentDefinition, problems: readonly Problem[]): ParsedAgent {
-  if (definition.source.scope !== "plugin") return { definition, problems };
-  const warnings: Problem[] = [];
+export function applyScopeRules(definition: AgentDefinition, diagnostics: readonly Diagnostic[]): ParsedAgent {
+  if (definition.source.scope !== "plugin") return { definition, diagnostics };
+  const warnings: Diagnostic[] = [];
   const kept: { -readonly [K in keyof AgentDefinition]: AgentDefinition[K] } = { ...definition };
   for (const key of ignoredInPlugins) {
     if (kept[key] === undefined) continue;
@@ -22,5 +22,5 @@ export function applyScopeRules(definition: AgentDefinition, problems: readonly 
       ...definition.written[key]?.place,
     });
   }
-  return { definition: kept, problems: [...problems, ...warnings] };
+  return { definition: kept, diagnostics: [...diagnostics, ...warnings] };
 }

@@ -1,4 +1,4 @@
-import type { Severity } from "../foundation/problem.ts";
+import type { Severity } from "../foundation/diagnostic.ts";
 import { rejoinEntries, splitEntries } from "../tools/list-field.ts";
 import { parseToolEntry } from "../tools/tool-entry.ts";
 import { type FrontmatterField, isMapping } from "./read-frontmatter.ts";
@@ -11,7 +11,7 @@ interface ToolsReport {
     message: string,
     advice: string,
   ) => void;
-  readonly unreadable: (because: string) => undefined;
+  readonly unreadable: (reason: string) => undefined;
 }
 
 /** Reads `tools`: undefined is everything the parent has, an empty list is nothing. */

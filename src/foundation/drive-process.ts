@@ -209,19 +209,19 @@ interface Following {
 
 async function follow(child: ChildProcess, { request, cause, streams }: Following): Promise<ProcessEnding> {
   const graceMs = request.graceMs ?? 2_000;
-  let problem: string | undefined;
+  let diagnostic: string | undefined;
   const exited = new Promise<void>((resolve) => {
     child.once("exit", () => resolve());
     child.on("error", (error) => {
-      if (child.pid === undefined) problem = error.message;
+      if (child.pid === undefined) diagnostic = error.message;
       if (child.pid === undefined) resolve();
     });
   });
   void exited.then(() => cause.resolve("exit"));
   const why = await firstCause(cause, request);
-  if (problem !== undefined || child.pid === undefined) {
+  if (diagnostic !== undefined || child.pid === undefined) {
     for (const readable of streams.readables) readable.destroy();
-    return { ...notEnded, notStarted: problem ?? "the process did not start" };
+    return { ...notEnded, notStarted: diagnostic ?? "the process did not start" };
   }
   if (why !== "exit") await endProcessGroup(child.pid, { graceMs });
   await within(exited, graceMs + 1_000);

@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, isAbsolute, join, resolve } from "node:path";
 
-const usualPath = ["/usr/local/bin", "/usr/bin", "/bin"];
+const defaultPath = ["/usr/local/bin", "/usr/bin", "/bin"];
 
 /** Why a program cannot be started, in the system's word, or undefined where it can. */
 export function whyNotRunnable(
@@ -10,7 +10,7 @@ export function whyNotRunnable(
 ): "ENOENT" | "EACCES" | undefined {
   const places = file.includes("/")
     ? [resolve(directory, file)]
-    : (path?.split(delimiter) ?? usualPath).map((folder) =>
+    : (path?.split(delimiter) ?? defaultPath).map((folder) =>
         join(isAbsolute(folder) ? folder : resolve(directory, folder), file),
       );
   const answers = places.map(judge);

@@ -18,11 +18,11 @@ describe("a JSON text with places", () => {
     ['{"a": "x', "UnexpectedEndOfString", 1],
     ["", "ValueExpected", 1],
   ])("%j breaks with a place and what to do", (text, code, line) => {
-    const { value, problem } = parseJsonDocument(text, "s.json");
+    const { value, diagnostic } = parseJsonDocument(text, "s.json");
     expect(value).toBeUndefined();
-    expect(problem).toMatchObject({ severity: "error", code: "invalid-json", file: "s.json", line });
-    expect(problem?.message).toContain(code);
-    expect(problem?.advice).toBeDefined();
+    expect(diagnostic).toMatchObject({ severity: "error", code: "invalid-json", file: "s.json", line });
+    expect(diagnostic?.message).toContain(code);
+    expect(diagnostic?.advice).toBeDefined();
   });
 
   test("a byte order mark is no reason to fail", () => {
@@ -34,7 +34,7 @@ describe("a JSON text with places", () => {
     for (const text of [deep, deep.slice(0, -1), `{"a": ${deep}}`]) {
       const document = parseJsonDocument(text);
       document.locate(["a", 0, 0]);
-      if (document.value === undefined) expect(document.problem).toBeDefined();
+      if (document.value === undefined) expect(document.diagnostic).toBeDefined();
     }
   });
 

@@ -1,11 +1,11 @@
 import { findNodeAtLocation, type ParseError, parseTree, printParseErrorCode } from "jsonc-parser";
-import type { DocumentPath, Locate, Problem } from "./problem.ts";
+import type { DocumentPath, Locate, Diagnostic } from "./diagnostic.ts";
 import { placeOfOffset, withoutByteOrderMark } from "./source-text.ts";
 
 /** A JSON text with its value and a way back from a value to its line. `value` is undefined only when `problem` is set. */
 export interface JsonDocument {
   readonly value: unknown;
-  readonly problem?: Problem;
+  readonly diagnostic?: Diagnostic;
   readonly locate: Locate;
 }
 
@@ -16,11 +16,11 @@ export function parseJsonDocument(text: string, file?: string): JsonDocument {
   try {
     return { value: JSON.parse(source), locate: createLocate(source) };
   } catch (error) {
-    return { value: undefined, problem: syntaxProblem(source, file, shift, error), locate: () => undefined };
+    return { value: undefined, diagnostic: syntaxDiagnostic(source, file, shift, error), locate: () => undefined };
   }
 }
 
-function syntaxProblem(source: string, file: string | undefined, shift: number, error: unknown): Problem {
+function syntaxDiagnostic(source: string, file: string | undefined, shift: number, error: unknown): Diagnostic {
   const errors: ParseError[] = [];
   parseTreeSafely(source, errors);
   const first = errors[0];
@@ -71,7 +71,7 @@ function parseTreeSafely(source: string, errors: ParseError[]): ReturnType<typeo
 }
 
 /** Each search walks the document; beyond so many nobody mends them one by one, and a hostile file would take minutes. */
-const mostSearches = 10_000;
+const maxSearches = 10_000;
 
 /** The tree with offsets is built only when somebody asks for a place. */
 function createLocate(source: string): Locate {
@@ -79,7 +79,7 @@ function createLocate(source: string): Locate {
   let searches = 0;
   return (path: DocumentPath) => {
     searches += 1;
-    if (searches > mostSearches) return undefined;
+    if (searches > maxSearches) return undefined;
     tree ??= parseTreeSafely(source, []);
     if (tree === undefined) return undefined;
     for (let depth = path.length; depth >= 0; depth -= 1) {

@@ -26,7 +26,7 @@ export function createGroupWatchdog(startOf = readStart): GroupWatchdog {
   let dog: ChildProcess | undefined;
   let idle: NodeJS.Timeout | undefined;
 
-  function tell(text: string): void {
+  function report(text: string): void {
     if (dog?.stdin?.writable === true) dog.stdin.write(text);
   }
 
@@ -45,7 +45,7 @@ export function createGroupWatchdog(startOf = readStart): GroupWatchdog {
       if (dog === started) dog = undefined;
     });
     // Another watchdog may have died; the new one takes over what it knew.
-    for (const [leader, began] of groups) tell(`+ ${leader} ${began}\n`);
+    for (const [leader, began] of groups) report(`+ ${leader} ${began}\n`);
   }
 
   return {
@@ -55,12 +55,12 @@ export function createGroupWatchdog(startOf = readStart): GroupWatchdog {
       const began = startOf(leader);
       groups.set(leader, began);
       if (dog === undefined) start();
-      else tell(`+ ${leader} ${began}\n`);
+      else report(`+ ${leader} ${began}\n`);
       return {
         release() {
           if (groups.get(leader) !== began) return;
           groups.delete(leader);
-          tell(`- ${leader}\n`);
+          report(`- ${leader}\n`);
           if (groups.size === 0 && dog !== undefined) idle = setTimeout(leave, idleMs).unref();
         },
       };

@@ -10,13 +10,13 @@ const said = (answer: HookAnswer): HookResult => {
 };
 const broke = (toleratesFailure = false): HookResult => ({
   name: "broken hook",
-  reading: { type: "failed", because: "it was killed by SIGKILL" },
+  reading: { type: "failed", reason: "it was killed by SIGKILL" },
   toleratesFailure,
 });
 
-const allow = said({ verdict: "allow", because: "known" });
-const ask = said({ verdict: "ask", because: "unsure" });
-const deny = said({ verdict: "deny", because: "never" });
+const allow = said({ verdict: "allow", reason: "known" });
+const ask = said({ verdict: "ask", reason: "unsure" });
+const deny = said({ verdict: "deny", reason: "never" });
 const silent = said({});
 
 describe("[HKS-6] several hooks about one call", () => {
@@ -26,16 +26,16 @@ describe("[HKS-6] several hooks about one call", () => {
     ["allow", [silent, allow], "allow", "known"],
     ["ask over allow", [allow, ask, silent], "ask", "unsure"],
     ["deny over all", [allow, ask, deny], "deny", "never"],
-    ["both reasons", [deny, said({ verdict: "deny", because: "no way" })], "deny", "never\nno way"],
+    ["both reasons", [deny, said({ verdict: "deny", reason: "no way" })], "deny", "never\nno way"],
     ["a tolerated failure", [broke(true), allow], "allow", "known"],
-  ])("%s", (_title, results, type, because) => {
-    expect(aggregateCall(results)).toMatchObject({ type, because });
+  ])("%s", (_title, results, type, reason) => {
+    expect(aggregateCall(results)).toMatchObject({ type, reason });
   });
 
   test("a guard that fails lets nothing through, whatever the others say", () => {
     const outcome = aggregateCall([allow, broke()]);
     expect(outcome.type).toBe("deny");
-    expect(outcome.because).toBe(
+    expect(outcome.reason).toBe(
       "the broken hook failed, and a guard that fails lets nothing through: it was killed by SIGKILL",
     );
     expect(outcome.failures).toEqual(["The broken hook failed: it was killed by SIGKILL."]);
@@ -75,8 +75,8 @@ describe("[HKS-6] several hooks about one call", () => {
 
 describe("[HKS-6] several hooks about another event", () => {
   test("one block blocks, with its reason", () => {
-    const outcome = aggregateEvent([said({}), said({ blocks: true, because: "tests fail" })]);
-    expect(outcome).toMatchObject({ blocked: true, because: "tests fail" });
+    const outcome = aggregateEvent([said({}), said({ blocks: true, reason: "tests fail" })]);
+    expect(outcome).toMatchObject({ blocked: true, reason: "tests fail" });
   });
 
   test("a failure is reported and blocks nothing", () => {

@@ -9,7 +9,7 @@ export interface HookResult {
 }
 
 interface CommonOutcome {
-  readonly because: string;
+  readonly reason: string;
   /** Text for the model, of all hooks. */
   readonly context?: string;
   /** The run is to end, with this reason. */
@@ -86,7 +86,7 @@ export function aggregateEvent(results: readonly HookResult[]): EventOutcome {
     blocked: blocking.length > 0,
     ...common(
       results,
-      blocking.flatMap(({ because }) => because ?? []),
+      blocking.flatMap(({ reason }) => reason ?? []),
     ),
     ...(changed === undefined ? {} : { updatedOutput: changed }),
   };
@@ -101,7 +101,7 @@ function common(results: readonly HookResult[], reasons: readonly string[]): Com
   const contexts = answers.flatMap(({ context }) => context ?? []);
   const stop = answers.find((answer) => answer.stop !== undefined)?.stop;
   return {
-    because: [...new Set(reasons)].join("\n"),
+    reason: [...new Set(reasons)].join("\n"),
     ...(contexts.length === 0 ? {} : { context: contexts.join("\n") }),
     ...(stop === undefined ? {} : { stop }),
     systemMessages: answers.flatMap(({ systemMessage }) => systemMessage ?? []),
@@ -115,7 +115,7 @@ function answersOf(results: readonly HookResult[]): readonly HookAnswer[] {
 
 function failuresOf(results: readonly HookResult[]): readonly string[] {
   return results.flatMap(({ name, reading }) =>
-    reading.type === "failed" ? [`The ${name} failed: ${reading.because}.`] : [],
+    reading.type === "failed" ? [`The ${name} failed: ${reading.reason}.`] : [],
   );
 }
 
@@ -126,10 +126,10 @@ function strictest(answers: readonly HookAnswer[]): CallOutcome["type"] {
 }
 
 function reasonsOf(answers: readonly HookAnswer[], type: CallOutcome["type"]): readonly string[] {
-  return answers.flatMap(({ verdict, because }) => (verdict === type ? (because ?? []) : []));
+  return answers.flatMap(({ verdict, reason }) => (verdict === type ? (reason ?? []) : []));
 }
 
 function brokenGuard({ name, reading }: HookResult): string {
-  const why = reading.type === "failed" ? reading.because : "";
+  const why = reading.type === "failed" ? reading.reason : "";
   return `the ${name} failed, and a guard that fails lets nothing through: ${why}`;
 }

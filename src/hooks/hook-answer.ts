@@ -6,7 +6,7 @@ export interface HookAnswer {
   readonly verdict?: "allow" | "ask" | "deny";
   readonly blocks?: boolean;
   /** The reason for a verdict or a block. */
-  readonly because?: string;
+  readonly reason?: string;
   /** Takes the place of the whole input of a call. */
   readonly updatedInput?: Readonly<Record<string, unknown>>;
   /** Rules it wants to add while it allows a call, as written. */
@@ -24,7 +24,7 @@ export interface HookAnswer {
 /** A hook that could not say what it wanted is told apart from one that said nothing. */
 export type HookReading =
   | { readonly type: "answer"; readonly answer: HookAnswer }
-  | { readonly type: "failed"; readonly because: string };
+  | { readonly type: "failed"; readonly reason: string };
 
 /** What blocking means for an event: a call is denied, something is held up, or only the person is told. */
 export const blockEffects: Readonly<Record<FiredEvent, "deny" | "block" | "tell-person" | "nothing">> = {
@@ -46,14 +46,14 @@ export const blockEffects: Readonly<Record<FiredEvent, "deny" | "block" | "tell-
   Notification: "nothing",
 };
 
-export function blockingAnswer(event: FiredEvent, because: string): HookAnswer {
+export function blockingAnswer(event: FiredEvent, reason: string): HookAnswer {
   switch (blockEffects[event]) {
     case "deny":
-      return { verdict: "deny", because };
+      return { verdict: "deny", reason };
     case "block":
-      return { blocks: true, because };
+      return { blocks: true, reason };
     case "tell-person":
-      return { systemMessage: because };
+      return { systemMessage: reason };
     case "nothing":
       return {};
   }

@@ -3,11 +3,11 @@ import { describe, expect, it } from "vitest";
 import { readHooks, readHooksFile } from "./hook-config.ts";
 
 const command = { type: "command", command: "./check.sh" };
-const codes = (value: unknown) => readHooks(value).findings.map((finding) => finding.code);
+const codes = (value: unknown) => readHooks(value).issues.map((issue) => issue.code);
 
 describe("the shapes of a hooks value", () => {
   it("reads groups with matchers into a flat list in the order written [HKS-3]", () => {
-    const { hooks, findings } = readHooks({
+    const { hooks, issues } = readHooks({
       PreToolUse: [
         { matcher: "Edit|Write", hooks: [command, { type: "prompt", prompt: "Check it" }] },
         { hooks: [{ type: "http", url: "https://example.com/hook" }] },
@@ -20,7 +20,7 @@ describe("the shapes of a hooks value", () => {
       { event: "PreToolUse", handler: { type: "http", url: "https://example.com/hook" } },
       { event: "Stop", handler: { type: "agent", prompt: "Verify" } },
     ]);
-    expect(findings).toEqual([]);
+    expect(issues).toEqual([]);
   });
 
   it.each([
@@ -30,13 +30,13 @@ describe("the shapes of a hooks value", () => {
     ["a single handler under hooks", { Stop: [{ hooks: command }] }],
     ["a handler without a type", { Stop: [{ command: "./check.sh" }] }],
   ])("accepts %s [HKS-3]", (_, value) => {
-    expect(readHooks(value)).toEqual({ hooks: [{ event: "Stop", handler: command }], findings: [] });
+    expect(readHooks(value)).toEqual({ hooks: [{ event: "Stop", handler: command }], issues: [] });
   });
 
   it("accepts a matcher beside a command without hooks and type [HKS-3]", () => {
     expect(readHooks({ PreToolUse: [{ matcher: "Write|Edit", command: "./check.sh" }] })).toEqual({
       hooks: [{ event: "PreToolUse", matcher: "Write|Edit", handler: command }],
-      findings: [],
+      issues: [],
     });
   });
 
@@ -67,7 +67,7 @@ describe("the shapes of a hooks value", () => {
     { Stop: null },
     { Stop: [{ hooks: [] }] },
   ])("finds nothing in %j", (value) => {
-    expect(readHooks(value)).toEqual({ hooks: [], findings: [] });
+    expect(readHooks(value)).toEqual({ hooks: [], issues: [] });
   });
 
   it.each(["echo hi", 5, true])("reports a hooks value of the wrong kind: %j", (value) => {
@@ -76,12 +76,12 @@ describe("the shapes of a hooks value", () => {
   });
 
   it("never runs what stands under an unknown event, and names the event that was meant", () => {
-    const { hooks, findings } = readHooks({ pre: "echo start", pretooluse: [command], __proto_: 1 });
+    const { hooks, issues } = readHooks({ pre: "echo start", pretooluse: [command], __proto_: 1 });
     expect(hooks).toEqual([]);
-    expect(findings.map((finding) => finding.code)).toEqual(Array(3).fill("unknown-hook-event"));
-    expect(findings[0]?.advice).toBe("Did you mean PreToolUse?");
-    expect(findings[1]?.advice).toBe("Did you mean PreToolUse?");
-    expect(findings[1]?.path).toEqual(["hooks", "pretooluse"]);
+    expect(issues.map((issue) => issue.code)).toEqual(Array(3).fill("unknown-hook-event"));
+    expect(issues[0]?.advice).toBe("Did you mean PreToolUse?");
+    expect(issues[1]?.advice).toBe("Did you mean PreToolUse?");
+    expect(issues[1]?.path).toEqual(["hooks", "pretooluse"]);
   });
 
   it("says when a command beside hooks is not used", () => {
@@ -103,9 +103,9 @@ describe("matchers", () => {
     'tool == "Bash" && x matches "(a|b)"',
     "mcp__.*",
   ])("keeps %j as written", (matcher) => {
-    const { hooks, findings } = readHooks({ PreToolUse: [{ matcher, hooks: [command] }] });
+    const { hooks, issues } = readHooks({ PreToolUse: [{ matcher, hooks: [command] }] });
     expect(hooks[0]?.matcher).toBe(matcher);
-    expect(findings).toEqual([]);
+    expect(issues).toEqual([]);
   });
 
   it("joins a list of names", () => {
@@ -177,7 +177,7 @@ describe("handlers", () => {
           },
         },
       ],
-      findings: [],
+      issues: [],
     });
   });
 
@@ -190,7 +190,7 @@ describe("handlers", () => {
   ])("keeps a handler whose detail %s is wrong (%j) and says what was expected", (name, wrong) => {
     const reading = readHooks({ Stop: [{ ...command, [name]: wrong }] });
     expect(reading.hooks).toEqual([{ event: "Stop", handler: command }]);
-    expect(reading.findings).toMatchObject([
+    expect(reading.issues).toMatchObject([
       { code: "hook-field-invalid", path: ["hooks", "Stop", 0, name] },
     ]);
   });
@@ -199,17 +199,17 @@ describe("handlers", () => {
 describe("robustness", () => {
   it("reads the events of a hooks file under hooks or at the top", () => {
     const events = { Stop: [{ hooks: [command] }] };
-    const expected = { hooks: [{ event: "Stop", handler: command }], findings: [] };
+    const expected = { hooks: [{ event: "Stop", handler: command }], issues: [] };
     expect(readHooksFile({ description: "Guards", hooks: events })).toEqual(expected);
     expect(readHooksFile({ $schema: "x", description: "Guards", ...events })).toEqual(expected);
-    expect(readHooksFile("no").findings).toHaveLength(1);
+    expect(readHooksFile("no").issues).toHaveLength(1);
   });
 
   it("stops at a thousand handlers, so that repeated aliases cannot grow without end", () => {
     const group = { hooks: Array(500).fill(command) };
     const reading = readHooks({ Stop: Array(500).fill(group) });
     expect(reading.hooks.length).toBeLessThanOrEqual(1000);
-    expect(reading.findings.map((finding) => finding.code)).toEqual(["too-many-hooks"]);
+    expect(reading.issues.map((issue) => issue.code)).toEqual(["too-many-hooks"]);
   });
 
   it("is not fooled by keys of the object prototype", () => {

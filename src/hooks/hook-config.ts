@@ -1,6 +1,6 @@
 import { isRecord, type JsonRecord, kindOf, shown } from "../foundation/json-value.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
-import type { DocumentPath, Finding } from "../foundation/problem.ts";
+import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
 import { hookEventNames, isHookEventName } from "./hook-events.ts";
 import { readHookHandler } from "./hook-handler.ts";
 import { readHookMatcher } from "./hook-matcher.ts";
@@ -10,7 +10,7 @@ export type { HookHandler, HookHandlerType, HookRule } from "./hook-rule.ts";
 
 export interface HooksReading {
   readonly hooks: readonly HookRule[];
-  readonly findings: readonly Finding[];
+  readonly issues: readonly Issue[];
 }
 
 /** Reads the value of a `hooks` key, from JSON or YAML, into a flat list in the order written. Never throws. */
@@ -24,7 +24,7 @@ export function readHooks(value: unknown, path: DocumentPath = ["hooks"]): Hooks
       advice: shapeAdvice,
     });
   }
-  return { hooks: reading.hooks, findings: reading.findings };
+  return { hooks: reading.hooks, issues: reading.issues };
 }
 
 /** Reads a whole `hooks.json`: the events under a `hooks` key, or directly at the top. */
@@ -46,9 +46,9 @@ const handlerLimit = 1000;
 
 interface Reading {
   readonly hooks: HookRule[];
-  readonly findings: Finding[];
+  readonly issues: Issue[];
   readonly report: (
-    severity: Finding["severity"],
+    severity: Issue["severity"],
     code: string,
     path: DocumentPath,
     texts: { readonly message: string; readonly advice?: string },
@@ -59,17 +59,17 @@ interface Reading {
 
 function createReading(): Reading {
   const hooks: HookRule[] = [];
-  const findings: Finding[] = [];
+  const issues: Issue[] = [];
   let handlersSeen = 0;
   return {
     hooks,
-    findings,
-    report: (severity, code, path, texts) => findings.push({ severity, code, path, ...texts }),
+    issues,
+    report: (severity, code, path, texts) => issues.push({ severity, code, path, ...texts }),
     hasRoom: (path) => {
       handlersSeen += 1;
       if (handlersSeen === handlerLimit + 1) {
         const message = `There are more than ${handlerLimit} hooks here; the rest was not read.`;
-        findings.push({
+        issues.push({
           severity: "error",
           code: "too-many-hooks",
           path,
@@ -124,7 +124,7 @@ function readGroup(event: string, group: unknown, path: DocumentPath, reading: R
     return true;
   }
   const matcher = readHookMatcher(group["matcher"], [...path, "matcher"]);
-  reading.findings.push(...matcher.findings);
+  reading.issues.push(...matcher.issues);
   if (matcher.type === "invalid") return true;
   const place = { event, ...(matcher.matcher === undefined ? {} : { matcher: matcher.matcher }) };
   if (!Object.hasOwn(group, "hooks")) {
@@ -164,8 +164,8 @@ function addHandler(
   path: DocumentPath,
   reading: Reading,
 ): void {
-  const { handler, findings } = readHookHandler(value, path);
-  reading.findings.push(...findings);
+  const { handler, issues } = readHookHandler(value, path);
+  reading.issues.push(...issues);
   if (handler !== undefined) reading.hooks.push({ ...place, handler });
 }
 

@@ -1,12 +1,12 @@
 import { isRecord, type JsonRecord, kindOf, shown } from "../foundation/json-value.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
-import type { DocumentPath, Finding } from "../foundation/problem.ts";
+import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
 import type { HookHandler, HookHandlerType } from "./hook-rule.ts";
 
 export interface HandlerReading {
   /** Absent when the handler cannot be run as it was meant. */
   readonly handler?: HookHandler;
-  readonly findings: readonly Finding[];
+  readonly issues: readonly Issue[];
 }
 
 const hookHandlerTypes: readonly HookHandlerType[] = ["command", "http", "prompt", "agent", "mcp_tool"];
@@ -87,7 +87,7 @@ function brokenField(value: JsonRecord, type: HookHandlerType): BrokenField | un
 
 function refused(path: DocumentPath, complaint: string, advice?: string): HandlerReading {
   return {
-    findings: [
+    issues: [
       {
         severity: "warning",
         code: "hook-handler-invalid",
@@ -132,20 +132,20 @@ const fields: ReadonlyMap<string, FieldRule> = new Map<string, FieldRule>([
 ]);
 
 function readFields(value: JsonRecord, type: HookHandlerType, path: DocumentPath): HandlerReading {
-  const findings: Finding[] = [];
+  const issues: Issue[] = [];
   const entries: [string, unknown][] = [["type", type]];
   for (const [name, rule] of fields) {
     if (!Object.hasOwn(value, name) || value[name] === null) continue;
     if (rule.types !== undefined && !rule.types.includes(type)) continue;
     const read = rule.read(value[name]);
     if (read !== undefined) entries.push([name, read]);
-    else findings.push(wrongDetail(name, rule.expected, value[name], [...path, name]));
+    else issues.push(wrongDetail(name, rule.expected, value[name], [...path, name]));
   }
   // Each reader in the table gives the type that HookHandler has for its field.
-  return { handler: Object.fromEntries(entries) as unknown as HookHandler, findings };
+  return { handler: Object.fromEntries(entries) as unknown as HookHandler, issues };
 }
 
-function wrongDetail(name: string, expected: string, value: unknown, path: DocumentPath): Finding {
+function wrongDetail(name: string, expected: string, value: unknown, path: DocumentPath): Issue {
   return {
     severity: "warning",
     code: "hook-field-invalid",

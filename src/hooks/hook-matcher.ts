@@ -1,20 +1,20 @@
 import { kindOf, shown } from "../foundation/json-value.ts";
-import type { DocumentPath, Finding } from "../foundation/problem.ts";
+import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
 
 export type MatcherReading =
-  | { readonly type: "matcher"; readonly matcher?: string; readonly findings: readonly Finding[] }
-  | { readonly type: "invalid"; readonly findings: readonly Finding[] };
+  | { readonly type: "matcher"; readonly matcher?: string; readonly issues: readonly Issue[] }
+  | { readonly type: "invalid"; readonly issues: readonly Issue[] };
 
 /** Reads a `matcher`. Absent, empty and `*` are all "everything"; a list of names is joined with `|`. */
 export function readHookMatcher(value: unknown, path: DocumentPath): MatcherReading {
   const text =
     Array.isArray(value) && value.every((name) => typeof name === "string") ? value.join("|") : value;
-  if (text === undefined || text === null) return { type: "matcher", findings: [] };
+  if (text === undefined || text === null) return { type: "matcher", issues: [] };
   if (typeof text !== "string") {
-    return { type: "invalid", findings: [wrongKind(value, path)] };
+    return { type: "invalid", issues: [wrongKind(value, path)] };
   }
-  if (text.trim() === "" || text.trim() === "*") return { type: "matcher", findings: [] };
-  return { type: "matcher", matcher: text, findings: isPattern(text) ? [] : [notAPattern(text, path)] };
+  if (text.trim() === "" || text.trim() === "*") return { type: "matcher", issues: [] };
+  return { type: "matcher", matcher: text, issues: isPattern(text) ? [] : [notAPattern(text, path)] };
 }
 
 /** Letters, digits, `_`, `-`, blanks, commas and bars are names; everything else must be a regular expression. */
@@ -28,7 +28,7 @@ function isPattern(text: string): boolean {
   }
 }
 
-function wrongKind(value: unknown, path: DocumentPath): Finding {
+function wrongKind(value: unknown, path: DocumentPath): Issue {
   return {
     severity: "error",
     code: "hook-matcher-invalid",
@@ -39,7 +39,7 @@ function wrongKind(value: unknown, path: DocumentPath): Finding {
   };
 }
 
-function notAPattern(text: string, path: DocumentPath): Finding {
+function notAPattern(text: string, path: DocumentPath): Issue {
   return {
     severity: "warning",
     code: "hook-matcher-not-a-pattern",

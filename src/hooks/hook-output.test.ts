@@ -12,7 +12,7 @@ function answerOf(
   output: { exitCode: number; stdout?: string; stderr?: string },
 ): HookAnswer {
   const reading = readCommandOutput(event, { ...quiet, ...output });
-  if (reading.type === "failed") throw new Error(`unexpected failure: ${reading.because}`);
+  if (reading.type === "failed") throw new Error(`unexpected failure: ${reading.reason}`);
   return reading.answer;
 }
 
@@ -21,17 +21,17 @@ const specific = (event: string, fields: object) =>
 
 describe("[HKS-6] exit codes", () => {
   test.each<[FiredEvent, HookAnswer]>([
-    ["PreToolUse", { verdict: "deny", because: "not here" }],
-    ["PermissionRequest", { verdict: "deny", because: "not here" }],
-    ["PostToolUse", { blocks: true, because: "not here" }],
-    ["PostToolUseFailure", { blocks: true, because: "not here" }],
-    ["UserPromptSubmit", { blocks: true, because: "not here" }],
-    ["Stop", { blocks: true, because: "not here" }],
-    ["SubagentStop", { blocks: true, because: "not here" }],
-    ["PreCompact", { blocks: true, because: "not here" }],
-    ["TaskCreated", { blocks: true, because: "not here" }],
-    ["TaskCompleted", { blocks: true, because: "not here" }],
-    ["TeammateIdle", { blocks: true, because: "not here" }],
+    ["PreToolUse", { verdict: "deny", reason: "not here" }],
+    ["PermissionRequest", { verdict: "deny", reason: "not here" }],
+    ["PostToolUse", { blocks: true, reason: "not here" }],
+    ["PostToolUseFailure", { blocks: true, reason: "not here" }],
+    ["UserPromptSubmit", { blocks: true, reason: "not here" }],
+    ["Stop", { blocks: true, reason: "not here" }],
+    ["SubagentStop", { blocks: true, reason: "not here" }],
+    ["PreCompact", { blocks: true, reason: "not here" }],
+    ["TaskCreated", { blocks: true, reason: "not here" }],
+    ["TaskCompleted", { blocks: true, reason: "not here" }],
+    ["TeammateIdle", { blocks: true, reason: "not here" }],
     ["SessionStart", { systemMessage: "not here" }],
     ["SessionEnd", { systemMessage: "not here" }],
     ["SubagentStart", { systemMessage: "not here" }],
@@ -49,15 +49,15 @@ describe("[HKS-6] exit codes", () => {
     const allows = specific("PreToolUse", { permissionDecision: "allow" });
     expect(answerOf("PreToolUse", { exitCode: 2, stdout: denies, stderr: "noise" })).toEqual({
       verdict: "deny",
-      because: "by policy",
+      reason: "by policy",
     });
     expect(answerOf("PreToolUse", { exitCode: 2, stdout: allows, stderr: "no" })).toEqual({
       verdict: "deny",
-      because: "no",
+      reason: "no",
     });
     expect(answerOf("PreToolUse", { exitCode: 2 })).toEqual({
       verdict: "deny",
-      because: "the hook gave no reason",
+      reason: "the hook gave no reason",
     });
   });
 
@@ -77,7 +77,7 @@ describe("[HKS-6] exit codes", () => {
   test.each([1, 3, 126, 127, 255])("exit %s is a failure that says what was printed", (exitCode) => {
     expect(readCommandOutput("PreToolUse", { ...quiet, exitCode, stderr: "python: not found\n" })).toEqual({
       type: "failed",
-      because: `it ended with code ${exitCode}: "python: not found"`,
+      reason: `it ended with code ${exitCode}: "python: not found"`,
     });
   });
 
@@ -87,11 +87,11 @@ describe("[HKS-6] exit codes", () => {
     expect(readCommandOutput("PreToolUse", { ...quiet, exitCode: 1, stdout: allows }).type).toBe("failed");
     expect(answerOf("PreToolUse", { exitCode: 1, stdout: denies })).toEqual({
       verdict: "deny",
-      because: "no",
+      reason: "no",
     });
     expect(answerOf("Stop", { exitCode: 1, stdout: '{"decision":"block","reason":"tests fail"}' })).toEqual({
       blocks: true,
-      because: "tests fail",
+      reason: "tests fail",
     });
   });
 });
@@ -102,7 +102,7 @@ describe("[HKS-6] JSON on stdout", () => {
       "a decision about a call",
       "PreToolUse",
       { hookSpecificOutput: { permissionDecision: "allow", permissionDecisionReason: "known" } },
-      { verdict: "allow", because: "known" },
+      { verdict: "allow", reason: "known" },
     ],
     ["asking", "PreToolUse", { hookSpecificOutput: { permissionDecision: "ask" } }, { verdict: "ask" }],
     [
@@ -112,12 +112,12 @@ describe("[HKS-6] JSON on stdout", () => {
       { verdict: "ask" },
     ],
     ["the old approval", "PreToolUse", { decision: "approve" }, { verdict: "allow" }],
-    ["the old block", "PreToolUse", { decision: "block", reason: "no" }, { verdict: "deny", because: "no" }],
+    ["the old block", "PreToolUse", { decision: "block", reason: "no" }, { verdict: "deny", reason: "no" }],
     [
       "the new decision over the old",
       "PreToolUse",
       { decision: "approve", hookSpecificOutput: { permissionDecision: "deny" } },
-      { verdict: "deny", because: "the hook gave no reason" },
+      { verdict: "deny", reason: "the hook gave no reason" },
     ],
     [
       "a changed input",
@@ -136,7 +136,7 @@ describe("[HKS-6] JSON on stdout", () => {
       "a block after a call",
       "PostToolUse",
       { decision: "block", reason: "lint" },
-      { blocks: true, because: "lint" },
+      { blocks: true, reason: "lint" },
     ],
     [
       "a changed output",
@@ -160,7 +160,7 @@ describe("[HKS-6] JSON on stdout", () => {
       "a refused permission that ends the run",
       "PermissionRequest",
       { hookSpecificOutput: { decision: { behavior: "deny", message: "no", interrupt: true } } },
-      { verdict: "deny", because: "no", stop: "no" },
+      { verdict: "deny", reason: "no", stop: "no" },
     ],
     ["keys it does not know", "Stop", { suppressOutput: true, somethingElse: [1] }, {}],
   ])("can say %s", (_title, event, value, expected) => {
@@ -183,7 +183,7 @@ describe("[HKS-6] JSON on stdout", () => {
   test("half JSON is a failure, and so is a flood", () => {
     expect(readPrinted("PreToolUse", '{"decision": "bl', false)).toEqual({
       type: "failed",
-      because: 'it printed JSON that is not complete: "{\\"decision\\": \\"bl"',
+      reason: 'it printed JSON that is not complete: "{\\"decision\\": \\"bl"',
     });
     expect(readPrinted("Stop", "y\n".repeat(5), true)).toMatchObject({ type: "failed" });
   });
@@ -212,9 +212,9 @@ describe("[HKS-7] the answer of a model", () => {
   test.each<[string, HookAnswer | "failed"]>([
     ['{"ok": true}', {}],
     ['Sure:\n```json\n{"ok": true}\n```', {}],
-    ['{"ok": false, "reason": "it deletes"}', { verdict: "deny", because: "it deletes" }],
-    ['{"ok": false}', { verdict: "deny", because: "the model gave no reason" }],
-    ['{"decision": "block", "reason": "no"}', { verdict: "deny", because: "no" }],
+    ['{"ok": false, "reason": "it deletes"}', { verdict: "deny", reason: "it deletes" }],
+    ['{"ok": false}', { verdict: "deny", reason: "the model gave no reason" }],
+    ['{"decision": "block", "reason": "no"}', { verdict: "deny", reason: "no" }],
     ['{"decision": "approve"}', {}],
     ["I think it is fine.", "failed"],
     ['{"ok": "yes"}', "failed"],
@@ -229,10 +229,10 @@ describe("[HKS-7] the answer of a model", () => {
 describe("a text that is too long", () => {
   test("is cut at 10,000 characters, and its whole has a file", () => {
     const { answer, files } = cutTexts(
-      { context: "x".repeat(25_000), because: "short" },
+      { context: "x".repeat(25_000), reason: "short" },
       (field) => `/o/${field}`,
     );
-    expect(answer.because).toBe("short");
+    expect(answer.reason).toBe("short");
     expect(answer.context).toHaveLength(
       10_000 + "\n… (cut at 10000 of 25000 characters; all of it is in /o/context)".length,
     );

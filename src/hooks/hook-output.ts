@@ -21,8 +21,8 @@ export function readCommandOutput(event: FiredEvent, output: CommandOutput): Hoo
   const said = printed?.type === "answer" ? printed.answer : undefined;
   const blocks = said?.verdict === "deny" || said?.blocks === true;
   if (output.exitCode === 2) {
-    const because = (blocks ? said?.because : undefined) ?? firstText(output.stderr, output.stdout);
-    return answer({ ...blockingAnswer(event, because ?? "the hook gave no reason"), ...stopOf(said) });
+    const reason = (blocks ? said?.reason : undefined) ?? firstText(output.stderr, output.stdout);
+    return answer({ ...blockingAnswer(event, reason ?? "the hook gave no reason"), ...stopOf(said) });
   }
   if (said !== undefined && (blocks || blockEffects[event] !== "deny")) return answer(said);
   const detail = firstText(output.stderr, output.stdout);
@@ -103,18 +103,18 @@ function readDecision(event: FiredEvent, value: JsonRecord, specific: JsonRecord
   const verdict = words.get(written);
   if (verdict === undefined)
     return `it decides ${shown(written)}; the words are allow, ask, deny, approve, block`;
-  const because = textIn(specific["permissionDecisionReason"]) ?? textIn(value["reason"]);
-  if (verdict === "deny") return blockingAnswer(event, because ?? "the hook gave no reason");
+  const reason = textIn(specific["permissionDecisionReason"]) ?? textIn(value["reason"]);
+  if (verdict === "deny") return blockingAnswer(event, reason ?? "the hook gave no reason");
   if (blockEffects[event] !== "deny") return {};
-  return { verdict, ...(because === undefined ? {} : { because }) };
+  return { verdict, ...(reason === undefined ? {} : { reason }) };
 }
 
 function readPermission(decision: unknown): HookAnswer | string {
   if (!isRecord(decision)) return `"decision" must be an object, but it is ${kindOf(decision)}`;
   const { behavior, message, updatedInput, updatedPermissions, interrupt } = decision;
   if (behavior === "deny") {
-    const because = textIn(message) ?? "the hook gave no reason";
-    return { verdict: "deny", because, ...(interrupt === true ? { stop: because } : {}) };
+    const reason = textIn(message) ?? "the hook gave no reason";
+    return { verdict: "deny", reason, ...(interrupt === true ? { stop: reason } : {}) };
   }
   if (behavior !== "allow") return `"behavior" must be allow or deny, but it is ${shown(behavior)}`;
   if (isGiven(updatedInput) && !isRecord(updatedInput))
@@ -176,8 +176,8 @@ function answer(said: HookAnswer): HookReading {
   return { type: "answer", answer: said };
 }
 
-function failed(because: string): HookReading {
-  return { type: "failed", because };
+function failed(reason: string): HookReading {
+  return { type: "failed", reason };
 }
 
 function stopOf(said: HookAnswer | undefined): HookAnswer {

@@ -157,6 +157,6 @@ function saysAsync(line: string): boolean {
   }
 }
 
-function failed(because: string): HookReading {
-  return { type: "failed", because };
+function failed(reason: string): HookReading {
+  return { type: "failed", reason };
 }

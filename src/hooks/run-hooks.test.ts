@@ -93,7 +93,7 @@ describe("[HKS-5] a command", () => {
       "PreToolUse",
       call,
     );
-    expect(outcome).toMatchObject({ type: "deny", because: "/plugins/tidy/x $(id)" });
+    expect(outcome).toMatchObject({ type: "deny", reason: "/plugins/tidy/x $(id)" });
   });
 
   test("that does not read its input is no problem", async () => {
@@ -142,8 +142,8 @@ describe("[HKS-6, HKS-9] a guard that", () => {
   test.each(broken)("%s lets nothing through and leaves nothing behind", async (_title, handler, why) => {
     const outcome = await guard(handler);
     expect(outcome.type).toBe("deny");
-    expect(outcome.because).toMatch(why);
-    expect(outcome.because).toContain("a guard that fails lets nothing through");
+    expect(outcome.reason).toMatch(why);
+    expect(outcome.reason).toContain("a guard that fails lets nothing through");
     expect(living(`82001${run}`)).toEqual([]);
   });
 
@@ -199,7 +199,7 @@ describe("[HKS-9] the hooks of one event", () => {
       hook("Stop", { command: "sleep 0.4; echo 'not done' >&2; exit 2" }),
     ];
     const outcome = await fire(rules, "Stop", { isRepeated: false });
-    expect(outcome).toMatchObject({ blocked: true, because: "not done" });
+    expect(outcome).toMatchObject({ blocked: true, reason: "not done" });
     expect(outcome.failures).toHaveLength(1);
     expect(living(`82004${run}`)).toEqual([]);
   });
@@ -256,7 +256,7 @@ test("a text too long for a model is cut, and its whole kept in a file", async (
   const command = "head -c 30000 /dev/zero | tr '\\0' x >&2; exit 2";
   const outcome = await guard({ command }, { outputDirectory });
   const [file = ""] = await readdir(outputDirectory);
-  expect(outcome.because).toContain(
+  expect(outcome.reason).toContain(
     `cut at 10000 of 30000 characters; all of it is in ${join(outputDirectory, file)}`,
   );
   expect(await readFile(join(outputDirectory, file), "utf8")).toBe("x".repeat(30_000));
@@ -273,17 +273,17 @@ describe("[HKS-7] hooks that are no commands", () => {
         return '{"ok": false, "reason": "it lists"}';
       },
     });
-    expect(outcome).toMatchObject({ type: "deny", because: "it lists" });
+    expect(outcome).toMatchObject({ type: "deny", reason: "it lists" });
     expect(asked[0]).toContain('prompt haiku Is this safe? {"session_id":"s-1"');
     expect(asked[0]).not.toContain("$ARGUMENTS");
   });
 
   test("a model that hangs, fails or rambles lets nothing through", async () => {
     const ask = (answer: () => Promise<string>) => guard({ ...prompt, timeout: 0.05 }, { ask: answer });
-    expect((await ask(() => new Promise(() => undefined))).because).toContain("did not answer within 0.05 s");
-    expect((await ask(() => Promise.reject(new Error("overloaded")))).because).toContain("overloaded");
-    expect((await ask(async () => "Looks good to me!")).because).toContain("did not answer with JSON");
-    expect((await guard(prompt)).because).toContain("no model here that a prompt hook could ask");
+    expect((await ask(() => new Promise(() => undefined))).reason).toContain("did not answer within 0.05 s");
+    expect((await ask(() => Promise.reject(new Error("overloaded")))).reason).toContain("overloaded");
+    expect((await ask(async () => "Looks good to me!")).reason).toContain("did not answer with JSON");
+    expect((await guard(prompt)).reason).toContain("no model here that a prompt hook could ask");
   });
 
   test("a tool of a server gets its input from the event", async () => {
@@ -304,10 +304,10 @@ describe("[HKS-7] hooks that are no commands", () => {
         return '{"decision": "block", "reason": "audited"}';
       },
     });
-    expect(outcome).toMatchObject({ type: "deny", because: "audited" });
+    expect(outcome).toMatchObject({ type: "deny", reason: "audited" });
     const input = { line: `run ls in ${directory}`, whole: { command: "ls" }, none: undefined };
     expect(calls).toEqual([{ server: "audit", tool: "check", input }]);
-    expect((await guard(handler)).because).toContain('the server "audit" is not connected here');
+    expect((await guard(handler)).reason).toContain('the server "audit" is not connected here');
   });
 
   test("a function reads and answers like a command", async () => {
@@ -316,7 +316,7 @@ describe("[HKS-7] hooks that are no commands", () => {
     const functions = [{ event: "PreToolUse", matcher: "Bash|Edit", run }] as const;
     expect(await fire([], "PreToolUse", call, { functions })).toMatchObject({
       type: "deny",
-      because: "in code",
+      reason: "in code",
     });
     const other = await fire([], "PreToolUse", { ...call, tool: "Read" }, { functions });
     expect(other.type).toBe("none");
@@ -337,7 +337,7 @@ describe("[HKS-7] hooks that are no commands", () => {
       functions: [{ event: "PreToolUse", run, timeoutMs: 20 }],
     });
     expect(outcome.type).toBe("deny");
-    expect(outcome.because).toMatch(why);
+    expect(outcome.reason).toMatch(why);
   });
 });
 
@@ -351,7 +351,7 @@ test("an event nobody listens to costs nothing", async () => {
   expect(hooks.hears("Stop")).toBe(true);
   expect(await hooks.fire("PreToolUse", call, { signal: never, cwd: directory })).toEqual({
     type: "none",
-    because: "",
+    reason: "",
     systemMessages: [],
     failures: [],
   });

@@ -111,7 +111,7 @@ export function createHookRunner(options: HookRunnerOptions): HookRunner {
     const subject = hookSubject(event, payload as never);
     const agentId = situation.agentId ?? mainAgentId;
     const question = { event, subject, agentId, ...(meetsCondition === undefined ? {} : { meetsCondition }) };
-    const { selected: matching, problems } = selectHooks(rules, question, match);
+    const { selected: matching, diagnostics } = selectHooks(rules, question, match);
     const selected = matching.filter(({ handler }) => single.get(handler) !== true);
     for (const { handler } of selected) if (single.has(handler)) single.set(handler, true);
     const functions = (options.functions ?? []).filter(
@@ -145,7 +145,7 @@ export function createHookRunner(options: HookRunnerOptions): HookRunner {
       ),
     ]);
     const outcome = aggregate(event, results);
-    return problems.length === 0 ? outcome : { ...outcome, failures: [...outcome.failures, ...problems] };
+    return diagnostics.length === 0 ? outcome : { ...outcome, failures: [...outcome.failures, ...diagnostics] };
   }
 
   return {

@@ -83,7 +83,7 @@ async function guard(handler: Partial<HookHandler>, more: Partial<HookRunnerOpti
 
 describe("[HKS-7] a hook over http", () => {
   test("posts the event and obeys the answer", async () => {
-    expect(await guard({ url: `${origin}/deny` })).toMatchObject({ type: "deny", because: "by the server" });
+    expect(await guard({ url: `${origin}/deny` })).toMatchObject({ type: "deny", reason: "by the server" });
     const last = received.at(-1);
     expect(JSON.parse(last?.body ?? "")).toMatchObject({ hook_event_name: "PreToolUse", tool: "Bash" });
     expect(last?.headers["content-type"]).toBe("application/json");
@@ -104,13 +104,13 @@ describe("[HKS-7] a hook over http", () => {
   ])("whose server %s lets nothing through", async (_title, path, why, timeout = 20) => {
     const outcome = await guard({ url: `${origin}${path}`, timeout });
     expect(outcome.type).toBe("deny");
-    expect(outcome.because).toMatch(why);
+    expect(outcome.reason).toMatch(why);
     const tolerated = await guard({ url: `${origin}${path}`, timeout, onFailure: "continue" });
     expect(tolerated.type).toBe("none");
   });
 
   test("whose server is not there lets nothing through", async () => {
-    expect((await guard({ url: "http://127.0.0.1:1/" })).because).toMatch(/ECONNREFUSED|bad port/);
+    expect((await guard({ url: "http://127.0.0.1:1/" })).reason).toMatch(/ECONNREFUSED|bad port/);
   });
 
   test.each([
@@ -119,7 +119,7 @@ describe("[HKS-7] a hook over http", () => {
     "not an address",
     "http://user:pass@127.0.0.1/",
   ])("%s is not asked", async (url) => {
-    expect((await guard({ url })).because).toMatch(/is no http address|user name or password/);
+    expect((await guard({ url })).reason).toMatch(/is no http address|user name or password/);
   });
 
   test("sends only variables that the hook names and the settings permit", async () => {
@@ -140,7 +140,7 @@ describe("[HKS-7] a hook over http", () => {
     expect((await guard({ url }, { http: { allowedUrls: [`${origin}/*`] } })).type).toBe("none");
     const count = received.length;
     const other = await guard({ url }, { http: { allowedUrls: ["https://hooks.example/*"] } });
-    expect(other.because).toContain("is not among the addresses of allowedHttpHookUrls");
+    expect(other.reason).toContain("is not among the addresses of allowedHttpHookUrls");
     expect((await guard({ url }, { http: { allowedUrls: [] } })).type).toBe("deny");
     expect(received).toHaveLength(count);
   });

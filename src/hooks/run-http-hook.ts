@@ -92,6 +92,6 @@ async function readBody(response: Response): Promise<string | undefined> {
   }
 }
 
-function failed(because: string): HookReading {
-  return { type: "failed", because };
+function failed(reason: string): HookReading {
+  return { type: "failed", reason };
 }

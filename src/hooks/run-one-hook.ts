@@ -35,9 +35,9 @@ export interface RunContext {
 }
 
 const defaultLimitMs = 60_000;
-const longestLimitMs = 24 * 60 * 60 * 1000;
+const maxLimitMs = 24 * 60 * 60 * 1000;
 const defaultGraceMs = 1_000;
-const mostAtOnce = 50;
+const maxConcurrency = 50;
 
 /** Runs one configured hook to its answer, within its limit. Never rejects. */
 export async function runHandler(hook: SelectedHook, context: RunContext): Promise<HookReading> {
@@ -104,9 +104,9 @@ async function runAsked({ handler }: SelectedHook, context: RunContext): Promise
 
 async function runCommand(hook: SelectedHook, context: RunContext): Promise<HookReading> {
   const { handler } = hook;
-  const runsBeside = handler.async === true || handler.asyncRewake === true;
-  if (runsBeside && context.lateCount() >= mostAtOnce)
-    return failed(`${mostAtOnce} hooks run beside the work already, so it was not started`);
+  const isConcurrencySafe = handler.async === true || handler.asyncRewake === true;
+  if (isConcurrencySafe && context.lateCount() >= maxConcurrency)
+    return failed(`${maxConcurrency} hooks run beside the work already, so it was not started`);
   const started = startCommandHook({
     event: context.event,
     handler,
@@ -116,9 +116,9 @@ async function runCommand(hook: SelectedHook, context: RunContext): Promise<Hook
     mark: context.options.newId(),
     limitMs: limitOf(handler, context),
     graceMs: context.options.graceMs ?? defaultGraceMs,
-    signal: runsBeside ? context.sessionSignal : context.signal,
+    signal: isConcurrencySafe ? context.sessionSignal : context.signal,
   });
-  if (!runsBeside) {
+  if (!isConcurrencySafe) {
     const first = await Promise.race([started.reading, started.released]);
     if (first !== undefined) return first;
     // It may have ended in the very moment it was released; then its answer counts.
@@ -136,11 +136,11 @@ async function reportLate(hook: SelectedHook, started: StartedCommand, context: 
   const name = describeHook(hook);
   const wakes = hook.handler.asyncRewake === true && started.exitCode() === 2;
   if (reading.type === "failed") {
-    context.options.onLate?.({ name, wakes, failure: `The ${name} failed: ${reading.because}.` });
+    context.options.onLate?.({ name, wakes, failure: `The ${name} failed: ${reading.reason}.` });
     return;
   }
-  const { context: added, because, systemMessage } = reading.answer;
-  const text = wakes ? (because ?? systemMessage ?? added) : added;
+  const { context: added, reason, systemMessage } = reading.answer;
+  const text = wakes ? (reason ?? systemMessage ?? added) : added;
   context.options.onLate?.({
     name,
     wakes,
@@ -171,11 +171,11 @@ function definedVariables(environment: HookRunnerOptions["environment"]): Record
 
 function limitOf(handler: HookHandler, { options }: RunContext): number {
   const written = handler.timeout === undefined ? undefined : handler.timeout * 1000;
-  return Math.min(written ?? options.defaultLimitMs ?? defaultLimitMs, longestLimitMs);
+  return Math.min(written ?? options.defaultLimitMs ?? defaultLimitMs, maxLimitMs);
 }
 
-function failed(because: string): HookReading {
-  return { type: "failed", because };
+function failed(reason: string): HookReading {
+  return { type: "failed", reason };
 }
 
 function messageOf(error: unknown): string {

@@ -67,8 +67,8 @@ function select(
   question: Partial<Parameters<typeof selectHooks>[1]> = {},
 ) {
   const asked = { event: "PreToolUse" as FiredEvent, subject: "Bash", agentId: "main", ...question };
-  const { selected, problems } = selectHooks(rules, asked);
-  return { commands: selected.map(({ handler }) => handler.command), problems };
+  const { selected, diagnostics } = selectHooks(rules, asked);
+  return { commands: selected.map(({ handler }) => handler.command), diagnostics };
 }
 
 describe("[HKS-2, HKS-4] the hooks of an event", () => {
@@ -130,10 +130,10 @@ describe("[HKS-2, HKS-4] the hooks of an event", () => {
   test("with a matcher that cannot be used run when they guard, else not, and it is told", () => {
     const guard = select([rule("a", { matcher: "*Bash" })]);
     expect(guard.commands).toEqual(["a"]);
-    expect(guard.problems[0]).toContain("run for every call");
+    expect(guard.diagnostics[0]).toContain("run for every call");
     const other = select([rule("a", { event: "PostToolUse", matcher: "*Bash" })], { event: "PostToolUse" });
     expect(other.commands).toEqual([]);
-    expect(other.problems[0]).toContain("did not run");
+    expect(other.diagnostics[0]).toContain("did not run");
   });
 });
 

@@ -39,7 +39,7 @@ export interface HookQuestion {
 export interface HookSelection {
   readonly selected: readonly SelectedHook[];
   /** Matchers that could not be used, each as one sentence. */
-  readonly problems: readonly string[];
+  readonly diagnostics: readonly string[];
 }
 
 /** The handlers that an event calls, in the order written, each only once. */
@@ -49,18 +49,18 @@ export function selectHooks(
   match: MatchSubject = matchSubject,
 ): HookSelection {
   const selected = new Map<string, SelectedHook>();
-  const problems: string[] = [];
+  const diagnostics: string[] = [];
   for (const { hook, origin } of rules) {
     if (hook.event !== question.event) continue;
     if (origin.type === "agent" && origin.agentId !== question.agentId) continue;
     const found = matchesQuestion(hook.matcher, question, match);
-    if (found === "unusable") problems.push(describeUnusable(hook, question.event));
+    if (found === "unusable") diagnostics.push(describeUnusable(hook, question.event));
     if (found === "no-match" || (found === "unusable" && !isGuard(question.event))) continue;
     if (!meetsCondition(hook.handler, question)) continue;
     const key = identityOf(hook.handler, origin);
     if (!selected.has(key)) selected.set(key, { handler: hook.handler, origin });
   }
-  return { selected: [...selected.values()], problems };
+  return { selected: [...selected.values()], diagnostics };
 }
 
 export type MatchSubject = (

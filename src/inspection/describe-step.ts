@@ -61,10 +61,10 @@ function describeCall(step: Extract<Step, { type: "call" }>): DescribedStep {
   const asked = step.asked === true ? ` [asked, ${describeDuration(step.decidedMs ?? 0)}]` : "";
   const agent = step.agentId === undefined ? "" : ` [agent ${step.agentId}]`;
   const outcome = step.outcome === "ok" ? "" : ` ${step.outcome}`;
-  const because = step.because === undefined ? "" : `: ${step.because}`;
+  const reason = step.reason === undefined ? "" : `: ${step.reason}`;
   return {
     what: step.tool,
-    detail: `${step.about}${agent}${asked}${outcome}${because}`.trim(),
+    detail: `${step.about}${agent}${asked}${outcome}${reason}`.trim(),
     isBad: step.outcome !== "ok" && step.outcome !== "running",
   };
 }

@@ -25,7 +25,7 @@ export interface AgentFold {
 
 type LastLine = "none" | "answer" | "user" | "ending";
 
-const longestPrompt = 2000;
+const maxPrompt = 2000;
 
 export function createAgentFold(): AgentFold {
   const list = createStepList();
@@ -49,7 +49,7 @@ export function createAgentFold(): AgentFold {
     if (wasDone && text !== "" && !isMeta) clock.end();
     last = "user";
     if (text === "") return;
-    if (!isMeta) prompt ??= bounded(text, longestPrompt);
+    if (!isMeta) prompt ??= bounded(text, maxPrompt);
     const at = timeOf(record);
     list.add(defined({ type: "prompt" as const, at, text: boundedLine(text, 400), isMeta }));
   };

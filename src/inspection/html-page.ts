@@ -8,11 +8,11 @@ import { pageStyle } from "./page-style.ts";
 import { pageTimeline } from "./page-timeline.ts";
 import { createTimeAxis } from "./time-axis.ts";
 
-const mostAgents = 1000;
+const maxAgents = 1000;
 
 /** One page that needs nothing but itself, and lets nothing in it load or run but its own style and script. */
 export function renderPage(inspection: Inspection): string {
-  const agents = inspection.agents.slice(0, mostAgents);
+  const agents = inspection.agents.slice(0, maxAgents);
   const policy = [
     "default-src 'none'",
     `style-src '${hashOf(pageStyle)}'`,
@@ -23,7 +23,7 @@ export function renderPage(inspection: Inspection): string {
   const body = html`${head(inspection)}
 ${pageTimeline(agents)}
 ${shares(inspection)}
-${list("Refused", inspection.refusals.slice(0, mostAgents).map(refusalText))}
+${list("Refused", inspection.refusals.slice(0, maxAgents).map(refusalText))}
 ${list(
   "In flight",
   inspection.agents.flatMap(({ id, inFlight }) => inFlight.map((open) => `${id}: ${inFlightText(open)}`)),
@@ -115,8 +115,8 @@ function list(heading: string, lines: readonly string[]): Html {
   return html`<section><h2>${heading}</h2><ul>${lines.map((line) => html`<li>${line}</li>\n`)}</ul></section>`;
 }
 
-function refusalText({ agentId, tool, about, because }: Inspection["refusals"][number]): string {
-  return `${agentId}: ${tool} ${about}: ${because}`;
+function refusalText({ agentId, tool, about, reason }: Inspection["refusals"][number]): string {
+  return `${agentId}: ${tool} ${about}: ${reason}`;
 }
 
 function inFlightText(open: InFlight): string {
@@ -124,7 +124,7 @@ function inFlightText(open: InFlight): string {
 }
 
 function leftOut({ agents }: Inspection): readonly string[] {
-  const count = agents.length - mostAgents;
+  const count = agents.length - maxAgents;
   return count <= 0 ? [] : [`${count} more agents are left out of this page.`];
 }
 

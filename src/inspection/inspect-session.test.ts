@@ -230,14 +230,14 @@ describe("[LIM-4] what an agent took is told by its lines", () => {
       inFlight: [{ type: "call", tool: "Bash" }],
       totals: { durationMs: 2000, otherMs: 0 },
     });
-    const goesOn = fold([
+    const continues = fold([
       ...lines,
       plan(2 * day, mark),
       prompt(2 * day, "Go on.", mark),
       answer(2 * day + 1, "b", { durationMs: 1000, ...mark }, saying("Done.")),
       ending(2 * day + 1),
     ]);
-    expect(goesOn).toMatchObject({ state: "completed", totals: { durationMs: 3000, otherMs: 0 } });
+    expect(continues).toMatchObject({ state: "completed", totals: { durationMs: 3000, otherMs: 0 } });
   });
 
   test("numbers that are no counts do not count", () => {
@@ -276,19 +276,19 @@ describe("[TSK-4] outcomes of calls", () => {
       "an error",
       {},
       { is_error: true, content: "no such file" },
-      { outcome: "failed", because: "no such file" },
+      { outcome: "failed", reason: "no such file" },
     ],
     [
       "a refusal with its reason",
       { toolCall: { durationMs: 0, decidedMs: 900, asked: true, denied: "the rule denies it" } },
       { is_error: true, content: "other words" },
-      { outcome: "refused", because: "the rule denies it", asked: true, decidedMs: 900 },
+      { outcome: "refused", reason: "the rule denies it", asked: true, decidedMs: 900 },
     ],
     [
       "a refusal in another program's words",
       { toolDenialKind: "user-rejected" },
       { is_error: true, content: "No." },
-      { outcome: "refused", because: "No." },
+      { outcome: "refused", reason: "No." },
     ],
     [
       "a call another program cut off",
@@ -325,7 +325,7 @@ describe("[TSK-4] outcomes of calls", () => {
       ],
     });
     expect(inspection.refusals).toEqual([
-      { agentId: "main", callId: "c", tool: "Write", about: "/etc/x", because: "outside", at: start + 1000 },
+      { agentId: "main", callId: "c", tool: "Write", about: "/etc/x", reason: "outside", at: start + 1000 },
     ]);
     expect(inspection.agents[0]?.steps.at(-1)).toMatchObject({
       type: "retry",
@@ -391,7 +391,7 @@ describe("[CLI-3] how an agent stands", () => {
     const cut = fold([prompt(0, "Go."), two, outcome]);
     expect(cut.inFlight).toMatchObject([{ callId: "c2" }]);
     expect(callsOf(cut)).toMatchObject([
-      { outcome: "failed", because: "gone", durationMs: 2000 },
+      { outcome: "failed", reason: "gone", durationMs: 2000 },
       { outcome: "interrupted" },
     ]);
     const known = fold([prompt(0, "Go."), two, outcome, result(4, "c1")]);

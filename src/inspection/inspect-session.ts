@@ -82,8 +82,8 @@ function withChild(step: Step, starters: ReadonlyMap<string, string>): Step {
 function refusalsOf({ id, steps }: InspectedAgent): readonly Refusal[] {
   return steps.flatMap((step) => {
     if (step.type !== "call" || step.outcome !== "refused") return [];
-    const { callId, tool, about, because = "", at } = step;
-    return [defined({ agentId: id, callId, tool, about, because, at })];
+    const { callId, tool, about, reason = "", at } = step;
+    return [defined({ agentId: id, callId, tool, about, reason, at })];
   });
 }
 

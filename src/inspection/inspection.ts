@@ -136,7 +136,7 @@ export interface Refusal {
   readonly callId: string;
   readonly tool: string;
   readonly about: string;
-  readonly because: string;
+  readonly reason: string;
   readonly at?: number;
 }
 
@@ -231,7 +231,7 @@ export interface CallStep {
   readonly about: string;
   readonly outcome: CallOutcome;
   /** Why it failed or was refused. */
-  readonly because?: string;
+  readonly reason?: string;
   /** How long it was decided about; with a question, how long that took. */
   readonly decidedMs?: number;
   readonly asked?: boolean;

@@ -71,7 +71,7 @@ describe("[CLI-3] a session is put together from its files", () => {
     await write(`${session}/subagents/workflows/w/agent-deep.jsonl`, user("d1", "Deep."));
     await write("agent-old1234.jsonl", answer("o1"));
     await write("agent-stranger.jsonl", answer("x1"));
-    const { agents, session: told, totals } = await load();
+    const { agents, session: reported, totals } = await load();
     expect(agents.map(({ id }) => id).sort()).toEqual([
       "abc",
       "deep",
@@ -86,7 +86,7 @@ describe("[CLI-3] a session is put together from its files", () => {
       totals: { turns: 1, cost: 1 },
       result: "said b2",
     });
-    expect(told).toMatchObject({ id: session, title: "Go.", isLive: false });
+    expect(reported).toMatchObject({ id: session, title: "Go.", isLive: false });
     expect(totals.turns).toBe(5);
   });
 

@@ -1,6 +1,6 @@
 import { readdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { isFault } from "../foundation/fault.ts";
+import { isRetinueError } from "../foundation/retinue-error.ts";
 import { findSession } from "../journal/find-sessions.ts";
 import { isAgentId, sessionFiles } from "../journal/session-files.ts";
 import { hasLiveOwner } from "../storage/owner-lock.ts";
@@ -80,7 +80,7 @@ export function createInspectionSource(options: InspectionOptions): InspectionSo
       child.known ??= await loadChildMeta(child.meta);
       return [];
     } catch (error) {
-      if (!isFault(error)) throw error;
+      if (!isRetinueError(error)) throw error;
       return [error.message];
     }
   }

@@ -1,6 +1,6 @@
 import { open } from "node:fs/promises";
 import type { JsonRecord } from "../foundation/json-value.ts";
-import { errorCode, fileFault } from "../storage/file-fault.ts";
+import { errorCode, fileError } from "../storage/file-error.ts";
 import { parseLines, readRange } from "../storage/read-lines.ts";
 
 /** Reads a file of JSON lines in pieces, and the next time only what was added. */
@@ -49,7 +49,7 @@ export function createLineSource(file: string, take: (record: JsonRecord) => voi
           length = whole === 0 ? length * 2 : pieceBytes;
         }
       } catch (error) {
-        if (errorCode(error) !== "ENOENT") throw fileFault("read", file, error);
+        if (errorCode(error) !== "ENOENT") throw fileError("read", file, error);
       }
     },
   };

@@ -1,4 +1,4 @@
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { findInspected, type Inspected } from "./find-inspected.ts";
 import type { Inspection } from "./inspection.ts";
 import { createInspectionSource } from "./load-inspection.ts";
@@ -24,16 +24,16 @@ export async function findNamedInspected(
   const found = await findInspected(transcripts, written);
   if (found.type === "found") return found.inspected;
   if (written === undefined)
-    throw new Fault("session-missing", "There is no session in this folder yet.", {
+    throw new RetinueError("session-missing", "There is no session in this folder yet.", {
       advice: '`retinue -p "prompt"` makes one.',
     });
   const what = JSON.stringify(written);
   if (found.type === "ambiguous")
-    throw new Fault("session-ambiguous", `Several sessions or agents are meant by ${what}.`, {
+    throw new RetinueError("session-ambiguous", `Several sessions or agents are meant by ${what}.`, {
       advice: `Write one of these, or more of its beginning: ${found.ids.join(", ")}.`,
     });
   const near = found.nearest === undefined ? "" : ` Did you mean ${JSON.stringify(found.nearest)}?`;
-  throw new Fault("session-missing", `There is no session or agent ${what} in this folder.${near}`, {
+  throw new RetinueError("session-missing", `There is no session or agent ${what} in this folder.${near}`, {
     advice: "`retinue inspect` shows the newest session, `retinue tasks --all` lists the agents of all.",
   });
 }

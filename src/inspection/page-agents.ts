@@ -6,13 +6,13 @@ import { labelOf } from "./page-timeline.ts";
 import { boundedLine } from "./read-line.ts";
 
 /** Rows on the whole page, so that it stays a few megabytes; an agent always has some. */
-const mostRows = 20_000;
+const maxRows = 20_000;
 const fewestRows = 40;
-const longestDetail = 240;
+const maxDetail = 240;
 
 /** Each agent, folded: what it was asked, what it did, what it said last. */
 export function pageAgents(agents: readonly InspectedAgent[]): Html {
-  const rows = Math.max(fewestRows, Math.floor(mostRows / Math.max(1, agents.length)));
+  const rows = Math.max(fewestRows, Math.floor(maxRows / Math.max(1, agents.length)));
   return html`<section><h2>Agents</h2>
 <p><button id="open">open all</button> <button id="close">close all</button></p>
 ${agents.map((agent, index) => agentPart(agent, index, rows))}</section>`;
@@ -58,6 +58,6 @@ function stepRow(step: Step, start: number): Html {
   const at = step.at === undefined ? "" : describeOffset(step.at - start);
   const took = "durationMs" in step ? describeDuration(step.durationMs) : "";
   const name = isBad ? html`<td class="bad">${what}</td>` : html`<td>${what}</td>`;
-  return html`<tr><td class="number">${at}</td><td class="number">${took}</td>${name}<td>${boundedLine(detail, longestDetail)}</td></tr>
+  return html`<tr><td class="number">${at}</td><td class="number">${took}</td>${name}<td>${boundedLine(detail, maxDetail)}</td></tr>
 `;
 }

@@ -3,14 +3,14 @@ import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
 import type { CallStep } from "./inspection.ts";
 import { boundedLine, defined, numberField, recordField, textField } from "./read-line.ts";
 
-const longestAbout = 200;
-const longestReason = 500;
+const maxAbout = 200;
+const maxReason = 500;
 
 export function readCall({ id, name, input }: ToolUseBlock, at: number | undefined): OpenCall {
   return defined({
     type: "call" as const,
     at,
-    callId: boundedLine(id, longestAbout),
+    callId: boundedLine(id, maxAbout),
     tool: boundedLine(name, 100),
     about: aboutOf(input),
   });
@@ -40,7 +40,7 @@ export function settleCall(
   const text = resultText(block);
   const denied = denialOf(record, facts, { isAlone, text, isError: block.is_error === true });
   const outcome = denied === undefined ? outcomeOf(block, text, record) : "refused";
-  const because = outcome === "ok" ? undefined : boundedLine(denied ?? text, longestReason);
+  const reason = outcome === "ok" ? undefined : boundedLine(denied ?? text, maxReason);
   const isUntimed = facts.durationMs === undefined && lateAnswer.test(text);
   const refusedMs = outcome === "refused" && facts.durationMs === undefined ? 0 : durationMs;
   return defined({
@@ -48,7 +48,7 @@ export function settleCall(
     at: numberField(facts, "startedAt") ?? call.at,
     durationMs: isUntimed ? undefined : refusedMs,
     outcome,
-    because,
+    reason,
     decidedMs: numberField(facts, "decidedMs"),
     asked: facts.asked === true ? true : undefined,
     agentId: textField(data, "agentId"),
@@ -74,8 +74,8 @@ function denialOf(
   facts: JsonRecord,
   { isAlone, text, isError }: { isAlone: boolean; text: string; isError: boolean },
 ): string | undefined {
-  const told = textField(facts, "denied");
-  if (told !== undefined || !isError || !isAlone) return told;
+  const reported = textField(facts, "denied");
+  if (reported !== undefined || !isError || !isAlone) return reported;
   const kind = textField(record, "toolDenialKind");
   if (kind !== undefined) return kind === "cancelled" ? undefined : text || kind;
   return facts.durationMs === undefined && /^\S{1,200} was (?:not allowed|refused by a hook): /.test(text)
@@ -91,12 +91,12 @@ function outcomeOf(block: ToolResultBlock, text: string, record: JsonRecord): Ca
 }
 
 function resultText({ content }: ToolResultBlock): string {
-  if (typeof content === "string") return content.slice(0, longestReason * 4);
-  const texts = content.flatMap((part) => (part.type === "text" ? [part.text.slice(0, longestReason)] : []));
+  if (typeof content === "string") return content.slice(0, maxReason * 4);
+  const texts = content.flatMap((part) => (part.type === "text" ? [part.text.slice(0, maxReason)] : []));
   return texts.slice(0, 8).join("\n");
 }
 
-const telling = [
+const reporting = [
   "file_path",
   "path",
   "notebook_path",
@@ -110,7 +110,7 @@ const telling = [
 
 function aboutOf(input: unknown): string {
   if (!isRecord(input)) return "";
-  const key = telling.find((name) => textField(input, name) !== undefined);
+  const key = reporting.find((name) => textField(input, name) !== undefined);
   const first = key ?? Object.keys(input).find((name) => typeof input[name] === "string");
-  return first === undefined ? "" : boundedLine(textField(input, first) ?? "", longestAbout);
+  return first === undefined ? "" : boundedLine(textField(input, first) ?? "", maxAbout);
 }

@@ -24,8 +24,8 @@ export interface StepList {
   openCalls(): readonly OpenCall[];
 }
 
-const longestStepText = 400;
-const longestResult = 4000;
+const maxStepText = 400;
+const maxResult = 4000;
 
 type Entry =
   | { readonly type: "step"; readonly step: Step }
@@ -43,7 +43,7 @@ export function createStepList(): StepList {
 
   const addText = (key: string, text: string): void => {
     const before = said.turn === key ? `${said.text}\n` : "";
-    said = { turn: key, text: bounded(`${before}${text}`, longestResult) };
+    said = { turn: key, text: bounded(`${before}${text}`, maxResult) };
   };
   const lastOpen = () => [...open].filter(([, { turn }]) => turn === lastTurn);
 
@@ -55,7 +55,7 @@ export function createStepList(): StepList {
       const blocks = readAssistantBlocks(message.content);
       const text = blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
       if (record.isApiErrorMessage === true) {
-        const step = defined({ type: "error" as const, at, text: boundedLine(text, longestStepText) });
+        const step = defined({ type: "error" as const, at, text: boundedLine(text, maxStepText) });
         entries.push({ type: "step", step });
         return;
       }
@@ -134,6 +134,6 @@ function turnOf(
     durationMs: recorded ?? measured,
     ...readAnswer(record, message),
     stopReason: textField(message, "stop_reason") ?? known?.stopReason,
-    text: boundedLine([known?.text ?? "", text].join(" "), longestStepText),
+    text: boundedLine([known?.text ?? "", text].join(" "), maxStepText),
   });
 }

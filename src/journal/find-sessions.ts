@@ -2,7 +2,7 @@ import { open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { JsonRecord } from "../foundation/json-value.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
-import { errorCode, fileFault } from "../storage/file-fault.ts";
+import { errorCode, fileError } from "../storage/file-error.ts";
 import { type ParsedLines, parseLines, readRange } from "../storage/read-lines.ts";
 import { isSessionId } from "./session-files.ts";
 import { bestTitle, isShownMessage, readSessionTitles } from "./session-title.ts";
@@ -87,7 +87,7 @@ interface SessionFile {
 async function listFiles(transcripts: string): Promise<readonly SessionFile[]> {
   const names = await readdir(transcripts).catch((error: unknown) => {
     if (errorCode(error) === "ENOENT") return [];
-    throw fileFault("list", transcripts, error);
+    throw fileError("list", transcripts, error);
   });
   const ids = names.filter((name) => name.endsWith(".jsonl")).map((name) => name.slice(0, -6));
   const files = await Promise.all(ids.filter(isSessionId).map((id) => statFile(transcripts, id)));
@@ -105,7 +105,7 @@ async function statFile(transcripts: string, id: string): Promise<SessionFile | 
 
 const partBytes = 64 * 1024;
 /** A first prompt may be long; a session with an even longer one goes without its title. */
-const longestHeadBytes = 1024 * 1024;
+const maxHeadBytes = 1024 * 1024;
 
 /** Unreadable files are passed over: a list must not fail for one of its entries. */
 async function summarise(file: SessionFile): Promise<SessionSummary | undefined> {
@@ -145,7 +145,7 @@ async function readParts({ file, bytes }: SessionFile): Promise<Parts> {
   };
   const parts = await read(partBytes);
   const isEnough = bytes <= partBytes || readSessionTitles(parts.head.values).firstPrompt !== undefined;
-  return isEnough ? parts : await read(longestHeadBytes);
+  return isEnough ? parts : await read(maxHeadBytes);
 }
 
 /** The lines of one answer are one message. */

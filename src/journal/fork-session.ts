@@ -1,4 +1,4 @@
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { createWholeFile } from "../storage/create-whole-file.ts";
 import { readLines } from "../storage/read-lines.ts";
 import { forkLines } from "./fork-lines.ts";
@@ -33,10 +33,10 @@ export async function forkSession({
   const { values } = await readLines(source);
   const lines = forkLines(values, { from, to: sessionId, ids, ...(title === undefined ? {} : { title }) });
   if (lines.length === 1)
-    throw new Fault("empty-session", `The session ${from} has no conversation that could be copied.`);
+    throw new RetinueError("empty-session", `The session ${from} has no conversation that could be copied.`);
   const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
   if (createWholeFile(file, text, { durable: true }) === "exists")
-    throw new Fault(
+    throw new RetinueError(
       "session-exists",
       `There is a session ${sessionId} already, so nothing was copied to it.`,
       {

@@ -170,8 +170,8 @@ describe("[TRN-3] a conversation comes back from its file", () => {
           role: "user",
           content: [...loaded.unrecorded, { type: "text", text: "Go on" }],
         };
-        const mended = `${cut.toString("latin1")}${cut.at(-1) === 10 || cut.length === 0 ? "" : "\n"}`;
-        const text = transcriptOf([next], { text: mended, leaf: loaded.leaf });
+        const repaired = `${cut.toString("latin1")}${cut.at(-1) === 10 || cut.length === 0 ? "" : "\n"}`;
+        const text = transcriptOf([next], { text: repaired, leaf: loaded.leaf });
         const resumed = load(Buffer.from(text, "latin1"));
         const prompt: UserMessage = { role: "user", content: [{ type: "text", text: "Go on" }] };
         expect(refusalOf(resumed.messages)).toBeUndefined();

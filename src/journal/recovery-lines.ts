@@ -33,12 +33,12 @@ export function planLine(about: About, plan: JournaledPlan) {
 }
 
 /** Hooks are about to hear of the child's start or stop; written first, so that no crash makes them hear it twice. */
-export function toldLine(about: About, event: ToldEvent) {
+export function reportedLine(about: About, event: ReportedEvent) {
   return { type: "retinue-told", ...aboutPart(about), event };
 }
 
 /** `goes-on`: hooks refused its stop, so it will be told again. */
-export type ToldEvent = "SubagentStart" | "SubagentStop" | "goes-on";
+export type ReportedEvent = "SubagentStart" | "SubagentStop" | "goes-on";
 
 function aboutPart({ sessionId, agentId, timestamp }: About) {
   return { ...(agentId === undefined ? {} : { isSidechain: true, agentId }), sessionId, timestamp };

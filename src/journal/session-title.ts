@@ -33,7 +33,7 @@ export function isShownMessage(record: JsonRecord): boolean {
   return isMessage && isRecord(record.message) && record.isMeta !== true && record.isSidechain !== true;
 }
 
-const longestTitle = 200;
+const maxTitle = 200;
 
 function lastText(records: readonly JsonRecord[], type: string, field: string): string | undefined {
   const value = records.findLast((record) => record.type === type && typeof record[field] === "string")?.[
@@ -60,7 +60,7 @@ function isCommandEcho(text: string): boolean {
 
 /** Titles are shown in lists and terminals, so control characters must not survive. */
 function onOneLine(text: string): string {
-  const start = text.slice(0, longestTitle * 4);
+  const start = text.slice(0, maxTitle * 4);
   const plain = start.replace(/[\s\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, " ").trim();
-  return plain.length > longestTitle ? `${plain.slice(0, longestTitle - 1).trimEnd()}…` : plain;
+  return plain.length > maxTitle ? `${plain.slice(0, maxTitle - 1).trimEnd()}…` : plain;
 }

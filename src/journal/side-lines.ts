@@ -1,6 +1,6 @@
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { JournaledPlan } from "./journaled-plan.ts";
-import { intentsLine, outcomeLine, planLine, type ToldEvent, toldLine } from "./recovery-lines.ts";
+import { intentsLine, outcomeLine, planLine, type ReportedEvent, reportedLine } from "./recovery-lines.ts";
 import type { TranscriptFacts } from "./transcript-line.ts";
 
 /** What is written beside the conversation, for those who find it cut off. */
@@ -10,7 +10,7 @@ export interface SideLines {
   /** Writes the result of a call down while others of the same answer still run. */
   finish(event: Extract<RunEvent, { type: "call-finished" }>): void;
   plan(plan: JournaledPlan, when: "now" | "with-next"): void;
-  told(event: ToldEvent): void;
+  reported(event: ReportedEvent): void;
   /** Has lines of others written behind the next ones of the conversation. */
   beside(lines: readonly object[]): void;
 }
@@ -49,7 +49,7 @@ export function createSideLines({ log, now, facts }: SideLineOptions): SideLines
       if (when === "now") write(planLine(about(), decided));
       else plan = decided;
     },
-    told: (event) => write(toldLine(about(), event)),
+    reported: (event) => write(reportedLine(about(), event)),
     beside: (lines) => void waiting.push(...lines),
   };
 }

@@ -41,7 +41,7 @@ export interface TranscriptWriter {
   /** Writes down what was decided for the run that begins: at once, or behind the next lines of the conversation. */
   readonly plan: SideLines["plan"];
   /** Writes down that hooks are about to hear of the child. */
-  readonly told: SideLines["told"];
+  readonly reported: SideLines["told"];
   readonly beside: SideLines["beside"];
   rename(title: string): void;
   tag(tag: string): void;
@@ -117,7 +117,7 @@ export function createTranscriptWriter({
       if (event.type === "run-ended") write([endingMaker(event.ending, facts())]);
     },
     plan: side.plan,
-    told: side.told,
+    reported: side.reported,
     beside: side.beside,
     rename: (title) => void log.append([JSON.stringify(customTitleLine(facts().sessionId, title))]),
     tag: (tag) => void log.append([JSON.stringify(tagLine(facts().sessionId, tag))]),

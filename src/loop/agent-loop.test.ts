@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import type { Message, ToolResultBlock, UserMessage } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import type { Model } from "../model/model.ts";
 import type { Step } from "../testing/script.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
@@ -33,7 +33,7 @@ async function run(
   const ports: LoopPorts = {
     model,
     tools,
-    admit: async ({ input }) => ({ type: "allowed", input }),
+    authorize: async ({ input }) => ({ type: "allowed", input }),
     toolContext: (callId, { signal, progress }) => ({
       signal,
       progress,
@@ -173,9 +173,9 @@ describe("[TLS-10] calls that cannot be run", () => {
   test("a refused call is answered, listed, and the run goes on", async () => {
     const model = createScriptedModel([{ calls: [{ name: "A", input: { text: "x" } }] }, "Without it."]);
     const { ending, messages } = await run(model, [echo("A")], {
-      ports: { admit: async () => ({ type: "denied", because: "no" }) },
+      ports: { authorize: async () => ({ type: "denied", reason: "no" }) },
     });
-    expect(ending).toMatchObject({ status: "completed", denials: [{ because: "no", call: { name: "A" } }] });
+    expect(ending).toMatchObject({ status: "completed", denials: [{ reason: "no", call: { name: "A" } }] });
     expect(resultsOf(messages[2])).toMatchObject([{ content: "no", is_error: true }]);
   });
 
@@ -184,7 +184,7 @@ describe("[TLS-10] calls that cannot be run", () => {
     const ran: string[] = [];
     const tool = echo("A", { call: async () => ({ content: String(ran.push("A")) }) });
     const { ending } = await run(model, [tool], {
-      ports: { admit: () => Promise.reject(new Error("broken")) },
+      ports: { authorize: () => Promise.reject(new Error("broken")) },
     });
     expect(ran).toEqual([]);
     expect(ending.denials).toHaveLength(1);
@@ -193,7 +193,7 @@ describe("[TLS-10] calls that cannot be run", () => {
   test("an input that was changed on admission is checked again", async () => {
     const model = createScriptedModel([{ calls: [{ name: "A", input: { text: "x" } }] }, "Ok."]);
     const { messages } = await run(model, [echo("A")], {
-      ports: { admit: async () => ({ type: "allowed", input: { text: 3 } }) },
+      ports: { authorize: async () => ({ type: "allowed", input: { text: 3 } }) },
     });
     expect(resultsOf(messages[2])[0]).toMatchObject({ is_error: true });
   });
@@ -244,7 +244,7 @@ describe("running together", () => {
   test("as many at once as the tool takes, where it says so", async () => {
     const calls = Array.from({ length: 25 }, () => ({ name: "A", input: { text: "" } }));
     const model = createScriptedModel([{ calls }, "Done."]);
-    const { ending } = await run(model, [meeting("A", 25, { atOnce: 25 })]);
+    const { ending } = await run(model, [meeting("A", 25, { concurrency: 25 })]);
     expect(ending.status).toBe("completed");
   });
 
@@ -281,7 +281,7 @@ describe("running together", () => {
       },
     });
     const calls = Array.from({ length: 12 }, () => ({ name: "A", input: { text: "" } }));
-    await run(createScriptedModel([{ calls }, "Done."]), [tool], { ports: { atOnce: 3 } });
+    await run(createScriptedModel([{ calls }, "Done."]), [tool], { ports: { concurrency: 3 } });
     expect(most).toBe(3);
   });
 
@@ -311,7 +311,7 @@ describe("running together", () => {
     const calls = ["1", "2"].map((text) => ({ name: "W", input: { text } }));
     await run(createScriptedModel([{ calls }, "Done."]), [tool], {
       ports: {
-        admit: async ({ input }) => {
+        authorize: async ({ input }) => {
           log.push(`decided ${(input as { text: string }).text}`);
           return { type: "allowed", input };
         },
@@ -326,7 +326,7 @@ describe("running together", () => {
     const calls = ["1", "2"].map((text) => ({ name: "A", input: { text } }));
     await run(createScriptedModel([{ calls }, "Done."]), [tool], {
       ports: {
-        admit: async ({ input }) => {
+        authorize: async ({ input }) => {
           log.push(`asked ${(input as { text: string }).text}`);
           return { type: "allowed", input };
         },
@@ -359,7 +359,7 @@ describe("endings", () => {
     const limited: Model = {
       ...createScriptedModel([{ calls: [{ name: "A", input: { text: "x" } }] }]),
       async *stream(request, options) {
-        if (request.messages.length > 1) throw new Fault("max_budget", "Budget limit reached: 0 left.");
+        if (request.messages.length > 1) throw new RetinueError("max_budget", "Budget limit reached: 0 left.");
         yield* createScriptedModel([{ calls: [{ name: "A", input: { text: "x" } }] }]).stream(
           request,
           options,
@@ -431,7 +431,7 @@ describe("endings", () => {
 
   test("a last turn that fails takes nothing away from what was said before", async () => {
     const first = { text: "Half.", calls: [{ name: "A", input: { text: "x" } }] };
-    const model = createScriptedModel([first, { fault: "server-error" }]);
+    const model = createScriptedModel([first, { failure: "server-error" }]);
     const { ending } = await run(model, [echo("A")], { input: { maxTurns: 1, lastTurn: true } });
     expect(ending).toMatchObject({ status: "partial", reason: "max_turns", text: "Half." });
   });
@@ -478,7 +478,7 @@ describe("endings", () => {
     ["an MCP tool that answers the same", { effect: "read", origin: "mcp" }, false, false],
     ["an MCP tool that fails the same way", { effect: "read", origin: "mcp" }, true, true],
     ["a tool whose repetition does something", { effect: "edit" }, false, false],
-  ])("[LIM-6] %s is polling or work and ends nothing", async (_what, more, isError, isToldOf) => {
+  ])("[LIM-6] %s is polling or work and ends nothing", async (_what, more, isError, isReported) => {
     const tool = { ...echo("Poll", { call: async () => ({ content: "pending", isError }) }), ...more };
     const model = createScriptedModel([
       { calls: [{ name: "Poll", input: { text: "x" } }], times: 40 },
@@ -487,7 +487,7 @@ describe("endings", () => {
     const { ending, messages } = await run(model, [tool], { input: { maxTurns: 100 } });
     expect(ending).toMatchObject({ status: "completed", text: "Ready." });
     const results = messages.flatMap(resultsOf).map(({ content }) => String(content));
-    expect(results.some((text) => text.includes("in a row"))).toBe(isToldOf);
+    expect(results.some((text) => text.includes("in a row"))).toBe(isReported);
     expect(results.join()).not.toContain("the run ends");
   });
 
@@ -498,7 +498,7 @@ describe("endings", () => {
     ]);
     const { ending } = await run(model, [echo("Run", { effect: "execute" })], {
       input: { maxTurns: 100 },
-      ports: { admit: async () => ({ type: "denied", because: "no" }) },
+      ports: { authorize: async () => ({ type: "denied", reason: "no" }) },
     });
     expect(ending).toMatchObject({ status: "partial", reason: "loop", text: "Stop." });
   });
@@ -519,7 +519,7 @@ describe("endings", () => {
       call: (_input, { signal }) =>
         new Promise((_, reject) => {
           signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-          late.abort(new Fault("tool-timeout", "Slow did not end within 2 s.", { advice: "Do less." }));
+          late.abort(new RetinueError("tool-timeout", "Slow did not end within 2 s.", { advice: "Do less." }));
         }),
     });
     let isReleased = false;
@@ -581,7 +581,7 @@ describe("endings", () => {
   });
 
   test("a model that fails ends the run as failed, with the code", async () => {
-    const { ending } = await run(createScriptedModel([{ fault: "unauthorized" }]));
+    const { ending } = await run(createScriptedModel([{ failure: "unauthorized" }]));
     expect(ending).toMatchObject({ status: "failed", reason: "unauthorized" });
     expect(ending.error).toBeDefined();
   });
@@ -607,7 +607,7 @@ describe("stopping", () => {
   test("in the middle of an answer the answer is dropped and the conversation can go on", async () => {
     const controller = new AbortController();
     const { ending, messages } = await run(
-      createScriptedModel([{ text: "A long answer.", fault: "stall", after: 1 }]),
+      createScriptedModel([{ text: "A long answer.", failure: "stall", after: 1 }]),
       [],
       {
         signal: controller.signal,
@@ -640,14 +640,14 @@ describe("stopping", () => {
 
   test("[TRN-3] what a call says itself of being broken off is kept, such as the agent it had started", async () => {
     const controller = new AbortController();
-    const telling = echo("S", {
+    const reporting = echo("S", {
       call: async () => {
         controller.abort();
         return { content: "Resume the agent a1.", isError: true };
       },
     });
     const model = createScriptedModel([{ calls: [{ name: "S", input: { text: "" } }] }]);
-    const { messages } = await run(model, [telling], { signal: controller.signal });
+    const { messages } = await run(model, [reporting], { signal: controller.signal });
     expect(resultsOf(messages[2])).toMatchObject([
       {
         is_error: true,

@@ -81,7 +81,7 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
     }
     if (answer.stopReason === "pause_turn") continue;
     if (answer.stopReason === "model_context_window_exceeded" && (yield* conversation.compactor.rescue())) {
-      yield* add(conversation, goOnRequest, "system");
+      yield* add(conversation, continueRequest, "system");
       continue;
     }
     const mail = ports.takeMessages();
@@ -107,7 +107,7 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
 /** The answer was cut, and its last call may be cut with it. */
 const cutReasons: ReadonlySet<string> = new Set(["max_tokens", "model_context_window_exceeded"]);
 
-const goOnRequest: UserMessage = {
+const continueRequest: UserMessage = {
   role: "user",
   content: [
     {
@@ -159,7 +159,7 @@ async function* takeTurn(
   yield* compactor.makeRoom();
   yield { type: "turn-started", turn: tally.turns() + 1 };
   let start = ports.now();
-  const answer = yield* compactor.askTwice(() => {
+  const answer = yield* compactor.retryAfterCompaction(() => {
     start = ports.now();
     const onLost = ({ usage, cost }: LostAnswer): void => tally.addAside(usage, 0, cost);
     return takeModelTurn({ model: ports.model, request, signal, onLost });

@@ -1,7 +1,7 @@
 import type { CallIntent } from "../conversation/call-intent.ts";
 import { type AssistantMessage, toolCallsOf } from "../conversation/message.ts";
 import { repeatsOf } from "../tools/tool-repeats.ts";
-import { findTool } from "./admit-call.ts";
+import { findTool } from "./authorize-call.ts";
 import type { LoopPorts } from "./loop-ports.ts";
 
 /** What the calls of an answer would do when repeated; a call of no tool there is does nothing. */

@@ -2,7 +2,7 @@ import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { Tool } from "../tools/tool.ts";
 import { repeatsOf } from "../tools/tool-repeats.ts";
-import { findTool } from "./admit-call.ts";
+import { findTool } from "./authorize-call.ts";
 import { type CallResults, callTools } from "./call-tools.ts";
 import type { LimitReached } from "./limit-reached.ts";
 import type { LoopPorts } from "./loop-ports.ts";

@@ -1,9 +1,9 @@
 import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
 import type { PermissionDenial, RunEvent } from "../conversation/run-event.ts";
 import { type AsyncQueue, createAsyncQueue } from "../foundation/async-queue.ts";
-import { isFault } from "../foundation/fault.ts";
+import { isRetinueError } from "../foundation/retinue-error.ts";
 import type { ToolOutcome } from "../tools/tool.ts";
-import { type AdmittedCall, admitCall, findTool, type RefusedCall } from "./admit-call.ts";
+import { type AuthorizedCall, authorizeCall, findTool, type RefusedCall } from "./authorize-call.ts";
 import type { LoopPorts } from "./loop-ports.ts";
 
 /** What became of the calls of one answer, in the order they were made. */
@@ -17,7 +17,7 @@ export interface CallResults {
 
 /** A tool that does not end with its signal is left behind after this time. */
 const graceMs = 3000;
-const usualAtOnce = 10;
+const defaultConcurrency = 10;
 
 /**
  * Admits the calls in order, each when those before it that it has to wait for have ended, so that it is decided in the
@@ -52,13 +52,13 @@ interface Finished {
 async function runAll(calls: readonly ToolUseBlock[], work: Work): Promise<CallResults> {
   const finished: Finished[] = [];
   for (const neighbours of neighboursOf(calls, work.ports)) {
-    const admitted: (AdmittedCall | RefusedCall)[] = [];
+    const authorized: (AuthorizedCall | RefusedCall)[] = [];
     for (const call of neighbours) {
       const start = work.ports.now();
-      const answer = await admitCall(call, work.ports, work.signal);
-      admitted.push({ ...answer, decidedMs: work.ports.now() - start });
+      const answer = await authorizeCall(call, work.ports, work.signal);
+      authorized.push({ ...answer, decidedMs: work.ports.now() - start });
     }
-    for (const group of groupsOf(admitted)) finished.push(...(await runBeside(group, work)));
+    for (const group of groupsOf(authorized)) finished.push(...(await runBeside(group, work)));
   }
   return collect(finished);
 }
@@ -70,36 +70,36 @@ function neighboursOf(calls: readonly ToolUseBlock[], ports: LoopPorts): readonl
   for (const call of calls) {
     const tool = findTool(call.name, ports);
     const input = tool?.input?.safeParse(call.input);
-    const runsBeside =
+    const isConcurrencySafe =
       tool === undefined || input?.success === false
         ? true
         : mayRunBeside({ type: "admitted", call, tool, input: input?.data ?? call.input });
-    if (isOpen && runsBeside) lists.at(-1)?.push(call);
+    if (isOpen && isConcurrencySafe) lists.at(-1)?.push(call);
     else lists.push([call]);
-    isOpen = runsBeside;
+    isOpen = isConcurrencySafe;
   }
   return lists;
 }
 
 /** Runs a group with so many calls at once as its tools take; whenever one ends, the next in order begins. */
-async function runBeside(group: readonly (AdmittedCall | RefusedCall)[], work: Work): Promise<Finished[]> {
+async function runBeside(group: readonly (AuthorizedCall | RefusedCall)[], work: Work): Promise<Finished[]> {
   const finished: Finished[] = [];
   const waiting = group.entries();
   const runNext = async (): Promise<void> => {
     for (const [index, call] of waiting) finished[index] = await runOne(call, work);
   };
-  const atOnce = Math.max(
+  const concurrency = Math.max(
     ...group.map((call) =>
-      call.type === "refused" ? 0 : (call.tool.atOnce ?? work.ports.atOnce ?? usualAtOnce),
+      call.type === "refused" ? 0 : (call.tool.concurrency ?? work.ports.concurrency ?? defaultConcurrency),
     ),
   );
-  await Promise.all(Array.from({ length: Math.min(Math.max(atOnce, 1), group.length) }, runNext));
+  await Promise.all(Array.from({ length: Math.min(Math.max(concurrency, 1), group.length) }, runNext));
   return finished;
 }
 
 /** Neighbours that may run beside each other; every other call is a group of its own. */
-function groupsOf(calls: readonly (AdmittedCall | RefusedCall)[]): (AdmittedCall | RefusedCall)[][] {
-  const groups: (AdmittedCall | RefusedCall)[][] = [];
+function groupsOf(calls: readonly (AuthorizedCall | RefusedCall)[]): (AuthorizedCall | RefusedCall)[][] {
+  const groups: (AuthorizedCall | RefusedCall)[][] = [];
   for (const call of calls) {
     const last = groups.at(-1);
     // A group holds either calls that may all run together, or one that may not.
@@ -111,28 +111,28 @@ function groupsOf(calls: readonly (AdmittedCall | RefusedCall)[]): (AdmittedCall
   return groups;
 }
 
-function mayRunBeside(call: AdmittedCall | RefusedCall): boolean {
+function mayRunBeside(call: AuthorizedCall | RefusedCall): boolean {
   if (call.type === "refused") return true;
-  return call.tool.runsBeside?.(call.input) ?? call.tool.effect === "read";
+  return call.tool.isConcurrencySafe?.(call.input) ?? call.tool.effect === "read";
 }
 
-async function runOne(admitted: AdmittedCall | RefusedCall, work: Work): Promise<Finished> {
-  const { call, asked, decidedMs = 0 } = admitted;
+async function runOne(authorized: AuthorizedCall | RefusedCall, work: Work): Promise<Finished> {
+  const { call, asked, decidedMs = 0 } = authorized;
   const { ports, signal, queue } = work;
   const deciding = { decidedMs, ...(asked === true ? { asked } : {}) };
-  if (admitted.type === "refused") {
-    const { because, denied } = admitted;
-    const denial = denied ? { denied: because } : {};
-    const outcome = { content: because, isError: true };
+  if (authorized.type === "refused") {
+    const { reason, denied } = authorized;
+    const denial = denied ? { denied: reason } : {};
+    const outcome = { content: reason, isError: true };
     queue.push({ type: "call-finished", call, durationMs: 0, ...outcome, ...deciding, ...denial });
     return { call, outcome, notRun: true, ...denial };
   }
   if (signal.aborted) return { call, outcome: interrupted(), notRun: true };
   const start = ports.now();
-  queue.push({ type: "call-started", call, effect: admitted.tool.effect });
-  const own = await runTool(admitted, work);
+  queue.push({ type: "call-started", call, effect: authorized.tool.effect });
+  const own = await runTool(authorized, work);
   const durationMs = ports.now() - start;
-  const outcome = await tellAfterwards(admitted, own, { work, durationMs });
+  const outcome = await reportAfterwards(authorized, own, { work, durationMs });
   const data = outcome.data === undefined ? {} : { data: outcome.data };
   const isError = outcome.isError ?? false;
   const content = shownContent(outcome);
@@ -141,8 +141,8 @@ async function runOne(admitted: AdmittedCall | RefusedCall, work: Work): Promise
 }
 
 /** The call has had its effect, so whoever hears of it afterwards can fail without taking its result away. */
-async function tellAfterwards(
-  { call, tool, input }: AdmittedCall,
+async function reportAfterwards(
+  { call, tool, input }: AuthorizedCall,
   outcome: ToolOutcome,
   { work, durationMs }: { readonly work: Work; readonly durationMs: number },
 ): Promise<ToolOutcome> {
@@ -154,8 +154,8 @@ async function tellAfterwards(
   }
 }
 
-async function runTool(admitted: AdmittedCall, work: Work): Promise<ToolOutcome> {
-  const { call, tool, input, paths, allowedBy, run } = admitted;
+async function runTool(authorized: AuthorizedCall, work: Work): Promise<ToolOutcome> {
+  const { call, tool, input, paths, allowedBy, run } = authorized;
   const { ports, signal, queue } = work;
   const progress = (text: string): void => queue.push({ type: "call-progressed", callId: call.id, text });
   using limited = ports.limits?.limitCall?.({ call, tool, input }, signal);
@@ -163,7 +163,7 @@ async function runTool(admitted: AdmittedCall, work: Work): Promise<ToolOutcome>
   const brokenOff = (): ToolOutcome => (own.aborted && !signal.aborted ? failed(own.reason) : interrupted());
   try {
     const decided = {
-      ...(paths === undefined ? {} : { decidedPaths: paths }),
+      ...(paths === undefined ? {} : { approvedPaths: paths }),
       ...(allowedBy === undefined ? {} : { allowedBy }),
       ...(run === undefined ? {} : { judged: run }),
     };
@@ -219,7 +219,7 @@ function interrupted(): ToolOutcome {
 
 function failed(error: unknown): ToolOutcome {
   const message = error instanceof Error ? error.message : String(error);
-  const advice = isFault(error) && error.advice !== undefined ? `\n${error.advice}` : "";
+  const advice = isRetinueError(error) && error.advice !== undefined ? `\n${error.advice}` : "";
   return { content: `${message}${advice}`, isError: true };
 }
 
@@ -236,7 +236,7 @@ function collect(finished: readonly Finished[]): CallResults {
     outcome.data === undefined ? [] : [[call.id, outcome.data] as const],
   );
   const denials = finished.flatMap(({ call, denied }) =>
-    denied === undefined ? [] : [{ call, because: denied }],
+    denied === undefined ? [] : [{ call, reason: denied }],
   );
   const notRun = new Set(finished.flatMap(({ call, notRun }) => (notRun === true ? [call.id] : [])));
   return { blocks, data: Object.fromEntries(data), denials, notRun };

@@ -40,16 +40,16 @@ function endingOf(outcome: CompactionOutcome): Ending {
       return {
         status: "completed",
         reason: "nothing_to_compact",
-        text: `Nothing was compacted. ${outcome.because}`,
+        text: `Nothing was compacted. ${outcome.reason}`,
       };
     case "blocked":
       return {
         status: "failed",
         reason: "compact_blocked",
         text: "",
-        error: `The conversation was not compacted: ${outcome.because}`,
+        error: `The conversation was not compacted: ${outcome.reason}`,
       };
     case "impossible":
-      return { status: "failed", reason: "context_full", text: "", error: outcome.because };
+      return { status: "failed", reason: "context_full", text: "", error: outcome.reason };
   }
 }

@@ -33,7 +33,7 @@ export type CompactionOutcome =
       readonly event: Compacted;
       readonly summary: Summary;
     }
-  | { readonly type: "blocked" | "impossible" | "nothing"; readonly because: string };
+  | { readonly type: "blocked" | "impossible" | "nothing"; readonly reason: string };
 
 /** Replaces the older part of a conversation by a summary; decides first whether that can make enough room. */
 export async function* compactConversation(
@@ -94,9 +94,9 @@ interface PlannedCompaction {
 /** As many of the newest turns as fit stay; where not even the last one does, none. */
 function planCompaction(order: CompactionOrder): PlannedCompaction | CompactionOutcome {
   const { messages, fill, limitTokens, model } = order;
-  const keepTokens = Math.min(mostKept, Math.floor(keepShare * Math.min(limitTokens, fill.filled())));
+  const keepTokens = Math.min(maxKept, Math.floor(keepShare * Math.min(limitTokens, fill.filled())));
   const usual = chooseCut(messages, { keepTokens, tokensOf: fill.tokensOf });
-  if (usual === 0) return { type: "nothing", because: "There is no answer in the conversation yet." };
+  if (usual === 0) return { type: "nothing", reason: "There is no answer in the conversation yet." };
   const { task } = readOpening(messages);
   const restated = bounded(order.port.restate?.() ?? [], Math.floor(limitTokens * restateShare));
   for (const cut of [usual, messages.length]) {
@@ -111,13 +111,13 @@ function planCompaction(order: CompactionOrder): PlannedCompaction | CompactionO
     if (most >= leastSummary) return { type: "planned", cut, room: most, task, prompts, restated };
   }
   if (!holdsMoreThanTask(messages, messages.length) || fill.filled() < limitTokens)
-    return { type: "nothing", because: "The conversation is too short for a summary to make it shorter." };
-  return { type: "impossible", because: impossible(order) };
+    return { type: "nothing", reason: "The conversation is too short for a summary to make it shorter." };
+  return { type: "impossible", reason: impossible(order) };
 }
 
 const keepShare = 0.2;
 const restateShare = 0.25;
-const mostKept = 40_000;
+const maxKept = 40_000;
 /** A summary with fewer tokens would say nothing. */
 const leastSummary = 64;
 /** Of the room that is left, so that the next turns do not fill it at once. */

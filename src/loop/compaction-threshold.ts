@@ -8,20 +8,20 @@ export interface CompactionSettings {
   readonly automatic: boolean;
 }
 
-const usualPercent = 95;
+const defaultPercent = 95;
 
 /** How full a conversation may be, in tokens, before it is compacted by itself; undefined where it never is. */
 export function compactionThreshold(
   contextWindow: number,
-  { percent = usualPercent, windows = [], automatic }: CompactionSettings,
+  { percent = defaultPercent, windows = [], automatic }: CompactionSettings,
 ): number | undefined {
   if (!automatic) return undefined;
   const narrowed = windows.filter((window) => window !== undefined);
   const window = Math.min(contextWindow, ...narrowed);
-  return Math.floor((window * Math.min(percent, usualPercent)) / 100);
+  return Math.floor((window * Math.min(percent, defaultPercent)) / 100);
 }
 
 /** Beyond this share of the real window a conversation cannot sensibly go on. */
 export function fullTokens(contextWindow: number): number {
-  return Math.floor((contextWindow * usualPercent) / 100);
+  return Math.floor((contextWindow * defaultPercent) / 100);
 }

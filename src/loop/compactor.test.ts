@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { Message, UserMessage } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { estimateRequestTokens } from "../conversation/token-estimate.ts";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
 import type { Step } from "../testing/script.ts";
 import { createScriptedModel, type ScriptedModel } from "../testing/scripted-model.ts";
@@ -62,7 +62,7 @@ async function run(
   const ports: LoopPorts = {
     model: scripted,
     tools: [read],
-    admit: async ({ input }) => ({ type: "allowed", input }),
+    authorize: async ({ input }) => ({ type: "allowed", input }),
     toolContext: (callId, { signal, progress }) => ({
       signal,
       progress,
@@ -220,7 +220,7 @@ describe("a conversation that fills its window", () => {
 
 describe("the summary's fallback", () => {
   it.each<[string, Partial<Exclude<Step, string>>]>([
-    ["faults", { fault: "server-error" }],
+    ["faults", { failure: "server-error" }],
     ["says nothing", { text: "" }],
     ["calls a tool instead", { calls: [{ name: "Read", input: { letters: 1 } }] }],
     ["declines", { text: "I cannot.", stopReason: "refusal" }],
@@ -244,7 +244,7 @@ describe("the summary's fallback", () => {
     const poor: Model = {
       facts: scripted.facts,
       stream(request, options) {
-        if (isSummaryRequest(request)) throw new Fault("max_budget", "Budget limit reached: 0.01 left.");
+        if (isSummaryRequest(request)) throw new RetinueError("max_budget", "Budget limit reached: 0.01 left.");
         return scripted.stream(request, options);
       },
     };
@@ -286,7 +286,7 @@ describe("the summary's fallback", () => {
 
   it("a second attempt has less to read, because the first may have failed for its length", async () => {
     const steps = Array.from({ length: 10 }, (_, turn) => reads(8_000 + turn));
-    const scripted = model([...steps, summary({ fault: "context-too-long" }), "Done."], {
+    const scripted = model([...steps, summary({ failure: "context-too-long" }), "Done."], {
       contextWindow: 20_000,
     });
     await run(scripted);
@@ -305,7 +305,7 @@ describe("the summary's fallback", () => {
 });
 
 describe("a provider that finds the conversation too long", () => {
-  const tooLong: Step = { fault: "context-too-long" };
+  const tooLong: Step = { failure: "context-too-long" };
 
   it("[CMP-4] is answered by compaction and one more try", async () => {
     const scripted = model([reads(800), reads(800), tooLong, summary(), "Done."], { contextWindow: 200_000 });
@@ -386,7 +386,7 @@ describe("where compaction cannot help", () => {
   it("a last turn that alone is larger than the window is summarised too", async () => {
     const scripted = model([
       reads(30_000, "I read it all."),
-      summary({ fault: "context-too-long" }),
+      summary({ failure: "context-too-long" }),
       "Done.",
     ]);
     const { ending, compactions } = await run(scripted);
@@ -404,7 +404,7 @@ describe("where compaction cannot help", () => {
         return { content: "x".repeat(30_000) };
       },
     };
-    const scripted = model([reads(1), summary({ fault: "context-too-long" }), "Done."]);
+    const scripted = model([reads(1), summary({ failure: "context-too-long" }), "Done."]);
     const takeMessages = () => mail.splice(0);
     const { compactions } = await run(scripted, {}, { ports: { tools: [big], takeMessages } });
     expect(compactions).toMatchObject([{ kept: 0 }]);
@@ -435,7 +435,7 @@ describe("those who hear of a compaction", () => {
   it("[HKS-1] may hold it up; then the run goes on as it is", async () => {
     const scripted = model(steps.filter((step) => step !== steps[2]));
     const { ending, compactions } = await run(scripted, {
-      before: async () => ({ type: "blocked", because: "not now" }),
+      before: async () => ({ type: "blocked", reason: "not now" }),
     });
     expect(ending.status).toBe("completed");
     expect(compactions).toEqual([]);

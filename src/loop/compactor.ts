@@ -3,9 +3,9 @@ import type { RunEvent } from "../conversation/run-event.ts";
 import type { StopReason } from "../conversation/stop-reason.ts";
 import { estimateRequestTokens } from "../conversation/token-estimate.ts";
 import type { Usage } from "../conversation/usage.ts";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import type { ModelRequest } from "../model/model.ts";
-import { ModelFault } from "../model/model-fault.ts";
+import { ModelError } from "../model/model-error.ts";
 import { type CompactionOutcome, compactConversation } from "./compact.ts";
 import { fullTokens } from "./compaction-threshold.ts";
 import { createContextFill } from "./context-fill.ts";
@@ -31,14 +31,14 @@ export interface Compactor {
   /** Compacts where the conversation has passed its threshold; throws `context_full` where that cannot help. */
   makeRoom(): AsyncGenerator<RunEvent, void>;
   /** Asks, and once more after a compaction when the provider finds the conversation too long. */
-  askTwice<Answer>(ask: () => AsyncGenerator<RunEvent, Answer>): AsyncGenerator<RunEvent, Answer>;
+  retryAfterCompaction<Answer>(ask: () => AsyncGenerator<RunEvent, Answer>): AsyncGenerator<RunEvent, Answer>;
   /** Makes room after the provider found the conversation too long; false where that was just done, or cannot be. */
   rescue(): AsyncGenerator<RunEvent, boolean>;
   compactNow(instructions: string | undefined): AsyncGenerator<RunEvent, CompactionOutcome>;
 }
 
 /** So many compactions with hardly an answer between them mean that it fills again at once. */
-const mostInVain = 3;
+const maxInVain = 3;
 
 export function createCompactor(parts: CompactorParts): Compactor {
   const { ports, messages, tally, signal } = parts;
@@ -49,7 +49,7 @@ export function createCompactor(parts: CompactorParts): Compactor {
   const fill = createContextFill(() => estimateRequestTokens({ ...parts.request(), messages: [] }), messages);
   let prompt: UserMessage | undefined;
   let answersSince = Number.POSITIVE_INFINITY;
-  let inVain = 0;
+  let futileCount = 0;
   let isRescued = false;
 
   async function* compact(
@@ -109,21 +109,21 @@ export function createCompactor(parts: CompactorParts): Compactor {
     async *makeRoom() {
       const threshold = port.thresholdTokens;
       if (threshold === undefined || fill.filled() < threshold) return;
-      inVain = answersSince <= 1 ? inVain + 1 : 0;
-      if (inVain >= mostInVain) throw contextFull(refillsAtOnce);
+      futileCount = answersSince <= 1 ? futileCount + 1 : 0;
+      if (futileCount >= maxInVain) throw contextFull(refillsConcurrency);
       let outcome = yield* compact("auto", threshold);
       // A threshold may lie below what never changes; then the work goes on as long as the window lasts.
       if (outcome.type === "impossible" && threshold < full && fill.filled() >= full)
         outcome = yield* compact("auto", full);
       if (outcome.type === "compacted") answersSince = 0;
-      else if (outcome.type !== "blocked" && fill.filled() >= full) throw contextFull(outcome.because);
+      else if (outcome.type !== "blocked" && fill.filled() >= full) throw contextFull(outcome.reason);
     },
-    async *askTwice(ask) {
+    async *retryAfterCompaction(ask) {
       try {
         return yield* ask();
       } catch (error) {
         signal.throwIfAborted();
-        const isTooLong = error instanceof ModelFault && error.code === "context-too-long";
+        const isTooLong = error instanceof ModelError && error.code === "context-too-long";
         if (!isTooLong || !(yield* rescue())) throw error;
         return yield* ask();
       }
@@ -138,9 +138,9 @@ const idle: Compactor = {
   added: () => undefined,
   answered: () => undefined,
   makeRoom: () => silently(undefined),
-  askTwice: (ask) => ask(),
+  retryAfterCompaction: (ask) => ask(),
   rescue: () => silently(false),
-  compactNow: () => silently({ type: "blocked", because: "Compaction is switched off." }),
+  compactNow: () => silently({ type: "blocked", reason: "Compaction is switched off." }),
 };
 
 async function* silently<Value>(value: Value): AsyncGenerator<RunEvent, Value> {
@@ -151,10 +151,10 @@ async function* silently<Value>(value: Value): AsyncGenerator<RunEvent, Value> {
 /** A provider that refuses a conversation knows its own window better than we do. */
 const rescueShare = 0.6;
 
-const refillsAtOnce =
+const refillsConcurrency =
   "The context is full: after each compaction it was filled again at once, by single results or answers that are too large for this model's window.";
 
-function contextFull(because: string): Fault {
+function contextFull(reason: string): RetinueError {
   const advice = "Use a model with a larger window, fewer tools, or smaller pieces of work.";
-  return new Fault("context_full", `${because} ${advice}`);
+  return new RetinueError("context_full", `${reason} ${advice}`);
 }

@@ -59,7 +59,7 @@ export function createContextFill(fixedEstimate: () => number, history: readonly
         return;
       }
       const tokens = contextTokens(usage) + usage.outputTokens;
-      scale = Math.min(mostScale, Math.max(leastScale, tokens / (fixedTokens() + total)));
+      scale = Math.min(maxScale, Math.max(leastScale, tokens / (fixedTokens() + total)));
       known = { tokens, estimate: total };
     },
     replaced(messages) {
@@ -71,4 +71,4 @@ export function createContextFill(fixedEstimate: () => number, history: readonly
 
 /** An estimate that is further off than this is not the estimate's fault. */
 const leastScale = 0.5;
-const mostScale = 3;
+const maxScale = 3;

@@ -1,7 +1,7 @@
 import { type Message, type ToolResultBlock, toolCallsOf } from "../conversation/message.ts";
 
 /** So much of the last result stands for work that nobody wrote up. */
-const longestResult = 2000;
+const maxResult = 2000;
 
 /** What an agent leaves that ended before it wrote a word: its calls, and the end of the last result. */
 export function describeUnfinished(messages: readonly Message[]): string {
@@ -26,5 +26,5 @@ function lastResult(messages: readonly Message[]): string {
     typeof content === "string"
       ? content
       : content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
-  return text.length <= longestResult ? text : `${text.slice(0, longestResult)} …`;
+  return text.length <= maxResult ? text : `${text.slice(0, maxResult)} …`;
 }

@@ -1,6 +1,6 @@
 import type { RunEnding } from "../conversation/run-event.ts";
-import { Fault, isFault } from "../foundation/fault.ts";
-import { ModelFault } from "../model/model-fault.ts";
+import { RetinueError, isRetinueError } from "../foundation/retinue-error.ts";
+import { ModelError } from "../model/model-error.ts";
 
 /** The limits that end a run with what it has. */
 const limitReasons = [
@@ -21,13 +21,13 @@ export interface LimitReached {
   readonly error: string;
 }
 
-export function limitFault({ reason, error }: LimitReached): Fault {
-  return new Fault(reason, error);
+export function limitError({ reason, error }: LimitReached): RetinueError {
+  return new RetinueError(reason, error);
 }
 
 /** Whether something was not done because a limit leaves nothing for it. */
-export function isLimitFault(error: unknown): boolean {
-  return isFault(error) && isLimit(error.code);
+export function isLimitError(error: unknown): boolean {
+  return isRetinueError(error) && isLimit(error.code);
 }
 
 /** How a run ends that was stopped, or broken off by what was thrown: a limit hands in what there is. */
@@ -36,11 +36,11 @@ export function endingOfCause(
   isStopped: boolean,
 ): Pick<RunEnding, "status" | "reason" | "error"> {
   const unnamed = isStopped ? "aborted" : "error";
-  const reason = isFault(cause) ? cause.code : unnamed;
+  const reason = isRetinueError(cause) ? cause.code : unnamed;
   const error = cause instanceof Error ? cause.message : String(cause);
   if (isLimit(reason)) return { status: "partial", reason, error };
   // A silent run is stopped, also where it did not heed its signal and had to be given up.
-  const isSilent = reason === "stalled" && !(cause instanceof ModelFault);
+  const isSilent = reason === "stalled" && !(cause instanceof ModelError);
   return isStopped || isSilent ? { status: "stopped", reason } : { status: "failed", reason, error };
 }
 

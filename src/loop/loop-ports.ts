@@ -4,7 +4,7 @@ import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
 import type { LimitReached } from "./limit-reached.ts";
 
-export type Admission =
+export type Authorization =
   | {
       readonly type: "allowed";
       readonly input: unknown;
@@ -19,7 +19,7 @@ export type Admission =
   /** `stops`: the person also wants the run to end after this turn. `asked`: somebody was asked. */
   | {
       readonly type: "denied";
-      readonly because: string;
+      readonly reason: string;
       readonly stops?: boolean;
       readonly asked?: boolean;
     };
@@ -34,7 +34,7 @@ export interface CallRequest {
 /** What whoever hears of a compaction beforehand says about it. */
 export type CompactionPermit =
   | { readonly type: "granted"; readonly instructions?: string }
-  | { readonly type: "blocked"; readonly because: string };
+  | { readonly type: "blocked"; readonly reason: string };
 
 /** How a conversation that becomes too long is replaced by a summary. */
 export interface CompactionPort {
@@ -61,7 +61,7 @@ export interface LoopPorts {
   /** Whether a tool is still there, asked before each turn; absent means all are. */
   readonly isOffered?: (tool: Tool) => boolean;
   /** Decides whether a call may run: hooks, rules, a person. Called in the order of the calls. */
-  readonly admit: (request: CallRequest, options: { readonly signal: AbortSignal }) => Promise<Admission>;
+  readonly authorize: (request: CallRequest, options: { readonly signal: AbortSignal }) => Promise<Authorization>;
   readonly toolContext: (
     callId: string,
     options: Pick<ToolContext, "signal" | "progress" | "allowedBy" | "decidedPaths" | "judged">,
@@ -88,7 +88,7 @@ export interface LoopPorts {
   /** What the run must heed besides its turns; absent limits nothing. */
   readonly limits?: LoopLimits;
   /** How many calls that may run together do so, for tools that do not say it themselves; 10 when absent. */
-  readonly atOnce?: number;
+  readonly concurrency?: number;
   /** Milliseconds that only ever grow. */
   readonly now: () => number;
 }

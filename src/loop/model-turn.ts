@@ -5,7 +5,7 @@ import { costOf } from "../conversation/usage.ts";
 import { settledSoon } from "../foundation/abort.ts";
 import { type AttemptUsage, createAttemptUsage } from "../model/attempt-usage.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
-import { ModelFault } from "../model/model-fault.ts";
+import { ModelError } from "../model/model-error.ts";
 
 export type ModelAnswer = Extract<ModelEvent, { type: "message-ended" }>;
 export type LostAnswer = Extract<RunEvent, { type: "answer-lost" }>;
@@ -40,7 +40,7 @@ export async function* takeModelTurn(order: TurnOrder): AsyncGenerator<RunEvent,
       }
     }
     signal.throwIfAborted();
-    throw new ModelFault("stream-cut", "The model's answer ended before it was complete.");
+    throw new ModelError("stream-cut", "The model's answer ended before it was complete.");
   } catch (error) {
     yield* lose(attempt, order);
     throw error;

@@ -38,9 +38,9 @@ export interface Repetition {
   readonly isFutile: boolean;
 }
 
-const longestPeriod = 2;
+const maxPeriod = 2;
 
-export const noRepetition: RepetitionState = { rounds: [], equal: Array(longestPeriod).fill(0) };
+export const noRepetition: RepetitionState = { rounds: [], equal: Array(maxPeriod).fill(0) };
 
 /** The model is told from this number on. */
 export const repetitionNoticed = 3;
@@ -59,7 +59,7 @@ export function foldRound(
   const equal = state.equal.map((count, at) =>
     state.rounds.at(-1 - at)?.fingerprint === seen.fingerprint ? count + 1 : 0,
   );
-  const rounds = [...state.rounds, seen].slice(-longestPeriod);
+  const rounds = [...state.rounds, seen].slice(-maxPeriod);
   const counts = equal.map((count, at) => Math.floor(count / (at + 1)) + 1);
   const times = Math.max(...counts);
   const period = counts.indexOf(times) + 1;

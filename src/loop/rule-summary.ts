@@ -28,11 +28,11 @@ export function summarizeByRule(messages: readonly Message[], tokens: number): s
   return shortenText(`### From before\n${before}\n\n${own}`, tokens);
 }
 
-const mostPrompts = 20;
-const mostFiles = 60;
-const mostCommands = 20;
-const mostFailures = 10;
-const mostWords = 3;
+const maxPrompts = 20;
+const maxFiles = 60;
+const maxCommands = 20;
+const maxFailures = 10;
+const maxWords = 3;
 
 interface AnsweredCall {
   readonly call: ToolUseBlock;
@@ -62,7 +62,7 @@ function said(messages: readonly Message[]): readonly string[] {
     .slice(1)
     .flatMap((message) => (message.role === "user" ? ownTexts(message) : []))
     .filter((text) => !text.startsWith("<system-reminder>") && text.trim() !== "");
-  return texts.slice(-mostPrompts).map((text) => briefLine(text, 600));
+  return texts.slice(-maxPrompts).map((text) => briefLine(text, 600));
 }
 
 const changing: ReadonlySet<string> = new Set(["Write", "Edit", "MultiEdit", "NotebookEdit"]);
@@ -72,7 +72,7 @@ function filesOf(calls: readonly AnsweredCall[], tools: ReadonlySet<string>): re
   const files = calls
     .filter(({ call, result }) => tools.has(call.name) && result?.is_error !== true)
     .flatMap(({ call }) => inputText(call, "file_path") ?? inputText(call, "notebook_path") ?? []);
-  return [...new Set(files)].slice(-mostFiles).map((file) => briefLine(file, 300));
+  return [...new Set(files)].slice(-maxFiles).map((file) => briefLine(file, 300));
 }
 
 function commandsOf(calls: readonly AnsweredCall[]): readonly string[] {
@@ -81,13 +81,13 @@ function commandsOf(calls: readonly AnsweredCall[]): readonly string[] {
       const command = call.name === "Bash" ? inputText(call, "command") : undefined;
       return command === undefined ? [] : [`\`${briefLine(command, 200)}\` → ${headOf(result)}`];
     })
-    .slice(-mostCommands);
+    .slice(-maxCommands);
 }
 
 function failuresOf(calls: readonly AnsweredCall[]): readonly string[] {
   return calls
     .filter(({ call, result }) => result?.is_error === true && call.name !== "Bash")
-    .slice(-mostFailures)
+    .slice(-maxFailures)
     .map(({ call, result }) => `${call.name}: ${headOf(result)}`);
 }
 
@@ -96,7 +96,7 @@ function lastWords(messages: readonly Message[]): readonly string[] {
     .filter(({ role }) => role === "assistant")
     .map(textOf)
     .filter((text) => text.trim() !== "")
-    .slice(-mostWords)
+    .slice(-maxWords)
     .map((text) => briefLine(text, 1500));
 }
 

@@ -2,9 +2,9 @@ import { type Message, textOf } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import { addUsage, costOf, noUsage, type Usage } from "../conversation/usage.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
-import { ModelFault } from "../model/model-fault.ts";
+import { ModelError } from "../model/model-error.ts";
 import { chooseCut } from "./compaction-cut.ts";
-import { isLimitFault } from "./limit-reached.ts";
+import { isLimitError } from "./limit-reached.ts";
 import { type LostAnswer, type ModelAnswer, type TurnOrder, takeModelTurn } from "./model-turn.ts";
 import { summarizeByRule } from "./rule-summary.ts";
 import { shortenText } from "./shorten-text.ts";
@@ -93,7 +93,7 @@ async function* ask(
   } catch (error) {
     turn.signal.throwIfAborted();
     // A summary that cannot be paid is made by rule; the shorter conversation may be affordable.
-    if (error instanceof ModelFault || isLimitFault(error)) return undefined;
+    if (error instanceof ModelError || isLimitError(error)) return undefined;
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { defuse } from "../conversation/defuse.ts";
+import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import type { Message, TextBlock, UserBlock, UserMessage } from "../conversation/message.ts";
 import { blocksOf, summaryEnd, summaryStart } from "./compaction-cut.ts";
 
@@ -63,7 +63,7 @@ export function summaryMessage(parts: SummaryParts): UserMessage {
     summaryStart,
     `The conversation became too long, and this summary has taken the place of its older part; ${author}. Above it stands the first prompt, word for word. ${below}`,
     // What came out of a tool stands in a message of the user now, where control text would be believed.
-    withoutEnd(defuse(parts.text)),
+    withoutEnd(escapeControlTags(parts.text)),
     ...parts.prompts.map(
       (prompt) => `## A prompt that is to be answered, word for word\n${withoutEnd(prompt)}`,
     ),

@@ -25,7 +25,7 @@ export function tallyEvents(now: () => number): EventTally {
           break;
         case "call-finished": {
           const { call, denied } = event;
-          tally.addCalls(1, denied === undefined ? [] : [{ call, because: denied }]);
+          tally.addCalls(1, denied === undefined ? [] : [{ call, reason: denied }]);
         }
       }
     },

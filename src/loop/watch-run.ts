@@ -1,8 +1,8 @@
 import type { RunEvent } from "../conversation/run-event.ts";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import type { Stopwatch } from "../foundation/stopwatch.ts";
 import type { WaitClock } from "../foundation/wait-clock.ts";
-import { limitFault } from "./limit-reached.ts";
+import { limitError } from "./limit-reached.ts";
 
 /** Without any event: told after the first time, stopped after the second. */
 export interface SilenceLimit {
@@ -63,7 +63,7 @@ export async function* watchRun(
       next = iterator.next();
     }
   } finally {
-    over.abort(new Fault("run-over", "The run is over."));
+    over.abort(new RetinueError("run-over", "The run is over."));
     watch.stopwatch.stop();
     const closing = iterator.return?.();
     closing?.catch(() => undefined);
@@ -86,11 +86,11 @@ function createBell() {
       else wake(news);
     },
     async orNext(next: Promise<IteratorResult<RunEvent>>): Promise<News> {
-      const told = waiting.shift();
-      if (told !== undefined) {
+      const reported = waiting.shift();
+      if (reported !== undefined) {
         // It is asked for again after this piece of news; if it fails meanwhile, somebody must have heard.
         next.catch(() => undefined);
-        return told;
+        return reported;
       }
       const answer = Promise.withResolvers<News>();
       wake = answer.resolve;
@@ -118,11 +118,11 @@ function watchClocks(watching: Watching): readonly Promise<void>[] {
   const begin = watch.since ?? stopwatch.elapsed();
   const ownTime = async (limitMs: number): Promise<void> => {
     await stopwatch.reach(() => begin + limitMs, over);
-    await end(watching, timeFault(limitMs, "of the agent"));
+    await end(watching, timeError(limitMs, "of the agent"));
   };
   const treeTime = async (whole: NonNullable<RunWatch["tree"]>): Promise<void> => {
     await whole.stopwatch.reach(() => whole.timeMs, over);
-    await end(watching, timeFault(whole.timeMs, "of the whole tree"));
+    await end(watching, timeError(whole.timeMs, "of the whole tree"));
   };
   return [
     ...(timeMs === undefined ? [] : [ownTime(timeMs)]),
@@ -139,31 +139,31 @@ async function watchSilence(watching: Watching, silence: NonNullable<RunWatch["s
   const silent = (): number => Math.round(stopwatch.elapsed() - life.lastSign);
   while (true) {
     await stopwatch.reach(() => limit("reportMs"), over);
-    const told = life.lastSign;
-    const toldAt = stopwatch.elapsed();
+    const reported = life.lastSign;
+    const reportedAt = stopwatch.elapsed();
     ring({ type: "told", event: { type: "run-stalled", silentMs: silent(), stops: false } });
     // Whoever was told has some time to do something about it, also where the silence was noticed late.
     const grace = (): number => {
       const { reportMs, stopMs } = silence() ?? { reportMs: 0, stopMs: 0 };
-      return toldAt + stopMs - reportMs;
+      return reportedAt + stopMs - reportMs;
     };
-    await stopwatch.reach(() => (life.lastSign === told ? Math.max(limit("stopMs"), grace()) : 0), over);
-    if (life.lastSign !== told) continue;
+    await stopwatch.reach(() => (life.lastSign === reported ? Math.max(limit("stopMs"), grace()) : 0), over);
+    if (life.lastSign !== reported) continue;
     ring({ type: "told", event: { type: "run-stalled", silentMs: silent(), stops: true } });
     const seconds = Math.round(silent() / 1000);
-    return end(watching, new Fault("stalled", `The agent gave no sign of life for ${seconds} s.`));
+    return end(watching, new RetinueError("stalled", `The agent gave no sign of life for ${seconds} s.`));
   }
 }
 
 /** Stops the run; one that does not heed it is given up. */
-async function end({ watch, stop, ring, over }: Watching, reason: Fault): Promise<void> {
+async function end({ watch, stop, ring, over }: Watching, reason: RetinueError): Promise<void> {
   stop.abort(reason);
   await watch.clock.sleep(patienceMs, over);
   ring({ type: "given-up" });
 }
 
-function timeFault(timeMs: number, whose: string): Fault {
-  return limitFault({
+function timeError(timeMs: number, whose: string): RetinueError {
+  return limitError({
     reason: "max_time",
     error: `The time limit of ${timeMs / 1000} s ${whose} was reached.`,
   });

@@ -1,5 +1,5 @@
-import { defuse } from "../conversation/defuse.ts";
-import { isFault } from "../foundation/fault.ts";
+import { escapeControlTags } from "../conversation/escape-control-tags.ts";
+import { isRetinueError } from "../foundation/retinue-error.ts";
 import { isRecord } from "../foundation/json-value.ts";
 import { boundedText } from "./listed-tool.ts";
 
@@ -7,8 +7,8 @@ import { boundedText } from "./listed-tool.ts";
 export type CallEnd =
   | { readonly type: "answered"; readonly result: unknown }
   /** The server refused it before doing anything, as it no longer knows the session: it may be sent again. */
-  | { readonly type: "session-lost"; readonly because: string }
-  | { readonly type: "failed"; readonly because: string };
+  | { readonly type: "session-lost"; readonly reason: string }
+  | { readonly type: "failed"; readonly reason: string };
 
 export interface FailedRequest {
   readonly server: string;
@@ -24,31 +24,31 @@ export function describeFailure(failed: FailedRequest): Exclude<CallEnd, { type:
   const { server, error, ending = "", isClosed, limitMs } = failed;
   const name = `The MCP server ${JSON.stringify(server)}`;
   const status = statusOf(error);
-  const message = defuse(boundedText(messageOf(error), 1_000));
+  const message = escapeControlTags(boundedText(messageOf(error), 1_000));
   if (status === 404 || (status === 400 && /session/i.test(message))) {
-    return { type: "session-lost", because: `${name} no longer knows this session: ${message}` };
+    return { type: "session-lost", reason: `${name} no longer knows this session: ${message}` };
   }
   if (isClosed) {
     const how = ending === "" ? "" : `: ${ending}`;
     return {
       type: "failed",
-      because: `${name} ended before it answered${how}. The call may have had part of its effect; it was not repeated. The next call starts the server again.`,
+      reason: `${name} ended before it answered${how}. The call may have had part of its effect; it was not repeated. The next call starts the server again.`,
     };
   }
   if (codeOf(error) === "REQUEST_TIMEOUT") {
     return {
       type: "failed",
-      because: `${name} did not answer within ${limitMs / 1000} s, and was told to stop. The call may have had part of its effect.`,
+      reason: `${name} did not answer within ${limitMs / 1000} s, and was told to stop. The call may have had part of its effect.`,
     };
   }
   if (status === 401 || status === 403) {
     return {
       type: "failed",
-      because: `${name} refused the request (HTTP ${status}): ${message}. Check the headers or the key in its configuration.`,
+      reason: `${name} refused the request (HTTP ${status}): ${message}. Check the headers or the key in its configuration.`,
     };
   }
   const what = error instanceof TypeError ? "could not be reached" : "answered with an error";
-  return { type: "failed", because: `${name} ${what}: ${message}` };
+  return { type: "failed", reason: `${name} ${what}: ${message}` };
 }
 
 /** Why a server could not be reached, for people. */
@@ -58,7 +58,7 @@ export function describeStart(error: unknown, ending: string): string {
     ["EACCES", "its command may not be executed"],
     ["REQUEST_TIMEOUT", "it did not answer in time"],
   ]);
-  const reason = known.get(String(codeOf(error) ?? "")) ?? defuse(boundedText(messageOf(error), 500));
+  const reason = known.get(String(codeOf(error) ?? "")) ?? escapeControlTags(boundedText(messageOf(error), 500));
   return ending === "" ? reason : `${reason}; ${ending}`;
 }
 
@@ -73,7 +73,7 @@ export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // What fetch says is in the cause; "fetch failed" helps nobody.
   const cause = error.cause instanceof Error ? ` (${causeText(error.cause)})` : "";
-  const advice = isFault(error) && error.advice !== undefined ? ` ${error.advice}` : "";
+  const advice = isRetinueError(error) && error.advice !== undefined ? ` ${error.advice}` : "";
   return `${error.message}${cause}${advice}`;
 }
 

@@ -37,10 +37,10 @@ type Life =
   | { readonly type: "open"; readonly connection: ServerConnection }
   | { readonly type: "none"; readonly status: McpStatus };
 
-const usualRestarts: RestartLimits = { most: 5, windowMs: 60_000, pauseMs: 250 };
+const defaultRestarts: RestartLimits = { most: 5, windowMs: 60_000, pauseMs: 250 };
 
 export function connectAgain(server: McpServer, options: LinkOptions): ServerLink {
-  const { now = () => performance.now(), restarts = usualRestarts, onListed } = options;
+  const { now = () => performance.now(), restarts = defaultRestarts, onListed } = options;
   const disposal = new AbortController();
   let life: Life = { type: "none", status: { type: "connecting" } };
   let listed: readonly ListedTool[] = [];
@@ -54,8 +54,8 @@ export function connectAgain(server: McpServer, options: LinkOptions): ServerLin
       onListChanged: options.onListChanged,
     });
     if (result.type === "failed") {
-      const { because } = result;
-      life = { type: "none", status: { type: "failed", because } };
+      const { reason } = result;
+      life = { type: "none", status: { type: "failed", reason } };
       return;
     }
     const { connection } = result;
@@ -67,8 +67,8 @@ export function connectAgain(server: McpServer, options: LinkOptions): ServerLin
 
   function noteEnd(connection: ServerConnection, ending: string): void {
     if (life.type !== "open" || life.connection !== connection) return;
-    const because = ending === "" ? "the connection has ended" : ending;
-    life = { type: "none", status: { type: "failed", because, advice: "The next call starts it again." } };
+    const reason = ending === "" ? "the connection has ended" : ending;
+    life = { type: "none", status: { type: "failed", reason, advice: "The next call starts it again." } };
   }
 
   /** One attempt at a time, shared by all who wait for it. */
@@ -104,17 +104,17 @@ export function connectAgain(server: McpServer, options: LinkOptions): ServerLin
     work: (connection: ServerConnection, limits: RequestLimits) => Promise<CallEnd>,
   ): Promise<CallEnd> {
     const full = { ...limits, limitMs: server.timeoutMs ?? options.callLimitMs };
-    let because = "";
+    let reason = "";
     for (let round = 0; round < 2; round += 1) {
       const connection = await open(limits.signal);
-      if (typeof connection === "string") return { type: "failed", because: connection };
+      if (typeof connection === "string") return { type: "failed", reason: connection };
       const end = await work(connection, full);
       if (end.type !== "session-lost") return end;
-      because = end.because;
+      reason = end.reason;
       await connection.close();
       noteEnd(connection, "the server no longer knew the session");
     }
-    return { type: "failed", because };
+    return { type: "failed", reason };
   }
 
   return {
@@ -156,7 +156,7 @@ function statusOf(life: Life, tools: number): McpStatus {
 }
 
 function reasonOf(life: Life): string {
-  return life.type === "none" && life.status.type === "failed" ? life.status.because : "it has ended";
+  return life.type === "none" && life.status.type === "failed" ? life.status.reason : "it has ended";
 }
 
 function tooOften({ name }: McpServer, life: Life, times: number): string {

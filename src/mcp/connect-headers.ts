@@ -5,7 +5,7 @@ import type { McpTransport } from "./mcp-server.ts";
 
 export type HeadersReading =
   | { readonly type: "headers"; readonly headers: Readonly<Record<string, string>> }
-  | { readonly type: "failed"; readonly because: string };
+  | { readonly type: "failed"; readonly reason: string };
 
 export interface HelperOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -58,6 +58,6 @@ function readHeaders(configured: Readonly<Record<string, string>>, printed: stri
   };
 }
 
-function failed(because: string): HeadersReading {
-  return { type: "failed", because: `its headersHelper failed: ${because}` };
+function failed(reason: string): HeadersReading {
+  return { type: "failed", reason: `its headersHelper failed: ${reason}` };
 }

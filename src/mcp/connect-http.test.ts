@@ -118,19 +118,19 @@ test.each([
   ["echo hello", "printed no JSON"],
   ["echo '[1]'", "is not an object"],
   [`echo '{"a":1}'`, "is not a text"],
-])("[MCP-1] a helper that does %j fails its server and says why", async (headersHelper, because) => {
+])("[MCP-1] a helper that does %j fails its server and says why", async (headersHelper, reason) => {
   const state = await connect({ url: "http://127.0.0.1:9/", headersHelper });
-  expect(state?.status).toMatchObject({ type: "failed", because: expect.stringContaining(because) });
+  expect(state?.status).toMatchObject({ type: "failed", reason: expect.stringContaining(reason) });
 });
 
 test("[MCP-1] an address where nobody listens, or that is none, is a failed server", async () => {
   const url = await listen(() => undefined);
   server?.close();
   expect((await connect({ url }))?.status).toMatchObject({
-    because: expect.stringContaining("ECONNREFUSED"),
+    reason: expect.stringContaining("ECONNREFUSED"),
   });
   expect((await connect({ url: "not a url" }))?.status).toMatchObject({
-    because: expect.stringContaining("not a URL"),
+    reason: expect.stringContaining("not a URL"),
   });
 });
 

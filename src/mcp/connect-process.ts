@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Transport } from "@modelcontextprotocol/client";
-import { defuse } from "../conversation/defuse.ts";
+import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import { endProcessGroup } from "../foundation/end-process-group.ts";
 import { findGroupMembers, groupAnswers } from "../foundation/find-group-members.ts";
 import { isRecord, shown } from "../foundation/json-value.ts";
@@ -22,13 +22,13 @@ export interface ProcessTransport extends Transport {
   describe(): string;
 }
 
-export const longestMessage = 64 * 1024 * 1024;
+export const maxMessage = 64 * 1024 * 1024;
 /** Some servers print a log there; one that does nothing else would keep this process busy for ever. */
-const mostGarbage = 16 * 1024 * 1024;
+const maxGarbage = 16 * 1024 * 1024;
 const keptOfStderr = 8_192;
 const drainMs = 250;
 /** Many servers do not end with their input, and everybody would wait for each of them. */
-const longestInputGraceMs = 300;
+const maxInputGraceMs = 300;
 
 /**
  * Speaks with a server through its stdin and stdout. It leads a process group of its own, so that closing ends whatever
@@ -44,7 +44,7 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
   let flaw: string | undefined;
   let closing: Promise<void> | undefined;
 
-  const reader = createLineReader(longestMessage, (line) => {
+  const reader = createLineReader(maxMessage, (line) => {
     const message = readMessage(line);
     // The types promise a message; the protocol layer checks what kind it is.
     if (message !== undefined) transport.onmessage?.(message as never);
@@ -54,7 +54,7 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
   function noteGarbage(line: string): void {
     garbage ??= line.slice(0, 200);
     garbageLength += line.length;
-    if (garbageLength > mostGarbage) giveUp(`wrote more than ${mostGarbage} characters that are no messages`);
+    if (garbageLength > maxGarbage) giveUp(`wrote more than ${maxGarbage} characters that are no messages`);
   }
 
   function giveUp(why: string): void {
@@ -65,7 +65,7 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
   function listen(started: ChildProcess): void {
     started.stdout?.on("data", (chunk: Buffer) => {
       if (flaw !== undefined || reader.push(chunk)) return;
-      giveUp(`sent a message of more than ${longestMessage} bytes`);
+      giveUp(`sent a message of more than ${maxMessage} bytes`);
     });
     started.stderr?.on("data", stderr.push);
     for (const stream of [started.stdin, started.stdout, started.stderr])
@@ -79,7 +79,7 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
   async function end(): Promise<void> {
     child?.stdin?.end();
     if (child?.pid !== undefined) {
-      await within(exited.promise, Math.min(request.graceMs, longestInputGraceMs));
+      await within(exited.promise, Math.min(request.graceMs, maxInputGraceMs));
       if (!isRunning(child)) await within(closed(child), drainMs);
       if (hasLeftovers(child.pid)) await endProcessGroup(child.pid, { graceMs: request.graceMs });
       await within(exited.promise, request.graceMs);
@@ -173,7 +173,7 @@ function describeEnd({ child, flaw, garbage, stderr }: Remains): string {
     garbage === undefined ? "" : `it wrote to stdout what is no message: ${shown(garbage)}`,
   ].filter((part) => part !== "");
   // Models read it as a part of errors.
-  return defuse(said.join("; "));
+  return escapeControlTags(said.join("; "));
 }
 
 function describeExit(child: ChildProcess | undefined): string | undefined {

@@ -1,9 +1,9 @@
 import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Client, ElicitResult, RequestOptions } from "@modelcontextprotocol/client";
-import { defuse } from "../conversation/defuse.ts";
+import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import { abortable } from "../foundation/abort.ts";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
 import { version } from "../foundation/version.ts";
 import { anything } from "./anything.ts";
@@ -45,7 +45,7 @@ export type ConnectResult =
       readonly connection: ServerConnection;
       readonly tools: readonly ListedTool[];
     }
-  | { readonly type: "failed"; readonly because: string };
+  | { readonly type: "failed"; readonly reason: string };
 
 export interface ConnectOptions extends McpConnectionOptions {
   readonly signal: AbortSignal;
@@ -56,7 +56,7 @@ export interface ConnectOptions extends McpConnectionOptions {
 export async function connectServer(server: McpServer, options: ConnectOptions): Promise<ConnectResult> {
   const limit = new AbortController();
   const timer = setTimeout(() => {
-    limit.abort(new Fault("mcp-timeout", `it did not answer within ${options.startLimitMs / 1000} s`));
+    limit.abort(new RetinueError("mcp-timeout", `it did not answer within ${options.startLimitMs / 1000} s`));
   }, options.startLimitMs);
   const signal = AbortSignal.any([options.signal, limit.signal]);
   try {
@@ -65,7 +65,7 @@ export async function connectServer(server: McpServer, options: ConnectOptions):
     if (first.type === "connected" || !first.isRefused) return first;
     return await attempt(server, { ...options, signal }, { sdk, mode: "auto" });
   } catch (error) {
-    return { type: "failed", because: hideSecrets(describeStart(error, ""), server.transport) };
+    return { type: "failed", reason: hideSecrets(describeStart(error, ""), server.transport) };
   } finally {
     clearTimeout(timer);
   }
@@ -94,8 +94,8 @@ async function attempt(
     // The process tells more than the handshake: why it ended, what it complained about.
     await connection.close();
     const said = describeStart(signal.aborted ? signal.reason : error, way.describe());
-    const because = hideSecrets(said, server.transport);
-    return { type: "failed", because, isRefused: !signal.aborted && refusesHandshake(error) };
+    const reason = hideSecrets(said, server.transport);
+    return { type: "failed", reason, isRefused: !signal.aborted && refusesHandshake(error) };
   }
 }
 
@@ -119,7 +119,7 @@ function createClient(server: McpServer, options: ConnectOptions, { sdk, mode }:
   if (ask !== undefined) {
     client.setRequestHandler("elicitation/create", async ({ params }, { mcpReq }): Promise<ElicitResult> => {
       const schema = "requestedSchema" in params ? { schema: { ...params.requestedSchema } } : {};
-      const message = defuse(boundedText(params.message, 2_000));
+      const message = escapeControlTags(boundedText(params.message, 2_000));
       const { action, content } = await ask(
         { server: server.name, message, ...schema },
         { signal: mcpReq.signal },
@@ -135,14 +135,14 @@ function factsOf(client: Client): Pick<ServerConnection, "version" | "instructio
   const instructions = client.getInstructions()?.trim();
   return {
     ...(typeof serverVersion === "string" ? { version: boundedText(serverVersion, 100) } : {}),
-    ...(instructions ? { instructions: defuse(boundedText(instructions, longestInstructions)) } : {}),
+    ...(instructions ? { instructions: escapeControlTags(boundedText(instructions, maxInstructions)) } : {}),
     hasResources: client.getServerCapabilities()?.resources !== undefined,
   };
 }
 
-const longestInstructions = 4_000;
-const mostPages = 500;
-const longestTimer = 2 ** 31 - 1;
+const maxInstructions = 4_000;
+const maxPages = 500;
+const maxTimer = 2 ** 31 - 1;
 
 function follow(server: McpServer, client: Client, way: ServerTransport): ServerConnection {
   const ended = Promise.withResolvers<string>();
@@ -161,7 +161,7 @@ function follow(server: McpServer, client: Client, way: ServerTransport): Server
     work: (options: RequestOptions) => Promise<unknown>,
   ): Promise<CallEnd> {
     const { signal, onProgress } = limits;
-    const limitMs = Math.min(limits.limitMs, longestTimer);
+    const limitMs = Math.min(limits.limitMs, maxTimer);
     signal.throwIfAborted();
     const options = {
       signal,
@@ -174,7 +174,7 @@ function follow(server: McpServer, client: Client, way: ServerTransport): Server
       signal.throwIfAborted();
       const ending = way.describe();
       const end = describeFailure({ server: server.name, error, ending, isClosed: !isOpen, limitMs });
-      return { ...end, because: hide(end.because) };
+      return { ...end, reason: hide(end.reason) };
     }
   }
 
@@ -220,9 +220,9 @@ async function listAll(
 ): Promise<readonly unknown[]> {
   const all: unknown[] = [];
   let cursor: string | undefined;
-  for (let page = 0; page < mostPages; page += 1) {
+  for (let page = 0; page < maxPages; page += 1) {
     const params = cursor === undefined ? {} : { cursor };
-    const options = { signal, timeout: Math.min(limitMs, longestTimer) };
+    const options = { signal, timeout: Math.min(limitMs, maxTimer) };
     const result = await client.request({ method, params }, anything, options);
     if (!isRecord(result)) return all;
     const items = result[key];
@@ -234,16 +234,16 @@ async function listAll(
   return all;
 }
 
-const mostProgress = 1_000;
+const maxProgress = 1_000;
 
 function followProgress(onProgress: (text: string) => void): Pick<RequestOptions, "onprogress"> {
-  let told = 0;
+  let reported = 0;
   return {
     onprogress: ({ progress, total, message }) => {
-      told += 1;
-      if (told > mostProgress) return;
+      reported += 1;
+      if (reported > maxProgress) return;
       const share = total === undefined ? String(progress) : `${progress}/${total}`;
-      onProgress(message === undefined ? share : `${share}: ${boundedText(defuse(message), 300)}`);
+      onProgress(message === undefined ? share : `${share}: ${boundedText(escapeControlTags(message), 300)}`);
     },
   };
 }

@@ -92,15 +92,15 @@ describe("servers and their tools", () => {
   });
 
   test("[MCP-1] a server that ends at its start is a state that says how it ended and what it said", async () => {
-    const told: string[] = [];
+    const reported: string[] = [];
     const connections = await connected(unruly("broken", "crash"), {
-      notice: (text) => void told.push(text),
+      notice: (text) => void reported.push(text),
     });
     const [state] = connections.states();
     expect(state?.status).toMatchObject({ type: "failed" });
-    expect(told[0]).toContain('"broken"');
-    expect(told[0]).toContain("exit code 7");
-    expect(told[0]).toContain("no database here");
+    expect(reported[0]).toContain('"broken"');
+    expect(reported[0]).toContain("exit code 7");
+    expect(reported[0]).toContain("no database here");
   });
 
   test("[MCP-1] a command that is not there is named as the cause", async () => {
@@ -108,14 +108,14 @@ describe("servers and their tools", () => {
     const connections = await connected({ name: "none", scope: "user", transport });
     expect(connections.states()[0]?.status).toEqual({
       type: "failed",
-      because: "its command was not found, or its working directory does not exist",
+      reason: "its command was not found, or its working directory does not exist",
     });
   });
 
   test("[MCP-1] a server that never answers fails at its limit and is ended", async () => {
     const connections = await connected(unruly("mute", "mute"), { startLimitMs: 1_500 });
     expect(connections.states()[0]?.status).toMatchObject({
-      because: expect.stringContaining("did not answer within 1.5 s"),
+      reason: expect.stringContaining("did not answer within 1.5 s"),
     });
     for (const pid of await startedPids()) expect(findGroupMembers(pid)).toEqual([]);
   });

@@ -34,14 +34,14 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
   });
   const resourceTools = new Map<string, readonly Tool[]>();
   const made = new Map<string, { readonly listed: ListedTool; readonly tool: Tool }>();
-  const told = new Set<string>();
+  const reported = new Set<string>();
   let tools: readonly Tool[] = [];
   let closing: Promise<void> | undefined;
   let ready: Promise<void> = Promise.all(links.map((link) => link.start())).then(() => {
     tools = collect();
     for (const { server, status } of states()) {
       if (status.type === "failed")
-        notice(`The MCP server ${JSON.stringify(server.name)} failed: ${status.because}.`);
+        notice(`The MCP server ${JSON.stringify(server.name)} failed: ${status.reason}.`);
     }
   });
 
@@ -52,7 +52,7 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
       link.tools().flatMap((listed): Tool[] => {
         const name = mcpToolName(link.server.name, listed.name);
         if (names.has(name)) {
-          tellOnce(
+          reportOnce(
             `The tool ${shown(listed.name)} of the MCP server ${shown(link.server.name)} is left out: another one has the name ${name}.`,
           );
           return [];
@@ -67,9 +67,9 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
     );
   }
 
-  function tellOnce(text: string): void {
-    if (told.has(text)) return;
-    told.add(text);
+  function reportOnce(text: string): void {
+    if (reported.has(text)) return;
+    reported.add(text);
     notice(text);
   }
 
@@ -110,7 +110,7 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
       await ready;
       const listed = link.tools().find(({ name }) => name === tool) ?? unlisted(tool);
       const end = await link.callTool(listed, input, { signal });
-      if (end.type !== "answered") return { text: end.because, isError: true };
+      if (end.type !== "answered") return { text: end.reason, isError: true };
       const { parts, isError } = readToolResult(end.result);
       const text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
       return { text: limitText(text, options.maxResultCharacters).text, isError };
@@ -139,8 +139,8 @@ function withoutNamesakes(servers: readonly McpServer[]): {
     const owner = owners.get(spelled);
     if (owner === undefined) owners.set(spelled, server);
     else {
-      const because = `in the names of tools it reads like the server ${JSON.stringify(owner.name)}`;
-      refused.push({ server, status: { type: "failed", because, advice: "Give one of them another name." } });
+      const reason = `in the names of tools it reads like the server ${JSON.stringify(owner.name)}`;
+      refused.push({ server, status: { type: "failed", reason, advice: "Give one of them another name." } });
     }
   }
   return { taken: [...owners.values()], refused };

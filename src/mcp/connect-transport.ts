@@ -1,8 +1,8 @@
 import type { StreamableHTTPClientTransport, Transport } from "@modelcontextprotocol/client";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { createBoundedFetch } from "./connect-fetch.ts";
 import { connectHeaders } from "./connect-headers.ts";
-import { connectProcess, longestMessage } from "./connect-process.ts";
+import { connectProcess, maxMessage } from "./connect-process.ts";
 import type { McpConnectionOptions } from "./mcp-connections.ts";
 import type { McpServer, McpTransport } from "./mcp-server.ts";
 import { serverEnvironment } from "./server-environment.ts";
@@ -18,7 +18,7 @@ export interface ServerTransport {
   readonly release?: () => Promise<void>;
 }
 
-const usualGraceMs = 1_000;
+const defaultGraceMs = 1_000;
 
 /** The way to a server, not yet taken. Rejects with a Fault when there is none. */
 export async function connectTransport(
@@ -34,7 +34,7 @@ export async function connectTransport(
         arguments: transport.args,
         directory: transport.cwd ?? options.directory,
         environment: serverEnvironment(options.environment, transport),
-        graceMs: options.graceMs ?? usualGraceMs,
+        graceMs: options.graceMs ?? defaultGraceMs,
       });
       return { transport: started, describe: started.describe };
     }
@@ -52,13 +52,13 @@ async function connectHttp(
   options: McpConnectionOptions & { readonly signal: AbortSignal },
 ): Promise<ServerTransport> {
   const reading = await connectHeaders(configured, options);
-  if (reading.type === "failed") throw new Fault("mcp-failed", reading.because);
+  if (reading.type === "failed") throw new RetinueError("mcp-failed", reading.reason);
   if (!URL.canParse(configured.url)) {
-    throw new Fault("mcp-failed", `its address ${JSON.stringify(configured.url)} is not a URL`);
+    throw new RetinueError("mcp-failed", `its address ${JSON.stringify(configured.url)} is not a URL`);
   }
   const { url, headers } = withoutCredentials(new URL(configured.url), reading.headers);
   const requestInit = { headers };
-  const bounded = createBoundedFetch(longestMessage);
+  const bounded = createBoundedFetch(maxMessage);
   if (configured.type === "sse") {
     const transport = new sdk.SSEClientTransport(url, { requestInit, fetch: bounded });
     // The session ends with its stream. In another one, which the transport would open, the server knows nothing of the
@@ -71,7 +71,7 @@ async function connectHttp(
   return {
     transport,
     describe: () => "",
-    release: () => within(transport.terminateSession(), options.graceMs ?? usualGraceMs),
+    release: () => within(transport.terminateSession(), options.graceMs ?? defaultGraceMs),
   };
 }
 
@@ -112,11 +112,11 @@ function answerWhenStreamEnds(transport: StreamableHTTPClientTransport): void {
 async function connectProgram(
   { name }: McpServer,
   sdk: Sdk,
-  { programServers, graceMs = usualGraceMs }: McpConnectionOptions,
+  { programServers, graceMs = defaultGraceMs }: McpConnectionOptions,
 ): Promise<ServerTransport> {
   const program = programServers?.get(name);
   if (program === undefined) {
-    throw new Fault("mcp-failed", "it is a server of the program, and the program has not handed it over", {
+    throw new RetinueError("mcp-failed", "it is a server of the program, and the program has not handed it over", {
       advice: "Give the server object under this name where the runtime is created.",
     });
   }

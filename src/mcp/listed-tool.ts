@@ -1,4 +1,4 @@
-import { defuse } from "../conversation/defuse.ts";
+import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import { isRecord, isUnreasonablyLarge, type JsonRecord } from "../foundation/json-value.ts";
 import { takeStart } from "../tools/output-limit.ts";
 import type { McpHints } from "../tools/tool.ts";
@@ -11,8 +11,8 @@ export interface ListedTool {
   readonly hints: McpHints;
 }
 
-const longestDescription = 2_048;
-const longestSchema = 100_000;
+const maxDescription = 2_048;
+const maxSchema = 100_000;
 
 /** Reads what a server lists; an entry without a name is none, everything else is repaired. */
 export function readListedTools(value: unknown): readonly ListedTool[] {
@@ -40,21 +40,21 @@ export function boundedText(text: string, limit: number): string {
 
 function describe({ description, title }: JsonRecord, name: string): string {
   const text = [description, title].find((part) => typeof part === "string" && part.trim() !== "");
-  return defuse(boundedText(typeof text === "string" ? text.trim() : name, longestDescription));
+  return escapeControlTags(boundedText(typeof text === "string" ? text.trim() : name, maxDescription));
 }
 
 /** Providers refuse a whole request for one schema that is not an object's; such a tool takes any object. */
 function readSchema(schema: unknown): JsonRecord {
   const open = { type: "object", properties: {} };
   if (!isRecord(schema) || isUnreasonablyLarge(schema, { depth: 60, nodes: 20_000 })) return open;
-  if (JSON.stringify(schema).length > longestSchema) return open;
+  if (JSON.stringify(schema).length > maxSchema) return open;
   if (schema["type"] !== undefined && schema["type"] !== "object") return open;
   return repaired(defusedRecord(schema));
 }
 
 /** What a schema says in words is read by the model like a description. How deep it is was looked at before. */
 function defused(value: unknown): unknown {
-  if (typeof value === "string") return defuse(value);
+  if (typeof value === "string") return escapeControlTags(value);
   if (Array.isArray(value)) return value.map(defused);
   return isRecord(value) ? defusedRecord(value) : value;
 }

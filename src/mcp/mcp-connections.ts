@@ -38,7 +38,7 @@ export type McpStatus =
       readonly instructions?: string;
     }
   | { readonly type: "connecting" }
-  | { readonly type: "failed"; readonly because: string; readonly advice?: string }
+  | { readonly type: "failed"; readonly reason: string; readonly advice?: string }
   | { readonly type: "closed" };
 
 export interface McpServerState {

@@ -22,7 +22,7 @@ export function createMcpTool(listed: ListedTool, link: ServerLink, options: Mcp
     effect: readsOnly ? "read" : "execute",
     origin: "mcp",
     inputSchema,
-    runsBeside: () => readsOnly,
+    isConcurrencySafe: () => readsOnly,
     get mcp(): McpToolFacts {
       const { scope: source } = link.server;
       return {
@@ -36,7 +36,7 @@ export function createMcpTool(listed: ListedTool, link: ServerLink, options: Mcp
     async call(input, context) {
       const { signal, progress: onProgress } = context;
       const end = await link.callTool(listed, isRecord(input) ? input : {}, { signal, onProgress });
-      if (end.type !== "answered") return { content: end.because, isError: true };
+      if (end.type !== "answered") return { content: end.reason, isError: true };
       const { parts, isError, structured } = readToolResult(end.result);
       const { content, files } = await writeResult(parts, options.maxResultCharacters, context);
       const isSilent = isError && content.length === 0;

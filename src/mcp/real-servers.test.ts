@@ -99,11 +99,11 @@ async function startEverything(mode: "sse" | "streamableHttp", port: number): Pr
 async function useEverything(connections: McpConnections): Promise<void> {
   const echo = await workspace.call(toolNamed(connections, "echo"), { message: "hello" });
   expect(echo).toMatchObject({ isError: false, text: expect.stringContaining("hello") });
-  const told: string[] = [];
+  const reported: string[] = [];
   const stop = new AbortController();
   const progress = (text: string) => {
-    told.push(text);
-    if (told.length === 2) stop.abort(new Error("stopped by the test"));
+    reported.push(text);
+    if (reported.length === 2) stop.abort(new Error("stopped by the test"));
   };
   const slow = toolNamed(connections, "trigger-long-running-operation");
   const call = slow.call(
@@ -111,7 +111,7 @@ async function useEverything(connections: McpConnections): Promise<void> {
     workspace.context("main", { signal: stop.signal, progress }),
   );
   await expect(call).rejects.toThrow("stopped by the test");
-  expect(told).toEqual(["1/8640000", "2/8640000"]);
+  expect(reported).toEqual(["1/8640000", "2/8640000"]);
   const sum = await workspace.call(toolNamed(connections, "get-sum"), { a: 2, b: 3 });
   expect(sum.text).toContain("5");
 }

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { defuse } from "../conversation/defuse.ts";
+import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
 import type { McpIdentity } from "../permissions/mcp-identity.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
@@ -50,7 +50,7 @@ function listTool(links: readonly ServerLink[], options: ResourceOptions): Tool<
 
 async function listOf(link: ServerLink, { signal }: ToolContext): Promise<readonly string[]> {
   const end = await link.list("resources/list", "resources", { signal });
-  if (end.type !== "answered") return [end.because];
+  if (end.type !== "answered") return [end.reason];
   const resources = Array.isArray(end.result) ? end.result.filter(isRecord) : [];
   return resources.map((resource) => JSON.stringify({ server: link.server.name, ...describe(resource) }));
 }
@@ -58,7 +58,7 @@ async function listOf(link: ServerLink, { signal }: ToolContext): Promise<readon
 function describe(resource: JsonRecord): JsonRecord {
   const texts = ["uri", "name", "title", "mimeType", "description"].flatMap((key) => {
     const text = resource[key];
-    return typeof text === "string" ? [[key, defuse(boundedText(text, 500))] as const] : [];
+    return typeof text === "string" ? [[key, escapeControlTags(boundedText(text, 500))] as const] : [];
   });
   return Object.fromEntries(texts);
 }
@@ -76,12 +76,12 @@ function readTool(links: readonly ServerLink[], options: ResourceOptions): Tool<
     origin: "mcp",
     input: readInput,
     mcpOf: ({ server }) => identityOf(server, "ReadMcpResourceTool"),
-    runsBeside: () => true,
+    isConcurrencySafe: () => true,
     async call({ server, uri }, context) {
       const link = find(links, server);
       if (link === undefined) return unknownServer(server, links);
       const end = await link.request("resources/read", { uri }, { signal: context.signal });
-      if (end.type !== "answered") return { content: end.because, isError: true };
+      if (end.type !== "answered") return { content: end.reason, isError: true };
       const parts = readResourceResult(end.result);
       const { content, files } = await writeResult(parts, options.maxResultCharacters, context);
       return { content, data: { server, uri, ...(files.length === 0 ? {} : { files }) } };

@@ -1,4 +1,4 @@
-import { defuse } from "../conversation/defuse.ts";
+import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import { isRecord, type JsonRecord, shown } from "../foundation/json-value.ts";
 import { imageSizeOf, imageTypeOf } from "../tools/image-header.ts";
 
@@ -15,10 +15,10 @@ export interface ReadResult {
   readonly structured?: unknown;
 }
 
-const mostParts = 200;
-const mostImages = 20;
+const maxParts = 200;
+const maxImages = 20;
 /** Of all images of one result together, as they are sent. */
-const mostImageCharacters = 10_000_000;
+const maxImageCharacters = 10_000_000;
 const maxImageBytes = 3_750_000;
 const maxImageSide = 8_000;
 
@@ -39,15 +39,15 @@ export function readResourceResult(result: unknown): readonly ResultPart[] {
   const contents = isRecord(result) ? result["contents"] : undefined;
   if (!Array.isArray(contents)) return [];
   return limitImages(
-    contents.slice(0, mostParts).flatMap((entry) => (isRecord(entry) ? readResource(entry) : [])),
+    contents.slice(0, maxParts).flatMap((entry) => (isRecord(entry) ? readResource(entry) : [])),
   );
 }
 
 function readBlocks(content: unknown): readonly ResultPart[] {
   if (content === undefined || content === null) return [];
   if (!Array.isArray(content)) return [textPart(asText(content))];
-  const parts = content.slice(0, mostParts).flatMap(readBlock);
-  const more = content.length - mostParts;
+  const parts = content.slice(0, maxParts).flatMap(readBlock);
+  const more = content.length - maxParts;
   return more > 0 ? [...parts, textPart(`[${more} more parts were left out]`)] : parts;
 }
 
@@ -101,7 +101,7 @@ function limitImages(parts: readonly ResultPart[]): readonly ResultPart[] {
   let characters = 0;
   return parts.map((part) => {
     if (part.type !== "image") return part;
-    const isWithin = images < mostImages && characters + part.data.length <= mostImageCharacters;
+    const isWithin = images < maxImages && characters + part.data.length <= maxImageCharacters;
     if (!isWithin) return filePart("image", part.mediaType, Buffer.from(part.data, "base64"));
     images += 1;
     characters += part.data.length;
@@ -110,7 +110,7 @@ function limitImages(parts: readonly ResultPart[]): readonly ResultPart[] {
 }
 
 function filePart(kind: string, media: string, bytes: Buffer): ResultPart {
-  const about = defuse(`${kind}, ${shown(media, 100)}, ${bytes.length} bytes`);
+  const about = escapeControlTags(`${kind}, ${shown(media, 100)}, ${bytes.length} bytes`);
   return { type: "file", about, extension: extensionOf(media), bytes };
 }
 
@@ -119,7 +119,7 @@ function extensionOf(mediaType: string): string {
 }
 
 function textPart(text: string): ResultPart {
-  return { type: "text", text: defuse(text) };
+  return { type: "text", text: escapeControlTags(text) };
 }
 
 function asText(value: unknown): string {

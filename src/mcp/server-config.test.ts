@@ -4,8 +4,8 @@ import { mcpDefinitionHash } from "./definition-hash.ts";
 import { readMcpServers } from "./server-config.ts";
 
 const read = (value: unknown) => {
-  const { servers, findings } = readMcpServers(value);
-  return { servers: servers ?? [], codes: findings.map(({ code }) => code), findings };
+  const { servers, issues } = readMcpServers(value);
+  return { servers: servers ?? [], codes: issues.map(({ code }) => code), issues };
 };
 const one = (config: unknown) => read({ mcpServers: { s: config } }).servers[0];
 
@@ -89,15 +89,15 @@ describe("[MCP-1] a file with MCP servers", () => {
 
   test("is unreadable as a whole only where it is no mapping", () => {
     for (const value of [null, [], "x", 3, { mcpServers: [] }])
-      expect(readMcpServers(value)).toMatchObject({ servers: undefined, findings: [{ severity: "error" }] });
+      expect(readMcpServers(value)).toMatchObject({ servers: undefined, issues: [{ severity: "error" }] });
   });
 
   test("says where a bad field stands, and goes on without it", () => {
-    const { servers, findings } = read({
+    const { servers, issues } = read({
       mcpServers: { s: { url: "https://a.example", timeout: "soon", headers: { A: "x\r\nB: y", C: "d" } } },
     });
     expect(servers[0]).toMatchObject({ transport: { headers: { C: "d" } } });
-    expect(findings.map(({ path }) => path)).toEqual([
+    expect(issues.map(({ path }) => path)).toEqual([
       ["mcpServers", "s", "headers", "A"],
       ["mcpServers", "s", "timeout"],
     ]);

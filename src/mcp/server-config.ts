@@ -1,5 +1,5 @@
 import { isRecord, isUnreasonablyLarge, type JsonRecord, kindOf, shown } from "../foundation/json-value.ts";
-import type { DocumentPath, Finding } from "../foundation/problem.ts";
+import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
 import type { McpTransport } from "./mcp-server.ts";
 import { readTransport } from "./server-transport.ts";
 
@@ -27,29 +27,29 @@ export interface McpServerConfig {
 export interface McpServersReading {
   /** Undefined where the value is no mapping at all. */
   readonly servers: readonly McpServerConfig[] | undefined;
-  readonly findings: readonly Finding[];
+  readonly issues: readonly Issue[];
 }
 
 /** More come from a mistake, never from a person. */
-const mostServers = 1000;
+const maxServers = 1000;
 
 /** Reads `{ "mcpServers": { name: config } }`, or the inner mapping alone as people paste it. Never throws. */
 export function readMcpServers(value: unknown, path: DocumentPath = []): McpServersReading {
   if (!isRecord(value)) return unreadable(path, `it must be an object, but here it is ${kindOf(value)}`);
   if (isUnreasonablyLarge(value)) return unreadable(path, "it is nested too deeply or has too many entries");
-  const findings: Finding[] = [];
+  const issues: Issue[] = [];
   const outer = ["mcpServers", "servers"].find((key) => Object.hasOwn(value, key) && !isServer(value[key]));
-  if (outer === undefined) return { servers: readBare(value, path, findings), findings };
+  if (outer === undefined) return { servers: readBare(value, path, issues), issues };
   const inner = value[outer];
   const at = [...path, outer];
-  if (inner === null) return { servers: [], findings };
+  if (inner === null) return { servers: [], issues };
   if (!isRecord(inner)) return unreadable(at, `it must be an object of servers, but it is ${kindOf(inner)}`);
-  if (Object.keys(inner).length > mostServers)
-    return unreadable(at, `it names more than ${mostServers} servers`);
+  if (Object.keys(inner).length > maxServers)
+    return unreadable(at, `it names more than ${maxServers} servers`);
   const servers = Object.entries(inner).map(([name, config]) =>
-    readServer(name, config, [...at, name], findings),
+    readServer(name, config, [...at, name], issues),
   );
-  return { servers, findings };
+  return { servers, issues };
 }
 
 /** Reads one server; what is wrong with it is also a finding. */
@@ -57,17 +57,17 @@ export function readServer(
   name: string,
   written: unknown,
   path: DocumentPath,
-  findings: Finding[],
+  issues: Issue[],
 ): McpServerConfig {
   const common = { name, written, path, disabled: false, alwaysLoad: false };
   if (!isRecord(written)) {
     const unusable = `its configuration must be an object, but it is ${kindOf(written)}`;
-    findings.push(unusableServer(name, unusable, path));
+    issues.push(unusableServer(name, unusable, path));
     return { ...common, unusable };
   }
-  const { kind, transport, unusable } = readTransport(written, { name, path, findings });
-  if (unusable !== undefined && kind !== "sdk") findings.push(unusableServer(name, unusable, path));
-  const timeoutMs = readTimeout(written, { name, path, findings });
+  const { kind, transport, unusable } = readTransport(written, { name, path, issues });
+  if (unusable !== undefined && kind !== "sdk") issues.push(unusableServer(name, unusable, path));
+  const timeoutMs = readTimeout(written, { name, path, issues });
   return {
     ...common,
     ...(kind === undefined ? {} : { kind }),
@@ -80,15 +80,15 @@ export function readServer(
 }
 
 /** Without the outer key, only what looks like a server is one; `$schema` and the like are passed over. */
-function readBare(value: JsonRecord, path: DocumentPath, findings: Finding[]): readonly McpServerConfig[] {
+function readBare(value: JsonRecord, path: DocumentPath, issues: Issue[]): readonly McpServerConfig[] {
   const entries = Object.entries(value).filter(([, config]) => isServer(config));
   if (entries.length > 0)
     return entries
-      .slice(0, mostServers)
-      .map(([name, config]) => readServer(name, config, [...path, name], findings));
+      .slice(0, maxServers)
+      .map(([name, config]) => readServer(name, config, [...path, name], issues));
   const others = Object.keys(value).filter((key) => !key.startsWith("$"));
   if (others.length > 0) {
-    findings.push({
+    issues.push({
       severity: "warning",
       code: "mcp-no-servers",
       message: `There is no "mcpServers" here, only ${others
@@ -118,14 +118,14 @@ function readTimeout(
   {
     name,
     path,
-    findings,
-  }: { readonly name: string; readonly path: DocumentPath; readonly findings: Finding[] },
+    issues,
+  }: { readonly name: string; readonly path: DocumentPath; readonly issues: Issue[] },
 ): number | undefined {
   const value = own(written, "timeout");
   if (value === undefined || value === null) return undefined;
   const number = typeof value === "string" && /^\d+$/.test(value.trim()) ? Number(value) : value;
   if (typeof number === "number" && Number.isFinite(number) && number > 0) return Math.ceil(number);
-  findings.push({
+  issues.push({
     severity: "warning",
     code: "mcp-field-ignored",
     message: `\`timeout\` of the MCP server ${shown(name)} must be milliseconds above 0, but it is ${shown(value)}; the usual limit holds.`,
@@ -139,7 +139,7 @@ function own(record: JsonRecord, key: string): unknown {
   return Object.hasOwn(record, key) ? record[key] : undefined;
 }
 
-function unusableServer(name: string, why: string, path: DocumentPath): Finding {
+function unusableServer(name: string, why: string, path: DocumentPath): Issue {
   return {
     severity: "warning",
     code: "mcp-server-unusable",
@@ -152,7 +152,7 @@ function unusableServer(name: string, why: string, path: DocumentPath): Finding 
 function unreadable(path: DocumentPath, why: string): McpServersReading {
   return {
     servers: undefined,
-    findings: [
+    issues: [
       {
         severity: "error",
         code: "mcp-servers-unreadable",

@@ -1,11 +1,11 @@
 import { mcpServerPart } from "./tool-name.ts";
 
-const longestName = 200;
+const maxName = 200;
 
 /** Why a server cannot go by this name, or undefined. Names become parts of tool names, log lines and file names. */
 export function refuseServerName(name: string): string | undefined {
   if (name.trim() === "") return "a name must not be empty";
-  if (name.length > longestName) return `a name has at most ${longestName} characters`;
+  if (name.length > maxName) return `a name has at most ${maxName} characters`;
   if (/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u.test(name))
     return "a name must not hold characters that do not show";
   if (name.includes("__")) return "`__` separates server and tool in the names of tools";

@@ -1,5 +1,5 @@
 import { isRecord, type JsonRecord, kindOf, shown } from "../foundation/json-value.ts";
-import type { DocumentPath, Finding } from "../foundation/problem.ts";
+import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
 import type { McpTransport } from "./mcp-server.ts";
 import type { McpKind } from "./server-config.ts";
 
@@ -12,7 +12,7 @@ interface TransportReading {
 interface Report {
   readonly name: string;
   readonly path: DocumentPath;
-  readonly findings: Finding[];
+  readonly issues: Issue[];
 }
 
 /** How one server is reached, as written. */
@@ -86,7 +86,7 @@ function commandWords(written: JsonRecord, to: Report): readonly string[] | unde
   const line = command.trim();
   const isLine = own(written, "args") === undefined && /^[\w@.+-]+(?:\s+[^\s"'`$\\]+)+$/.test(line);
   if (!isLine) return [line];
-  to.findings.push({
+  to.issues.push({
     severity: "warning",
     code: "mcp-command-line",
     message: `\`command\` of the MCP server ${shown(to.name)} holds a whole line; it was taken apart at the blanks.`,
@@ -102,7 +102,7 @@ function readArguments(value: unknown, to: Report): readonly string[] | undefine
   if (!Array.isArray(value)) return undefined;
   const words = value.map((word: unknown) => asText(word));
   if (words.some((word) => word === undefined || word.includes("\0"))) {
-    to.findings.push(ignored(to, "args", "a list of texts", value));
+    to.issues.push(ignored(to, "args", "a list of texts", value));
     return undefined;
   }
   return words.flatMap((word) => word ?? []);
@@ -145,14 +145,14 @@ function readTexts(written: JsonRecord, key: string, to: Report): Readonly<Recor
   const value = own(written, key);
   if (value === undefined || value === null) return {};
   if (!isRecord(value)) {
-    to.findings.push(ignored(to, key, "an object of texts", value));
+    to.issues.push(ignored(to, key, "an object of texts", value));
     return {};
   }
   const entries = Object.entries(value).flatMap(([name, item]): [string, string][] => {
     const text = asText(item);
     const isGood = text !== undefined && (key === "env" ? isVariable(name, text) : isHeader(name, text));
     if (isGood) return [[name, text]];
-    to.findings.push(ignored({ ...to, path: [...to.path, key] }, name, "a text", item));
+    to.issues.push(ignored({ ...to, path: [...to.path, key] }, name, "a text", item));
     return [];
   });
   return Object.fromEntries(entries);
@@ -172,7 +172,7 @@ function asText(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-function ignored({ name, path }: Report, key: string, expected: string, value: unknown): Finding {
+function ignored({ name, path }: Report, key: string, expected: string, value: unknown): Issue {
   return {
     severity: "warning",
     code: "mcp-field-ignored",

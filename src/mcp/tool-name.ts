@@ -4,7 +4,7 @@ import { type McpIdentity, mcpServerPart, mcpToolPart } from "../permissions/mcp
 export { mcpServerPart } from "../permissions/mcp-identity.ts";
 
 /** What providers take as the name of a tool. */
-const longestName = 64;
+const maxName = 64;
 const shortestToolPart = 16;
 const digestLength = 8;
 
@@ -15,8 +15,8 @@ const digestLength = 8;
 export function mcpToolName(server: string, tool: string): string {
   const identity = mcpIdentity(server, tool);
   const full = `mcp__${identity.server}__${identity.tool}`;
-  if (full.length <= longestName) return full;
-  const room = longestName - "mcp____".length;
+  if (full.length <= maxName) return full;
+  const room = maxName - "mcp____".length;
   const serverPart = shorten(
     identity.server,
     room - Math.min(identity.tool.length, shortestToolPart),

@@ -4,9 +4,9 @@ import { estimateBlockTokens } from "../conversation/token-estimate.ts";
 import type { Usage } from "../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
 import { closeBlocks, openBlocks, readBlockPart } from "./ai-sdk-blocks.ts";
-import { toModelFault } from "./ai-sdk-fault.ts";
+import { toModelError } from "./ai-sdk-error.ts";
 import { readFinishReason, readUsage } from "./ai-sdk-usage.ts";
-import { ModelFault } from "./model-fault.ts";
+import { ModelError } from "./model-error.ts";
 
 export interface AnswerContext {
   /** The id of the message; ours, because some servers repeat theirs. */
@@ -37,17 +37,17 @@ export function createAnswerReader(context: AnswerContext): AnswerReader {
   return {
     read(part) {
       if (!isRecord(part)) return [];
-      if (part["type"] === "error") throw toModelFault(part["error"], { model: modelName, hasBegun: true });
+      if (part["type"] === "error") throw toModelError(part["error"], { model: modelName, hasBegun: true });
       if (part["type"] === "finish") finish = part;
       if (part["type"] === "response-metadata" && typeof part["id"] === "string") requestId ??= part["id"];
       return readBlockPart(open, part);
     },
     end() {
-      if (finish === undefined) throw new ModelFault("stream-cut", `${modelName}: the answer broke off.`);
+      if (finish === undefined) throw new ModelError("stream-cut", `${modelName}: the answer broke off.`);
       const hasCalls = open.blocks.some(({ kind }) => kind === "tool_use");
       const reading = readFinishReason(finish["finishReason"], hasCalls);
       if (reading.type === "failed") {
-        throw new ModelFault(reading.code, `${modelName}: the provider ended the answer with an error.`);
+        throw new ModelError(reading.code, `${modelName}: the provider ended the answer with an error.`);
       }
       const { events, content } = closeBlocks(open, provider);
       const message = { role: "assistant" as const, content };

@@ -1,4 +1,4 @@
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { isRecord } from "../foundation/json-value.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
 import {
@@ -33,7 +33,7 @@ export async function createAiSdkModel(options: AiSdkModelOptions): Promise<Mode
   const entry = findProvider(provider, environment) ?? refuseProvider(provider);
   const { settings, missing } = factorySettings(entry, environment);
   if (missing.length > 0) {
-    throw new Fault("provider-not-configured", `${provider}/${modelId} needs ${missing.join(" and ")}.`, {
+    throw new RetinueError("provider-not-configured", `${provider}/${modelId} needs ${missing.join(" and ")}.`, {
       advice: "Set it in the environment, or under `env` in a settings file.",
     });
   }
@@ -59,7 +59,7 @@ function claudeFacts(modelId: string): LanguageModelOptions["facts"] {
 function refuseProvider(provider: string): never {
   const nearest = nearestName(provider, knownProviders());
   const known = knownProviders().join(", ");
-  throw new Fault("unknown-provider", `There is no model provider "${provider}". Known are ${known}.`, {
+  throw new RetinueError("unknown-provider", `There is no model provider "${provider}". Known are ${known}.`, {
     advice: nearest === undefined ? "Name one of these." : `Did you mean "${nearest}"?`,
   });
 }
@@ -71,7 +71,7 @@ async function loadPackage(entry: ProviderEntry, load: LoadPackage): Promise<unk
     const isMissing = isNotFound(error, entry.package);
     const said = error instanceof Error ? error.message : String(error);
     const what = isMissing ? `is not installed` : `cannot be loaded: ${said}`;
-    throw new Fault("provider-package-missing", `The package ${entry.package} for ${entry.name} ${what}.`, {
+    throw new RetinueError("provider-package-missing", `The package ${entry.package} for ${entry.name} ${what}.`, {
       advice: isMissing ? `Run: npm install ${entry.package}` : `Run: npm install ${entry.package}@latest`,
       cause: error,
     });
@@ -87,7 +87,7 @@ function findFactory(entry: ProviderEntry, module: unknown): Factory {
   const name = [...exported.keys()].find((candidate) => wanted.includes(candidate.toLowerCase()));
   const factory = name === undefined ? undefined : exported.get(name);
   if (typeof factory === "function") return factory as Factory; // The package's own contract; its result is checked.
-  throw new Fault("provider-package-unfit", `${entry.package} exports no ${entry.factories.join(" or ")}.`, {
+  throw new RetinueError("provider-package-unfit", `${entry.package} exports no ${entry.factories.join(" or ")}.`, {
     advice: `Run: npm install ${entry.package}@latest`,
   });
 }
@@ -96,7 +96,7 @@ function makeLanguageModel(entry: ProviderEntry, modelId: string, provider: unkn
   const make = methodOf(provider, "languageModel") ?? asMethod(provider);
   const made: unknown = make?.call(provider, modelId);
   if (isLanguageModel(made)) return made;
-  throw new Fault("provider-package-unfit", `${entry.package} gives no language model for "${modelId}".`, {
+  throw new RetinueError("provider-package-unfit", `${entry.package} gives no language model for "${modelId}".`, {
     advice: `Run: npm install ${entry.package}@latest`,
   });
 }

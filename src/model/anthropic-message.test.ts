@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createMessageAssembler } from "./anthropic-message.ts";
 import type { ModelEvent } from "./model.ts";
-import type { ModelFault } from "./model-fault.ts";
+import type { ModelError } from "./model-error.ts";
 
 const start = {
   type: "message_start",
@@ -42,11 +42,11 @@ function lastOf(events: readonly ModelEvent[]): Extract<ModelEvent, { type: "mes
   return last;
 }
 
-function faultOf(events: readonly object[]): ModelFault {
+function errorOf(events: readonly object[]): ModelError {
   try {
     assemble(events);
   } catch (error) {
-    return error as ModelFault;
+    return error as ModelError;
   }
   throw new Error("nothing was thrown");
 }
@@ -218,14 +218,14 @@ describe("createMessageAssembler [MDL-3]", () => {
       ],
     ],
   ])("%s cannot be read and may be asked for again", (_what, events) => {
-    const fault = faultOf(events);
-    expect(fault.code).toBe("stream-malformed");
-    expect(fault.mayPass).toBe(true);
+    const failure = errorOf(events);
+    expect(failure.code).toBe("stream-malformed");
+    expect(failure.mayPass).toBe(true);
   });
 
   test("a stream that ends early was cut, unless only the word that it ended is missing", () => {
-    expect(faultOf([start, ...block(0, { type: "text", text: "x" })]).code).toBe("stream-cut");
-    expect(faultOf([]).code).toBe("stream-cut");
+    expect(errorOf([start, ...block(0, { type: "text", text: "x" })]).code).toBe("stream-cut");
+    expect(errorOf([]).code).toBe("stream-cut");
     expect(lastOf(assemble([start, ...stop("end_turn").slice(0, 1)])).stopReason).toBe("end_turn");
   });
 
@@ -241,8 +241,8 @@ describe("createMessageAssembler [MDL-3]", () => {
     ["invalid_request_error", "invalid-request", 400],
     ["something_new", "server-error", 500],
   ])("an error event of type %s is the fault %s", (type, code, status) => {
-    const fault = faultOf([start, { type: "error", error: { type, message: "why" } }]);
-    expect(fault).toMatchObject({
+    const failure = errorOf([start, { type: "error", error: { type, message: "why" } }]);
+    expect(failure).toMatchObject({
       code,
       status,
       requestId: "req_1",

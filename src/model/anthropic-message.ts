@@ -3,9 +3,9 @@ import type { StopReason } from "../conversation/stop-reason.ts";
 import { noUsage, type Usage } from "../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
 import { type BlockBuilder, buildBlock, startBlock } from "./anthropic-block.ts";
-import { streamErrorFault } from "./anthropic-fault.ts";
+import { streamEventError } from "./anthropic-error.ts";
 import type { ModelEvent } from "./model.ts";
-import { ModelFault } from "./model-fault.ts";
+import { ModelError } from "./model-error.ts";
 
 export interface MessageAssembler {
   /** What one provider event means to us, if anything. Unknown events mean nothing; impossible ones throw a ModelFault. */
@@ -114,7 +114,7 @@ export function createMessageAssembler(requestId?: string): MessageAssembler {
         case "message_stop":
           return endMessage();
         case "error":
-          throw streamErrorFault(event, requestId);
+          throw streamEventError(event, requestId);
         default:
           return undefined;
       }
@@ -122,7 +122,7 @@ export function createMessageAssembler(requestId?: string): MessageAssembler {
     end() {
       if (ended) return undefined;
       if (typeof stopReason === "string" && open.size === 0) return endMessage();
-      throw new ModelFault("stream-cut", "The provider's answer broke off before its end.", {
+      throw new ModelError("stream-cut", "The provider's answer broke off before its end.", {
         ...(requestId === undefined ? {} : { requestId }),
         advice: "This passes by itself as a rule; if it does not, look for a proxy that cuts long answers.",
       });
@@ -179,6 +179,6 @@ function recordAt(event: JsonRecord, key: string): JsonRecord {
   return value;
 }
 
-function malformed(what: string): ModelFault {
-  return new ModelFault("stream-malformed", `The provider's answer cannot be read: ${what}.`);
+function malformed(what: string): ModelError {
+  return new ModelError("stream-malformed", `The provider's answer cannot be read: ${what}.`);
 }

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { type AnthropicModelOptions, createAnthropicModel } from "./anthropic-model.ts";
 import { createCoolDowns, type WaitClock } from "./cool-down.ts";
 import type { Model, ModelEvent, ModelRequest } from "./model.ts";
-import type { ModelFault } from "./model-fault.ts";
+import type { ModelError } from "./model-error.ts";
 import { withRetry } from "./retry.ts";
 
 type Answer = (response: ServerResponse, request: IncomingMessage, body: Record<string, unknown>) => void;
@@ -138,10 +138,10 @@ async function collect(model: Model, signal = new AbortController().signal): Pro
   return events;
 }
 
-async function faultOf(model: Model): Promise<ModelFault> {
+async function errorOf(model: Model): Promise<ModelError> {
   return collect(model).then(
     () => Promise.reject(new Error("no fault")),
-    (error: ModelFault) => error,
+    (error: ModelError) => error,
   );
 }
 
@@ -272,7 +272,7 @@ describe("what proves who asks [MDL-3]", () => {
       throw new Error("vault is sealed");
     };
     const model = createAnthropicModel({ id: "x", baseUrl: provider.url, timeouts, apiKeyHelper: helper });
-    expect(await faultOf(model)).toMatchObject({
+    expect(await errorOf(model)).toMatchObject({
       code: "unauthorized",
       message: expect.stringContaining("vault is sealed"),
     });
@@ -310,7 +310,7 @@ describe("faults over a real socket [MDL-6]", () => {
     ],
   ])("an answer with an error status is a fault %#", async (answer, expected) => {
     const provider = await provide(answer);
-    expect(await faultOf(modelAt(provider.url))).toMatchObject(expected);
+    expect(await errorOf(modelAt(provider.url))).toMatchObject(expected);
     expect(provider.bodies).toHaveLength(1);
   });
 
@@ -341,7 +341,7 @@ describe("faults over a real socket [MDL-6]", () => {
     const provider = await provide(streaming(whole));
     const server = servers.pop();
     await new Promise((resolve) => server?.close(resolve));
-    expect(await faultOf(modelAt(provider.url))).toMatchObject({
+    expect(await errorOf(modelAt(provider.url))).toMatchObject({
       code: "connection-failed",
       message: expect.stringContaining("ECONNREFUSED"),
     });
@@ -349,7 +349,7 @@ describe("faults over a real socket [MDL-6]", () => {
 
   test("a connection cut before the headers", async () => {
     const provider = await provide((response) => response.destroy());
-    expect(await faultOf(modelAt(provider.url))).toMatchObject({ code: "connection-failed", mayPass: true });
+    expect(await errorOf(modelAt(provider.url))).toMatchObject({ code: "connection-failed", mayPass: true });
   });
 
   test("a connection cut in the middle of the answer", async () => {
@@ -357,12 +357,12 @@ describe("faults over a real socket [MDL-6]", () => {
       open(response);
       response.write(sse([begin, ...thinking]), () => response.destroy());
     });
-    expect(await faultOf(modelAt(provider.url))).toMatchObject({ code: "stream-cut", requestId: "req_1" });
+    expect(await errorOf(modelAt(provider.url))).toMatchObject({ code: "stream-cut", requestId: "req_1" });
   });
 
   test("an answer that ends politely but too early", async () => {
     const provider = await provide(streaming([begin, ...thinking]));
-    expect(await faultOf(modelAt(provider.url))).toMatchObject({ code: "stream-cut" });
+    expect(await errorOf(modelAt(provider.url))).toMatchObject({ code: "stream-cut" });
   });
 
   test("an event that is not JSON", async () => {
@@ -370,7 +370,7 @@ describe("faults over a real socket [MDL-6]", () => {
       open(response);
       response.end(`${sse([begin])}event: content_block_start\ndata: {"type": oops\n\n`);
     });
-    expect(await faultOf(modelAt(provider.url))).toMatchObject({
+    expect(await errorOf(modelAt(provider.url))).toMatchObject({
       code: "stream-malformed",
       message: expect.stringContaining("oops"),
     });
@@ -379,7 +379,7 @@ describe("faults over a real socket [MDL-6]", () => {
   test("an error event in the middle of the answer", async () => {
     const error = { type: "error", error: { type: "overloaded_error", message: "busy" } };
     const provider = await provide(streaming([begin, ...thinking, error]));
-    expect(await faultOf(modelAt(provider.url))).toMatchObject({ code: "overloaded", mayPass: true });
+    expect(await errorOf(modelAt(provider.url))).toMatchObject({ code: "overloaded", mayPass: true });
   });
 
   test("thinking that another model wrote is refused once and then left out", async () => {
@@ -445,8 +445,8 @@ describe("time limits over a real socket [MDL-6]", () => {
       closed.push(new Promise((resolve) => response.on("close", resolve)));
       answer(response, incoming, body);
     });
-    const fault = await faultOf(modelAt(provider.url, { timeouts }));
-    expect(fault).toMatchObject({ code: "stalled", mayPass: true, message: expect.stringContaining(words) });
+    const failure = await errorOf(modelAt(provider.url, { timeouts }));
+    expect(failure).toMatchObject({ code: "stalled", mayPass: true, message: expect.stringContaining(words) });
     await Promise.all(closed);
   });
 

@@ -1,11 +1,11 @@
 import { isRecord } from "../foundation/json-value.ts";
-import { requestFault, stalledFault, streamFault } from "./anthropic-fault.ts";
+import { requestError, stalledError, streamError } from "./anthropic-error.ts";
 import { createMessageAssembler } from "./anthropic-message.ts";
 import { createRequestBuilder } from "./anthropic-request.ts";
 import { type AnthropicAccess, createAnthropicSender } from "./anthropic-sender.ts";
 import type { Model, ModelEvent, ModelFacts, ModelRequest } from "./model.ts";
 import { lookUpModel } from "./model-catalog.ts";
-import { ModelFault } from "./model-fault.ts";
+import { ModelError } from "./model-error.ts";
 import { createSseDecoder, type SseEvent } from "./sse-decoder.ts";
 import { createStallWatch, type StallLimits, type StallWatch } from "./stall-watch.ts";
 
@@ -55,8 +55,8 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
       }
     } catch (error) {
       signal.throwIfAborted();
-      if (watch.stalled !== undefined) throw stalledFault(watch.stalled, error);
-      throw chunks === undefined ? requestFault(error, sender.baseUrl) : streamFault(error, requestId);
+      if (watch.stalled !== undefined) throw stalledError(watch.stalled, error);
+      throw chunks === undefined ? requestError(error, sender.baseUrl) : streamError(error, requestId);
     } finally {
       signal.removeEventListener("abort", abort);
       if (isComplete && chunks !== undefined) void drain(chunks, abort);
@@ -114,14 +114,14 @@ function parseEvent({ event, data }: SseEvent): Readonly<Record<string, unknown>
   }
   // Whatever an error event says, the answer is lost.
   if (event === "error") return { type: "error", error: { type: "api_error", message: data.slice(0, 200) } };
-  throw new ModelFault(
+  throw new ModelError(
     "stream-malformed",
     `The provider sent an event "${event}" that is not a JSON object: ${JSON.stringify(data.slice(0, 80))}.`,
   );
 }
 
 function bodyOf(response: Response): AsyncIterator<Uint8Array> {
-  if (response.body === null) throw new ModelFault("stream-cut", "The provider's answer has no body.");
+  if (response.body === null) throw new ModelError("stream-cut", "The provider's answer has no body.");
   return response.body[Symbol.asyncIterator]();
 }
 
@@ -140,7 +140,7 @@ async function drain(chunks: AsyncIterator<Uint8Array>, giveUp: () => void): Pro
 /** Thinking belongs to the model and account that wrote it; a conversation taken over by another goes on without. */
 function isThinkingRefused(error: unknown): boolean {
   return (
-    error instanceof ModelFault &&
+    error instanceof ModelError &&
     error.code === "invalid-request" &&
     error.status === 400 &&
     /thinking|signature/i.test(error.message)

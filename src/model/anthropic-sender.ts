@@ -1,7 +1,7 @@
 import type { Anthropic } from "@anthropic-ai/sdk";
 import type { MessageCreateParamsStreaming } from "@anthropic-ai/sdk/resources/messages";
 import { abortable } from "../foundation/abort.ts";
-import { ModelFault } from "./model-fault.ts";
+import { ModelError } from "./model-error.ts";
 import { createHttpFetch } from "./run-http-request.ts";
 import type { StallLimits } from "./stall-watch.ts";
 
@@ -29,10 +29,10 @@ export type Send = (
   options: { readonly signal: AbortSignal; readonly timeouts: StallLimits },
 ) => Promise<Response>;
 
-const usualBaseUrl = "https://api.anthropic.com";
+const defaultBaseUrl = "https://api.anthropic.com";
 
 export function createAnthropicSender(access: AnthropicAccess): AnthropicSender {
-  const baseUrl = access.baseUrl ?? usualBaseUrl;
+  const baseUrl = access.baseUrl ?? defaultBaseUrl;
   let client: Promise<Anthropic> | undefined;
 
   return {
@@ -86,14 +86,14 @@ async function askHelper(helper: () => Promise<string>): Promise<string> {
   try {
     key = (await helper()).trim();
   } catch (error) {
-    throw helperFault(`failed: ${error instanceof Error ? error.message : String(error)}`, error);
+    throw helperError(`failed: ${error instanceof Error ? error.message : String(error)}`, error);
   }
-  if (key === "") throw helperFault("gave no key");
+  if (key === "") throw helperError("gave no key");
   return key;
 }
 
-function helperFault(what: string, cause?: unknown): ModelFault {
-  return new ModelFault("unauthorized", `The apiKeyHelper of your settings ${what}.`, {
+function helperError(what: string, cause?: unknown): ModelError {
+  return new ModelError("unauthorized", `The apiKeyHelper of your settings ${what}.`, {
     advice: "Run its command by hand and mend it, or set ANTHROPIC_API_KEY instead.",
     ...(cause === undefined ? {} : { cause }),
   });

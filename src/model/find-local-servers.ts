@@ -8,15 +8,15 @@ export interface LocalSearchOptions {
 }
 
 /** A server on this machine answers at once, or is not there. */
-const usualLimitMs = 150;
+const defaultLimitMs = 150;
 
 /** More than any list of models needs. */
-const longestAnswer = 1_000_000;
+const maxAnswer = 1_000_000;
 
 /** Asks all places at once for their models; one that is silent, slow or answers something else is not there. */
 export async function findLocalServers(
   places: readonly LocalPlace[],
-  { fetch = createHttpFetch(), limitMs = usualLimitMs }: LocalSearchOptions = {},
+  { fetch = createHttpFetch(), limitMs = defaultLimitMs }: LocalSearchOptions = {},
 ): Promise<readonly LocalServer[]> {
   const limit = new AbortController();
   const stopClock = startClock(limitMs, () => limit.abort());
@@ -65,7 +65,7 @@ async function readShort({ body }: Response): Promise<string | undefined> {
   let length = 0;
   for await (const chunk of body) {
     length += chunk.length;
-    if (length > longestAnswer) return undefined;
+    if (length > maxAnswer) return undefined;
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");

@@ -4,7 +4,7 @@ import { estimateRequestTokens } from "../conversation/token-estimate.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
 import { createAnswerReader } from "./ai-sdk-answer.ts";
 import { type CallShape, toCall } from "./ai-sdk-call.ts";
-import { toModelFault } from "./ai-sdk-fault.ts";
+import { toModelError } from "./ai-sdk-error.ts";
 import type { InterfaceVersion } from "./ai-sdk-prompt.ts";
 import type { Model, ModelFacts, ModelRequest } from "./model.ts";
 import type { StallLimits } from "./stall-watch.ts";
@@ -48,7 +48,7 @@ export function createModelFromLanguageModel(
   };
   const settings: StreamSettings = {
     shape,
-    limits: { ...usualTimeouts, ...options.timeouts },
+    limits: { ...defaultTimeouts, ...options.timeouts },
     createId: options.createId ?? (() => `msg_${randomUUID()}`),
   };
   return {
@@ -57,7 +57,7 @@ export function createModelFromLanguageModel(
   };
 }
 
-const usualTimeouts: StallLimits = { firstTokenMs: 300_000, betweenTokensMs: 120_000 };
+const defaultTimeouts: StallLimits = { firstTokenMs: 300_000, betweenTokensMs: 120_000 };
 
 /** What holds for most models of today where nothing is known. */
 const defaultFacts = { contextWindow: 128_000, maxOutputTokens: 16_384 };
@@ -101,7 +101,7 @@ async function* streamAnswer(
     yield* answer.end();
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    throw toModelFault(error, { model: modelName, hasBegun: reader !== undefined });
+    throw toModelError(error, { model: modelName, hasBegun: reader !== undefined });
   } finally {
     // The stream may already be broken, which is then the reason for being here.
     reader?.cancel().catch(() => undefined);

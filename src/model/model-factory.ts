@@ -4,7 +4,7 @@ import type { LoadPackage } from "./load-provider-package.ts";
 import type { Model } from "./model.ts";
 import { lookUpModel } from "./model-catalog.ts";
 import { type AdapterChoice, chooseAdapter } from "./model-choice.ts";
-import { ModelFault } from "./model-fault.ts";
+import { ModelError } from "./model-error.ts";
 import { findOverride, readModelOverrides } from "./model-overrides.ts";
 import type { RequestGates } from "./request-gate.ts";
 import { readMaxAttempts, withRetry } from "./retry.ts";
@@ -36,7 +36,7 @@ export interface ModelFactory {
   describe(reference: ChosenModel): AdapterChoice;
 }
 
-const usualTimeouts: StallLimits = { firstTokenMs: 300_000, betweenTokensMs: 120_000 };
+const defaultTimeouts: StallLimits = { firstTokenMs: 300_000, betweenTokensMs: 120_000 };
 
 /** Makes models of every provider, patient ones, and shares connections and cool-downs between them. */
 export function createModelFactory(options: ModelFactoryOptions): ModelFactory {
@@ -64,7 +64,7 @@ export function createModelFactory(options: ModelFactoryOptions): ModelFactory {
         );
       }
       case "none":
-        throw new ModelFault("unauthorized", choice.why, { advice: choice.advice });
+        throw new ModelError("unauthorized", choice.why, { advice: choice.advice });
     }
   }
 
@@ -101,7 +101,7 @@ async function createAnthropic(
     ...(wireId === undefined ? {} : { wireId }),
     ...accessOf(options),
     fetch,
-    timeouts: { ...usualTimeouts, ...options.timeouts },
+    timeouts: { ...defaultTimeouts, ...options.timeouts },
   });
 }
 

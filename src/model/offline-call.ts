@@ -2,7 +2,7 @@ import { isRecord } from "../foundation/json-value.ts";
 import type { OfflineConversation } from "./offline-conversation.ts";
 
 /** For one question. */
-export const mostOfflineCalls = 8;
+export const maxOfflineCalls = 8;
 
 export interface OfflineCall {
   readonly name: string;

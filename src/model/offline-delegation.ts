@@ -4,7 +4,7 @@ import { callsOf, type FinishedCall, type OfflineConversation } from "./offline-
 import { foldersBelow, type ListedFiles, type ListedFolder } from "./offline-files.ts";
 import { byText } from "./offline-tool-results.ts";
 
-const childrenAtOnce = 3;
+const childrenConcurrency = 3;
 
 /** The tool that starts child agents, if one is offered in the shape we know. */
 export function spawnToolName({ tools }: OfflineConversation): string | undefined {
@@ -54,10 +54,10 @@ export function childrenOf(conversation: OfflineConversation, type: string): rea
 function foldersToExplore(files: ListedFiles): readonly ListedFolder[] {
   const top = foldersBelow(files).filter(({ path }) => !path.startsWith("."));
   const largest = top[0];
-  if (top.length >= childrenAtOnce || largest === undefined) return top.slice(0, childrenAtOnce);
+  if (top.length >= childrenConcurrency || largest === undefined) return top.slice(0, childrenConcurrency);
   const parts = foldersBelow(files, largest.path);
   if (parts.length === 0) return top;
   return [...parts, ...top.slice(1)]
     .toSorted((a, b) => b.files.length - a.files.length || byText(a.path, b.path))
-    .slice(0, childrenAtOnce);
+    .slice(0, childrenConcurrency);
 }

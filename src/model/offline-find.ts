@@ -10,7 +10,7 @@ import {
   readNumberedLines,
 } from "./offline-tool-results.ts";
 
-const mostFiles = 30;
+const maxFiles = 30;
 const linesPerFile = 6;
 
 /** Searches for a word as it stands, then more loosely, shows the likely definition, and lists the rest by file. */
@@ -65,13 +65,13 @@ function likelyDefinition(found: readonly FoundLine[], subject: string): FoundLi
   return defining.find(isCode) ?? defining[0];
 }
 
-interface Finding {
+interface Issue {
   readonly subject: string;
   readonly found: readonly FoundLine[];
   readonly definition: FoundLine | undefined;
 }
 
-function findReport(conversation: OfflineConversation, { subject, found, definition }: Finding): string {
+function findReport(conversation: OfflineConversation, { subject, found, definition }: Issue): string {
   const byFile = Map.groupBy(found, ({ path }) => path);
   const cut = callsOf(conversation, "Grep").some(({ text }) => isCut(text));
   const least = cut ? "at least " : "";
@@ -79,8 +79,8 @@ function findReport(conversation: OfflineConversation, { subject, found, definit
     found.length === 0
       ? `# ${subject}\nNothing was found, neither as it stands nor in another case.`
       : `# ${subject}\n${least}${counted(found.length, "line")} in ${counted(byFile.size, "file")}.`;
-  const groups = [...byFile].slice(0, mostFiles).map(([path, lines]) => fileGroup(path, lines, definition));
-  const more = byFile.size > mostFiles ? `… and ${counted(byFile.size - mostFiles, "more file")}` : undefined;
+  const groups = [...byFile].slice(0, maxFiles).map(([path, lines]) => fileGroup(path, lines, definition));
+  const more = byFile.size > maxFiles ? `… and ${counted(byFile.size - maxFiles, "more file")}` : undefined;
   return offlineAnswer(
     head,
     definitionText(conversation, definition),

@@ -7,8 +7,8 @@ import { type ManifestFacts, readManifest, readReadme } from "./offline-manifest
 import { counted, offlineAnswer, withoutFrame } from "./offline-texts.ts";
 import { byText, readNumberedLines } from "./offline-tool-results.ts";
 
-const longestChildText = 4000;
-const mostRows = 20;
+const maxChildText = 4000;
+const maxRows = 20;
 
 export function mapReport(
   conversation: OfflineConversation,
@@ -82,22 +82,22 @@ function readDocuments(conversation: OfflineConversation): Documents {
 function folderTable(files: ListedFiles, folder: string | undefined): string | undefined {
   const folders = foldersBelow(files, folder);
   if (folders.length === 0) return undefined;
-  const rows = folders.slice(0, mostRows).map(({ path, files: inside, lines }) => {
+  const rows = folders.slice(0, maxRows).map(({ path, files: inside, lines }) => {
     const languages = rankLanguages(inside)
       .slice(0, 2)
       .map(([language]) => language);
     const size = lines === 0 ? "" : `, ${counted(lines, "line")}`;
     return `- ${path}/: ${counted(inside.length, "file")}${size}${languages.length === 0 ? "" : ` (${languages.join(", ")})`}`;
   });
-  const more = folders.length > mostRows ? [`- … and ${folders.length - mostRows} smaller ones`] : [];
+  const more = folders.length > maxRows ? [`- … and ${folders.length - maxRows} smaller ones`] : [];
   return ["## Folders", ...rows, ...more].join("\n");
 }
 
 function rootFiles(files: ListedFiles, folder: string | undefined): string | undefined {
   const here = filesDirectlyIn(files, folder);
   if (here.length === 0) return undefined;
-  const more = here.length > mostRows ? ` and ${here.length - mostRows} more` : "";
-  const names = here.slice(0, mostRows).map((path) => path.slice(path.lastIndexOf("/") + 1));
+  const more = here.length > maxRows ? ` and ${here.length - maxRows} more` : "";
+  const names = here.slice(0, maxRows).map((path) => path.slice(path.lastIndexOf("/") + 1));
   return `## Files beside them\n${names.join(", ")}${more}`;
 }
 
@@ -121,7 +121,7 @@ function entryPoints({ paths }: ListedFiles, manifests: readonly ManifestFacts[]
 }
 
 function commands(manifests: readonly ManifestFacts[]): string | undefined {
-  const found = manifests.flatMap(({ commands: some }) => some).slice(0, mostRows);
+  const found = manifests.flatMap(({ commands: some }) => some).slice(0, maxRows);
   const titles = manifests.flatMap(({ title }) => (title === undefined ? [] : [title]));
   if (found.length + titles.length === 0) return undefined;
   const rows = found.map(([name, runs]) => (runs === "" ? `- ${name}` : `- ${name}: ${runs.slice(0, 160)}`));
@@ -129,13 +129,13 @@ function commands(manifests: readonly ManifestFacts[]): string | undefined {
 }
 
 function children(conversation: OfflineConversation): string | undefined {
-  const told = [...childrenOf(conversation, "Explore"), ...childrenOf(conversation, "Plan")].filter(
+  const reported = [...childrenOf(conversation, "Explore"), ...childrenOf(conversation, "Plan")].filter(
     ({ isError }) => !isError,
   );
-  if (told.length === 0) return undefined;
-  const sections = told.map(({ input, text }) => {
+  if (reported.length === 0) return undefined;
+  const sections = reported.map(({ input, text }) => {
     const plain = withoutFrame(text).replace(/\s*\[agent id [^\]]*\]\s*$/, "");
-    const short = plain.length > longestChildText ? `${plain.slice(0, longestChildText)}\n[cut here]` : plain;
+    const short = plain.length > maxChildText ? `${plain.slice(0, maxChildText)}\n[cut here]` : plain;
     return `### ${String(input["subagent_type"])}: ${String(input["description"])}\n${short.replace(/^#{1,3} /gm, "#### ")}`;
   });
   return ["## What the child agents report", ...sections].join("\n\n");

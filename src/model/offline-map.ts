@@ -1,4 +1,4 @@
-import { callIfOffered, mostOfflineCalls, type OfflineCall, type OfflineStep } from "./offline-call.ts";
+import { callIfOffered, maxOfflineCalls, type OfflineCall, type OfflineStep } from "./offline-call.ts";
 import { callsOf, type OfflineConversation } from "./offline-conversation.ts";
 import { childrenOf, exploreCalls, planCalls, spawnToolName } from "./offline-delegation.ts";
 import { filesDirectlyIn, type ListedFiles, listedFiles } from "./offline-files.ts";
@@ -21,7 +21,7 @@ export function mapStep(conversation: OfflineConversation, folder: string | unde
   const hasRead = callsOf(conversation, "Read").length + childrenOf(conversation, "Explore").length > 0;
   if (!hasRead) {
     const children = mayDelegate ? exploreCalls(conversation, files) : [];
-    const room = mostOfflineCalls - looked - (children.length > 0 ? children.length + 1 : 0);
+    const room = maxOfflineCalls - looked - (children.length > 0 ? children.length + 1 : 0);
     const reads = filesToRead(files, folder)
       .slice(0, Math.min(room, 4))
       .flatMap((file) => callIfOffered(conversation, "Read", { file_path: file, limit: 300 }));

@@ -13,7 +13,7 @@ import {
 import { counted, offlineAnswer } from "./offline-texts.ts";
 import { readListing, readNumberedLines } from "./offline-tool-results.ts";
 
-const mostEntries = 60;
+const maxEntries = 60;
 
 /** Reads a file, looking for it by name where the path is not right, and extracts what has a form. */
 export function readStep(conversation: OfflineConversation, file: string): OfflineStep {
@@ -86,7 +86,7 @@ function codeSections(path: string, lines: readonly NumberedLine[]): readonly (s
     .map(({ number, text }) => `${String(number).padStart(5)}  ${text.slice(0, 200)}`);
   return [
     comment === undefined ? undefined : `First comment: ${comment}`,
-    facts.length === 0 ? undefined : ["## As a manifest", ...facts.slice(0, mostEntries)].join("\n"),
+    facts.length === 0 ? undefined : ["## As a manifest", ...facts.slice(0, maxEntries)].join("\n"),
     imports.length === 0 ? undefined : `Needs: ${imports.slice(0, 40).join(", ")}`,
     entryList("## Named in it", outline),
     isBare
@@ -97,7 +97,7 @@ function codeSections(path: string, lines: readonly NumberedLine[]): readonly (s
 
 function entryList(heading: string, entries: readonly OutlineEntry[]): string | undefined {
   if (entries.length === 0) return undefined;
-  const rows = entries.slice(0, mostEntries).map(({ line, text }) => `- ${line}: ${text.slice(0, 160)}`);
-  const more = entries.length > mostEntries ? [`- … and ${entries.length - mostEntries} more`] : [];
+  const rows = entries.slice(0, maxEntries).map(({ line, text }) => `- ${line}: ${text.slice(0, 160)}`);
+  const more = entries.length > maxEntries ? [`- … and ${entries.length - maxEntries} more`] : [];
   return [heading, ...rows, ...more].join("\n");
 }

@@ -1,5 +1,5 @@
 import type { ModelRequest } from "./model.ts";
-import { mostOfflineCalls, type OfflineStep } from "./offline-call.ts";
+import { maxOfflineCalls, type OfflineStep } from "./offline-call.ts";
 import { type OfflineConversation, readOfflineConversation } from "./offline-conversation.ts";
 import { findStep } from "./offline-find.ts";
 import { mapStep } from "./offline-map.ts";
@@ -13,9 +13,9 @@ export function nextOfflineStep(request: ModelRequest): OfflineStep {
   const { task, wantsChange } = readOfflineTask(conversation.task);
   const step = stepFor(task, conversation);
   if (step.type === "answer") return wantsChange ? { ...step, text: withRefusal(step.text) } : step;
-  const calls = step.calls.slice(0, mostOfflineCalls - conversation.calls.length);
+  const calls = step.calls.slice(0, maxOfflineCalls - conversation.calls.length);
   if (calls.length > 0) return { ...step, calls };
-  const text = `The offline model makes at most ${mostOfflineCalls} calls for a question, and they are used up.`;
+  const text = `The offline model makes at most ${maxOfflineCalls} calls for a question, and they are used up.`;
   return { type: "answer", text: offlineAnswer(text) };
 }
 

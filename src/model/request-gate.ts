@@ -47,7 +47,7 @@ export function createRequestGate(): RequestGate {
   let halvedAt = 0;
   let answeredSince = 0;
 
-  function admitWaiting(): void {
+  function authorizeWaiting(): void {
     while (underWay < limit) {
       const first = waiting.shift();
       if (first === undefined) return;
@@ -56,11 +56,11 @@ export function createRequestGate(): RequestGate {
     }
   }
 
-  function learn(outcome: "answered" | "refused" | "failed", number: number, atOnce: number): void {
+  function learn(outcome: "answered" | "refused" | "failed", number: number, concurrency: number): void {
     if (outcome === "refused" && number > halvedAt) {
       halvedAt = issued;
       answeredSince = 0;
-      limit = Math.max(1, Math.floor(Math.min(limit, atOnce) / 2));
+      limit = Math.max(1, Math.floor(Math.min(limit, concurrency) / 2));
     }
     if (outcome !== "answered" || limit === Number.POSITIVE_INFINITY) return;
     answeredSince += 1;
@@ -79,7 +79,7 @@ export function createRequestGate(): RequestGate {
       if (at !== -1) waiting.splice(at, 1);
       else {
         underWay -= 1;
-        admitWaiting();
+        authorizeWaiting();
       }
       throw error;
     }
@@ -98,10 +98,10 @@ export function createRequestGate(): RequestGate {
         leave(outcome) {
           if (!isInside) return;
           isInside = false;
-          const atOnce = underWay;
+          const concurrency = underWay;
           underWay -= 1;
-          learn(outcome, number, atOnce);
-          admitWaiting();
+          learn(outcome, number, concurrency);
+          authorizeWaiting();
         },
       };
     },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createCoolDowns, type WaitClock } from "./cool-down.ts";
 import type { Model, ModelEvent, ModelRequest } from "./model.ts";
-import { ModelFault, type ModelFaultCode } from "./model-fault.ts";
+import { ModelError, type ModelErrorCode } from "./model-error.ts";
 import { createRequestGate } from "./request-gate.ts";
 import { delayBefore, readMaxAttempts, withRetry } from "./retry.ts";
 
@@ -65,12 +65,12 @@ async function collect(model: Model, signal = new AbortController().signal): Pro
   return events;
 }
 
-function fault(code: ModelFaultCode, retryAfterMs?: number): ModelFault {
-  return new ModelFault(code, `it was ${code}`, retryAfterMs === undefined ? {} : { retryAfterMs });
+function failure(code: ModelErrorCode, retryAfterMs?: number): ModelError {
+  return new ModelError(code, `it was ${code}`, retryAfterMs === undefined ? {} : { retryAfterMs });
 }
 
 describe("withRetry [MDL-6]", () => {
-  test.each<ModelFaultCode>([
+  test.each<ModelErrorCode>([
     "rate-limited",
     "overloaded",
     "server-error",
@@ -79,7 +79,7 @@ describe("withRetry [MDL-6]", () => {
     "stream-malformed",
     "stalled",
   ])("%s is tried again, and said", async (code) => {
-    const model = playing([fault(code)], [begun, ended]);
+    const model = playing([failure(code)], [begun, ended]);
     const events = await collect(setUp().patient(model));
     expect(events).toEqual([
       { type: "attempt-failed", attempt: 1, maxAttempts: 3, delayMs: 0, code, message: `it was ${code}` },
@@ -88,14 +88,14 @@ describe("withRetry [MDL-6]", () => {
     ]);
   });
 
-  test.each<ModelFaultCode>([
+  test.each<ModelErrorCode>([
     "context-too-long",
     "invalid-request",
     "unauthorized",
     "not-found",
     "script-mismatch",
   ])("%s is not tried again", async (code) => {
-    const model = playing([fault(code)], [ended]);
+    const model = playing([failure(code)], [ended]);
     await expect(collect(setUp().patient(model))).rejects.toMatchObject({ code });
     expect(model.asked()).toBe(1);
   });
@@ -107,7 +107,7 @@ describe("withRetry [MDL-6]", () => {
   });
 
   test("an answer that broke off in the middle is begun anew after the word that it failed", async () => {
-    const model = playing([begun, delta, fault("stream-cut")], [begun, delta, ended]);
+    const model = playing([begun, delta, failure("stream-cut")], [begun, delta, ended]);
     const types = (await collect(setUp().patient(model))).map(({ type }) => type);
     expect(types).toEqual([
       "message-started",
@@ -120,33 +120,33 @@ describe("withRetry [MDL-6]", () => {
   });
 
   test("after the end of a message nothing is repeated, whatever comes", async () => {
-    const model = playing([begun, ended, fault("stream-cut")], [begun, ended]);
+    const model = playing([begun, ended, failure("stream-cut")], [begun, ended]);
     expect(await collect(setUp().patient(model))).toEqual([begun, ended]);
     expect(model.asked()).toBe(1);
   });
 
   test("the last attempt's fault is thrown when the attempts are used up", async () => {
-    const model = playing([fault("overloaded")], [fault("overloaded")], [fault("stalled")]);
+    const model = playing([failure("overloaded")], [failure("overloaded")], [failure("stalled")]);
     await expect(collect(setUp().patient(model))).rejects.toMatchObject({ code: "stalled" });
     expect(model.asked()).toBe(3);
   });
 
   test("the provider's wish is waited for", async () => {
     const { patient, clock } = setUp();
-    await collect(patient(playing([fault("rate-limited", 7000)], [ended])));
+    await collect(patient(playing([failure("rate-limited", 7000)], [ended])));
     expect(clock.now()).toBe(7000);
   });
 
   test("a wish longer than all waiting may take is answered with the fault at once", async () => {
     const { patient, clock } = setUp({ maxWaitMs: 10_000 });
-    const model = playing([fault("rate-limited", 3_600_000)], [ended]);
+    const model = playing([failure("rate-limited", 3_600_000)], [ended]);
     await expect(collect(patient(model))).rejects.toMatchObject({ code: "rate-limited" });
     expect(clock.now()).toBe(0);
   });
 
   test("all pauses together stay within the limit", async () => {
     const { patient, clock } = setUp({ maxWaitMs: 10_000, maxAttempts: 15 });
-    await expect(collect(patient(playing([fault("rate-limited", 4000)])))).rejects.toMatchObject({
+    await expect(collect(patient(playing([failure("rate-limited", 4000)])))).rejects.toMatchObject({
       code: "rate-limited",
     });
     expect(clock.now()).toBe(8000);
@@ -154,7 +154,7 @@ describe("withRetry [MDL-6]", () => {
 
   test("the refusal of one agent holds back the others of that model", async () => {
     const { patient, clock, coolDowns } = setUp({ maxAttempts: 2 });
-    const model = playing([fault("rate-limited", 6000)], [ended]);
+    const model = playing([failure("rate-limited", 6000)], [ended]);
     const waiting = patient(model)
       .stream(request, { signal: new AbortController().signal })
       [Symbol.asyncIterator]();
@@ -176,7 +176,7 @@ describe("withRetry [MDL-6]", () => {
         askedAt.push(clock.now());
         if (askedAt.length === 1) {
           await refuse.promise;
-          throw fault("rate-limited", 6000);
+          throw failure("rate-limited", 6000);
         }
         yield ended;
       },
@@ -195,7 +195,7 @@ describe("withRetry [MDL-6]", () => {
     const controller = new AbortController();
     const reason = new Error("stop");
     const run = async (): Promise<void> => {
-      const model = setUp().patient(playing([fault("overloaded", 9000)], [ended]));
+      const model = setUp().patient(playing([failure("overloaded", 9000)], [ended]));
       for await (const { type } of model.stream(request, { signal: controller.signal })) {
         if (type === "attempt-failed") controller.abort(reason);
       }
@@ -211,7 +211,7 @@ describe("withRetry [MDL-6]", () => {
       // biome-ignore lint/correctness/useYield: it fails before it says anything
       async *stream() {
         controller.abort(reason);
-        throw fault("stream-cut");
+        throw failure("stream-cut");
       },
     };
     await expect(collect(setUp().patient(model), controller.signal)).rejects.toBe(reason);
@@ -226,12 +226,12 @@ describe("delayBefore [MDL-6]", () => {
     [7, 0.999, 31_968],
     [14, 0.999, 31_968],
   ])("attempt %i with chance %d waits about %i ms", (attempt, chance, expected) => {
-    expect(delayBefore(attempt, fault("overloaded"), () => chance)).toBeCloseTo(expected, -1);
+    expect(delayBefore(attempt, failure("overloaded"), () => chance)).toBeCloseTo(expected, -1);
   });
 
   test("the provider's wish is never undercut, and not met by all at once", () => {
-    expect(delayBefore(1, fault("rate-limited", 10_000), () => 0)).toBe(10_000);
-    expect(delayBefore(1, fault("rate-limited", 10_000), () => 0.9)).toBe(10_900);
+    expect(delayBefore(1, failure("rate-limited", 10_000), () => 0)).toBe(10_000);
+    expect(delayBefore(1, failure("rate-limited", 10_000), () => 0.9)).toBe(10_900);
   });
 });
 

@@ -1,6 +1,6 @@
 import type { CoolDown, WaitClock } from "./cool-down.ts";
 import type { Model, ModelEvent } from "./model.ts";
-import { ModelFault } from "./model-fault.ts";
+import { ModelError } from "./model-error.ts";
 import type { GatePass, RequestGate } from "./request-gate.ts";
 
 export interface RetryOptions {
@@ -40,10 +40,10 @@ export function withRetry(model: Model, options: RetryOptions): Model {
           }
           return;
         } catch (error) {
-          pass?.leave(error instanceof ModelFault && refusals.has(error.code) ? "refused" : "failed");
+          pass?.leave(error instanceof ModelError && refusals.has(error.code) ? "refused" : "failed");
           signal.throwIfAborted();
           if (isAnswered) return;
-          if (!(error instanceof ModelFault) || !error.mayPass) throw error;
+          if (!(error instanceof ModelError) || !error.mayPass) throw error;
           const delayMs = delayBefore(attempt, error, options.random);
           waited += delayMs;
           if (waited > maxWaitMs) throw error;
@@ -114,8 +114,8 @@ const shortPause = 2000;
 const refusals: ReadonlySet<string> = new Set(["rate-limited", "overloaded"]);
 
 /** What the provider asked for and a little more, or a random part of a time that doubles with each attempt. */
-export function delayBefore(attempt: number, fault: ModelFault, random: () => number): number {
-  const { retryAfterMs } = fault;
+export function delayBefore(attempt: number, failure: ModelError, random: () => number): number {
+  const { retryAfterMs } = failure;
   if (retryAfterMs !== undefined)
     return Math.ceil(retryAfterMs + random() * Math.max(250, retryAfterMs * 0.1));
   return Math.ceil(random() * Math.min(32_000, 500 * 2 ** (attempt - 1)));
@@ -128,14 +128,14 @@ export function readMaxAttempts(maxRetries: string | undefined): number {
 }
 
 function failure(
-  fault: ModelFault,
+  failure: ModelError,
   counts: { readonly attempt: number; readonly maxAttempts: number; readonly delayMs: number },
 ): ModelEvent {
   return {
     type: "attempt-failed",
     ...counts,
-    code: fault.code,
-    ...(fault.status === undefined ? {} : { status: fault.status }),
-    message: fault.message,
+    code: failure.code,
+    ...(failure.status === undefined ? {} : { status: failure.status }),
+    message: failure.message,
   };
 }

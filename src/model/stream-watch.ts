@@ -1,4 +1,4 @@
-import { ModelFault } from "./model-fault.ts";
+import { ModelError } from "./model-error.ts";
 import { createStallWatch, type StallLimits } from "./stall-watch.ts";
 
 export interface StreamWatch extends Disposable {
@@ -23,7 +23,7 @@ export function watchStream(outer: AbortSignal, limits: StallLimits, modelName: 
   const onAbort = () => stop(outer.reason);
   outer.addEventListener("abort", onAbort, { once: true });
   const stall = createStallWatch(limits, () => {
-    stop(new ModelFault("stalled", `${modelName} ${stall.stalled ?? "stalled"}.`));
+    stop(new ModelError("stalled", `${modelName} ${stall.stalled ?? "stalled"}.`));
   });
   return {
     signal: inner.signal,

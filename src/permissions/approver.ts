@@ -13,7 +13,7 @@ export interface ApprovalRequest {
   /** Exactly what would run. */
   readonly input: Readonly<Record<string, unknown>>;
   /** Why rules and mode do not decide it. */
-  readonly because: string;
+  readonly reason: string;
   /** Rules that together would have allowed this call; none where no rule can. */
   readonly suggestedRules: readonly string[];
 }

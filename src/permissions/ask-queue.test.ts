@@ -11,7 +11,7 @@ const requestOf = (agent: string, callId: string): ApprovalRequest => ({
   callId,
   tool: "Bash",
   input: { command: "git push" },
-  because: "no rule allows it",
+  reason: "no rule allows it",
   suggestedRules: [],
 });
 

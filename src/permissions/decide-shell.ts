@@ -17,10 +17,10 @@ export type ShellGrant =
   | {
       readonly type: "granted";
       readonly by: "rule" | "read-only" | "mode";
-      readonly because: string;
+      readonly reason: string;
       readonly rule?: PolicyRule;
     }
-  | { readonly type: "open"; readonly because: string };
+  | { readonly type: "open"; readonly reason: string };
 
 /** Whether every command of a shell call is allowed on its own, and every file it writes. */
 export function grantShell(
@@ -30,7 +30,7 @@ export function grantShell(
 ): ShellGrant {
   const commands = policy.allow.filter(({ rule }) => rule.canonicalTool === request.tool);
   const whole = commands.find(({ rule }) => rule.specifier.type === "whole");
-  if (whole !== undefined) return { type: "granted", by: "rule", because: "", rule: whole };
+  if (whole !== undefined) return { type: "granted", by: "rule", reason: "", rule: whole };
   const exact = commands.find(
     ({ rule }) => rule.specifier.type === "command" && saysWholeCall(rule.specifier, shell.analysis),
   );
@@ -61,13 +61,13 @@ function openListing({ listed = [], analysis }: ShellFacts, context: Context): S
   const refused = listed.find((path) => !mayTouch(path, context, "reading"));
   return refused === undefined
     ? undefined
-    : { type: "open", because: `a file pattern would list ${refused.forms[0]}, which no rule allows` };
+    : { type: "open", reason: `a file pattern would list ${refused.forms[0]}, which no rule allows` };
 }
 
 const onlyRedirects: ShellGrant = {
   type: "granted",
   by: "mode",
-  because: "everything it writes may be written",
+  reason: "everything it writes may be written",
 };
 const nowhere: UnitFacts = { paths: [], otherTexts: [] };
 
@@ -85,26 +85,26 @@ function grantUnit(unit: ShellUnit, facts: UnitFacts, context: Context): ShellGr
     context.commands.find(
       ({ rule: { specifier } }) => specifier.type === "command" && grantsUnit(specifier, unit),
     );
-  const open = (because: string): ShellGrant => ({ type: "open", because });
+  const open = (reason: string): ShellGrant => ({ type: "open", reason });
   const touches = (by: Occasion): ShellGrant | undefined => {
     const refused = facts.paths.find((path) => !mayTouch(path, context, by));
     return refused === undefined
       ? undefined
       : open(`${shown} would ${verbs[refused.use]} ${refused.forms[0]}, which no rule allows`);
   };
-  const misplaced = misplacedBecause(unit, facts, context, rule);
+  const misplaced = misplacedReason(unit, facts, context, rule);
   if (misplaced !== undefined) return open(misplaced);
   if (rule !== undefined) {
     // A link to somewhere else would lead what comes after it out of the working directories.
     const by = basename(unit.words[0]?.text ?? "") === "ln" ? "linking" : "granted";
-    return touches(by) ?? { type: "granted", by: "rule", because: "", rule };
+    return touches(by) ?? { type: "granted", by: "rule", reason: "", rule };
   }
   if (unit.readOnly)
     return (
       touches("reading") ?? {
         type: "granted",
         by: "read-only",
-        because: "it only reads inside the working directories",
+        reason: "it only reads inside the working directories",
       }
     );
   const { paths } = facts;
@@ -113,14 +113,14 @@ function grantUnit(unit: ShellUnit, facts: UnitFacts, context: Context): ShellGr
       return {
         type: "granted",
         by: "mode",
-        because: "changes to files inside the working directories are accepted",
+        reason: "changes to files inside the working directories are accepted",
       };
   }
   return open(unit.reason ?? unit.exactOnly ?? `no rule allows ${shown}`);
 }
 
 /** Why a command is asked about because of where it would run. */
-function misplacedBecause(
+function misplacedReason(
   unit: ShellUnit,
   { elsewhere, movedTo, repository, configuration }: UnitFacts,
   { policy, commands, exact }: Context,
@@ -176,7 +176,7 @@ function openRedirect(
   const refused = redirects.find((path) => !mayTouch(path, context, by(path)));
   return refused === undefined
     ? undefined
-    : { type: "open", because: `it would ${verbs[refused.use]} ${refused.forms[0]}, which no rule allows` };
+    : { type: "open", reason: `it would ${verbs[refused.use]} ${refused.forms[0]}, which no rule allows` };
 }
 
 function isWithin({ forms }: PathFact, { workingDirectories }: PermissionPolicy): boolean {

@@ -32,7 +32,7 @@ export type AllowedBy =
 
 export interface Decision {
   readonly type: "allow" | "deny" | "ask";
-  readonly because: string;
+  readonly reason: string;
   /** Present when the call is allowed. */
   readonly allowedBy?: AllowedBy;
   /** The rule that decided, if one did. */
@@ -69,7 +69,7 @@ export function decide(
   }
   const decision = withCommand(silence(decideIn(policy, request, options), policy.mode), request, policy);
   if (decision.type !== "ask" || (options.attended !== false && policy.background !== true)) return decision;
-  return { ...decision, type: "deny", because: `${decision.because}, and nobody can be asked here` };
+  return { ...decision, type: "deny", reason: `${decision.reason}, and nobody can be asked here` };
 }
 
 /** What was judged is what runs; only where nothing restricts commands, there was nothing to judge. */
@@ -82,23 +82,23 @@ function withCommand(decision: Decision, request: PermissionRequest, policy: Per
 
 function silence(decision: Decision, mode: PermissionMode): Decision {
   if (decision.type !== "ask" || mode !== "dontAsk") return decision;
-  return { ...decision, type: "deny", because: `${decision.because}, and this mode asks nothing` };
+  return { ...decision, type: "deny", reason: `${decision.reason}, and this mode asks nothing` };
 }
 
 function decideIn(policy: PermissionPolicy, request: PermissionRequest, options: DecideOptions): Decision {
   const refusal = refuse(request, policy, options);
   if (refusal !== undefined) return refusal;
   const outOfMode = refuseByMode(request, policy);
-  if (outOfMode !== undefined) return { type: "deny", because: outOfMode };
+  if (outOfMode !== undefined) return { type: "deny", reason: outOfMode };
   const asked = find(policy.ask, "restrict", request, policy);
   if (asked !== undefined) return byRule("ask", "asks for it", asked);
-  if (options.hooks === "ask") return { type: "ask", because: "a hook wants it to be asked" };
+  if (options.hooks === "ask") return { type: "ask", reason: "a hook wants it to be asked" };
   const always = alwaysAsks(request, policy);
-  if (always !== undefined) return { type: "ask", because: always };
+  if (always !== undefined) return { type: "ask", reason: always };
   if (policy.mode === "bypassPermissions") return allow("mode", "permissions are bypassed");
   if (isInMemory(request, policy)) return allow("memory", "it stays in the agent's own memory");
   const guarded = asksDespiteRules(request, policy);
-  if (guarded !== undefined) return { type: "ask", because: guarded };
+  if (guarded !== undefined) return { type: "ask", reason: guarded };
   return grant(request, policy, options);
 }
 
@@ -108,18 +108,18 @@ function refuse(
   { attended = true, hooks }: DecideOptions,
 ): Decision | undefined {
   const { invalid } = factsOf(request);
-  if (invalid !== undefined) return { type: "deny", because: `the call is not valid: ${invalid}` };
+  if (invalid !== undefined) return { type: "deny", reason: `the call is not valid: ${invalid}` };
   const outside = refuseByScopes(request, policy);
-  if (outside !== undefined) return { type: "deny", because: outside };
+  if (outside !== undefined) return { type: "deny", reason: outside };
   if (policy.background === true && (isMcpTool(request.tool) || factsOf(request).mcp !== undefined))
-    return { type: "deny", because: "in the background there are no tools of MCP servers" };
+    return { type: "deny", reason: "in the background there are no tools of MCP servers" };
   const denied = find(policy.deny, "restrict", request, policy);
   if (denied !== undefined) return byRule("deny", "denies it", denied);
-  if (hooks === "deny") return { type: "deny", because: "a hook refuses it" };
+  if (hooks === "deny") return { type: "deny", reason: "a hook refuses it" };
   const isSilent = !attended || policy.background === true || policy.mode === "dontAsk";
-  if (request.effect === "interact" && isSilent) return { type: "deny", because: "nobody can answer here" };
+  if (request.effect === "interact" && isSilent) return { type: "deny", reason: "nobody can answer here" };
   if (request.input["dangerouslyDisableSandbox"] === true && policy.sandbox?.allowUnsandboxed === false)
-    return { type: "deny", because: "settings forbid to run commands outside the sandbox" };
+    return { type: "deny", reason: "settings forbid to run commands outside the sandbox" };
   return undefined;
 }
 
@@ -155,16 +155,16 @@ function grant(request: PermissionRequest, policy: PermissionPolicy, options: De
     const shellGrant = grantShell(request, shell, policy);
     if (shellGrant.type === "granted") {
       if (shellGrant.rule !== undefined) return byRule("allow", "allows it", shellGrant.rule);
-      return allow(onlyReads(shell) ? shellGrant.by : "mode", shellGrant.because);
+      return allow(onlyReads(shell) ? shellGrant.by : "mode", shellGrant.reason);
     }
     if (isSandboxed(request, policy)) return allow("sandbox", "it runs inside the sandbox");
-    return { type: "ask", because: shellGrant.because };
+    return { type: "ask", reason: shellGrant.reason };
   }
   const allowed = find(policy.allow, "grant", request, policy);
   if (allowed !== undefined) return byRule("allow", "allows it", allowed);
   if (paths.length > 0 && paths.every((path) => mayUse(path, request, policy)))
     return allow("rule", "rules and the mode allow each of its paths");
-  return { type: "ask", because: "no rule allows it" };
+  return { type: "ask", reason: "no rule allows it" };
 }
 
 function grantByNature(request: PermissionRequest, policy: PermissionPolicy): Decision | undefined {
@@ -182,8 +182,8 @@ function grantByNature(request: PermissionRequest, policy: PermissionPolicy): De
   return accepts && isLocal ? allow("mode", "edits inside the working directories are accepted") : undefined;
 }
 
-function allow(allowedBy: AllowedBy, because: string): Decision {
-  return { type: "allow", because, allowedBy };
+function allow(allowedBy: AllowedBy, reason: string): Decision {
+  return { type: "allow", reason, allowedBy };
 }
 
 function mayUse(path: PathFact, { effect }: PermissionRequest, policy: PermissionPolicy): boolean {
@@ -220,8 +220,8 @@ function find(
 }
 
 function byRule(type: Decision["type"], what: string, rule: PolicyRule): Decision {
-  const because = `the rule ${describeRule(rule)} ${what}`;
-  return { type, because, ...(type === "allow" ? { allowedBy: "rule" } : {}), rule };
+  const reason = `the rule ${describeRule(rule)} ${what}`;
+  return { type, reason, ...(type === "allow" ? { allowedBy: "rule" } : {}), rule };
 }
 
 export function describeRule({ rule, from }: PolicyRule): string {

@@ -7,12 +7,12 @@ describe("[PRM-1] explanations", () => {
     const reading = parseRule("Bash(git push *)");
     if (reading.type === "invalid") throw new Error(reading.reason);
     const rule = { rule: reading.rule, anchor: "/p", from: "/p/.claude/settings.json" };
-    expect(explainDecision({ type: "deny", because: "a rule denies it", rule })).toEqual([
+    expect(explainDecision({ type: "deny", reason: "a rule denies it", rule })).toEqual([
       "denied",
       "because a rule denies it",
       "decided by Bash(git push *), from /p/.claude/settings.json",
     ]);
-    expect(explainDecision({ type: "ask", because: "no rule allows it" })).toContain("decided by no rule");
+    expect(explainDecision({ type: "ask", reason: "no rule allows it" })).toContain("decided by no rule");
   });
 
   test.each([

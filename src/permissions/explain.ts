@@ -4,13 +4,13 @@ import { splitRule } from "./rule-parentheses.ts";
 import { mainField } from "./rule-tools.ts";
 
 /** A decision in lines for people: the answer, the reason, and where the rule stands that decided. */
-export function explainDecision({ type, because, rule }: Decision): readonly string[] {
+export function explainDecision({ type, reason, rule }: Decision): readonly string[] {
   const answer = { allow: "allowed", ask: "asked", deny: "denied" }[type];
-  if (rule === undefined) return [answer, `because ${because}`, "decided by no rule"];
+  if (rule === undefined) return [answer, `because ${reason}`, "decided by no rule"];
   const place = rule.from === undefined ? "given with the call" : `from ${rule.from}`;
   return [
     answer,
-    `because ${because}`,
+    `because ${reason}`,
     `decided by ${describeRule({ rule: rule.rule, anchor: rule.anchor })}, ${place}`,
   ];
 }

@@ -40,7 +40,7 @@ function walk(path: string): string | undefined {
     if (target === undefined) at = next;
     else {
       links += 1;
-      if (links > mostLinks) return undefined;
+      if (links > maxLinks) return undefined;
       if (target.startsWith("/")) at = "/";
       names.push(...target.split("/").reverse());
     }
@@ -48,7 +48,7 @@ function walk(path: string): string | undefined {
   return at;
 }
 
-const mostLinks = 40;
+const maxLinks = 40;
 
 function linkTarget(path: string): string | undefined {
   try {

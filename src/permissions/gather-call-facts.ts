@@ -1,6 +1,6 @@
 import type { CallFacts, PathFact, PathUse, PermissionRequest } from "./call-facts.ts";
 import { findRealLocation } from "./find-real-location.ts";
-import { gatherPathFact, type PathWorld, type WrittenPath } from "./gather-path-facts.ts";
+import { gatherPathFact, type PathEnvironment, type WrittenPath } from "./gather-path-facts.ts";
 import { gatherShellFacts } from "./gather-shell-facts.ts";
 import type { McpIdentity } from "./mcp-identity.ts";
 import { readWebTarget } from "./web-target.ts";
@@ -19,7 +19,7 @@ export interface CallToJudge {
 }
 
 export interface GatherOptions {
-  readonly policy: PathWorld["policy"];
+  readonly policy: PathEnvironment["policy"];
   /** The folder the call starts in; absolute and real. */
   readonly directory: string;
 }
@@ -30,7 +30,7 @@ export async function gatherCallFacts(call: CallToJudge, options: GatherOptions)
   const invalid = isFields(call.input) ? flawOf(call.tool, input) : "the input is not an object";
   const request = { tool: call.tool, effect: call.effect, input };
   if (invalid !== undefined) return { ...request, paths: [], facts: { invalid, paths: [] } };
-  const world: PathWorld = {
+  const world: PathEnvironment = {
     directory: options.directory,
     home: options.policy.home,
     platform: options.policy.platform ?? "linux",
@@ -53,7 +53,7 @@ function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-async function gather(call: CallToJudge, input: Fields, world: PathWorld): Promise<CallFacts> {
+async function gather(call: CallToJudge, input: Fields, world: PathEnvironment): Promise<CallFacts> {
   const [paths, home, shell] = await Promise.all([
     gatherPaths(call, input, world),
     findRealLocation(world.home),
@@ -67,12 +67,12 @@ async function gather(call: CallToJudge, input: Fields, world: PathWorld): Promi
   if (shell !== undefined) return { ...common, shell };
   if (call.tool === "WebFetch") {
     const web = readWebTarget(input["url"], call.addresses);
-    return web.type === "invalid" ? { ...common, invalid: web.because, web } : { ...common, web };
+    return web.type === "invalid" ? { ...common, invalid: web.reason, web } : { ...common, web };
   }
   return call.mcp === undefined ? common : { ...common, mcp: call.mcp };
 }
 
-async function gatherPaths(call: CallToJudge, input: Fields, world: PathWorld): Promise<readonly PathFact[]> {
+async function gatherPaths(call: CallToJudge, input: Fields, world: PathEnvironment): Promise<readonly PathFact[]> {
   const use: PathUse = call.effect === "edit" ? "write" : "read";
   const written: WrittenPath[] = (call.paths ?? []).map((path) => ({ path, use }));
   for (const field of pathFields.get(call.tool) ?? []) {
@@ -85,7 +85,7 @@ async function gatherPaths(call: CallToJudge, input: Fields, world: PathWorld): 
 }
 
 /** Where a search starts: the folder that its pattern names literally; a `..` after that could lead anywhere. */
-async function gatherSearchRoot(tool: string, input: Fields, world: PathWorld): Promise<readonly PathFact[]> {
+async function gatherSearchRoot(tool: string, input: Fields, world: PathEnvironment): Promise<readonly PathFact[]> {
   const path = typeof input["path"] === "string" ? input["path"] : ".";
   const pattern = tool === "Glob" && typeof input["pattern"] === "string" ? input["pattern"] : "";
   const segments = pattern.split("/");

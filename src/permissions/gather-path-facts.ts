@@ -5,7 +5,7 @@ import { findRealLocation } from "./find-real-location.ts";
 import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
 
 /** Where paths of a call start, and what is compared with them. */
-export interface PathWorld {
+export interface PathEnvironment {
   /** Where relative paths start; absolute and real. */
   readonly directory: string;
   readonly home: string;
@@ -22,7 +22,7 @@ export interface WrittenPath {
 }
 
 /** Finds every form of a path: without `..`, and with links followed. */
-export async function gatherPathFact(written: WrittenPath, world: PathWorld): Promise<PathFact> {
+export async function gatherPathFact(written: WrittenPath, world: PathEnvironment): Promise<PathFact> {
   const absolute = absolutePath(written, world);
   const lexical = withoutEnd(posix.normalize(absolute));
   const hasDots = /(?:^|\/)\.\.?(?:\/|$)/.test(absolute);
@@ -61,7 +61,7 @@ function isRepositoryPart(path: string): boolean {
 }
 
 /** An absolute path that still has its `..`, because what they lead to depends on links. */
-export function absolutePath({ path, directory }: WrittenPath, world: PathWorld): string {
+export function absolutePath({ path, directory }: WrittenPath, world: PathEnvironment): string {
   const base = directory ?? world.directory;
   const plain = world.platform === "win32" ? fromWindows(path) : path;
   if (plain === "~" || plain.startsWith("~/")) return `${world.home}${plain.slice(1)}`;
@@ -80,7 +80,7 @@ function fromWindows(path: string): string {
 }
 
 /** Texts that some program takes for another place than the one they name. */
-function oddness(path: string, { platform }: PathWorld): string | undefined {
+function oddness(path: string, { platform }: PathEnvironment): string | undefined {
   if (/^(?:\$\{?\w|%\w+%|[A-Za-z][A-Za-z+.-]+:\/\/)/.test(path)) return "it may be expanded to another place";
   const isDevice = (name: string): boolean => /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?$/i.test(name);
   return platform === "win32" && path.split(/[\\/]/).some(isDevice)
@@ -93,7 +93,7 @@ function withoutEnd(path: string): string {
 }
 
 /** Places that are the same by convention of the system, seen from the process that will run the call. */
-function aliases(path: string, { directory, platform }: PathWorld): readonly string[] {
+function aliases(path: string, { directory, platform }: PathEnvironment): readonly string[] {
   const [, kind, rest = ""] =
     /^\/proc\/(?:self|thread-self|\d+)(?:\/task\/\d+)?\/(root|cwd)(\/.*)?$/.exec(path) ?? [];
   if (kind !== undefined)
@@ -106,7 +106,7 @@ function aliases(path: string, { directory, platform }: PathWorld): readonly str
 function gatherOtherNames(
   path: string,
   use: PathUse,
-  world: PathWorld,
+  world: PathEnvironment,
 ): { readonly names: readonly string[]; readonly isUnclear: boolean } {
   // Only a file that is written, or that a rule forbids under another name, makes other names matter.
   const matters = use !== "read" || world.policy.deny.some(({ rule }) => rule.specifier.type === "path");
@@ -133,7 +133,7 @@ function statOf(path: string): Stats | undefined {
 /** The one file a rule speaks of, where it speaks of one. */
 export function literalPath(
   { rule, anchor }: PolicyRule,
-  { directory, home }: PathWorld,
+  { directory, home }: PathEnvironment,
 ): string | undefined {
   const { specifier } = rule;
   if (specifier.type !== "path" || /[*?[\\]/.test(specifier.pattern)) return undefined;

@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { posix } from "node:path";
 import type { PathFact } from "./call-facts.ts";
 import { findBelow } from "./find-below.ts";
-import { literalPath, type PathWorld } from "./gather-path-facts.ts";
+import { literalPath, type PathEnvironment } from "./gather-path-facts.ts";
 import { matchesPath } from "./match-rule.ts";
 import type { PolicyRule } from "./permission-policy.ts";
 import { protectionOf } from "./protected-paths.ts";
@@ -18,7 +18,7 @@ const packages = ["node_modules"];
 export async function gatherReach(
   fact: PathFact,
   below: "all" | "visible" | undefined,
-  world: PathWorld,
+  world: PathEnvironment,
   to?: string,
 ): Promise<readonly PathFact[]> {
   const folder = fact.forms.at(-1);
@@ -43,7 +43,7 @@ function isFolder(path: string): boolean {
 async function findForbidden(
   { use }: PathFact,
   folder: string,
-  { world, visible, to }: { readonly world: PathWorld; readonly visible: boolean; readonly to?: string },
+  { world, visible, to }: { readonly world: PathEnvironment; readonly visible: boolean; readonly to?: string },
 ): Promise<readonly PathFact[]> {
   const place = (path: string): string => placeOf(path, folder, to);
   const rules = [...world.policy.deny, ...world.policy.ask].filter((rule) =>
@@ -77,7 +77,7 @@ function placeOf(path: string, folder: string, to: string | undefined): string {
 
 async function findProtected(
   folder: string,
-  world: PathWorld,
+  world: PathEnvironment,
   to: string | undefined,
 ): Promise<readonly PathFact[]> {
   const place = (path: string): string => placeOf(path, folder, to);
@@ -93,7 +93,7 @@ async function findProtected(
 }
 
 /** Whether a rule about files can speak of one below a folder. */
-function canMatchBelow({ rule, anchor }: PolicyRule, folder: string, world: PathWorld): boolean {
+function canMatchBelow({ rule, anchor }: PolicyRule, folder: string, world: PathEnvironment): boolean {
   const { specifier } = rule;
   if (specifier.type !== "path") return false;
   const literal = literalPath({ rule, anchor }, world);

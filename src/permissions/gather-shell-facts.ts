@@ -4,14 +4,14 @@ import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
 import { isInside } from "./containment.ts";
 import { findRealLocation } from "./find-real-location.ts";
 import { findSteeringSetting } from "./find-steering-setting.ts";
-import { absolutePath, gatherPathFact, type PathWorld } from "./gather-path-facts.ts";
+import { absolutePath, gatherPathFact, type PathEnvironment } from "./gather-path-facts.ts";
 import { gatherReach } from "./gather-reach.ts";
 import { gitExclusions } from "./git-exclusions.ts";
 import { loadAnalysis } from "./shell/load-analysis.ts";
 import type { PathOperand, ShellUnit } from "./shell/shell-analysis.ts";
 
 /** Looks up what the commands of a shell call would touch. */
-export async function gatherShellFacts(command: string, world: PathWorld): Promise<ShellFacts> {
+export async function gatherShellFacts(command: string, world: PathEnvironment): Promise<ShellFacts> {
   const repositories = createRepositories();
   const [root = world.directory] = world.policy.workingDirectories;
   const exclusions = hasReadRules(world) ? exclusionsOf(root, repositories, world) : undefined;
@@ -35,7 +35,7 @@ export async function gatherShellFacts(command: string, world: PathWorld): Promi
   };
 }
 
-function hasReadRules({ policy: { deny, ask } }: PathWorld): boolean {
+function hasReadRules({ policy: { deny, ask } }: PathEnvironment): boolean {
   return [...deny, ...ask].some(
     ({ rule }) => rule.canonicalTool === "Read" && rule.specifier.type === "path",
   );
@@ -44,7 +44,7 @@ function hasReadRules({ policy: { deny, ask } }: PathWorld): boolean {
 function exclusionsOf(
   root: string,
   repositories: Repositories,
-  world: PathWorld,
+  world: PathEnvironment,
 ): readonly string[] | undefined {
   const repository = repositories.find(root);
   const found = repository === undefined ? [] : gitExclusions(world.policy, repository);
@@ -52,7 +52,7 @@ function exclusionsOf(
 }
 
 interface UnitContext {
-  readonly world: PathWorld;
+  readonly world: PathEnvironment;
   readonly root: string;
   readonly repositories: Repositories;
 }
@@ -73,7 +73,7 @@ async function gatherUnit(unit: ShellUnit, context: UnitContext): Promise<UnitFa
 /** What a program that is not known to read files is given may still be a file that rules forbid. */
 async function gatherNamedFiles(
   { words, operands, readOnly }: ShellUnit,
-  world: PathWorld,
+  world: PathEnvironment,
 ): Promise<readonly PathFact[]> {
   const [program, ...rest] = words;
   if (operands.length > 0 || readOnly || program === undefined) return [];
@@ -87,7 +87,7 @@ async function gatherNamedFiles(
 const takesText: ReadonlySet<string> = new Set("echo printf git gh npm pnpm yarn export declare".split(" "));
 
 /** `find -delete` empties the folder it starts in; below the work that is a matter of rules. */
-function emptied({ words }: ShellUnit, paths: readonly PathFact[], world: PathWorld): readonly PathFact[] {
+function emptied({ words }: ShellUnit, paths: readonly PathFact[], world: PathEnvironment): readonly PathFact[] {
   if (basename(words[0]?.text ?? "") !== "find" || !words.some(({ text }) => text === "-delete")) return [];
   const outside = paths.filter(({ forms }) => !forms.every((form) => isInside(form, [world.directory])));
   return outside.map((path) => ({ ...path, use: "remove" }));
@@ -97,7 +97,7 @@ function emptied({ words }: ShellUnit, paths: readonly PathFact[], world: PathWo
 async function gatherOperand(
   operand: PathOperand,
   sources: readonly PathOperand[],
-  world: PathWorld,
+  world: PathEnvironment,
 ): Promise<readonly PathFact[]> {
   const { use } = operand;
   if (use !== "copy") {
@@ -140,7 +140,7 @@ function isDirectory(path: string | undefined): boolean {
 async function gatherPaths(
   { path, literal, directory }: PathOperand,
   use: PathFact["use"],
-  world: PathWorld,
+  world: PathEnvironment,
 ): Promise<readonly PathFact[]> {
   const isRelative = !path.startsWith("/") && path !== "~" && !path.startsWith("~/");
   const base =
@@ -158,7 +158,7 @@ async function gatherPaths(
 
 async function guess(
   written: Parameters<typeof gatherPathFact>[0],
-  world: PathWorld,
+  world: PathEnvironment,
   unknown: string,
 ): Promise<PathFact> {
   return { ...(await gatherPathFact(written, world)), unknown };
@@ -167,7 +167,7 @@ async function guess(
 /** A program called by a path may be a link to one that rules speak of. */
 async function gatherProgram(
   unit: ShellUnit,
-  world: PathWorld,
+  world: PathEnvironment,
 ): Promise<Pick<UnitFacts, "otherTexts" | "programUnknown">> {
   const [program, ...rest] = unit.words;
   if (program === undefined || !program.text.includes("/")) return { otherTexts: [] };

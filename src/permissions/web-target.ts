@@ -16,7 +16,7 @@ export type WebTarget =
       /** Why a person should see the address before it is used. */
       readonly isOdd?: string;
     }
-  | { readonly type: "invalid"; readonly because: string };
+  | { readonly type: "invalid"; readonly reason: string };
 
 /** Reads a URL as fetching it would; `addresses` are those its name was resolved to, where that has happened. */
 export function readWebTarget(text: unknown, addresses: readonly string[] = []): WebTarget {
@@ -103,6 +103,6 @@ function matchesEach(wanted: readonly string[], labels: readonly string[]): bool
   return wanted.every((pattern, at) => matchesPattern(pattern, labels[at] ?? ""));
 }
 
-function invalid(because: string): WebTarget {
-  return { type: "invalid", because };
+function invalid(reason: string): WebTarget {
+  return { type: "invalid", reason };
 }

@@ -45,7 +45,7 @@ function run(definition: Fields, denied: readonly string[] = []) {
     available: narrowed.available,
     role: "subagent",
   });
-  if (grant.type === "refused") throw new Error(grant.because);
+  if (grant.type === "refused") throw new Error(grant.reason);
   const { mcpServers = [] } = serversOfRun({
     definition,
     servers,

@@ -9,7 +9,7 @@ export type ToolChoice =
       /** What was named and is not there, each as one sentence. */
       readonly notes: readonly string[];
     }
-  | { readonly type: "refused"; readonly because: string; readonly advice: string };
+  | { readonly type: "refused"; readonly reason: string; readonly advice: string };
 
 /** `--tools` names built-in tools; tools of programs and servers are not its business. */
 export function chooseTools(
@@ -22,7 +22,7 @@ export function chooseTools(
   const builtin = available.filter(({ origin }) => origin === "builtin");
   const grant = grantTools({ definition: { tools: names }, available: builtin, role: "main" });
   if (grant.type === "refused") {
-    return { type: "refused", because: grant.because, advice: `There are ${namesOf(builtin)}.` };
+    return { type: "refused", reason: grant.reason, advice: `There are ${namesOf(builtin)}.` };
   }
   const chosen = new Set(grant.tools.map(({ name }) => name));
   return {
@@ -35,7 +35,7 @@ export function chooseTools(
 function notAName(text: string): ToolChoice {
   return {
     type: "refused",
-    because: `The list of tools holds ${JSON.stringify(text)}, which is not the name of a tool.`,
+    reason: `The list of tools holds ${JSON.stringify(text)}, which is not the name of a tool.`,
     advice:
       "Name whole tools there, and say with allowedTools and disallowedTools which calls they may make.",
   };

@@ -16,7 +16,7 @@ export interface ModeWishes {
 
 export type ModeDecision =
   | { readonly type: "decided"; readonly mode: Decided<PermissionMode>; readonly notes: readonly string[] }
-  | { readonly type: "refused"; readonly because: string; readonly advice?: string };
+  | { readonly type: "refused"; readonly reason: string; readonly advice?: string };
 
 /** The call decides, then the agent's definition, then settings; no file gives `bypassPermissions`. */
 export function decideMode(wishes: ModeWishes): ModeDecision {
@@ -40,7 +40,7 @@ export function decideMode(wishes: ModeWishes): ModeDecision {
 
 const bypassRefused: ModeDecision = {
   type: "refused",
-  because: "Settings forbid to bypass permissions (`disableBypassPermissionsMode`).",
+  reason: "Settings forbid to bypass permissions (`disableBypassPermissionsMode`).",
   advice: "Choose another mode, and allow what is needed by rules.",
 };
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { GrantedTool, ToolGrant } from "../tools/tool-grants.ts";
-import { callMode, type EarlierRun, goOnPrompt, keptGrant, withEarlier } from "./earlier-run.ts";
+import { callMode, type EarlierRun, continuePrompt, keptGrant, withEarlier } from "./earlier-run.ts";
 import type { SpawnRequest } from "./spawn-request.ts";
 
 const request: SpawnRequest = { description: "d", prompt: "Go on.", resume: "a1", origin: "model" };
@@ -90,7 +90,7 @@ describe("[TRN-3] what the call leaves open is as it was", () => {
   });
 
   test("one that never began is given its task, and behind it only words that somebody chose", () => {
-    const standard = { ...request, prompt: goOnPrompt };
+    const standard = { ...request, prompt: continuePrompt };
     expect(withEarlier(standard, { unbegun: "Look around." }).prompt).toBe("Look around.");
     expect(withEarlier({ ...request, prompt: "Hurry." }, { unbegun: "Look around." }).prompt).toBe(
       "Look around.\n\nHurry.",

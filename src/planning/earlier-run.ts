@@ -20,7 +20,7 @@ export interface EarlierRun {
 }
 
 /** What an interrupted child is told when nobody gives it other words. */
-export const goOnPrompt =
+export const continuePrompt =
   "You were interrupted: the process that ran you ended in the middle of your work. Go on where you stopped. Before you repeat something that changes anything, check whether it happened.";
 
 /** What the call leaves open is as it was before; a task that was never begun comes before new words. */
@@ -40,7 +40,7 @@ export function withEarlier(request: SpawnRequest, earlier: EarlierRun | undefin
 
 /** One that never began was not interrupted in anything, so the standard words mean nothing to it. */
 function taskFirst(task: string, words: string): string {
-  return words === goOnPrompt ? task : `${task}\n\n${words}`;
+  return words === continuePrompt ? task : `${task}\n\n${words}`;
 }
 
 /** A mode that the child had of its own stays, as if a model asked for it: where that is no wider than today's. */

@@ -4,7 +4,7 @@ import {
   type LimitsReading,
   readAgentLimits,
 } from "../definitions/agent-limits.ts";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { isRecord } from "../foundation/json-value.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
 
@@ -65,11 +65,11 @@ function millisecondsOf(seconds: unknown): number | undefined {
 
 function usable(name: string, reading: LimitsReading): AgentLimits {
   if (reading.type === "limits") return reading.limits;
-  throw unusable(reading.at === undefined ? name : `${name}.${reading.at}`, reading.because);
+  throw unusable(reading.at === undefined ? name : `${name}.${reading.at}`, reading.reason);
 }
 
-function unusable(key: string, because: string): Fault {
-  return new Fault("invalid-limits", `The setting limits.${key} ${because}.`, {
+function unusable(key: string, reason: string): RetinueError {
+  return new RetinueError("invalid-limits", `The setting limits.${key} ${reason}.`, {
     advice: 'Write, for example, "limits": {"agent": {"seconds": 900}, "tree": {"usd": 5}}.',
   });
 }

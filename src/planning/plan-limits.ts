@@ -63,12 +63,12 @@ export function planChildLimits(
     { limits: definition.limits, from: "the definition" },
     { limits: request.limits, from: "the call" },
   ];
-  const usual = request.background ? usualSilence(said, facts) : [];
+  const usual = request.background ? defaultSilence(said, facts) : [];
   return asPlan(decideLimits([...said, ...usual]), parent.treeLimits ?? {});
 }
 
 /** In the background nobody notices a silent agent, so there is a limit where nobody has set one. */
-function usualSilence(said: readonly LimitSource[], { background }: LimitFacts): readonly LimitSource[] {
+function defaultSilence(said: readonly LimitSource[], { background }: LimitFacts): readonly LimitSource[] {
   if (background === undefined || background.stopMs <= 0) return [];
   if (said.some(({ limits }) => limits?.silenceSeconds !== undefined)) return [];
   return [{ limits: { silenceSeconds: background.stopMs / 2000 }, from: background.from }];
@@ -85,7 +85,7 @@ export function refuseAgentLimits(limits: unknown, name: string): string | undef
   if (limits === undefined) return undefined;
   const reading = readAgentLimits(limits);
   if (reading.type === "limits") return undefined;
-  return `${name}${reading.at === undefined ? "" : `.${reading.at}`} ${reading.because}.`;
+  return `${name}${reading.at === undefined ? "" : `.${reading.at}`} ${reading.reason}.`;
 }
 
 function settingsFile(part: "agent" | "tree", { settingsFrom }: LimitFacts): (key: AgentLimitKey) => string {

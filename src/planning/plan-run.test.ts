@@ -55,13 +55,13 @@ const request: SpawnRequest = { description: "look", prompt: "Look around.", ori
 
 function plan(changes: Partial<SpawnRequest> = {}, found: Partial<SpawnFacts> = {}): ChildPlan {
   const planned = planRun({ ...request, ...changes }, { ...facts, ...found });
-  if (planned.type === "refused") throw new Error(planned.because);
+  if (planned.type === "refused") throw new Error(planned.reason);
   return planned.plan;
 }
 
 function refusal(changes: Partial<SpawnRequest> = {}, found: Partial<SpawnFacts> = {}): string {
   const planned = planRun({ ...request, ...changes }, { ...facts, ...found });
-  return planned.type === "refused" ? planned.because : "planned";
+  return planned.type === "refused" ? planned.reason : "planned";
 }
 
 const names = ({ tools }: ChildPlan) => tools.map(({ name }) => name);
@@ -131,9 +131,9 @@ describe("which tools it has", () => {
   });
 
   test("[TLS-5] a list that comes to nothing refuses the start and names its entries", () => {
-    const because = refusal({}, { definition: agent({ tools: ["Reed", "Agent"] }) });
-    expect(because).toContain("`Reed`");
-    expect(because).toContain("`Agent`");
+    const reason = refusal({}, { definition: agent({ tools: ["Reed", "Agent"] }) });
+    expect(reason).toContain("`Reed`");
+    expect(reason).toContain("`Agent`");
   });
 
   test.each([
@@ -165,13 +165,13 @@ describe("which tools it has", () => {
 });
 
 describe("[TLS-6] who may be started", () => {
-  test.each<[spawn: RunPlan["spawn"], because: RegExp]>([
+  test.each<[spawn: RunPlan["spawn"], reason: RegExp]>([
     ["any", /^planned$/],
     [{ only: ["helper"] }, /^planned$/],
     [{ only: ["other", "third"] }, /only start other, third, not helper/],
     ["none", /may not start others/],
-  ])("under %j", (spawn, because) => {
-    expect(refusal({}, parentWith({ spawn }))).toMatch(because);
+  ])("under %j", (spawn, reason) => {
+    expect(refusal({}, parentWith({ spawn }))).toMatch(reason);
   });
 
   test("[TLS-7] a child starts nobody, even where its plan were wrong", () => {

@@ -89,16 +89,16 @@ export interface SpawnFacts {
 
 export type ChildPlanned =
   | { readonly type: "planned"; readonly plan: ChildPlan }
-  | { readonly type: "refused"; readonly because: string };
+  | { readonly type: "refused"; readonly reason: string };
 
 /** Unless the call or the definition says otherwise. */
-const usualTurns = 50;
+const defaultTurns = 50;
 
 /** Decides a child completely, or says why there can be none. Pure. */
 export function planRun(request: SpawnRequest, facts: SpawnFacts): ChildPlanned {
   const { definition, parent } = facts;
   const refusal = refuseSpawn(request, facts);
-  if (refusal !== undefined) return { type: "refused", because: refusal };
+  if (refusal !== undefined) return { type: "refused", reason: refusal };
   const wantsBackground = wantsToRunUnwatched(request, definition);
   const background = wantsBackground && facts.backgroundAllowed;
   const memory = memoryFacts(definition, facts.memory);
@@ -122,9 +122,9 @@ export function planRun(request: SpawnRequest, facts: SpawnFacts): ChildPlanned 
     background,
   });
   const grant = keptGrant(tools.grant, request, facts.earlier);
-  if (grant.type === "refused") return { type: "refused", because: grant.because };
+  if (grant.type === "refused") return { type: "refused", reason: grant.reason };
   const denied = refuseModel(selection.model, facts.modelLimits ?? {}, facts.aliases);
-  if (denied !== undefined) return { type: "refused", because: denied };
+  if (denied !== undefined) return { type: "refused", reason: denied };
   const policy = childPolicy(parent.policy, {
     ...wishes,
     tools: {
@@ -252,7 +252,7 @@ function listOverridden(
 function decideTurns(request: SpawnRequest, definition: AgentDefinition) {
   if (request.maxTurns !== undefined) return { value: request.maxTurns, from: "the call" };
   if (definition.maxTurns !== undefined) return { value: definition.maxTurns, from: "the definition" };
-  return { value: usualTurns, from: "the default" };
+  return { value: defaultTurns, from: "the default" };
 }
 
 function decideEffort(request: SpawnRequest, definition: AgentDefinition): Pick<RunPlan, "effort"> {

@@ -44,13 +44,13 @@ function agent(fields: object) {
 
 function plan(changes: Partial<SessionRequest> = {}, found: Partial<SessionFacts> = {}) {
   const planned = planSession({ ...request, ...changes }, { ...facts, ...found });
-  if (planned.type === "refused") throw new Error(planned.because);
+  if (planned.type === "refused") throw new Error(planned.reason);
   return planned.plan;
 }
 
 function refusal(changes: Partial<SessionRequest>, found: Partial<SessionFacts> = {}): string {
   const planned = planSession({ ...request, ...changes }, { ...facts, ...found });
-  return planned.type === "refused" ? planned.because : "planned";
+  return planned.type === "refused" ? planned.reason : "planned";
 }
 
 function deny(text: string): Pick<SessionFacts, "rules"> {
@@ -110,8 +110,8 @@ describe("a session is decided completely before it starts [SPN-4]", () => {
     [{ maxTurns: Number.NaN }, /maxTurns/],
     [{ maxBudget: 0 }, /maxBudget/],
     [{ maxBudget: -1 }, /maxBudget/],
-  ])("and refuses the limit %j, which means nothing", (changes, because) => {
-    expect(refusal(changes)).toMatch(because);
+  ])("and refuses the limit %j, which means nothing", (changes, reason) => {
+    expect(refusal(changes)).toMatch(reason);
   });
 });
 

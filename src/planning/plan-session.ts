@@ -99,7 +99,7 @@ export function planSession(request: SessionRequest, facts: SessionFacts): Plann
   const narrowed = narrowByServers(memory.definition, offered);
   const { available } = narrowed;
   const grant = grantTools({ definition: narrowed.definition, available, withheld, role: "main" });
-  if (grant.type === "refused") return { type: "refused", because: grant.because };
+  if (grant.type === "refused") return { type: "refused", reason: grant.reason };
   const maxTurns = decideTurns(request, definition);
   const effort = decideEffort(request, definition);
   return {
@@ -158,8 +158,8 @@ function refuseLimits({ maxTurns, maxBudget, limits }: SessionRequest): Planned 
   return refuseLimit(`maxBudget must be an amount above 0, and it is ${maxBudget}.`);
 }
 
-function refuseLimit(because: string): Planned {
-  return { type: "refused", because, code: "unusable-limit" };
+function refuseLimit(reason: string): Planned {
+  return { type: "refused", reason, code: "unusable-limit" };
 }
 
 function decideTurns(

@@ -34,7 +34,7 @@ function planned(definition: ToolFacts["definition"], changes: Partial<ToolFacts
   const { grant } = planTools({ definition, parent, available, background: false, ...changes });
   const messages = grant.notes.filter(({ severity }) => severity !== "note").map(({ message }) => message);
   return grant.type === "refused"
-    ? { refused: grant.because, tools: [], messages }
+    ? { refused: grant.reason, tools: [], messages }
     : { tools: grant.tools, names: grant.tools.map(({ name }) => name), messages };
 }
 

@@ -51,7 +51,7 @@ export type Planned =
   | { readonly type: "planned"; readonly plan: RunPlan }
   | {
       readonly type: "refused";
-      readonly because: string;
+      readonly reason: string;
       readonly advice?: string;
       /** Set where a value of the call is to blame. */
       readonly code?: "unusable-tools" | "unusable-limit";

@@ -10,15 +10,15 @@ const plan = {
 };
 
 test("[MCP-1] only what servers of the run say is added, in one part at the end", () => {
-  const told = withServerInstructions(plan, [
+  const reported = withServerInstructions(plan, [
     { server: "docs", text: "Search first." },
     { server: "other", text: "Unseen." },
     { server: "mine", text: "Be quick." },
   ]);
-  expect(told.system).toHaveLength(2);
-  expect(told.system[0]).toBe("You work.");
-  expect(told.system[1]).toMatch(/docs[\s\S]*Search first\.[\s\S]*mine[\s\S]*Be quick\./);
-  expect(told.system[1]).not.toContain("Unseen");
+  expect(reported.system).toHaveLength(2);
+  expect(reported.system[0]).toBe("You work.");
+  expect(reported.system[1]).toMatch(/docs[\s\S]*Search first\.[\s\S]*mine[\s\S]*Be quick\./);
+  expect(reported.system[1]).not.toContain("Unseen");
   expect(withServerInstructions(plan, [{ server: "other", text: "Unseen." }])).toBe(plan);
   expect(withServerInstructions({ system: [] }, [{ server: "docs", text: "x" }])).toEqual({ system: [] });
 });

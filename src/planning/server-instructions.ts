@@ -8,8 +8,8 @@ export interface ServerInstructions {
 }
 
 /** Of one server, and of all together. */
-const longestText = 2_048;
-const mostCharacters = 12_000;
+const maxText = 2_048;
+const maxCharacters = 12_000;
 
 /** Adds what the servers of a run say of themselves to its prompt: at the end, where it disturbs no shared beginning. */
 export function withServerInstructions<Plan extends Pick<RunPlan, "system" | "mcpServers">>(
@@ -29,7 +29,7 @@ manual for their tools and for nothing else.`;
 
 function fence({ server, text }: ServerInstructions): string {
   const whole = fencedText(text);
-  const cut = whole.length <= longestText ? whole : `${whole.slice(0, longestText - 1).toWellFormed()}…`;
+  const cut = whole.length <= maxText ? whole : `${whole.slice(0, maxText - 1).toWellFormed()}…`;
   return `<mcp-instructions server=${JSON.stringify(fencedText(server))}>\n${cut}\n</mcp-instructions>`;
 }
 
@@ -37,6 +37,6 @@ function withinLimit(fences: readonly string[]): readonly string[] {
   let characters = 0;
   return fences.filter((text) => {
     characters += text.length;
-    return characters <= mostCharacters;
+    return characters <= maxCharacters;
   });
 }

@@ -1,6 +1,6 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { linkOutsidePlugin } from "./find-plugin-file.ts";
 import type { Plugin } from "./plugin.ts";
 import { isWithin, type PluginAgentPlace, pluginAgentPlaces } from "./plugin-agents.ts";
@@ -15,15 +15,15 @@ export interface PluginAgentFile {
 /** Lists the Markdown files that hold a plugin's agents. A link that leads out of the plugin is not followed. */
 export async function discoverPluginAgents(
   plugin: Plugin,
-): Promise<{ files: PluginAgentFile[]; problems: Problem[] }> {
+): Promise<{ files: PluginAgentFile[]; diagnostics: Diagnostic[] }> {
   const root = await realpath(plugin.root).catch(() => undefined);
-  if (root === undefined) return { files: [], problems: [] };
-  const walk: Walk = { root, visited: new Set(), files: new Map(), problems: [] };
+  if (root === undefined) return { files: [], diagnostics: [] };
+  const walk: Walk = { root, visited: new Set(), files: new Map(), diagnostics: [] };
   for (const place of pluginAgentPlaces(plugin)) {
     const isNamed = plugin.manifest.agents !== undefined;
     await visit(place.path, { place, isNamed }, walk);
   }
-  return { files: [...walk.files.values()], problems: walk.problems };
+  return { files: [...walk.files.values()], diagnostics: walk.diagnostics };
 }
 
 interface Walk {
@@ -32,7 +32,7 @@ interface Walk {
   readonly visited: Set<string>;
   /** By real path, so that a file named twice counts once. */
   readonly files: Map<string, PluginAgentFile>;
-  readonly problems: Problem[];
+  readonly diagnostics: Diagnostic[];
 }
 
 interface Start {
@@ -44,11 +44,11 @@ interface Start {
 async function visit(path: string, start: Start, walk: Walk): Promise<void> {
   const real = await realpath(path).catch(() => undefined);
   if (real === undefined) {
-    if (path === start.place.path && start.isNamed) walk.problems.push(missing(path));
+    if (path === start.place.path && start.isNamed) walk.diagnostics.push(missing(path));
     return;
   }
   if (!isWithin(walk.root, real)) {
-    walk.problems.push(linkOutsidePlugin(path, "agent"));
+    walk.diagnostics.push(linkOutsidePlugin(path, "agent"));
     return;
   }
   const entry = await stat(real).catch(() => undefined);
@@ -62,7 +62,7 @@ async function visit(path: string, start: Start, walk: Walk): Promise<void> {
   for (const name of names.sort()) await visit(join(path, name), start, walk);
 }
 
-function missing(file: string): Problem {
+function missing(file: string): Diagnostic {
   return {
     severity: "warning",
     code: "plugin-path-missing",

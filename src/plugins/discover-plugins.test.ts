@@ -24,14 +24,14 @@ async function put(files: Readonly<Record<string, unknown>>): Promise<void> {
 }
 
 async function find(options: Partial<DiscoverPluginsOptions> = {}) {
-  const { plugins, problems } = await discoverPlugins({ configDirectory: config, ...options });
+  const { plugins, diagnostics } = await discoverPlugins({ configDirectory: config, ...options });
   return {
     plugins: plugins.map(
       ({ name, origin, enabled, root }) =>
         `${name} ${origin} ${enabled ? "on" : "off"} ${root.slice(home.length + 1)}`,
     ),
-    codes: problems.map(({ code }) => code),
-    problems,
+    codes: diagnostics.map(({ code }) => code),
+    diagnostics,
     found: plugins,
   };
 }
@@ -185,7 +185,7 @@ describe("discoverPlugins [SCP-2]", () => {
     const result = await find();
     expect(result.plugins).toEqual(["kit plugins-dir on config/plugins/kit"]);
     expect(result.codes).toEqual(["invalid-json", "invalid-json", "invalid-json"]);
-    expect(result.problems[2]).toMatchObject({
+    expect(result.diagnostics[2]).toMatchObject({
       line: 2,
       file: join(config, "plugins/kit/.claude-plugin/plugin.json"),
     });
@@ -214,8 +214,8 @@ describe("discoverPluginAgents [SCP-2]", () => {
     const { found } = await find({ pluginDirectories: [join(home, "kit")] });
     const [plugin] = found;
     if (plugin === undefined) throw new Error("no plugin");
-    const { files, problems } = await discoverPluginAgents(plugin);
-    return { files: files.map((file) => file.relativeFile), codes: problems.map(({ code }) => code) };
+    const { files, diagnostics } = await discoverPluginAgents(plugin);
+    return { files: files.map((file) => file.relativeFile), codes: diagnostics.map(({ code }) => code) };
   }
 
   test("Markdown files are found at any depth, with the way to them", async () => {

@@ -1,6 +1,6 @@
 import { readdir, realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { findInstalledPlugins } from "./find-installed-plugins.ts";
 import { isDirectory, isFile, loadPlugin, type PluginCandidate } from "./load-plugin.ts";
 import type { EnabledPlugins, Plugin } from "./plugin.ts";
@@ -19,7 +19,7 @@ export interface DiscoverPluginsOptions {
 export interface PluginDiscovery {
   /** Those that win a shared name first; the disabled ones are among them. */
   readonly plugins: readonly Plugin[];
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
 }
 
 /** Finds every plugin on disk that settings and flags speak of. Never throws: what is broken becomes a problem. */
@@ -33,29 +33,29 @@ export async function discoverPlugins(options: DiscoverPluginsOptions): Promise<
     ...(await findInFolder(join(options.configDirectory, "plugins"), "plugins-dir")),
     ...(await findInFolder(join(options.configDirectory, "skills"), "skills-dir")),
   ];
-  const problems = [...given.problems, ...installed.problems];
+  const diagnostics = [...given.diagnostics, ...installed.diagnostics];
   const plugins: Plugin[] = [];
   for (const candidate of await withoutRepeats(candidates)) {
     const loaded = await loadPlugin(candidate, enabledPlugins);
-    problems.push(...loaded.problems);
+    diagnostics.push(...loaded.diagnostics);
     const stronger = plugins.find(
       (plugin) => plugin.origin === "directory" && plugin.name === loaded.plugin.name,
     );
     if (stronger === undefined || candidate.origin === "directory") plugins.push(loaded.plugin);
-    else problems.push(shadowed(loaded.plugin, stronger));
+    else diagnostics.push(shadowed(loaded.plugin, stronger));
   }
-  return { plugins, problems };
+  return { plugins, diagnostics };
 }
 
 async function findGiven(directories: readonly string[]) {
   const candidates: PluginCandidate[] = [];
-  const problems: Problem[] = [];
+  const diagnostics: Diagnostic[] = [];
   for (const directory of directories) {
     const root = resolve(directory);
     if (await isDirectory(root)) candidates.push({ root, origin: "directory" });
-    else problems.push(notADirectory(directory));
+    else diagnostics.push(notADirectory(directory));
   }
-  return { candidates, problems };
+  return { candidates, diagnostics };
 }
 
 async function findInFolder(
@@ -93,7 +93,7 @@ async function withoutRepeats(candidates: readonly PluginCandidate[]): Promise<P
   return kept;
 }
 
-function shadowed(plugin: Plugin, stronger: Plugin): Problem {
+function shadowed(plugin: Plugin, stronger: Plugin): Diagnostic {
   return {
     severity: "note",
     code: "plugin-shadowed",
@@ -102,7 +102,7 @@ function shadowed(plugin: Plugin, stronger: Plugin): Problem {
   };
 }
 
-function notADirectory(directory: string): Problem {
+function notADirectory(directory: string): Diagnostic {
   return {
     severity: "error",
     code: "plugin-directory-missing",

@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { createMarketplaceFinder, type MarketplaceFinder } from "./find-marketplace-plugin.ts";
 import { isDirectory, loadJson, type PluginCandidate } from "./load-plugin.ts";
 import { type EnabledPlugins, settingFor } from "./plugin.ts";
@@ -22,11 +22,11 @@ export interface FindInstalledOptions {
 /** Finds the folders of plugins that install records name, and of those that settings enable without a record. */
 export async function findInstalledPlugins(
   options: FindInstalledOptions,
-): Promise<{ candidates: PluginCandidate[]; problems: Problem[] }> {
+): Promise<{ candidates: PluginCandidate[]; diagnostics: Diagnostic[] }> {
   const folder = join(options.configDirectory, "plugins");
   const records = await loadRecords(folder);
-  const problems = [...records.problems];
-  const marketplaces = await createMarketplaceFinder(folder, problems);
+  const diagnostics = [...records.diagnostics];
+  const marketplaces = await createMarketplaceFinder(folder, diagnostics);
   const candidates: PluginCandidate[] = [];
   const wanted = new Map<string, InstalledPlugin>();
   for (const record of records.installed) {
@@ -42,19 +42,19 @@ export async function findInstalledPlugins(
   for (const [key, record] of wanted) {
     const candidate = await locate(record, folder, marketplaces);
     if (candidate !== undefined) candidates.push(candidate);
-    else if (settingFor([key], options.enabledPlugins) !== false) problems.push(notFound(key, folder));
+    else if (settingFor([key], options.enabledPlugins) !== false) diagnostics.push(notFound(key, folder));
   }
-  return { candidates, problems };
+  return { candidates, diagnostics };
 }
 
 async function loadRecords(folder: string) {
-  const problems: Problem[] = [];
+  const diagnostics: Diagnostic[] = [];
   for (const name of ["installed_plugins.json", "installed_plugins_v2.json"]) {
     const loaded = await loadJson(join(folder, name), readInstalledPlugins);
-    problems.push(...loaded.problems);
-    if (loaded.value !== undefined) return { installed: loaded.value.installed, problems };
+    diagnostics.push(...loaded.diagnostics);
+    if (loaded.value !== undefined) return { installed: loaded.value.installed, diagnostics };
   }
-  return { installed: [], problems };
+  return { installed: [], diagnostics };
 }
 
 /** A plugin installed for one project counts in that project, and wherever settings ask for it by name. */
@@ -99,7 +99,7 @@ function keyOf({ name, marketplace }: PluginId): string {
   return `${name}@${marketplace}`;
 }
 
-function notFound(key: string, folder: string): Problem {
+function notFound(key: string, folder: string): Diagnostic {
   return {
     severity: "warning",
     code: "plugin-not-found",

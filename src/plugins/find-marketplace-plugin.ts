@@ -1,6 +1,6 @@
 import { realpath } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { isDirectory, isFile, loadJson } from "./load-plugin.ts";
 import { type Marketplace, type MarketplacePlugin, readMarketplace } from "./marketplace.ts";
 import { isWithin } from "./plugin-agents.ts";
@@ -15,20 +15,20 @@ export interface MarketplaceFinder {
 /** Looks plugins up in the marketplaces on this machine; each one is read once, and its problems told once. */
 export async function createMarketplaceFinder(
   folder: string,
-  problems: Problem[],
+  diagnostics: Diagnostic[],
 ): Promise<MarketplaceFinder> {
   const known = await loadJson(join(folder, "known_marketplaces.json"), (value) => ({
     places: readKnownMarketplaces(value),
-    findings: [],
+    issues: [],
   }));
-  problems.push(...known.problems);
+  diagnostics.push(...known.diagnostics);
   const opened = new Map<string, OpenMarketplace | undefined>();
   return {
     async find({ name, marketplace }) {
       if (!opened.has(marketplace)) {
         const places = (known.value?.places.get(marketplace) ?? []).map((place) => resolve(folder, place));
         const usual = isSafeName(marketplace) ? [join(folder, "marketplaces", marketplace)] : [];
-        opened.set(marketplace, await openMarketplace([...places, ...usual], problems));
+        opened.set(marketplace, await openMarketplace([...places, ...usual], diagnostics));
       }
       const open = opened.get(marketplace);
       const plugin = open?.marketplace.plugins.find((entry) => entry.name === name);
@@ -46,14 +46,14 @@ interface OpenMarketplace {
 
 async function openMarketplace(
   places: readonly string[],
-  problems: Problem[],
+  diagnostics: Diagnostic[],
 ): Promise<OpenMarketplace | undefined> {
   for (const place of places) {
     const isDocument = await isFile(place);
     const file = isDocument ? place : join(place, ".claude-plugin", "marketplace.json");
     const loaded = await loadJson(file, readMarketplace);
     // The entries of plugins nobody installed are their author's business.
-    problems.push(...loaded.problems.filter(({ severity }) => severity === "error"));
+    diagnostics.push(...loaded.diagnostics.filter(({ severity }) => severity === "error"));
     const marketplace = loaded.value?.marketplace;
     if (marketplace !== undefined) return { root: isDocument ? rootOfFile(file) : place, marketplace };
   }

@@ -1,5 +1,5 @@
 import { realpath } from "node:fs/promises";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { isFile } from "./load-plugin.ts";
 import { isWithin } from "./plugin-agents.ts";
 
@@ -9,20 +9,20 @@ export interface PluginFile {
   /** The manifest names it, so it has to be there. */
   readonly isNamed: boolean;
   /** What is said where it is missing. */
-  readonly missing: Pick<Problem, "severity" | "message">;
+  readonly missing: Pick<Diagnostic, "severity" | "message">;
 }
 
 export type FoundPluginFile =
   | { readonly type: "usable" }
   /** It need not be there. */
   | { readonly type: "absent" }
-  | { readonly type: "refused"; readonly problem: Problem };
+  | { readonly type: "refused"; readonly diagnostic: Diagnostic };
 
 /** Whether a file of a plugin can be read; a link that leads out of the plugin is not followed. */
 export async function findPluginFile({ file, root, isNamed, missing }: PluginFile): Promise<FoundPluginFile> {
   const lacking: FoundPluginFile = {
     type: "refused",
-    problem: {
+    diagnostic: {
       ...missing,
       code: "plugin-path-missing",
       file,
@@ -34,13 +34,13 @@ export async function findPluginFile({ file, root, isNamed, missing }: PluginFil
     const [real, home] = await Promise.all([realpath(file), realpath(root)]);
     return isWithin(home, real)
       ? { type: "usable" }
-      : { type: "refused", problem: linkOutsidePlugin(file, "file") };
+      : { type: "refused", diagnostic: linkOutsidePlugin(file, "file") };
   } catch {
     return lacking;
   }
 }
 
-export function linkOutsidePlugin(file: string, what: string): Problem {
+export function linkOutsidePlugin(file: string, what: string): Diagnostic {
   return {
     severity: "warning",
     code: "link-outside-plugin",

@@ -1,4 +1,4 @@
-import type { DocumentPath, Finding } from "../foundation/problem.ts";
+import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -17,9 +17,9 @@ export interface FieldReader {
 }
 
 /** Reads fields of one object; a value of another type is left out and reported. */
-export function createFieldReader(object: JsonObject, path: DocumentPath, findings: Finding[]): FieldReader {
+export function createFieldReader(object: JsonObject, path: DocumentPath, issues: Issue[]): FieldReader {
   const wrongType = (key: string, expected: string) => {
-    findings.push(wrongTypeFinding([...path, key], expected));
+    issues.push(wrongTypeIssue([...path, key], expected));
     return undefined;
   };
   return {
@@ -35,7 +35,7 @@ export function createFieldReader(object: JsonObject, path: DocumentPath, findin
   };
 }
 
-export function wrongTypeFinding(path: DocumentPath, expected: string): Finding {
+export function wrongTypeIssue(path: DocumentPath, expected: string): Issue {
   return {
     severity: "warning",
     code: "wrong-type",

@@ -18,13 +18,13 @@ async function load(files: Readonly<Record<string, unknown>>, links: Readonly<Re
     await symlink(join(root, target), join(root, path));
   }
   const { plugin } = await loadPlugin({ root, origin: "directory" }, {});
-  const { hooks, problems } = await loadPluginHooks([plugin], "/data");
+  const { hooks, diagnostics } = await loadPluginHooks([plugin], "/data");
   return {
     root,
     plugin,
     hooks,
     commands: hooks.map(({ hook }) => hook.handler.command),
-    codes: problems.map(({ code }) => code),
+    codes: diagnostics.map(({ code }) => code),
   };
 }
 

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { readHooksFile } from "../hooks/hook-config.ts";
 import type { SourcedHookRule } from "../hooks/select-hooks.ts";
 import { findPluginFile } from "./find-plugin-file.ts";
@@ -9,7 +9,7 @@ import { pluginDataDirectory } from "./plugin-data.ts";
 
 export interface PluginHooksLoaded {
   readonly hooks: readonly SourcedHookRule[];
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
 }
 
 /** The hooks of the enabled plugins: in the manifest, in files it names, and in `hooks/hooks.json`. */
@@ -22,7 +22,7 @@ export async function loadPluginHooks(
   );
   return {
     hooks: loaded.flatMap(({ hooks }) => hooks),
-    problems: loaded.flatMap(({ problems }) => problems),
+    diagnostics: loaded.flatMap(({ diagnostics }) => diagnostics),
   };
 }
 
@@ -33,18 +33,18 @@ async function loadOne(plugin: Plugin, dataDirectory: string): Promise<PluginHoo
     hook,
     origin: { type: "plugin", name, root, data },
   }));
-  const problems: Problem[] = [];
+  const diagnostics: Diagnostic[] = [];
   const named = (manifest.hooks?.paths ?? []).map((path) => join(root, path));
   for (const file of new Set([...named, join(root, "hooks", "hooks.json")])) {
     const found = await findPluginFile({ file, root, isNamed: named.includes(file), missing });
-    if (found.type === "refused") problems.push(found.problem);
+    if (found.type === "refused") diagnostics.push(found.diagnostic);
     if (found.type !== "usable") continue;
-    const { value, problems: read } = await loadJson(file, readHooksFile);
-    problems.push(...read);
+    const { value, diagnostics: read } = await loadJson(file, readHooksFile);
+    diagnostics.push(...read);
     const origin = { type: "plugin", name, root, data, file } as const;
     hooks.push(...(value?.hooks ?? []).map((hook) => ({ hook, origin })));
   }
-  return { hooks, problems };
+  return { hooks, diagnostics };
 }
 
 const missing = {

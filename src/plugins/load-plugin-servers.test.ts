@@ -26,22 +26,22 @@ async function load(
     await symlink(join(root, target), join(root, path));
   const { plugin } = await loadPlugin({ root, origin: "directory" }, {});
   const { pluginConfigs = {} } = options;
-  const { entries, problems } = await loadPluginServers([plugin], {
+  const { entries, diagnostics } = await loadPluginServers([plugin], {
     dataDirectory: join(base, "data"),
     pluginConfigs,
   });
-  return { base, root, plugin, entries, problems, names: entries.map(({ config }) => config.name) };
+  return { base, root, plugin, entries, diagnostics, names: entries.map(({ config }) => config.name) };
 }
 
 describe("[MCP-1, SCP-4] the servers of a plugin", () => {
   test("stand in the manifest, in files it names and in the usual file, each under the plugin's name", async () => {
-    const { names, problems } = await load({
+    const { names, diagnostics } = await load({
       ".claude-plugin/plugin.json": { name: "tidy", mcpServers: [{ a: { command: "x" } }, "./more.json"] },
       "more.json": { b: { url: "https://a.example" } },
       ".mcp.json": { mcpServers: { c: { command: "y" } } },
     });
     expect(names).toEqual(["plugin:tidy:a", "plugin:tidy:b", "plugin:tidy:c"]);
-    expect(problems).toEqual([]);
+    expect(diagnostics).toEqual([]);
   });
 
   test("know the plugin's folder, the folder for its data, and what the person answered", async () => {
@@ -68,22 +68,22 @@ describe("[MCP-1, SCP-4] the servers of a plugin", () => {
 
   test("have problems with places, and none where the plugin is switched off", async () => {
     const files = { ".mcp.json": { mcpServers: { c: {} } } };
-    const { problems, plugin, base, root } = await load(files);
-    expect(problems).toMatchObject([
+    const { diagnostics, plugin, base, root } = await load(files);
+    expect(diagnostics).toMatchObject([
       { code: "mcp-server-unusable", file: join(root, ".mcp.json"), line: 3, column: 5 },
     ]);
     const off = await loadPluginServers([{ ...plugin, enabled: false }], { dataDirectory: base });
-    expect(off).toEqual({ entries: [], problems: [] });
+    expect(off).toEqual({ entries: [], diagnostics: [] });
   });
 
   test("that are not there, packed, or lie outside are told and left out", async () => {
     const gone = { name: "tidy", mcpServers: ["./gone.json", "./packed.mcpb"] };
-    const { problems } = await load({ ".claude-plugin/plugin.json": gone });
-    expect(problems.map(({ code }) => code)).toEqual(["plugin-path-missing", "plugin-bundle-unsupported"]);
+    const { diagnostics } = await load({ ".claude-plugin/plugin.json": gone });
+    expect(diagnostics.map(({ code }) => code)).toEqual(["plugin-path-missing", "plugin-bundle-unsupported"]);
     const linked = await load(
       { "../other.json": { mcpServers: { c: { command: "evil" } } }, "agents/a.md": "" },
       { links: { ".mcp.json": "../other.json" } },
     );
-    expect([linked.names, linked.problems.map(({ code }) => code)]).toEqual([[], ["link-outside-plugin"]]);
+    expect([linked.names, linked.diagnostics.map(({ code }) => code)]).toEqual([[], ["link-outside-plugin"]]);
   });
 });

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseJsonDocument } from "../foundation/json-document.ts";
 import { isRecord } from "../foundation/json-value.ts";
-import { type Finding, type Problem, placeFindings } from "../foundation/problem.ts";
+import { type Issue, type Diagnostic, placeFindings } from "../foundation/diagnostic.ts";
 import { readMcpServers, readServer } from "../mcp/server-config.ts";
 import type { McpEntry } from "../settings/mcp-entry.ts";
 import { findPluginFile } from "./find-plugin-file.ts";
@@ -19,7 +19,7 @@ export interface PluginServersOptions {
 
 export interface PluginServersLoaded {
   readonly entries: readonly McpEntry[];
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
 }
 
 /** The servers of the enabled plugins: in the manifest, in files it names, and in `.mcp.json`. */
@@ -32,7 +32,7 @@ export async function loadPluginServers(
   );
   return {
     entries: loaded.flatMap(({ entries }) => entries),
-    problems: loaded.flatMap(({ problems }) => problems),
+    diagnostics: loaded.flatMap(({ diagnostics }) => diagnostics),
   };
 }
 
@@ -40,31 +40,31 @@ async function loadOne(plugin: Plugin, options: PluginServersOptions): Promise<P
   const { root, manifest } = plugin;
   const surroundings = surroundingsOf(plugin, options);
   const manifestFile = join(root, ".claude-plugin", "plugin.json");
-  const findings: Finding[] = [];
+  const issues: Issue[] = [];
   const inline = [...(manifest.mcpServers?.inline ?? [])].map(([name, config]) =>
-    entryOf(plugin, readServer(name, config, ["mcpServers", name], findings), {
+    entryOf(plugin, readServer(name, config, ["mcpServers", name], issues), {
       ...surroundings,
       file: manifestFile,
       locate: () => undefined,
     }),
   );
-  const problems = placeFindings(findings, manifestFile, () => undefined);
+  const diagnostics = placeFindings(issues, manifestFile, () => undefined);
   const entries = [...inline];
   const named = (manifest.mcpServers?.paths ?? []).map((path) => join(root, path));
   for (const file of new Set([...named, join(root, ".mcp.json")])) {
     const found = isBundle(file)
-      ? ({ type: "refused", problem: bundle(file) } as const)
+      ? ({ type: "refused", diagnostic: bundle(file) } as const)
       : await findPluginFile({ file, root, isNamed: named.includes(file), missing });
-    if (found.type === "refused") problems.push(found.problem);
+    if (found.type === "refused") diagnostics.push(found.diagnostic);
     if (found.type !== "usable") continue;
-    const { value, problems: read } = await loadJson(file, (json) => readMcpServers(json));
-    problems.push(...read);
+    const { value, diagnostics: read } = await loadJson(file, (json) => readMcpServers(json));
+    diagnostics.push(...read);
     const locate = value === undefined ? () => undefined : await locateIn(file);
     entries.push(
       ...(value?.servers ?? []).map((config) => entryOf(plugin, config, { ...surroundings, file, locate })),
     );
   }
-  return { entries, problems };
+  return { entries, diagnostics };
 }
 
 type Surroundings = Pick<McpEntry, "variables" | "extraEnv">;
@@ -126,7 +126,7 @@ const missing = {
   message: "The plugin's manifest names this file under `mcpServers`, but there is none.",
 } as const;
 
-function bundle(file: string): Problem {
+function bundle(file: string): Diagnostic {
   return {
     severity: "warning",
     code: "plugin-bundle-unsupported",

@@ -1,7 +1,7 @@
 import { readFile, realpath, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { parseJsonDocument } from "../foundation/json-document.ts";
-import { type Finding, type Problem, placeFindings } from "../foundation/problem.ts";
+import { type Issue, type Diagnostic, placeFindings } from "../foundation/diagnostic.ts";
 import { type EnabledPlugins, type Plugin, type PluginOrigin, settingFor } from "./plugin.ts";
 import { type PluginManifest, readPluginManifest } from "./plugin-manifest.ts";
 import { isSafeName } from "./plugin-path.ts";
@@ -21,9 +21,9 @@ export interface PluginCandidate {
 export async function loadPlugin(
   candidate: PluginCandidate,
   enabledPlugins: EnabledPlugins,
-): Promise<{ plugin: Plugin; problems: Problem[] }> {
+): Promise<{ plugin: Plugin; diagnostics: Diagnostic[] }> {
   const file = join(candidate.root, ".claude-plugin", "plugin.json");
-  const { value, problems } = await loadJson(file, (json) => readPluginManifest(json));
+  const { value, diagnostics } = await loadJson(file, (json) => readPluginManifest(json));
   const manifest = mergeEntry(value?.manifest, candidate.entry);
   const folder = basename((await realpath(candidate.root).catch(() => undefined)) ?? candidate.root);
   const name = [manifest.name, candidate.name, folder].find((text) => text !== undefined && isSafeName(text));
@@ -36,7 +36,7 @@ export async function loadPlugin(
       ...(candidate.marketplace === undefined ? {} : { marketplace: candidate.marketplace }),
       enabled: isEnabled(candidate, plugin, enabledPlugins),
     },
-    problems,
+    diagnostics,
   };
 }
 
@@ -44,10 +44,10 @@ export async function loadPlugin(
 const largestJson = 16 * 1024 * 1024;
 
 /** Reads a JSON file with a tolerant reader. A file that is not there is neither a value nor a problem. */
-export async function loadJson<Reading extends { readonly findings: readonly Finding[] }>(
+export async function loadJson<Reading extends { readonly issues: readonly Issue[] }>(
   file: string,
   read: (value: unknown) => Reading,
-): Promise<{ value: Reading | undefined; problems: Problem[] }> {
+): Promise<{ value: Reading | undefined; diagnostics: Diagnostic[] }> {
   let text: string;
   try {
     const status = await stat(file);
@@ -55,12 +55,12 @@ export async function loadJson<Reading extends { readonly findings: readonly Fin
     if (status.size > largestJson) throw new Error("it is larger than 16 MiB");
     text = await readFile(file, "utf8");
   } catch (error) {
-    return { value: undefined, problems: isAbsent(error) ? [] : [unreadable(file, error)] };
+    return { value: undefined, diagnostics: isAbsent(error) ? [] : [unreadable(file, error)] };
   }
   const document = parseJsonDocument(text, file);
-  if (document.problem !== undefined) return { value: undefined, problems: [document.problem] };
+  if (document.diagnostic !== undefined) return { value: undefined, diagnostics: [document.diagnostic] };
   const value = read(document.value);
-  return { value, problems: placeFindings(value.findings, file, document.locate) };
+  return { value, diagnostics: placeFindings(value.issues, file, document.locate) };
 }
 
 export async function isDirectory(path: string): Promise<boolean> {
@@ -97,7 +97,7 @@ function isAbsent(error: unknown): boolean {
   return code === "ENOENT" || code === "ENOTDIR";
 }
 
-function unreadable(file: string, error: unknown): Problem {
+function unreadable(file: string, error: unknown): Diagnostic {
   return {
     severity: "error",
     code: "unreadable-file",

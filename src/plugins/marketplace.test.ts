@@ -4,7 +4,7 @@ import { readMarketplace } from "./marketplace.ts";
 
 describe("readMarketplace [SCP-2]", () => {
   test("plugins are read with their sources as written", () => {
-    const { marketplace, findings } = readMarketplace({
+    const { marketplace, issues } = readMarketplace({
       name: "shop",
       metadata: { pluginRoot: "./plugins" },
       plugins: [
@@ -14,7 +14,7 @@ describe("readMarketplace [SCP-2]", () => {
         { name: "url", source: "https://example.com/x.git" },
       ],
     });
-    expect(findings).toEqual([]);
+    expect(issues).toEqual([]);
     expect(marketplace).toMatchObject({ name: "shop", pluginRoot: "./plugins" });
     expect(marketplace?.plugins).toMatchObject([
       { name: "git", source: "./git", places: ["git", "plugins/git"] },
@@ -31,7 +31,7 @@ describe("readMarketplace [SCP-2]", () => {
   });
 
   test("an entry that cannot be used is reported and does not hide the others", () => {
-    const { marketplace, findings } = readMarketplace({
+    const { marketplace, issues } = readMarketplace({
       name: "shop",
       plugins: [
         "x",
@@ -47,7 +47,7 @@ describe("readMarketplace [SCP-2]", () => {
       ["c", []],
       ["d", ["d"]],
     ]);
-    expect(findings.map(({ path, code }) => `${path.join(".")} ${code}`)).toEqual([
+    expect(issues.map(({ path, code }) => `${path.join(".")} ${code}`)).toEqual([
       "plugins.0 wrong-type",
       "plugins.1.name wrong-type",
       "plugins.2.source path-outside-marketplace",
@@ -72,7 +72,7 @@ describe("readMarketplace [SCP-2]", () => {
     const value = fc.record({ name: fc.jsonValue(), metadata: fc.jsonValue(), plugins: fc.array(entry) });
     fc.assert(
       fc.property(fc.oneof(fc.jsonValue(), value), (json) => {
-        expect(Array.isArray(readMarketplace(json).findings)).toBe(true);
+        expect(Array.isArray(readMarketplace(json).issues)).toBe(true);
       }),
     );
   });

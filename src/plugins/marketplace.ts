@@ -1,10 +1,10 @@
-import type { DocumentPath, Finding } from "../foundation/problem.ts";
+import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
 import {
   createFieldReader,
   isJsonObject,
   type JsonObject,
   ownValue,
-  wrongTypeFinding,
+  wrongTypeIssue,
 } from "./json-fields.ts";
 import { type PluginManifest, readPluginManifest } from "./plugin-manifest.ts";
 import { readInnerPath } from "./plugin-path.ts";
@@ -31,7 +31,7 @@ export interface Marketplace {
 export interface MarketplaceReading {
   /** Undefined only when the value is not an object. */
   readonly marketplace: Marketplace | undefined;
-  readonly findings: readonly Finding[];
+  readonly issues: readonly Issue[];
 }
 
 /** Reads the value of a `marketplace.json`. Never throws; an entry that cannot be used does not hide the others. */
@@ -40,17 +40,17 @@ export function readMarketplace(value: unknown): MarketplaceReading {
     const message = "A marketplace must be a JSON object; nothing of it was used.";
     return {
       marketplace: undefined,
-      findings: [{ severity: "error", code: "wrong-type", path: [], message }],
+      issues: [{ severity: "error", code: "wrong-type", path: [], message }],
     };
   }
-  const findings: Finding[] = [];
-  const name = createFieldReader(value, [], findings).string("name");
+  const issues: Issue[] = [];
+  const name = createFieldReader(value, [], issues).string("name");
   const metadata = ownValue(value, "metadata");
   const pluginRoot = isJsonObject(metadata)
-    ? createFieldReader(metadata, ["metadata"], findings).string("pluginRoot")
+    ? createFieldReader(metadata, ["metadata"], issues).string("pluginRoot")
     : undefined;
-  const plugins = listEntries(value, findings).map(([entry, path]) =>
-    readEntry(entry, { path, pluginRoot, findings }),
+  const plugins = listEntries(value, issues).map(([entry, path]) =>
+    readEntry(entry, { path, pluginRoot, issues }),
   );
   return {
     marketplace: {
@@ -58,20 +58,20 @@ export function readMarketplace(value: unknown): MarketplaceReading {
       ...(pluginRoot === undefined ? {} : { pluginRoot }),
       plugins,
     },
-    findings,
+    issues,
   };
 }
 
-function listEntries(value: JsonObject, findings: Finding[]): (readonly [JsonObject, DocumentPath])[] {
+function listEntries(value: JsonObject, issues: Issue[]): (readonly [JsonObject, DocumentPath])[] {
   const written = ownValue(value, "plugins");
   if (!Array.isArray(written)) {
-    findings.push(wrongTypeFinding(["plugins"], "a list of plugins"));
+    issues.push(wrongTypeIssue(["plugins"], "a list of plugins"));
     return [];
   }
   return written.flatMap((entry: unknown, index) => {
     const path = ["plugins", index];
     if (isJsonObject(entry)) return [[entry, path] as const];
-    findings.push(wrongTypeFinding(path, "an object with `name` and `source`"));
+    issues.push(wrongTypeIssue(path, "an object with `name` and `source`"));
     return [];
   });
 }
@@ -79,16 +79,16 @@ function listEntries(value: JsonObject, findings: Finding[]): (readonly [JsonObj
 interface EntryContext {
   readonly path: DocumentPath;
   readonly pluginRoot: string | undefined;
-  readonly findings: Finding[];
+  readonly issues: Issue[];
 }
 
 function readEntry(entry: JsonObject, context: EntryContext): MarketplacePlugin {
-  const { path, findings } = context;
-  const strict = createFieldReader(entry, path, findings).boolean("strict");
+  const { path, issues } = context;
+  const strict = createFieldReader(entry, path, issues).boolean("strict");
   const reading = readPluginManifest(entry, path);
-  findings.push(...reading.findings.filter(({ code }) => code !== "plugin-name-missing"));
+  issues.push(...reading.issues.filter(({ code }) => code !== "plugin-name-missing"));
   const name = reading.manifest?.name;
-  if (name === undefined || name === "") findings.push(wrongTypeFinding([...path, "name"], "a text"));
+  if (name === undefined || name === "") issues.push(wrongTypeIssue([...path, "name"], "a text"));
   const source = readSource(entry, context);
   return {
     ...(name === undefined ? {} : { name }),
@@ -106,7 +106,7 @@ function readSource(entry: JsonObject, context: EntryContext): Pick<MarketplaceP
   }
   const kind = isJsonObject(written) ? ownValue(written, "source") : undefined;
   if (!isJsonObject(written) || typeof kind !== "string") {
-    context.findings.push(wrongTypeFinding(path, "a path, or an object that says its kind in `source`"));
+    context.issues.push(wrongTypeIssue(path, "a path, or an object that says its kind in `source`"));
     return { places: [] };
   }
   const folder = ownValue(written, "path");
@@ -115,10 +115,10 @@ function readSource(entry: JsonObject, context: EntryContext): Pick<MarketplaceP
 }
 
 /** `./x` is meant from the marketplace's root and `x` from `pluginRoot`; people mix them up, so both are tried. */
-function localPlaces(written: string, { path, pluginRoot, findings }: EntryContext): string[] {
+function localPlaces(written: string, { path, pluginRoot, issues }: EntryContext): string[] {
   const own = readInnerPath(written);
   if (own.type === "refused") {
-    findings.push({
+    issues.push({
       severity: "warning",
       code: "path-outside-marketplace",
       path,

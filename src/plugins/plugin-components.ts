@@ -1,6 +1,6 @@
-import type { DocumentPath, Finding } from "../foundation/problem.ts";
+import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
 import { type HookRule, readHooks } from "../hooks/hook-config.ts";
-import { isJsonObject, type JsonObject, ownValue, wrongTypeFinding } from "./json-fields.ts";
+import { isJsonObject, type JsonObject, ownValue, wrongTypeIssue } from "./json-fields.ts";
 import { readInnerPath } from "./plugin-path.ts";
 
 /** Files or folders of a plugin that hold one kind of component. */
@@ -25,32 +25,32 @@ export interface PluginMcpServers extends ComponentPaths {
 export function readComponentPaths(
   written: unknown,
   path: DocumentPath,
-  findings: Finding[],
+  issues: Issue[],
 ): ComponentPaths {
   const paths: string[] = [];
   for (const [value, at] of members(written, path)) {
     const source = isJsonObject(value)
       ? (ownValue(value, "source") ?? ownValue(value, "path") ?? ownValue(value, "file"))
       : value;
-    if (typeof source === "string") addPath(paths, source, at, findings);
+    if (typeof source === "string") addPath(paths, source, at, issues);
     else if (!isJsonObject(value) || !Object.hasOwn(value, "content")) {
-      findings.push(wrongTypeFinding(at, "a path inside the plugin"));
+      issues.push(wrongTypeIssue(at, "a path inside the plugin"));
     }
   }
   return { written, paths };
 }
 
 /** Reads `hooks`: a path to a hooks file, hooks in place, or a list of both. */
-export function readPluginHooks(written: unknown, path: DocumentPath, findings: Finding[]): PluginHooks {
+export function readPluginHooks(written: unknown, path: DocumentPath, issues: Issue[]): PluginHooks {
   const paths: string[] = [];
   const inline: HookRule[] = [];
   for (const [value, at] of listMembers(written, path)) {
-    if (typeof value === "string") addPath(paths, value, at, findings);
+    if (typeof value === "string") addPath(paths, value, at, issues);
     else if (isJsonObject(value)) {
       const reading = readInlineHooks(value, at);
       inline.push(...reading.hooks);
-      findings.push(...reading.findings);
-    } else findings.push(wrongTypeFinding(at, "a path inside the plugin or an object with hooks"));
+      issues.push(...reading.issues);
+    } else issues.push(wrongTypeIssue(at, "a path inside the plugin or an object with hooks"));
   }
   return { written, paths, inline };
 }
@@ -59,15 +59,15 @@ export function readPluginHooks(written: unknown, path: DocumentPath, findings: 
 export function readPluginMcpServers(
   written: unknown,
   path: DocumentPath,
-  findings: Finding[],
+  issues: Issue[],
 ): PluginMcpServers {
   const paths: string[] = [];
   const inline = new Map<string, unknown>();
   for (const [value, at] of listMembers(written, path)) {
-    if (typeof value === "string") addPath(paths, value, at, findings);
+    if (typeof value === "string") addPath(paths, value, at, issues);
     else if (isJsonObject(value)) {
       for (const [name, config] of serversOf(value)) inline.set(name, config);
-    } else findings.push(wrongTypeFinding(at, "a path inside the plugin or an object with servers"));
+    } else issues.push(wrongTypeIssue(at, "a path inside the plugin or an object with servers"));
   }
   return { written, paths, inline };
 }
@@ -90,13 +90,13 @@ function readInlineHooks(value: JsonObject, path: DocumentPath): ReturnType<type
   return isJsonObject(wrapped) ? readHooks(wrapped, [...path, "hooks"]) : readHooks(value, path);
 }
 
-function addPath(paths: string[], written: string, path: DocumentPath, findings: Finding[]): void {
+function addPath(paths: string[], written: string, path: DocumentPath, issues: Issue[]): void {
   const reading = readInnerPath(written);
   if (reading.type === "inside") {
     if (!paths.includes(reading.path)) paths.push(reading.path);
     return;
   }
-  findings.push({
+  issues.push({
     severity: "warning",
     code: "path-outside-plugin",
     path,

@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import { readPluginManifest } from "./plugin-manifest.ts";
 
 function read(value: unknown) {
-  const { manifest, findings } = readPluginManifest(value);
-  return { manifest, codes: findings.map(({ code, path }) => `${path.join(".")} ${code}`) };
+  const { manifest, issues } = readPluginManifest(value);
+  return { manifest, codes: issues.map(({ code, path }) => `${path.join(".")} ${code}`) };
 }
 
 describe("readPluginManifest [SCP-2]", () => {
@@ -131,7 +131,7 @@ describe("readPluginManifest [SCP-2]", () => {
     );
     fc.assert(
       fc.property(fc.oneof(fc.jsonValue(), fc.dictionary(keys, fc.jsonValue())), (value) => {
-        expect(Array.isArray(readPluginManifest(value).findings)).toBe(true);
+        expect(Array.isArray(readPluginManifest(value).issues)).toBe(true);
       }),
     );
   });

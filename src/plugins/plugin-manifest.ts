@@ -1,10 +1,10 @@
-import type { DocumentPath, Finding } from "../foundation/problem.ts";
+import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
 import {
   createFieldReader,
   isJsonObject,
   type JsonObject,
   ownValue,
-  wrongTypeFinding,
+  wrongTypeIssue,
 } from "./json-fields.ts";
 import {
   type ComponentPaths,
@@ -39,29 +39,29 @@ export interface PluginManifest {
 export interface PluginManifestReading {
   /** Undefined only when the value is not an object. */
   readonly manifest: PluginManifest | undefined;
-  readonly findings: readonly Finding[];
+  readonly issues: readonly Issue[];
 }
 
 /** Reads the value of a `plugin.json`. Never throws: what cannot be used is left out and reported. */
 export function readPluginManifest(value: unknown, path: DocumentPath = []): PluginManifestReading {
-  if (!isJsonObject(value)) return { manifest: undefined, findings: [notAnObject(path)] };
-  const findings: Finding[] = [];
-  const { name, ...texts } = readTexts(value, path, findings);
-  findings.push(...checkName(name, path));
-  const userConfig = readUserConfig(value, path, findings);
+  if (!isJsonObject(value)) return { manifest: undefined, issues: [notAnObject(path)] };
+  const issues: Issue[] = [];
+  const { name, ...texts } = readTexts(value, path, issues);
+  issues.push(...checkName(name, path));
+  const userConfig = readUserConfig(value, path, issues);
   return {
     manifest: {
       ...(name === undefined ? {} : { name }),
       ...texts,
-      ...readComponents(value, path, findings),
+      ...readComponents(value, path, issues),
       ...(userConfig === undefined ? {} : { userConfig }),
     },
-    findings,
+    issues,
   };
 }
 
-function readTexts(value: JsonObject, path: DocumentPath, findings: Finding[]) {
-  const read = createFieldReader(value, path, findings);
+function readTexts(value: JsonObject, path: DocumentPath, issues: Issue[]) {
+  const read = createFieldReader(value, path, issues);
   const fields = {
     name: read.string("name"),
     version: read.string("version"),
@@ -72,13 +72,13 @@ function readTexts(value: JsonObject, path: DocumentPath, findings: Finding[]) {
   return withoutUndefined(fields);
 }
 
-function readComponents(value: JsonObject, path: DocumentPath, findings: Finding[]) {
+function readComponents(value: JsonObject, path: DocumentPath, issues: Issue[]) {
   const component = <Result>(
     key: string,
-    read: (written: unknown, path: DocumentPath, findings: Finding[]) => Result,
+    read: (written: unknown, path: DocumentPath, issues: Issue[]) => Result,
   ): Result | undefined => {
     const written = ownValue(value, key);
-    return written === undefined ? undefined : read(written, [...path, key], findings);
+    return written === undefined ? undefined : read(written, [...path, key], issues);
   };
   return withoutUndefined({
     agents: component("agents", readComponentPaths),
@@ -92,16 +92,16 @@ function readComponents(value: JsonObject, path: DocumentPath, findings: Finding
 function readUserConfig(
   value: JsonObject,
   path: DocumentPath,
-  findings: Finding[],
+  issues: Issue[],
 ): ReadonlyMap<string, unknown> | undefined {
   const written = ownValue(value, "userConfig");
   if (written === undefined) return undefined;
   if (isJsonObject(written)) return new Map(Object.entries(written));
-  findings.push(wrongTypeFinding([...path, "userConfig"], "an object"));
+  issues.push(wrongTypeIssue([...path, "userConfig"], "an object"));
   return undefined;
 }
 
-function checkName(name: string | undefined, path: DocumentPath): Finding[] {
+function checkName(name: string | undefined, path: DocumentPath): Issue[] {
   if (name !== undefined && isSafeName(name)) return [];
   const isMissing = name === undefined || name.trim() === "";
   return [
@@ -117,7 +117,7 @@ function checkName(name: string | undefined, path: DocumentPath): Finding[] {
   ];
 }
 
-function notAnObject(path: DocumentPath): Finding {
+function notAnObject(path: DocumentPath): Issue {
   return {
     severity: "error",
     code: "wrong-type",

@@ -27,11 +27,11 @@ describe("plugin records [SCP-2]", () => {
   });
 
   test("records that cannot be used are reported, the others are read", () => {
-    const { installed, findings } = readInstalledPlugins({
+    const { installed, issues } = readInstalledPlugins({
       plugins: { nameless: {}, "a@b": "x", "c@d": {} },
     });
     expect(installed).toEqual([{ id: { name: "c", marketplace: "d" } }]);
-    expect(findings.map(({ path }) => path)).toEqual([
+    expect(issues.map(({ path }) => path)).toEqual([
       ["plugins", "nameless"],
       ["plugins", "a@b", 0],
     ]);

@@ -1,5 +1,5 @@
-import type { Finding } from "../foundation/problem.ts";
-import { isJsonObject, ownValue, wrongTypeFinding } from "./json-fields.ts";
+import type { Issue } from "../foundation/diagnostic.ts";
+import { isJsonObject, ownValue, wrongTypeIssue } from "./json-fields.ts";
 
 /** One line of `installed_plugins.json`. */
 export interface InstalledPlugin {
@@ -26,30 +26,30 @@ export function parsePluginId(text: string): PluginId | undefined {
 /** Reads `installed_plugins.json`: one record for each plugin in older files, a list with one for each scope in newer. */
 export function readInstalledPlugins(value: unknown): {
   readonly installed: readonly InstalledPlugin[];
-  readonly findings: readonly Finding[];
+  readonly issues: readonly Issue[];
 } {
   const plugins = isJsonObject(value) ? ownValue(value, "plugins") : undefined;
   if (!isJsonObject(plugins)) {
     return {
       installed: [],
-      findings: [wrongTypeFinding(["plugins"], "an object keyed by `name@marketplace`")],
+      issues: [wrongTypeIssue(["plugins"], "an object keyed by `name@marketplace`")],
     };
   }
-  const findings: Finding[] = [];
+  const issues: Issue[] = [];
   const installed = Object.entries(plugins).flatMap(([key, records]) => {
     const id = parsePluginId(key);
     if (id === undefined) {
-      findings.push(wrongTypeFinding(["plugins", key], "keyed by `name@marketplace`"));
+      issues.push(wrongTypeIssue(["plugins", key], "keyed by `name@marketplace`"));
       return [];
     }
     const list: readonly unknown[] = Array.isArray(records) ? records : [records];
     return list.flatMap((record, index) => {
       if (isJsonObject(record)) return [readRecord(id, record)];
-      findings.push(wrongTypeFinding(["plugins", key, index], "an object with `installPath`"));
+      issues.push(wrongTypeIssue(["plugins", key, index], "an object with `installPath`"));
       return [];
     });
   });
-  return { installed, findings };
+  return { installed, issues };
 }
 
 /** Reads `known_marketplaces.json`: where each marketplace lies on this machine, by its name. */

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Skill } from "../skills/skill.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
 import { createWorkspace } from "../testing/workspace.ts";
-import { type AgentSkillsParts, createAgentSkills, type SkillAdmission } from "./agent-skills.ts";
+import { type AgentSkillsParts, createAgentSkills, type SkillAuthorization } from "./agent-skills.ts";
 
 const ship: Skill = {
   name: "ship",
@@ -14,7 +14,7 @@ const ship: Skill = {
   body: "Ship.",
   source: { scope: "user", kind: "skill", file: "/h/ship/SKILL.md", directory: "/h/ship" },
 };
-const allowed: SkillAdmission["admit"] = async ({ input }) => ({ type: "allowed", input });
+const allowed: SkillAuthorization["admit"] = async ({ input }) => ({ type: "allowed", input });
 
 /** Only what a call of the Skill tool touches. */
 function skillsWith(parts: Pick<AgentSkillsParts, "findModel">) {
@@ -54,7 +54,7 @@ test("[SKL-3] a call that outlives its stopped run grants nothing to the next on
       return answer.promise;
     },
   });
-  skills.attach({ admit: allowed, ask: allowed });
+  skills.attach({ authorize: allowed, ask: allowed });
   const stop = new AbortController();
   const call = skills.tool.call({ skill: "ship" }, workspace.context("main", { signal: stop.signal }));
   await asked.promise;
@@ -70,11 +70,11 @@ test("[SKL-3] the decisions of the agent's own run stay, whoever else takes its 
   const heard: string[] = [];
   const skills = skillsWith({ findModel: async () => createScriptedModel([]) });
   for (const who of ["own", "other"]) {
-    const ask: SkillAdmission["ask"] = async ({ input }) => {
+    const ask: SkillAuthorization["ask"] = async ({ input }) => {
       heard.push(who);
       return { type: "allowed", input };
     };
-    skills.attach({ admit: ask, ask });
+    skills.attach({ authorize: ask, ask });
   }
   await skills.tool.call({ skill: "ship" }, workspace.context());
   expect(heard).toEqual(["own"]);

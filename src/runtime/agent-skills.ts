@@ -1,22 +1,22 @@
 import type { UserMessage } from "../conversation/message.ts";
-import { isFault } from "../foundation/fault.ts";
+import { isRetinueError } from "../foundation/retinue-error.ts";
 import type { LoopPorts } from "../loop/loop-ports.ts";
 import type { Model } from "../model/model.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { describePowers } from "../skills/describe-powers.ts";
 import { lookUpSkill } from "../skills/look-up-skill.ts";
-import { type CommandAdmission, runSkillCommands } from "../skills/run-skill-commands.ts";
+import { type CommandAuthorization, runSkillCommands } from "../skills/run-skill-commands.ts";
 import type { Skill } from "../skills/skill.ts";
 import { fillSkill, skillText, skillVariables } from "../skills/skill-text.ts";
 import { createSkillTool } from "../tools/builtin/skill.ts";
 import type { SkillRequest } from "../tools/skill-source.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
-import type { AdmitWithHooks } from "./admit.ts";
+import type { AuthorizeWithHooks } from "./authorize.ts";
 import { findSlashCommand, type SlashCommand } from "./find-slash-command.ts";
 import { type ForkSkill, noteForText } from "./fork-skill.ts";
 import type { SessionHooks } from "./session-hooks.ts";
 import type { SessionSkills } from "./session-skills.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 import { registeredHooks } from "./skill-hooks.ts";
 import { createSkillOffers, type SkillOffers } from "./skill-offers.ts";
 import { givePowers, powersRequest, type SkillPowers, skillPowers } from "./skill-powers.ts";
@@ -24,7 +24,7 @@ import { createSkillTurn, type SkillTurn } from "./skill-turn.ts";
 
 export interface AgentSkillsParts {
   readonly skills: SessionSkills;
-  readonly world: Pick<SessionWorld, "trusted" | "discovered">;
+  readonly world: Pick<RuntimeContext, "trusted" | "discovered">;
   readonly plan: RunPlan;
   readonly isSubagent: boolean;
   /** The session's shell; the agent's own rights decide about each command. */
@@ -36,11 +36,11 @@ export interface AgentSkillsParts {
 }
 
 /** How calls of this agent are decided about; known once its ports are made. */
-export interface SkillAdmission {
+export interface SkillAuthorization {
   /** With hooks, as for a call of the model. */
-  readonly admit: LoopPorts["admit"];
+  readonly authorize: LoopPorts["admit"];
   /** Rules and people only. */
-  readonly ask: AdmitWithHooks;
+  readonly ask: AuthorizeWithHooks;
 }
 
 /** The skills of one agent: the tool that loads them, and what they change while its turn lasts. */
@@ -49,7 +49,7 @@ export interface AgentSkills
     Pick<SkillOffers, "touch" | "takeMessages" | "offered"> {
   readonly tool: Tool;
   readonly all: readonly Skill[];
-  attach(admission: SkillAdmission): void;
+  attach(authorization: SkillAuthorization): void;
   findCommand(content: UserMessage["content"]): Promise<SlashCommand | undefined>;
   /** The text that stands in the place of a person's call. */
   expand(command: Extract<SlashCommand, { type: "call" }>, context: ToolContext): Promise<string>;
@@ -64,16 +64,16 @@ export function createAgentSkills(parts: AgentSkillsParts): AgentSkills {
   const registered = new Set<string>();
   const called = new Map<string, string>();
   const offers = createSkillOffers(skills, parts.world.discovered.paths.projectRoot);
-  let admission: SkillAdmission | undefined;
+  let authorization: SkillAuthorization | undefined;
 
   const tool = createSkillTool({
     list: skills.list,
     async call(request, context) {
       const lookup = lookUpSkill(await skills.current(), request.name, "model");
-      if (lookup.type === "refused") return { content: lookup.because, isError: true };
+      if (lookup.type === "refused") return { content: lookup.reason, isError: true };
       const { skill } = lookup;
       const powers = await givePowers(skill, powersOf(skill), () => askFor(skill, request, context));
-      if (powers.type === "refused") return { content: powers.because, isError: true };
+      if (powers.type === "refused") return { content: powers.reason, isError: true };
       return use(skill, { request, context, powers: powers.powers });
     },
   });
@@ -85,10 +85,10 @@ export function createAgentSkills(parts: AgentSkillsParts): AgentSkills {
 
   /** Whoever is asked sees what the skill would do. */
   function askFor(skill: Skill, { name, arguments: args }: SkillRequest, { callId, signal }: ToolContext) {
-    if (admission === undefined) return Promise.resolve(notReady);
+    if (authorization === undefined) return Promise.resolve(notReady);
     const input = { skill: name, ...(args === "" ? {} : { args }), does: describePowers(skill) };
     const call = { type: "tool_use", id: callId, name: tool.name, input } as const;
-    return admission.ask(powersRequest({ call, tool, input }), { signal });
+    return authorization.ask(powersRequest({ call, tool, input }), { signal });
   }
 
   async function use(skill: Skill, { request, context, powers }: Use): Promise<ToolOutcome> {
@@ -100,7 +100,7 @@ export function createAgentSkills(parts: AgentSkillsParts): AgentSkills {
     const release = turn.take({ allow: powers.allow, deny: powers.deny, ...model.changes });
     try {
       const text = await textFor(skill, { request, context, powers });
-      if (inChild !== undefined) return await inChild.run({ skill, text, powers }, context, admission?.admit);
+      if (inChild !== undefined) return await inChild.run({ skill, text, powers }, context, authorization?.authorize);
       called.delete(skill.name);
       called.set(skill.name, text);
       const notes = [
@@ -134,8 +134,8 @@ export function createAgentSkills(parts: AgentSkillsParts): AgentSkills {
       bash,
       context,
       variables: skillVariables(call),
-      admit: (command: string, callId: string) =>
-        admitCommand(command, { bash, callId, signal: context.signal }),
+      authorize: (command: string, callId: string) =>
+        authorizeCommand(command, { bash, callId, signal: context.signal }),
     };
     return skillText(
       skill,
@@ -143,19 +143,19 @@ export function createAgentSkills(parts: AgentSkillsParts): AgentSkills {
     );
   }
 
-  async function admitCommand(
+  async function authorizeCommand(
     command: string,
     { bash, callId, signal }: { readonly bash: Tool; readonly callId: string; readonly signal: AbortSignal },
-  ): Promise<CommandAdmission> {
-    if (admission === undefined) return notReady;
+  ): Promise<CommandAuthorization> {
+    if (authorization === undefined) return notReady;
     const input = { command };
     const call = { type: "tool_use", id: callId, name: bash.name, input } as const;
-    const admitted = await admission.admit({ call, tool: bash, input }, { signal });
-    if (admitted.type === "denied") return admitted;
-    const changed = bash.input?.safeParse(admitted.input);
+    const authorized = await authorization.authorize({ call, tool: bash, input }, { signal });
+    if (authorized.type === "denied") return authorized;
+    const changed = bash.input?.safeParse(authorized.input);
     // Only the shell's own schema has this shape; a hook may have changed the command.
     const fields = changed?.success === true ? (changed.data as { readonly command: string }) : input;
-    const { allowedBy, run } = admitted;
+    const { allowedBy, run } = authorized;
     return {
       type: "allowed",
       command: fields.command,
@@ -174,7 +174,7 @@ export function createAgentSkills(parts: AgentSkillsParts): AgentSkills {
     called: () => [...called].map(([name, text]) => ({ name, text })),
     // The ports of the agent's own run come first; others that a program takes for its loop must not replace them.
     attach(next) {
-      admission ??= next;
+      authorization ??= next;
     },
     findCommand: (content) => findSlashCommand(content, skills.current),
     async expand({ skill, arguments: given }, context) {
@@ -192,7 +192,7 @@ interface Use {
   readonly powers: SkillPowers;
 }
 
-const notReady = { type: "denied", because: "the agent is not ready yet" } as const;
+const notReady = { type: "denied", reason: "the agent is not ready yet" } as const;
 
 /** The model and effort that a skill asks for, or why they do not count. */
 async function modelOf(
@@ -209,7 +209,7 @@ async function modelOf(
     if (found.facts.id !== plan.model.value) return { changes: { ...own, model: found } };
     return { changes: own };
   } catch (error) {
-    if (!isFault(error)) throw error;
+    if (!isRetinueError(error)) throw error;
     return {
       changes: own,
       notes: [`The model ${JSON.stringify(model)} of ${name} does not count: ${error.message}`],

@@ -50,7 +50,7 @@ describe("the approver of a runtime", () => {
     await using first = await createSampleRuntime([{ calls: [write("a.txt")] }, "Done."], said);
     expect(await first.runtime.run("Go.")).toMatchObject({
       status: "completed",
-      denials: [{ because: expect.stringContaining("the person refused it and says: use b.txt") }],
+      denials: [{ reason: expect.stringContaining("the person refused it and says: use b.txt") }],
     });
     const ended = createPerson({ type: "deny-and-stop" });
     await using second = await createSampleRuntime([{ calls: [write("a.txt")] }, "Done."], ended);

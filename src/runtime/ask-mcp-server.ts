@@ -7,7 +7,7 @@ export function createAskMcpServer(
   approver: Approver,
   signal: AbortSignal,
 ): (server: AskedServer) => Promise<McpAnswer> {
-  return async ({ entry, because }) => {
+  return async ({ entry, reason }) => {
     const { config, file } = entry;
     const answer = await approver.approve(
       {
@@ -19,7 +19,7 @@ export function createAskMcpServer(
           definition: config.written,
           ...(file === undefined ? {} : { file }),
         },
-        because: `The project wants to ${startWords(config.kind)} the MCP server ${config.name}: ${because}.`,
+        reason: `The project wants to ${startWords(config.kind)} the MCP server ${config.name}: ${reason}.`,
         suggestedRules: [],
       },
       { signal },

@@ -25,7 +25,7 @@ const signal = new AbortController().signal;
 /** A person who gives these answers in order, and what they were asked. */
 function askWith(answers: readonly ApprovalAnswer[], changes: Partial<AskPersonDependencies> = {}) {
   const asked: ApprovalRequest[] = [];
-  const told: string[] = [];
+  const reported: string[] = [];
   const saved: (readonly string[])[] = [];
   const policy: PermissionPolicy = {
     mode: "default",
@@ -54,7 +54,7 @@ function askWith(answers: readonly ApprovalAnswer[], changes: Partial<AskPersonD
       saved.push(rules);
       return undefined;
     },
-    notice: (message) => told.push(message),
+    notice: (message) => reported.push(message),
     ...changes,
   });
   const write = async (path: string, content = "x") => {
@@ -65,9 +65,9 @@ function askWith(answers: readonly ApprovalAnswer[], changes: Partial<AskPersonD
     );
     const decision = decide(request, person.policy());
     if (decision.type === "allow") return { type: "allowed-by-policy" };
-    return person.ask({ callId: "call", request, because: decision.because }, { signal });
+    return person.ask({ callId: "call", request, reason: decision.reason }, { signal });
   };
-  return { write, asked, told, saved };
+  return { write, asked, reported, saved };
 }
 
 describe("asking a person about a call", () => {
@@ -83,7 +83,7 @@ describe("asking a person about a call", () => {
         callId: "call",
         tool: "Write",
         input: { file_path: join(outside, "a.md"), content: "x" },
-        because: expect.stringContaining("no rule allows"),
+        reason: expect.stringContaining("no rule allows"),
         suggestedRules: [`Edit(/${outside}/**)`],
       },
     ]);
@@ -97,7 +97,7 @@ describe("asking a person about a call", () => {
     await write(join(outside, "a.md"));
     expect(await write(join(outside, "a.md"))).toEqual({
       type: "denied",
-      because: "the person refused it and says: not again",
+      reason: "the person refused it and says: not again",
       stops: false,
     });
     expect(asked).toHaveLength(2);
@@ -127,9 +127,9 @@ describe("asking a person about a call", () => {
   });
 
   it("allows only the call, and says so, when a rule of the person cannot be read", async () => {
-    const { write, told } = askWith([{ type: "allow", for: "save", rules: ["Edit("] }, { type: "deny" }]);
+    const { write, reported } = askWith([{ type: "allow", for: "save", rules: ["Edit("] }, { type: "deny" }]);
     expect(await write(join(outside, "a.md"))).toEqual({ type: "allowed" });
-    expect(told).toEqual(["Not understood as a rule, so only this call was allowed: Edit("]);
+    expect(reported).toEqual(["Not understood as a rule, so only this call was allowed: Edit("]);
     expect(approvals.rulesFor("child")).toEqual([]);
   });
 
@@ -144,11 +144,11 @@ describe("asking a person about a call", () => {
   });
 
   it("tells that a rule was not saved, which holds for the session all the same", async () => {
-    const { write, told } = askWith([{ type: "allow", for: "save" }], {
+    const { write, reported } = askWith([{ type: "allow", for: "save" }], {
       saveRules: async () => "the disk is full",
     });
     expect(await write(join(outside, "a.md"))).toEqual({ type: "allowed" });
-    expect(told).toEqual(["The rules hold for this session, but were not saved: the disk is full"]);
+    expect(reported).toEqual(["The rules hold for this session, but were not saved: the disk is full"]);
     expect(await write(join(outside, "b.md"))).toEqual({ type: "allowed-by-policy" });
   });
 
@@ -156,7 +156,7 @@ describe("asking a person about a call", () => {
     const { write } = askWith([{ type: "deny-and-stop" }]);
     expect(await write(join(outside, "a.md"))).toEqual({
       type: "denied",
-      because: "the person refused it",
+      reason: "the person refused it",
       stops: true,
     });
   });

@@ -28,12 +28,12 @@ export interface AskPersonDependencies {
 export interface CallToAsk {
   readonly callId: string;
   readonly request: PermissionRequest;
-  readonly because: string;
+  readonly reason: string;
 }
 
 export type PersonsAnswer =
   | { readonly type: "allowed" }
-  | { readonly type: "denied"; readonly because: string; readonly stops: boolean };
+  | { readonly type: "denied"; readonly reason: string; readonly stops: boolean };
 
 /** Puts the calls of one agent to a person, and remembers what was granted beyond the call. */
 export interface AskPerson {
@@ -61,8 +61,8 @@ export function createAskPerson(dependencies: AskPersonDependencies): AskPerson 
         return { type: "allowed" };
       }
       const message = answer.message?.trim() ?? "";
-      const because = message === "" ? "the person refused it" : `the person refused it and says: ${message}`;
-      return { type: "denied", because, stops: answer.type === "deny-and-stop" };
+      const reason = message === "" ? "the person refused it" : `the person refused it and says: ${message}`;
+      return { type: "denied", reason, stops: answer.type === "deny-and-stop" };
     },
   };
 }
@@ -72,13 +72,13 @@ function withRules(policy: PermissionPolicy, rules: readonly PolicyRule[]): Perm
 }
 
 function describeQuestion(
-  { callId, request, because }: CallToAsk,
+  { callId, request, reason }: CallToAsk,
   { path, directory }: AskPersonDependencies,
   policy: PermissionPolicy,
 ): ApprovalRequest {
   const { tool, input } = request;
   const suggestedRules = suggestRules(request, policy, { anchor: directory });
-  return { path, callId, tool, input, because, suggestedRules };
+  return { path, callId, tool, input, reason, suggestedRules };
 }
 
 async function remember(

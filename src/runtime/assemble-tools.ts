@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import type { ModelFacts, ServerTool } from "../model/model.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { webSearchName } from "../planning/web-search.ts";
@@ -14,7 +14,7 @@ import type { TaskSource } from "../tools/task-source.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { SessionCommands } from "./run-session-commands.ts";
 import type { SessionServers } from "./session-servers.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 import { outputToolName } from "./typed-output.ts";
 
 export interface AssembledTools {
@@ -35,7 +35,7 @@ export interface AssembledTools {
 
 /** Makes the tools of one session; background shells belong to it and end with it. */
 export function assembleTools(
-  world: Pick<SessionWorld, "extraTools" | "host" | "now">,
+  world: Pick<RuntimeContext, "extraTools" | "host" | "now">,
   {
     sandboxes = {},
     taskSources = [],
@@ -110,12 +110,12 @@ function checkExtraTools(tools: readonly Tool[]): void {
   const seen = new Set<string>([outputToolName]);
   for (const { name } of tools) {
     if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
-      throw new Fault("invalid-tool", `${JSON.stringify(name)} cannot be the name of a tool.`, {
+      throw new RetinueError("invalid-tool", `${JSON.stringify(name)} cannot be the name of a tool.`, {
         advice: "Use up to 64 letters, digits, underscores and hyphens.",
       });
     }
     if (seen.has(name)) {
-      throw new Fault("invalid-tool", `The name ${JSON.stringify(name)} is taken by another tool.`, {
+      throw new RetinueError("invalid-tool", `The name ${JSON.stringify(name)} is taken by another tool.`, {
         advice: "Give each tool a name of its own.",
       });
     }

@@ -6,13 +6,13 @@ import { createPromptTool } from "./prompt-tool.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 import type { Session } from "./session.ts";
 import { refuseBrokenRestrictions } from "./session-rules.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 /** Opens a session while its MCP servers are connected; where it cannot be opened, they end again. */
 export async function beginSession<Output>(
-  world: SessionWorld,
+  world: RuntimeContext,
   given: SessionOptions<Output>,
-  { look, signal }: { readonly look: () => Promise<SessionWorld>; readonly signal: AbortSignal },
+  { look, signal }: { readonly look: () => Promise<RuntimeContext>; readonly signal: AbortSignal },
 ): Promise<Session<Output>> {
   refuseBrokenRestrictions(world.discovered.settings);
   const options = await withEarlierChoices(world, given);

@@ -1,9 +1,9 @@
 import type { CallOutcome, EventOutcome } from "../hooks/aggregate-hooks.ts";
 import type { CallPayload } from "../hooks/hook-input.ts";
 import type { FireOptions, HookRunner } from "../hooks/run-hooks.ts";
-import type { Admission, CallRequest, LoopPorts } from "../loop/loop-ports.ts";
+import type { Authorization, CallRequest, LoopPorts } from "../loop/loop-ports.ts";
 import type { ToolOutcome } from "../tools/tool.ts";
-import type { AdmitWithHooks, BeforeAsk } from "./admit.ts";
+import type { AuthorizeWithHooks, BeforeAsk } from "./authorize.ts";
 import type { HookGrants } from "./hook-grants.ts";
 
 export interface CallHookDependencies {
@@ -18,7 +18,7 @@ export interface CallHookDependencies {
 
 export interface CallHooks {
   /** Hooks speak first; what they change or leave open goes through the rules. */
-  readonly wrapAdmit: (admit: AdmitWithHooks) => LoopPorts["admit"];
+  readonly wrapAuthorize: (authorize: AuthorizeWithHooks) => LoopPorts["admit"];
   /** Hooks may answer in the place of whoever would be asked. */
   readonly beforeAsk: BeforeAsk;
   /** Rules that hooks have added. */
@@ -33,18 +33,18 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
 
   return {
     rights: grants.rights,
-    wrapAdmit:
-      (admit) =>
+    wrapAuthorize:
+      (authorize) =>
       async (request, { signal }) => {
-        if (!runner.hears("PreToolUse")) return admit(request, { signal });
+        if (!runner.hears("PreToolUse")) return authorize(request, { signal });
         const { call, tool } = request;
         const outcome = await runner.fire("PreToolUse", payloadOf(request), await situation(signal, request));
         report(outcome);
         if (outcome.type === "deny" || outcome.stop !== undefined) return refuse(tool.name, outcome);
         if (outcome.context !== undefined) contexts.set(call.id, outcome.context);
         const verdict = outcome.type === "none" ? {} : { hooks: outcome.type };
-        return admitChanged(request, outcome.updatedInput, (changed) =>
-          admit(changed, { signal, ...verdict }),
+        return authorizeChanged(request, outcome.updatedInput, (changed) =>
+          authorize(changed, { signal, ...verdict }),
         );
       },
     async beforeAsk({ call, tool, input }, { signal }) {
@@ -60,7 +60,7 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
       if (outcome.type === "deny" || outcome.stop !== undefined)
         return {
           behavior: "deny",
-          message: outcome.because || outcome.stop || "a hook refused it",
+          message: outcome.reason || outcome.stop || "a hook refused it",
           ...stops,
         };
       if (outcome.type !== "allow") return undefined;
@@ -84,7 +84,7 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
       report(said);
       if (said.stop !== undefined) wantStop();
       const shown = said.updatedOutput === undefined ? outcome : { ...outcome, content: said.updatedOutput };
-      const reason = said.blocked ? [said.because] : [];
+      const reason = said.blocked ? [said.reason] : [];
       return withNotes(shown, [...notes, ...reason, ...(said.context === undefined ? [] : [said.context])]);
     },
   };
@@ -96,32 +96,32 @@ function payloadOf({ call, tool, input }: CallRequest): CallPayload {
   return { tool: tool.name, input, callId: call.id, ...server };
 }
 
-function refuse(tool: string, { because, context, stop }: CallOutcome): Admission {
-  const reason = [because, context, stop].filter((text) => text !== undefined && text !== "").join("\n");
+function refuse(tool: string, { reason, context, stop }: CallOutcome): Authorization {
+  const reason = [reason, context, stop].filter((text) => text !== undefined && text !== "").join("\n");
   return {
     type: "denied",
-    because: `${tool} was refused by a hook: ${reason}`,
+    reason: `${tool} was refused by a hook: ${reason}`,
     ...(stop === undefined ? {} : { stops: true }),
   };
 }
 
 /** A changed input is read by the tool's schema and judged by the rules like one of the model's own. */
-async function admitChanged(
+async function authorizeChanged(
   request: CallRequest,
   changed: Readonly<Record<string, unknown>> | undefined,
-  admit: (request: CallRequest) => Promise<Admission>,
-): Promise<Admission> {
-  if (changed === undefined) return admit(request);
+  authorize: (request: CallRequest) => Promise<Authorization>,
+): Promise<Authorization> {
+  if (changed === undefined) return authorize(request);
   const { tool } = request;
   const read = tool.input?.safeParse(changed) ?? { success: true, data: changed };
   if (!read.success) {
     const issues = read.error.issues.slice(0, 3).map(({ path, message }) => `${path.join(".")}: ${message}`);
-    const because = `${tool.name} was not run, because a hook changed its input to one that is not valid: ${issues.join("; ")}.`;
-    return { type: "denied", because };
+    const reason = `${tool.name} was not run, because a hook changed its input to one that is not valid: ${issues.join("; ")}.`;
+    return { type: "denied", reason };
   }
-  const admission = await admit({ ...request, input: read.data });
-  const isSame = admission.type === "allowed" && admission.input === read.data;
-  return isSame ? { ...admission, input: changed } : admission;
+  const authorization = await authorize({ ...request, input: read.data });
+  const isSame = authorization.type === "allowed" && authorization.input === read.data;
+  return isSame ? { ...authorization, input: changed } : authorization;
 }
 
 function withNotes(outcome: ToolOutcome, notes: readonly string[]): ToolOutcome {

@@ -1,4 +1,4 @@
-import type { ToldEvent } from "../journal/recovery-lines.ts";
+import type { ReportedEvent } from "../journal/recovery-lines.ts";
 import type { CallHookDependencies } from "./call-hooks.ts";
 import { feedbackMessage, type PromptHooks, withContext } from "./prompt-hooks.ts";
 
@@ -8,11 +8,11 @@ export interface ChildHookDependencies extends Pick<CallHookDependencies, "runne
     readonly agentType: string;
     readonly transcript: string;
     /** Writes down what hooks are about to hear, before they do. */
-    readonly told?: (event: ToldEvent) => void;
+    readonly reported?: (event: ReportedEvent) => void;
     /** It is over already, so nothing makes it go on. */
     readonly isOver?: boolean;
   };
-  readonly mostRounds: number;
+  readonly maxRounds: number;
 }
 
 /** The hooks around a child: its start may add context, its end may be refused; each start is followed by one end. */
@@ -21,7 +21,7 @@ export function createChildHooks({
   situation,
   report,
   child,
-  mostRounds,
+  maxRounds,
 }: ChildHookDependencies): PromptHooks {
   const { agentId, agentType, transcript: agentTranscript } = child;
   let rounds = 0;
@@ -29,7 +29,7 @@ export function createChildHooks({
 
   async function stop(lastMessage: string | undefined, signal: AbortSignal) {
     isOpen = false;
-    child.told?.("SubagentStop");
+    child.reported?.("SubagentStop");
     const payload = {
       agentId,
       agentType,
@@ -45,7 +45,7 @@ export function createChildHooks({
   return {
     async prepare(content, signal) {
       isOpen = true;
-      if (runner.hears("SubagentStart") || runner.hears("SubagentStop")) child.told?.("SubagentStart");
+      if (runner.hears("SubagentStart") || runner.hears("SubagentStop")) child.reported?.("SubagentStart");
       if (!runner.hears("SubagentStart")) return { type: "ready", content };
       const outcome = await runner.fire("SubagentStart", { agentId, agentType }, await situation(signal));
       report(outcome);
@@ -55,14 +55,14 @@ export function createChildHooks({
     async beforeEnd(text, { signal }) {
       if (!runner.hears("SubagentStop")) return undefined;
       const outcome = await stop(text, signal);
-      const reason = [outcome.blocked ? outcome.because : undefined, outcome.context]
+      const reason = [outcome.blocked ? outcome.reason : undefined, outcome.context]
         .filter((part) => part !== undefined && part !== "")
         .join("\n");
       if (reason === "" || outcome.stop !== undefined) return undefined;
-      if (child.isOver === true || rounds >= mostRounds) return undefined;
+      if (child.isOver === true || rounds >= maxRounds) return undefined;
       rounds += 1;
       isOpen = true;
-      child.told?.("goes-on");
+      child.reported?.("goes-on");
       return feedbackMessage(reason);
     },
     async end(stopped) {

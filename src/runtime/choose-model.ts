@@ -1,5 +1,5 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import { Fault, isFault } from "../foundation/fault.ts";
+import { RetinueError, isRetinueError } from "../foundation/retinue-error.ts";
 import type { LocalModel } from "../model/local-models.ts";
 import type { Model } from "../model/model.ts";
 import { aliasTable } from "../model/model-aliases.ts";
@@ -13,7 +13,7 @@ import {
 import { readLimitSettings } from "../planning/limit-settings.ts";
 import type { Decided } from "../planning/run-plan.ts";
 import type { SessionOptions } from "./runtime-options.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 export interface ModelForSession {
   readonly model: Model;
@@ -26,7 +26,7 @@ export interface ModelForSession {
 
 /** The program's own model, or the one that the call, the agent, the environment and settings lead to. */
 export async function chooseModel(
-  world: SessionWorld,
+  world: RuntimeContext,
   options: SessionOptions,
   definition: AgentDefinition | undefined,
 ): Promise<ModelForSession> {
@@ -45,7 +45,7 @@ export async function chooseModel(
     aliasTable({ environment: world.environment }),
   );
   if (refusal !== undefined) {
-    throw new Fault("model-denied", refusal, {
+    throw new RetinueError("model-denied", refusal, {
       advice: "Choose another with --model, or change the setting.",
     });
   }
@@ -58,7 +58,7 @@ export async function chooseModel(
 }
 
 /** What reads the answers of such servers is loaded only where they are asked. */
-async function findLocalModel(world: SessionWorld): Promise<LocalModel | undefined> {
+async function findLocalModel(world: RuntimeContext): Promise<LocalModel | undefined> {
   const servers = await world.localServers();
   if (servers.length === 0) return undefined;
   const { chooseLocalModel } = await import("../model/local-models.ts");
@@ -66,18 +66,18 @@ async function findLocalModel(world: SessionWorld): Promise<LocalModel | undefin
 }
 
 /** The model that a skill asks for; a program that brought its own model has decided already. */
-export function modelFinder(world: SessionWorld, current?: ChosenModel): (name: string) => Promise<Model> {
+export function modelFinder(world: RuntimeContext, current?: ChosenModel): (name: string) => Promise<Model> {
   return async (name) => {
-    if (world.model !== undefined) throw new Fault("model-fixed", "the program has chosen the model.");
+    if (world.model !== undefined) throw new RetinueError("model-fixed", "the program has chosen the model.");
     const { model, chosen } = await chooseModel(world, { model: name }, undefined);
     if (current !== undefined && isServed(world, current) && !isServed(world, chosen))
-      throw new Fault("model-unserved", "no provider is configured for it.");
+      throw new RetinueError("model-unserved", "no provider is configured for it.");
     return model;
   };
 }
 
 /** Whether somebody else than the offline model, standing in, would answer. */
-export function isServed({ model, models }: SessionWorld, chosen: ChosenModel): boolean {
+export function isServed({ model, models }: RuntimeContext, chosen: ChosenModel): boolean {
   return (
     model !== undefined || chosen.provider === "offline" || models.describe(chosen).adapter !== "offline"
   );
@@ -86,7 +86,7 @@ export function isServed({ model, models }: SessionWorld, chosen: ChosenModel): 
 type Serving = Pick<ModelForSession, "model" | "chosen" | "notes"> & { readonly from: string };
 
 /** Where nothing is named and nothing configured, a server on this machine goes before the offline model. */
-async function findServing(world: SessionWorld, selection: ModelSelection): Promise<Serving> {
+async function findServing(world: RuntimeContext, selection: ModelSelection): Promise<Serving> {
   const isOpen = selection.origin === "default" && !isServed(world, selection.model);
   const local = isOpen ? await findLocalModel(world) : undefined;
   const usual = async (notes: readonly string[]): Promise<Serving> => ({
@@ -110,14 +110,14 @@ async function findServing(world: SessionWorld, selection: ModelSelection): Prom
     const note = `No key is set and ${found}, so ${written} answers. RETINUE_LOCAL_MODELS=0 switches this off.`;
     return { model, chosen: { provider, id }, from: `no key is set and ${found}`, notes: [note] };
   } catch (error) {
-    if (!isFault(error) || !error.code.startsWith("provider-package-")) throw error;
+    if (!isRetinueError(error) || !error.code.startsWith("provider-package-")) throw error;
     const advice = error.advice === undefined ? "" : ` ${error.advice}`;
     return usual([`${found}, but the offline model answers: ${error.message}${advice}`]);
   }
 }
 
 /** What settings say about models, for the main agent and for its children. */
-export function modelLimits({ discovered }: SessionWorld): ModelLimits {
+export function modelLimits({ discovered }: RuntimeContext): ModelLimits {
   const { availableModels, deniedModels } = discovered.settings.settings.plain;
   return {
     ...(availableModels === undefined ? {} : { available: availableModels }),
@@ -137,7 +137,7 @@ const originNames: Readonly<Record<ModelOrigin, string>> = {
 };
 
 function select(
-  world: SessionWorld,
+  world: RuntimeContext,
   options: SessionOptions,
   definition: AgentDefinition | undefined,
 ): ModelSelection {
@@ -152,7 +152,7 @@ function select(
   const unclear = selection.unclear.find(({ origin }) => origin === "flag");
   if (unclear === undefined) return selection;
   const advice = unclear.nearest === undefined ? {} : { advice: `Did you mean ${unclear.nearest}?` };
-  throw new Fault("unclear-model", `The model cannot be used: ${unclear.why}.`, advice);
+  throw new RetinueError("unclear-model", `The model cannot be used: ${unclear.why}.`, advice);
 }
 
 function unclearNotes({ unclear }: ModelSelection): readonly string[] {
@@ -161,7 +161,7 @@ function unclearNotes({ unclear }: ModelSelection): readonly string[] {
 
 function budgetNotes(
   { facts }: Model,
-  { discovered }: SessionWorld,
+  { discovered }: RuntimeContext,
   { maxBudget, limits }: SessionOptions,
 ): readonly string[] {
   const { tree, unknownPrice } = readLimitSettings(discovered.settings.settings.plain.limits);

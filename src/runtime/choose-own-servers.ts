@@ -29,8 +29,8 @@ export function chooseOwnServers(definition: AgentDefinition | undefined, around
   const missing = references.flatMap(({ name }) =>
     missingNote(name, { ...around, servers: [...servers, ...shared] }),
   );
-  const held = chosen.held.map(({ entry, because, advice }) => notUsed(entry.config.name, because, advice));
-  const warnings = chosen.problems.filter(
+  const held = chosen.held.map(({ entry, reason, advice }) => notUsed(entry.config.name, reason, advice));
+  const warnings = chosen.diagnostics.filter(
     ({ severity, code }) => severity !== "note" && code !== "mcp-server-unusable",
   );
   return {
@@ -59,13 +59,13 @@ function missingNote(name: string, { servers, held, states }: Around): readonly 
   const found = servers.find((server) => isSame(server.name, name));
   if (found === undefined) {
     const why = held.find(({ entry }) => isSame(entry.config.name, name));
-    return [notUsed(name, why?.because ?? "no server of this name is configured", why?.advice)];
+    return [notUsed(name, why?.reason ?? "no server of this name is configured", why?.advice)];
   }
   const status = states?.().find(({ server }) => server.name === found.name)?.status;
-  return status?.type === "failed" ? [notUsed(name, status.because, status.advice)] : [];
+  return status?.type === "failed" ? [notUsed(name, status.reason, status.advice)] : [];
 }
 
-function notUsed(name: string, because: string, advice?: string): string {
+function notUsed(name: string, reason: string, advice?: string): string {
   const more = advice === undefined ? "" : ` ${advice}`;
-  return `The MCP server ${JSON.stringify(name)} is not used: ${because}.${more}`;
+  return `The MCP server ${JSON.stringify(name)} is not used: ${reason}.${more}`;
 }

@@ -22,7 +22,7 @@ export function createCompactionHooks(dependencies: CompactionHookDependencies):
       report(outcome);
       if (outcome.stop !== undefined) wantStop();
       if (outcome.blocked || outcome.stop !== undefined)
-        return { type: "blocked", because: outcome.because || outcome.stop || "a hook held it up" };
+        return { type: "blocked", reason: outcome.reason || outcome.stop || "a hook held it up" };
       return { type: "granted", ...(outcome.context === undefined ? {} : { instructions: outcome.context }) };
     },
     async after({ trigger, summary }, { signal }) {

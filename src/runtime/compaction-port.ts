@@ -3,10 +3,10 @@ import type { CompactionPort } from "../loop/loop-ports.ts";
 import type { ModelFacts } from "../model/model.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import type { SessionHooks } from "./session-hooks.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 export interface CompactionParts {
-  readonly world: Pick<SessionWorld, "environment" | "discovered">;
+  readonly world: Pick<RuntimeContext, "environment" | "discovered">;
   /** Of the agent's own model, which may have another window than its parent's. */
   readonly model: Pick<ModelFacts, "contextWindow">;
   readonly hooks: Pick<SessionHooks, "compaction"> | undefined;

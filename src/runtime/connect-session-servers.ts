@@ -1,6 +1,6 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { abortable } from "../foundation/abort.ts";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import type { McpConnectionOptions, McpConnections, McpServerState } from "../mcp/mcp-connections.ts";
 import type { McpServer } from "../mcp/mcp-server.ts";
 import { mcpServerPart } from "../mcp/tool-name.ts";
@@ -13,7 +13,7 @@ import { type GatheredMcp, refuseBrokenMcpConfig } from "./gather-mcp-servers.ts
 import { mcpConnectionOptions } from "./mcp-options.ts";
 import { plannedTools } from "./planned-tools.ts";
 import { heldNotices, type SessionServers, sharedState } from "./session-servers.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 export interface ConnectSessionOptions {
   /** The main agent; servers of its definition live as long as the session. */
@@ -25,7 +25,7 @@ export interface ConnectSessionOptions {
 
 /** Connects the servers of a session, each within its limit. Without servers nothing is loaded and nothing waits. */
 export async function connectSessionServers(
-  world: SessionWorld,
+  world: RuntimeContext,
   { definition, planOnly, signal }: ConnectSessionOptions,
 ): Promise<SessionServers> {
   const gathered = await gather(world, planOnly, signal);
@@ -99,13 +99,13 @@ function nothing(notes: readonly string[]): ChildServers {
 }
 
 /** Nobody is asked about a server that is not going to be started. */
-async function gather(world: SessionWorld, planOnly: boolean, signal: AbortSignal): Promise<GatheredMcp> {
+async function gather(world: RuntimeContext, planOnly: boolean, signal: AbortSignal): Promise<GatheredMcp> {
   const { approver } = world;
   return world.servers(planOnly || approver === undefined ? undefined : createAskMcpServer(approver, signal));
 }
 
 /** Connects groups of servers and remembers them, so that none outlives the session. */
-function createConnector(world: SessionWorld) {
+function createConnector(world: RuntimeContext) {
   const opened = new Set<McpConnections>();
   let isClosed = false;
   async function open(
@@ -116,7 +116,7 @@ function createConnector(world: SessionWorld) {
     signal.throwIfAborted();
     if (servers.length === 0) return undefined;
     const { connectServers } = await import("../mcp/connect-servers.ts");
-    if (isClosed) throw new Fault("session-closed", "The session is closed, so no MCP server is started.");
+    if (isClosed) throw new RetinueError("session-closed", "The session is closed, so no MCP server is started.");
     const connections = connectServers(servers, connectionOptions(world, directory));
     const close = async (): Promise<void> => {
       opened.delete(tracked);
@@ -139,7 +139,7 @@ function createConnector(world: SessionWorld) {
   return Object.assign(open, { close });
 }
 
-function connectionOptions(world: SessionWorld, directory: string): McpConnectionOptions {
+function connectionOptions(world: RuntimeContext, directory: string): McpConnectionOptions {
   return {
     ...mcpConnectionOptions({ environment: world.environment, directory }),
     programServers: world.programServers,
@@ -163,5 +163,5 @@ function instructionsOf(
 function failureNote({ server, status }: McpServerState): readonly string[] {
   if (status.type !== "failed") return [];
   const advice = status.advice === undefined ? "" : ` ${status.advice}`;
-  return [`The MCP server ${JSON.stringify(server.name)} failed: ${status.because}.${advice}`];
+  return [`The MCP server ${JSON.stringify(server.name)} failed: ${status.reason}.${advice}`];
 }

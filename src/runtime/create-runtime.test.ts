@@ -80,7 +80,7 @@ describe("a run", () => {
   });
 
   it("resolves with what went wrong in the model or in a tool", async () => {
-    await using sample = await createSampleRuntime([{ fault: "unauthorized" }]);
+    await using sample = await createSampleRuntime([{ failure: "unauthorized" }]);
     const result = await sample.runtime.run("Hi.");
     expect(result).toMatchObject({ status: "failed", reason: "unauthorized", text: "" });
     expect(result.error).toMatch(/key is not accepted/);
@@ -338,7 +338,7 @@ describe("sessions", () => {
 });
 
 describe("everything ends by signal and by disposal [SDK-3]", () => {
-  const stalled = { fault: "stall", text: "Half an answer that never", after: 1 } as const;
+  const stalled = { failure: "stall", text: "Half an answer that never", after: 1 } as const;
 
   it("a signal stops a run, and the result says so", async () => {
     await using sample = await createSampleRuntime([stalled]);

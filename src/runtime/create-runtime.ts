@@ -3,7 +3,7 @@ import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AgentInput } from "../definitions/define-agent.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { abortable } from "../foundation/abort.ts";
-import { Fault, isFault } from "../foundation/fault.ts";
+import { RetinueError, isRetinueError } from "../foundation/retinue-error.ts";
 import type { Inspection } from "../inspection/inspection.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import { type AgentHandle, startAgent } from "../tasks/agent-handle.ts";
@@ -155,7 +155,7 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
       return handle;
     },
     async [Symbol.asyncDispose]() {
-      stop.abort(new Fault("runtime-disposed", "The runtime was disposed of."));
+      stop.abort(new RetinueError("runtime-disposed", "The runtime was disposed of."));
       while (busy.size > 0) await Promise.allSettled(busy);
       await Promise.allSettled([...sessions].map((session) => session[Symbol.asyncDispose]()));
       await tidying.end();
@@ -166,11 +166,11 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
 
 function refuseWhenDisposed(signal: AbortSignal): void {
   if (!signal.aborted) return;
-  throw new Fault("runtime-disposed", "The runtime was disposed of, so nothing can be started in it.", {
+  throw new RetinueError("runtime-disposed", "The runtime was disposed of, so nothing can be started in it.", {
     advice: "Create another one, or keep this one until everything is done.",
   });
 }
 
 function codeOf({ reason }: AbortSignal): string {
-  return isFault(reason) ? reason.code : "aborted";
+  return isRetinueError(reason) ? reason.code : "aborted";
 }

@@ -1,4 +1,4 @@
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import type { PolicyRule } from "../permissions/decide.ts";
 import { planSession, type SessionFacts } from "../planning/plan-session.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
@@ -6,7 +6,7 @@ import { sandboxRights } from "../tools/sandbox-settings.ts";
 import { limitFacts } from "./limit-facts.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 import { ruleNotes, sessionRules } from "./session-rules.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 /** What opening a session found out for its plan. */
 export type FactsFound = Pick<
@@ -25,7 +25,7 @@ export type FactsFound = Pick<
 
 /** The plan of the main agent, or the reason why there is none, as a fault. */
 export function decidePlan(
-  world: SessionWorld,
+  world: RuntimeContext,
   options: SessionOptions,
   sessionId: string,
   found: FactsFound & { readonly outputRules: readonly PolicyRule[] },
@@ -55,6 +55,6 @@ export function decidePlan(
     },
   );
   if (planned.type === "planned") return planned.plan;
-  const { because, advice, code = "plan-refused" } = planned;
-  throw new Fault(code, because, advice === undefined ? {} : { advice });
+  const { reason, advice, code = "plan-refused" } = planned;
+  throw new RetinueError(code, reason, advice === undefined ? {} : { advice });
 }

@@ -38,9 +38,9 @@ describe.skipIf(process.platform === "win32")("[PRM-10] a link put there while a
     writeFileSync(open(), "harmless");
     writeFileSync(secret(), "the secret");
     await sample.runtime.run(`Read ${open()}`);
-    const told = JSON.stringify(sample.requests[1]?.messages);
-    expect(told).toContain("leads somewhere else than when this call");
-    expect(told).not.toContain("the secret");
+    const reported = JSON.stringify(sample.requests[1]?.messages);
+    expect(reported).toContain("leads somewhere else than when this call");
+    expect(reported).not.toContain("the secret");
   });
 });
 

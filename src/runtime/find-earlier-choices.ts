@@ -1,13 +1,13 @@
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { findChoices } from "../journal/find-choices.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import { chooseSession } from "./open-transcript.ts";
 import type { SessionOptions } from "./runtime-options.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 /** The options with the agent and model of the session that is gone on with, where they name none themselves. */
 export async function withEarlierChoices<Output>(
-  { discovered, ids }: SessionWorld,
+  { discovered, ids }: RuntimeContext,
   options: SessionOptions<Output>,
 ): Promise<SessionOptions<Output>> {
   if (options.resume === undefined && options.continue !== true) return options;
@@ -31,7 +31,7 @@ export async function withEarlierChoices<Output>(
 function refuseLostAgent(found: "found" | "denied" | "unknown", agent: string): void {
   if (found === "found") return;
   const what = found === "denied" ? "is denied by a rule now" : "is not there any more";
-  throw new Fault("unknown-agent", `The session ran as the agent ${JSON.stringify(agent)}, which ${what}.`, {
+  throw new RetinueError("unknown-agent", `The session ran as the agent ${JSON.stringify(agent)}, which ${what}.`, {
     advice: 'Name another with --agent, or none with --agent "".',
   });
 }

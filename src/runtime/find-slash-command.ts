@@ -6,7 +6,7 @@ import type { Skill } from "../skills/skill.ts";
 /** A prompt that calls a skill by its name. */
 export type SlashCommand =
   | { readonly type: "call"; readonly written: string; readonly skill: Skill; readonly arguments: string }
-  | { readonly type: "unknown"; readonly because: string };
+  | { readonly type: "unknown"; readonly reason: string };
 
 /** `/name words`, as the first text of a prompt. What only begins like a path stays what it is. */
 export async function findSlashCommand(
@@ -21,7 +21,7 @@ export async function findSlashCommand(
   if (lookup.type === "found") return { type: "call", written, skill: lookup.skill, arguments: given.trim() };
   const isKnown = skills.some((skill) => skill.name === name);
   if (!isKnown && (!/^[A-Za-z][\w:-]*$/.test(name) || (await exists(`/${name}`)))) return undefined;
-  return { type: "unknown", because: lookup.because };
+  return { type: "unknown", reason: lookup.reason };
 }
 
 /** The prompt with the text that the skill gave in the place of its call. */

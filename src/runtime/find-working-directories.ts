@@ -1,10 +1,10 @@
 import { isAbsolute, join, resolve } from "node:path";
 import { findRealPath } from "../tools/find-real-path.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 /** The project and the folders added to it, as written and with links followed, because calls are judged by both. */
 export async function findWorkingDirectories(
-  world: Pick<SessionWorld, "discovered" | "additionalDirectories">,
+  world: Pick<RuntimeContext, "discovered" | "additionalDirectories">,
 ): Promise<readonly string[]> {
   const { paths, settings } = world.discovered;
   const fromSettings = settings.settings.permissions.additionalDirectories.map(({ directory, source }) =>

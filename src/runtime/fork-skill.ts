@@ -13,7 +13,7 @@ export interface ForkSkill {
   run(
     fork: { readonly skill: Skill; readonly text: string; readonly powers: SkillPowers },
     context: ToolContext,
-    admit: LoopPorts["admit"] | undefined,
+    authorize: LoopPorts["admit"] | undefined,
   ): Promise<ToolOutcome>;
 }
 
@@ -28,15 +28,15 @@ export function createForkSkill({
   const refusal = plan.spawn === "none" ? "this agent may not start others" : undefined;
   return {
     ...(refusal === undefined ? {} : { refusal }),
-    async run({ skill, text, powers }, { callId, signal }, admit) {
+    async run({ skill, text, powers }, { callId, signal }, authorize) {
       const { spawner, tool } = children();
       const input = inputOf(skill, text);
       const call = { type: "tool_use", id: callId, name: tool.name, input } as const;
-      const admission = await admit?.({ call, tool, input }, { signal });
-      if (admission?.type !== "allowed")
-        return { content: admission?.because ?? "The agent is not ready yet.", isError: true };
+      const authorization = await authorize?.({ call, tool, input }, { signal });
+      if (authorization?.type !== "allowed")
+        return { content: authorization?.reason ?? "The agent is not ready yet.", isError: true };
       const outcome = await spawner.spawn(requestOf(skill, { text, powers, callId }), { signal });
-      if (outcome.type === "refused") return { content: outcome.because, isError: true };
+      if (outcome.type === "refused") return { content: outcome.reason, isError: true };
       const notes = powers.notes.map((note) => `\n- ${note}`).join("");
       const isError = outcome.type === "ended" && outcome.isError;
       return { content: `${outcome.text}${notes}`, data: outcome.data, ...(isError ? { isError } : {}) };

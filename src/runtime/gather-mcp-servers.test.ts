@@ -50,7 +50,7 @@ async function createMachine(files: Files) {
       ...gathered,
       connected: gathered.servers.map(({ name, scope }) => `${scope} ${name}`),
       reasons: gathered.held.map(({ entry, reason }) => `${entry.scope} ${entry.config.name}: ${reason}`),
-      codes: gathered.problems.map(({ code }) => code),
+      codes: gathered.diagnostics.map(({ code }) => code),
     };
   };
   return { root, write, gather };
@@ -141,7 +141,7 @@ describe("[MCP-1] the servers of a session", () => {
       "project/.mcp.json": `{"mcpServers": {\n  "a": {"command": "x", "args": ["${variable("TOKEN")}", "${variable("NONE")}"]},\n  "b": {"url": "https://a.example/${variable("NONE")}"},\n  "c": {"command": "${variable("CLAUDE_PROJECT_DIR")}/run"}\n}}`,
       "tidy/.mcp.json": { mcpServers: { p: { command: `${variable("CLAUDE_PLUGIN_ROOT")}/run` } } },
     });
-    const { servers: found, problems, reasons } = await gather({ pluginDirectories: [join(root, "tidy")] });
+    const { servers: found, diagnostics, reasons } = await gather({ pluginDirectories: [join(root, "tidy")] });
     expect(found).toMatchObject([
       { name: "a", transport: { args: ["secret", variable("NONE")] } },
       { name: "c", transport: { command: join(root, "project/run") } },
@@ -150,7 +150,7 @@ describe("[MCP-1] the servers of a session", () => {
         transport: { command: join(root, "tidy/run"), env: { CLAUDE_PLUGIN_ROOT: join(root, "tidy") } },
       },
     ]);
-    expect(problems).toMatchObject([{ code: "mcp-variable-unset", line: 2, column: 3 }, { line: 3 }]);
+    expect(diagnostics).toMatchObject([{ code: "mcp-variable-unset", line: 2, column: 3 }, { line: 3 }]);
     expect(reasons).toEqual(["project b: unusable"]);
   });
 

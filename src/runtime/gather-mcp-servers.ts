@@ -1,8 +1,8 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { isRecord } from "../foundation/json-value.ts";
-import { type Finding, type Problem, placeFindings } from "../foundation/problem.ts";
+import { type Issue, type Diagnostic, placeFindings } from "../foundation/diagnostic.ts";
 import type { McpServerConfig } from "../mcp/server-config.ts";
 import { readServer } from "../mcp/server-config.ts";
 import { loadPluginServers } from "../plugins/load-plugin-servers.ts";
@@ -39,13 +39,13 @@ export interface GatheredMcp extends ChosenServers {
   readonly entries: readonly McpEntry[];
   /** What decided; `chooseAgentServers` needs it for the servers of a definition. */
   readonly facts: McpFacts;
-  readonly brokenConfig?: Problem;
+  readonly brokenConfig?: Diagnostic;
 }
 
 /** Reads all configured servers, asks about those that need it, and decides which are connected. Connects nothing. */
 export async function gatherMcpServers(options: GatherMcpOptions): Promise<GatheredMcp> {
   const { paths, settings, plugins } = options.discovered;
-  const { policy, problems } = readMcpPolicy(settings.settings);
+  const { policy, diagnostics } = readMcpPolicy(settings.settings);
   const [loaded, fromPlugins, recorded] = await Promise.all([
     loadMcpEntries({
       paths,
@@ -77,13 +77,13 @@ export async function gatherMcpServers(options: GatherMcpOptions): Promise<Gathe
     ...chosen,
     entries,
     facts: decided,
-    problems: [
-      ...problems,
-      ...loaded.problems,
-      ...fromPlugins.problems,
-      ...own.problems,
-      ...answered.problems,
-      ...chosen.problems,
+    diagnostics: [
+      ...diagnostics,
+      ...loaded.diagnostics,
+      ...fromPlugins.diagnostics,
+      ...own.diagnostics,
+      ...answered.diagnostics,
+      ...chosen.diagnostics,
     ],
     ...(loaded.brokenConfig === undefined ? {} : { brokenConfig: loaded.brokenConfig }),
   };
@@ -94,11 +94,11 @@ export function chooseAgentServers(
   { name, mcpServers = [], source }: Pick<AgentDefinition, "name" | "mcpServers" | "source">,
   facts: McpFacts,
 ): ChosenServers {
-  const findings: Finding[] = [];
+  const issues: Issue[] = [];
   const inline = mcpServers.flatMap((server) => (server.type === "inline" ? [server] : []));
   const entries = inline.map(
     (server): McpEntry => ({
-      config: readServer(server.name, server.config, ["mcpServers", server.name], findings),
+      config: readServer(server.name, server.config, ["mcpServers", server.name], issues),
       scope: source.scope === "managed" ? "managed" : "agent",
       fromRepository: false,
       needsTrust: source.scope === "project",
@@ -107,15 +107,15 @@ export function chooseAgentServers(
     }),
   );
   const chosen = chooseMcpServers(entries, facts);
-  const problems = placeFindings(findings, source.file ?? `agent ${name}`, () => undefined);
-  return { ...chosen, problems: [...problems, ...chosen.problems] };
+  const diagnostics = placeFindings(issues, source.file ?? `agent ${name}`, () => undefined);
+  return { ...chosen, diagnostics: [...diagnostics, ...chosen.diagnostics] };
 }
 
 /** Whoever named servers for a run wants them: a `--mcp-config` that cannot be read ends it. */
 export function refuseBrokenMcpConfig({ brokenConfig }: Pick<GatheredMcp, "brokenConfig">): void {
   if (brokenConfig === undefined) return;
   const { message, advice } = brokenConfig;
-  throw new Fault(
+  throw new RetinueError(
     "invalid-mcp-config",
     `--mcp-config cannot be used: ${message}`,
     advice === undefined ? {} : { advice },
@@ -133,21 +133,21 @@ function createLookup(environment: GatherMcpOptions["environment"], projectRoot:
 async function askAll(
   { asked }: ChosenServers,
   { ask, discovered }: GatherMcpOptions,
-): Promise<{ readonly answers: ReadonlyMap<string, boolean>; readonly problems: readonly Problem[] }> {
+): Promise<{ readonly answers: ReadonlyMap<string, boolean>; readonly diagnostics: readonly Diagnostic[] }> {
   const answers = new Map<string, boolean>();
-  const problems: Problem[] = [];
+  const diagnostics: Diagnostic[] = [];
   for (const server of ask === undefined ? [] : asked) {
     const answer = (await ask?.(server)) ?? "no";
     answers.set(server.hash, answer !== "no");
     if (answer !== "remember") continue;
     const { config } = server.entry;
     const outcome = await approveMcpServers(discovered.paths, [{ name: config.name, hash: server.hash }]);
-    if (outcome.type === "refused") problems.push(notRemembered(outcome));
+    if (outcome.type === "refused") diagnostics.push(notRemembered(outcome));
   }
-  return { answers, problems };
+  return { answers, diagnostics };
 }
 
-function notRemembered({ file, why }: { readonly file: string; readonly why: string }): Problem {
+function notRemembered({ file, why }: { readonly file: string; readonly why: string }): Diagnostic {
   return {
     severity: "warning",
     code: "mcp-approval-not-saved",
@@ -159,24 +159,24 @@ function notRemembered({ file, why }: { readonly file: string; readonly why: str
 /** A program hands over configurations, or servers that live in its own memory. */
 function fromProgram(servers: Readonly<Record<string, unknown>>): {
   readonly entries: readonly McpEntry[];
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
 } {
-  const findings: Finding[] = [];
+  const issues: Issue[] = [];
   const entries = Object.entries(servers).map(
     ([name, written]): McpEntry => ({
-      config: readProgramServer(name, written, findings),
+      config: readProgramServer(name, written, issues),
       scope: "program",
       fromRepository: false,
       locate: () => undefined,
     }),
   );
-  return { entries, problems: placeFindings(findings, undefined, () => undefined) };
+  return { entries, diagnostics: placeFindings(issues, undefined, () => undefined) };
 }
 
-function readProgramServer(name: string, written: unknown, findings: Finding[]): McpServerConfig {
+function readProgramServer(name: string, written: unknown, issues: Issue[]): McpServerConfig {
   const path = ["mcpServers", name];
   const isInstance = isRecord(written) && written["type"] === "sdk" && isRecord(written["instance"]);
-  if (!isInstance) return readServer(name, written, path, findings);
+  if (!isInstance) return readServer(name, written, path, issues);
   return {
     name,
     kind: "sdk",

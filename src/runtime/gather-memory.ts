@@ -5,15 +5,15 @@ import type { PolicyRule } from "../permissions/permission-policy.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import { mayLoadIn } from "./may-load.ts";
 import type { RuleFlags } from "./session-rules.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 /** The memory of an agent of this session, as settings, rules and trust allow it. */
 export async function gatherMemory(
-  world: Pick<SessionWorld, "discovered" | "environment" | "trusted" | "disallowedTools" | "platform">,
+  world: Pick<RuntimeContext, "discovered" | "environment" | "trusted" | "disallowedTools" | "platform">,
   options: RuleFlags,
   definition: AgentDefinition | undefined,
 ): Promise<LoadedMemory> {
-  if (definition === undefined) return { problems: [] };
+  if (definition === undefined) return { diagnostics: [] };
   const { paths, settings } = world.discovered;
   const isOff = readEnvironment(world.environment).options.autoMemoryDisabled === true;
   const mayLoad = mayLoadIn(world, options, ownRules(definition, paths.cwd));

@@ -7,12 +7,12 @@ import { loadSessionInstructions } from "../context/load-session-instructions.ts
 import { mainPrompt } from "../context/main-prompt.ts";
 import { buildSystemPrompt } from "../context/system-prompt.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { gatherMemory } from "./gather-memory.ts";
 import { mayLoadIn } from "./may-load.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 import type { SessionSkills } from "./session-skills.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 export interface SystemPromptFacts {
   readonly parts: readonly string[];
@@ -39,7 +39,7 @@ export async function gatherSystemPrompt({
   modelId,
   skills,
 }: {
-  readonly world: SessionWorld;
+  readonly world: RuntimeContext;
   readonly options: SessionOptions;
   readonly definition: AgentDefinition | undefined;
   readonly modelId: string;
@@ -83,13 +83,13 @@ export async function gatherSystemPrompt({
       git,
       reminder: own.criticalSystemReminder_EXPERIMENTAL,
     });
-  const notes = instructions.problems
+  const notes = instructions.diagnostics
     .filter(({ severity }) => severity !== "note")
-    .map((problem) => problemNote(problem, paths.cwd));
+    .map((diagnostic) => diagnosticNote(diagnostic, paths.cwd));
   return { parts, child, memory, notes, ...(git?.branch === undefined ? {} : { branch: git.branch }) };
 }
 
-function problemNote({ file, line, message }: Problem, directory: string): string {
+function diagnosticNote({ file, line, message }: Diagnostic, directory: string): string {
   if (file === undefined) return message;
   const near = relative(directory, file);
   const name = near.startsWith("..") || isAbsolute(near) ? file : near;

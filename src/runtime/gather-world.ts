@@ -27,11 +27,11 @@ import { createSandboxRuntime } from "../tools/load-sandbox.ts";
 import type { GatheredMcp, GatherMcpOptions } from "./gather-mcp-servers.ts";
 import { runKeyHelper } from "./run-key-helper.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 /** Looks at the world anew whenever it is asked; what must be shared between sessions is made once. */
 export interface World extends AsyncDisposable {
-  gather(): Promise<SessionWorld>;
+  gather(): Promise<RuntimeContext>;
   register(agent: AgentDefinition | AgentInput): void;
   unregister(name: string): void;
 }
@@ -90,7 +90,7 @@ export function createWorld(options: RuntimeOptions): World {
   }
 
   /** Asked once for the same places; a server that is started later is seen by the next program. */
-  async function findServers(environment: SessionWorld["environment"]): Promise<readonly LocalServer[]> {
+  async function findServers(environment: RuntimeContext["environment"]): Promise<readonly LocalServer[]> {
     if (readEnvironment(environment).options.localModels === false) return [];
     const [{ localPlaces }, { findLocalServers }] = await Promise.all([
       import("../model/local-models.ts"),
@@ -121,7 +121,7 @@ export function createWorld(options: RuntimeOptions): World {
     });
   }
 
-  function environmentOf({ settings: { settings } }: Found): SessionWorld["environment"] {
+  function environmentOf({ settings: { settings } }: Found): RuntimeContext["environment"] {
     return { ...outputLimit(settings.plain), ...place.environment, ...Object.fromEntries(settings.env) };
   }
 
@@ -201,7 +201,7 @@ export function createWorld(options: RuntimeOptions): World {
 }
 
 /** Server objects among the program's servers; what else is given there is configuration. */
-function programServers(servers: Readonly<Record<string, unknown>>): SessionWorld["programServers"] {
+function programServers(servers: Readonly<Record<string, unknown>>): RuntimeContext["programServers"] {
   const found = Object.entries(servers).flatMap(([name, server]) => {
     const instance = isRecord(server) && server["type"] === "sdk" ? server["instance"] : undefined;
     return isProgramServer(instance) ? [[name, instance] as const] : [];
@@ -219,7 +219,7 @@ function describeServers({ servers, held }: GatheredMcp): readonly string[] {
     ...servers.map(({ name, scope, transport }) => `${name} (${scope}, ${transport.type})`),
     ...held
       .filter(({ reason }) => !["shadowed", "name-refused", "untrusted"].includes(reason))
-      .map(({ entry, because }) => `${entry.config.name} (${entry.scope}; not connected: ${because})`),
+      .map(({ entry, reason }) => `${entry.config.name} (${entry.scope}; not connected: ${reason})`),
   ];
 }
 

@@ -11,7 +11,7 @@ export interface HookGrants {
   rights(): TurnRights;
 }
 
-const mostRules = 200;
+const maxRules = 200;
 
 export function createHookGrants(anchor: string): HookGrants {
   const lists = { allow: [] as PolicyRule[], deny: [] as PolicyRule[] };
@@ -20,7 +20,7 @@ export function createHookGrants(anchor: string): HookGrants {
     const text = ruleText(written);
     const reading = text === undefined ? undefined : parseRule(text, { list });
     if (reading?.type !== "rule") return [`it names ${shown(text ?? written)}, which is no rule`];
-    if (lists.allow.length + lists.deny.length >= mostRules) return [`there are ${mostRules} rules already`];
+    if (lists.allow.length + lists.deny.length >= maxRules) return [`there are ${maxRules} rules already`];
     lists[list].push({ rule: reading.rule, anchor, from: "a hook" });
     return [];
   }

@@ -2,13 +2,13 @@ import { type LimitSettings, readLimitSettings } from "../planning/limit-setting
 import type { LimitFacts } from "../planning/plan-limits.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import type { SessionOptions } from "./runtime-options.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 /** When a silent agent in the background is stopped, unless the environment says otherwise. */
-const usualStallMs = 600_000;
+const defaultStallMs = 600_000;
 
 /** Everything about limits that planning asks for; a setting that cannot be used ends the start. */
-export function limitFacts(world: SessionWorld, options: Pick<SessionOptions, "limits">): LimitFacts {
+export function limitFacts(world: RuntimeContext, options: Pick<SessionOptions, "limits">): LimitFacts {
   const { settings } = world.discovered.settings;
   const { agentStallTimeoutMs } = readEnvironment(world.environment).options;
   const limits: LimitSettings = readLimitSettings(settings.plain.limits);
@@ -18,7 +18,7 @@ export function limitFacts(world: SessionWorld, options: Pick<SessionOptions, "l
     ...(options.limits === undefined ? {} : { session: options.limits }),
     background:
       agentStallTimeoutMs === undefined
-        ? { stopMs: usualStallMs, from: "the default" }
+        ? { stopMs: defaultStallMs, from: "the default" }
         : { stopMs: agentStallTimeoutMs, from: "CLAUDE_ASYNC_AGENT_STALL_TIMEOUT_MS" },
   };
 }

@@ -1,7 +1,7 @@
 import type { Stopwatch } from "../foundation/stopwatch.ts";
 import type { RunWatch } from "../loop/watch-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 /** The main agent is not watched for silence: whoever started it sees that, and its children speak for themselves. */
 export function mainWatch(
@@ -10,7 +10,7 @@ export function mainWatch(
     world,
     stopwatch,
     treeTime,
-  }: { readonly world: SessionWorld; readonly stopwatch: Stopwatch; readonly treeTime: Stopwatch },
+  }: { readonly world: RuntimeContext; readonly stopwatch: Stopwatch; readonly treeTime: Stopwatch },
 ): RunWatch {
   const own = limits?.timeMs === undefined ? {} : { timeMs: limits.timeMs.value };
   const tree = treeLimits?.timeMs;

@@ -34,13 +34,13 @@ describe("files of an organisation that others can write [PRM-11]", () => {
     await using session = await sample.runtime.open();
     const { denials } = await session.prompt("Go.");
     const { settings } = session.discovered.settings;
-    const told = JSON.stringify(sample.requests[0]);
+    const reported = JSON.stringify(sample.requests[0]);
     expect(denials).toHaveLength(counts ? 0 : 1);
     expect(existsSync(workspace.path("made"))).toBe(counts);
     expect(existsSync(workspace.path("hook-ran"))).toBe(counts);
     expect(settings.env.get("MANAGED")).toBe(counts ? "yes" : undefined);
     for (const text of ["The organisation says so.", "ours: It works", "our-skill: It helps"])
-      expect(told.includes(text), text).toBe(counts);
+      expect(reported.includes(text), text).toBe(counts);
     // What restricts is never dropped.
     expect(settings.permissions.deny.map(({ text }) => text)).toEqual(["Read(secret)"]);
     const notes = session.plan.notes.filter((note) => note.includes("can be written by others"));
@@ -59,7 +59,7 @@ describe("files of an organisation that others can write [PRM-11]", () => {
     expect(loaded).toMatchObject({
       entries: [],
       isExclusive: true,
-      problems: [{ code: "managed-unsafe", severity: "error", file }],
+      diagnostics: [{ code: "managed-unsafe", severity: "error", file }],
     });
   });
 });

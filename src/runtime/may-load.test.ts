@@ -98,9 +98,9 @@ describe("[PRM-1, MEM-2, SKL-1] what else is loaded obeys the same rules", () =>
     await using session = await sample.runtime.open({ agent: "rev" });
     await session.prompt("Work.");
     const [request] = sample.requests;
-    const told = JSON.stringify([request?.system, request?.tools, request?.messages]);
-    expect(told).not.toMatch(forbidden);
-    expect(told).toMatch(loaded);
+    const reported = JSON.stringify([request?.system, request?.tools, request?.messages]);
+    expect(reported).not.toMatch(forbidden);
+    expect(reported).toMatch(loaded);
     expect(session.plan.notes.join("\n")).toMatch(/A rule forbids to read|a rule denies it/);
   });
 

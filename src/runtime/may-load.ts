@@ -2,7 +2,7 @@ import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { createMayLoad, type MayLoad } from "../permissions/gather-read-rights.ts";
 import type { PolicyRule } from "../permissions/permission-policy.ts";
 import { type RuleFlags, sessionRules } from "./session-rules.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 /** Whether rules of a session let a file be loaded into a prompt; `more` are deny rules of the agent it is loaded for. */
 export function mayLoadIn(
@@ -10,7 +10,7 @@ export function mayLoadIn(
     discovered,
     disallowedTools,
     platform,
-  }: Pick<SessionWorld, "discovered" | "disallowedTools" | "platform">,
+  }: Pick<RuntimeContext, "discovered" | "disallowedTools" | "platform">,
   options: RuleFlags,
   more: readonly PolicyRule[] = [],
 ): MayLoad | undefined {

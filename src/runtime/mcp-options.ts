@@ -2,7 +2,7 @@ import type { McpConnectionOptions } from "../mcp/mcp-connections.ts";
 import { readEnvironment } from "../settings/environment.ts";
 
 /** What a timer takes. */
-const longestWaitMs = 2 ** 31 - 1;
+const maxWaitMs = 2 ** 31 - 1;
 const charactersPerToken = 4;
 
 /** The limits that variables set for MCP servers, and what all of them are started with. */
@@ -14,8 +14,8 @@ export function mcpConnectionOptions({
   return {
     environment,
     directory,
-    startLimitMs: Math.min(mcpTimeoutMs ?? 30_000, longestWaitMs),
-    callLimitMs: Math.min(mcpToolTimeoutMs ?? 100_000_000, longestWaitMs),
+    startLimitMs: Math.min(mcpTimeoutMs ?? 30_000, maxWaitMs),
+    callLimitMs: Math.min(mcpToolTimeoutMs ?? 100_000_000, maxWaitMs),
     maxResultCharacters: (maxMcpOutputTokens ?? 25_000) * charactersPerToken,
   };
 }

@@ -49,7 +49,7 @@ export async function openChildTranscript(
   return {
     history: loaded?.messages ?? [],
     record: writer.record,
-    told: writer.told,
+    reported: writer.reported,
     close: () => log.close(),
   };
 }

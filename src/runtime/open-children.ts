@@ -35,7 +35,7 @@ import { openAgentOutput } from "../tasks/write-agent-output.ts";
 import { openQueueMark, queueMarkFile } from "../tasks/write-queue-mark.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
 import type { Tool } from "../tools/tool.ts";
-import { admitStarts } from "./admit-starts.ts";
+import { authorizeStarts } from "./authorize-starts.ts";
 import { isServed, modelLimits } from "./choose-model.ts";
 import type { ChildPrompt } from "./gather-system-prompt.ts";
 import { listedAgents } from "./listed-agents.ts";
@@ -45,13 +45,13 @@ import { runChildRecovery } from "./run-child-recovery.ts";
 import type { SessionCommands } from "./run-session-commands.ts";
 import type { SessionServers } from "./session-servers.ts";
 import type { SessionSkills } from "./session-skills.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 /** What the children of a session share with it. */
 export interface ChildrenParts {
-  readonly world: SessionWorld;
+  readonly world: RuntimeContext;
   /** Looks at the agents anew, so that a changed file counts at the next start. */
-  readonly look: () => Promise<SessionWorld>;
+  readonly look: () => Promise<RuntimeContext>;
   readonly tasks: TaskManager;
   readonly parent: { readonly plan: RunPlan; readonly model: Model; readonly chosenModel: ChosenModel };
   readonly messages: () => readonly Message[];
@@ -78,7 +78,7 @@ export interface Children {
   readonly messageTool: Tool;
   readonly spawner: Spawner;
   /** From now on a child that is resumed by a message is decided about like a call of the Agent tool. */
-  readonly attach: (admit: LoopPorts["admit"]) => void;
+  readonly attach: (authorize: LoopPorts["admit"]) => void;
   /** Settles how a child ended whose process died. */
   readonly recover: (agentId: string, signal?: AbortSignal) => Promise<void>;
   /** Tells the parent something between its turns. */
@@ -137,10 +137,10 @@ export function openChildren(parts: ChildrenParts): Children {
     ),
     background: options.backgroundTasksDisabled !== true,
     // Those that have to wait do so in the queue, where they can be seen.
-    atOnce: Number.MAX_SAFE_INTEGER,
+    concurrency: Number.MAX_SAFE_INTEGER,
     spawn: spawner.spawn,
   });
-  const starts = admitStarts(tool, spawner.spawn);
+  const starts = authorizeStarts(tool, spawner.spawn);
   const { transcripts } = world.discovered.paths;
   const messenger = createMessenger({
     tasks,
@@ -161,14 +161,14 @@ export function openChildren(parts: ChildrenParts): Children {
     takeMessages: mail.takeAll,
     async beforeEnd(signal) {
       const isBusy = (): boolean => tasks.list().some((task) => task.background && !hasEnded(task));
-      if (mail.isEmpty() && isBusy()) await mail.wait(signal, options.printBackgroundWaitMs ?? usualWaitMs);
+      if (mail.isEmpty() && isBusy()) await mail.wait(signal, options.printBackgroundWaitMs ?? defaultWaitMs);
       return mail.takeOne();
     },
   };
 }
 
 /** How long a run waits at its end for children in the background. */
-const usualWaitMs = 600_000;
+const defaultWaitMs = 600_000;
 
 function planningFacts(parts: ChildrenParts): ChildHost["facts"] {
   const { world, parent } = parts;
@@ -254,7 +254,7 @@ const worktreeLimitMs = 120_000;
 
 async function openRecord(
   plan: ChildPlan,
-  world: SessionWorld,
+  world: RuntimeContext,
   nextQueued: () => number,
 ): Promise<ChildRecord> {
   const files = sessionFiles(world.discovered.paths.transcripts, plan.sessionId);

@@ -3,10 +3,10 @@ import { createSandbox } from "../tools/run-in-sandbox.ts";
 import { readSandboxSettings } from "../tools/sandbox-settings.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 import { denyRules } from "./session-rules.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 /** Where settings ask for it, commands run where the operating system keeps them inside the work. */
-export function openSandboxes(world: SessionWorld, options: SessionOptions): Sandboxes {
+export function openSandboxes(world: RuntimeContext, options: SessionOptions): Sandboxes {
   const { paths, settings: read } = world.discovered;
   const settings = readSandboxSettings(read.settings.plain.sandbox);
   const sandbox = createSandbox({

@@ -34,7 +34,7 @@ import { openSandboxes } from "./open-sandboxes.ts";
 import { chooseSession, openTranscript } from "./open-transcript.ts";
 import { prepareChild } from "./prepare-child.ts";
 import { refuseMissingPromptTool } from "./prompt-tool.ts";
-import { restateWork } from "./restate-work.ts";
+import { carryOverContext } from "./carry-over-context.ts";
 import { runRecovery } from "./run-recovery.ts";
 import { openSessionCommands } from "./run-session-commands.ts";
 import type { SessionOptions } from "./runtime-options.ts";
@@ -43,19 +43,19 @@ import { openSessionHooks } from "./session-hooks.ts";
 import { denyRules, findOutputRules } from "./session-rules.ts";
 import { resourceToolsOf, type SessionServers } from "./session-servers.ts";
 import { openSkills } from "./session-skills.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 import { createToolContexts } from "./tool-contexts.ts";
 import { createTypedOutput } from "./typed-output.ts";
 import { askHeld, canUseToolHeld, contextHeld, holding } from "./while-asking.ts";
 
 /** Finds everything out, decides the plan, and puts a session together that obeys it. */
 export async function openSession<Output>(
-  world: SessionWorld,
+  world: RuntimeContext,
   options: SessionOptions<Output>,
   {
     look,
     servers: connecting,
-  }: { readonly look: () => Promise<SessionWorld>; readonly servers: Promise<SessionServers> },
+  }: { readonly look: () => Promise<RuntimeContext>; readonly servers: Promise<SessionServers> },
 ): Promise<Session<Output>> {
   const { paths } = world.discovered;
   const output = openOutput(world, options);
@@ -106,7 +106,7 @@ export async function openSession<Output>(
       ...notes,
       ...unsafeManaged(world),
       ...system.notes,
-      ...system.memory.problems.map(({ message }) => message),
+      ...system.memory.diagnostics.map(({ message }) => message),
       ...preloaded.notes,
       ...servers.notes,
     ],
@@ -239,13 +239,13 @@ export async function openSession<Output>(
       ? {}
       : { recover: (signal) => runRecovery({ world, plan, heard, children, commands, signal }) }),
     now: world.now,
-    atOnce: readEnvironment(world.environment).options.maxToolUseConcurrency,
+    concurrency: readEnvironment(world.environment).options.maxToolUseConcurrency,
     compaction: createCompactionPort({
       world,
       model: model.facts,
       hooks,
       restate: () =>
-        restateWork({
+        carryOverContext({
           tasks: tasks.list(),
           todos: built.todos(plan.agent.id),
           skills: ownSkills.called(),
@@ -269,12 +269,12 @@ export async function openSession<Output>(
 }
 
 /** Whoever runs something must hear that what the organisation says does not count. */
-function unsafeManaged({ discovered }: SessionWorld): readonly string[] {
-  const found = discovered.problems.filter(({ code }) => code === unsafeManagedCode);
+function unsafeManaged({ discovered }: RuntimeContext): readonly string[] {
+  const found = discovered.diagnostics.filter(({ code }) => code === unsafeManagedCode);
   return found.map(({ message, advice }) => `${message} ${advice ?? ""}`.trim());
 }
 
-function childLimits({ environment, discovered }: SessionWorld): ChildLimits {
+function childLimits({ environment, discovered }: RuntimeContext): ChildLimits {
   const { maxConcurrentSubagents } = readEnvironment(environment).options;
   return readChildLimits(discovered.settings.settings.plain.limits, maxConcurrentSubagents);
 }
@@ -283,13 +283,13 @@ function sourceOf(from: string, sessionId: string): "resume" | "fork" {
   return from === sessionId ? "resume" : "fork";
 }
 
-function openOutput({ environment }: SessionWorld, { output }: SessionOptions) {
+function openOutput({ environment }: RuntimeContext, { output }: SessionOptions) {
   if (output === undefined) return undefined;
   const { maxStructuredOutputRetries } = readEnvironment(environment).options;
   return createTypedOutput(output, { maxRetries: maxStructuredOutputRetries });
 }
 
-function transcriptFacts(world: SessionWorld, plan: RunPlan, branch: string | undefined) {
+function transcriptFacts(world: RuntimeContext, plan: RunPlan, branch: string | undefined) {
   return {
     sessionId: plan.sessionId,
     cwd: plan.directory,

@@ -1,6 +1,6 @@
 import type { Message } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
-import { Fault, isFault } from "../foundation/fault.ts";
+import { RetinueError, isRetinueError } from "../foundation/retinue-error.ts";
 import { findLatestSession, findSession } from "../journal/find-sessions.ts";
 import { forkSession } from "../journal/fork-session.ts";
 import type { IdSource } from "../journal/id-source.ts";
@@ -14,7 +14,7 @@ import { createTranscriptWriter, type TranscriptWriter } from "../journal/transc
 import type { RunPlan } from "../planning/run-plan.ts";
 import { type AppendLog, openAppendLog } from "../storage/append-log.ts";
 import { findChildAnswers } from "../tasks/find-child-answers.ts";
-import { type HeardAgents, readToldAgents } from "../tasks/told-agents.ts";
+import { type HeardAgents, readReportedAgents } from "../tasks/reported-agents.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 
 /** Which session a run belongs to, before anything is opened or copied. */
@@ -44,13 +44,13 @@ export async function chooseSession(
   const from = await findResumed(choice, transcripts);
   if (from === undefined) {
     if (choice.forkSession !== true) return { sessionId: own ?? ids.uuid() };
-    throw new Fault("session-conflict", "There is no session to copy.", {
+    throw new RetinueError("session-conflict", "There is no session to copy.", {
       advice: "Say which: resume one by id or title, or continue the newest.",
     });
   }
   if (choice.forkSession === true) return { sessionId: own ?? ids.uuid(), from };
   if (own === undefined || own === from) return { sessionId: from, from };
-  throw new Fault("session-conflict", "A resumed session keeps its id.", {
+  throw new RetinueError("session-conflict", "A resumed session keeps its id.", {
     advice: "Leave the session id out, or fork the session.",
   });
 }
@@ -60,7 +60,7 @@ async function findResumed(choice: SessionChoice, transcripts: string): Promise<
     if (choice.continue !== true) return undefined;
     const latest = await findLatestSession(transcripts);
     if (latest !== undefined) return latest.id;
-    throw new Fault("session-missing", "There is no session in this folder to continue.", {
+    throw new RetinueError("session-missing", "There is no session in this folder to continue.", {
       advice: "Start one: leave that option out.",
     });
   }
@@ -69,12 +69,12 @@ async function findResumed(choice: SessionChoice, transcripts: string): Promise<
   const what = JSON.stringify(choice.resume);
   if (found.type === "ambiguous") {
     const ids = found.sessions.map(({ id }) => id).join(", ");
-    throw new Fault("session-ambiguous", `Several sessions have the title ${what}.`, {
+    throw new RetinueError("session-ambiguous", `Several sessions have the title ${what}.`, {
       advice: `Name one by id: ${ids}.`,
     });
   }
   const near = found.nearest === undefined ? "" : ` Did you mean ${JSON.stringify(found.nearest)}?`;
-  throw new Fault("session-missing", `There is no session ${what} in this folder.${near}`, {
+  throw new RetinueError("session-missing", `There is no session ${what} in this folder.${near}`, {
     advice: "Write the id or title of one, or continue the newest.",
   });
 }
@@ -129,7 +129,7 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     close: () => log.close(),
     ...(loaded === undefined || from !== sessionId
       ? {}
-      : { heard: { ...readToldAgents(loaded.records), answered: new Set(known.keys()) } }),
+      : { heard: { ...readReportedAgents(loaded.records), answered: new Set(known.keys()) } }),
   };
 }
 
@@ -151,8 +151,8 @@ function openLog(transcripts: string, sessionId: string, expectLength: number): 
   try {
     return openAppendLog(sessionFiles(transcripts, sessionId).transcript, { expectLength });
   } catch (error) {
-    if (expectLength > 0 || !isFault(error) || error.code !== "file-changed") throw error;
-    throw new Fault("session-exists", `There is a session ${sessionId} already.`, {
+    if (expectLength > 0 || !isRetinueError(error) || error.code !== "file-changed") throw error;
+    throw new RetinueError("session-exists", `There is a session ${sessionId} already.`, {
       advice: "Resume it, or choose another id.",
       cause: error,
     });

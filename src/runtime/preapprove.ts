@@ -31,7 +31,7 @@ export async function preapprove(
         subagent_type: plan.task.agentType,
         prompt: plan.task.prompt,
       },
-      because: `in the background it can ask for nothing more, and it may use ${needed.join(", ")}`,
+      reason: `in the background it can ask for nothing more, and it may use ${needed.join(", ")}`,
       suggestedRules: needed,
     },
     { signal: AbortSignal.timeout(patienceMs) },

@@ -8,26 +8,26 @@ import type { ChildPlan } from "../planning/plan-run.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import type { CallServer, ChildServers, PreparedChild } from "../tasks/child-host.ts";
 import type { RunGuard } from "../tasks/run-guard.ts";
-import type { RunLine } from "../tasks/task-manager.ts";
+import type { TaskControl } from "../tasks/task-manager.ts";
 import type { TodoStore } from "../tools/builtin/todo-write.ts";
 import type { Tool, ToolContext } from "../tools/tool.ts";
-import type { CanUseTool } from "./admit.ts";
+import type { CanUseTool } from "./authorize.ts";
 import { createAgentSkills } from "./agent-skills.ts";
 import type { AskPerson } from "./ask-person.ts";
 import type { AssembledTools } from "./assemble-tools.ts";
 import { createCompactionPort } from "./compaction-port.ts";
 import { prepareMemory } from "./memory-turns.ts";
-import { restateWork } from "./restate-work.ts";
+import { carryOverContext } from "./carry-over-context.ts";
 import { openSessionHooks } from "./session-hooks.ts";
 import { createPorts } from "./session-ports.ts";
 import { resourceToolsOf, type SessionServers } from "./session-servers.ts";
 import type { SessionSkills } from "./session-skills.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 import { registeredHooks } from "./skill-hooks.ts";
 import { askHeld, canUseToolHeld, contextHeld, holding } from "./while-asking.ts";
 
 export interface ChildSurroundings {
-  readonly world: SessionWorld;
+  readonly world: RuntimeContext;
   readonly tools: readonly Tool[];
   readonly serverTools: AssembledTools["serverTools"];
   readonly sessionServers: Pick<SessionServers, "resourceTools" | "call">;
@@ -42,7 +42,7 @@ export interface ChildSurroundings {
     call: Pick<ToolContext, "callId" | "signal" | "progress" | "allowedBy" | "decidedPaths" | "judged">,
   ) => ToolContext;
   /** Keeps the child's limits. */
-  readonly guard: (line: RunLine) => RunGuard;
+  readonly guard: (line: TaskControl) => RunGuard;
   /** The clock of the agent that waits for it. */
   readonly main: Stopwatch;
   /** Puts a child's calls to the same person, in the same queue, as those of the session. */
@@ -60,7 +60,7 @@ export async function prepareChild(
   }: {
     readonly definition: AgentDefinition;
     readonly model: Model;
-    readonly line: RunLine;
+    readonly line: TaskControl;
     readonly servers?: ChildServers | undefined;
   },
   surroundings: ChildSurroundings,
@@ -75,8 +75,8 @@ export async function prepareChild(
   const transcript = sessionFiles(world.discovered.paths.transcripts, plan.sessionId).agent(
     plan.agent.id,
   ).transcript;
-  const told = line.told === undefined ? {} : { told: line.told };
-  const child = { agentId: plan.agent.id, agentType: plan.task.agentType, transcript, ...told };
+  const reported = line.reported === undefined ? {} : { reported: line.reported };
+  const child = { agentId: plan.agent.id, agentType: plan.task.agentType, transcript, ...reported };
   const hooks = await openSessionHooks({
     world,
     plan,
@@ -127,13 +127,13 @@ export async function prepareChild(
       : { askPerson: askHeld(untilDetached(surroundings.askPerson(plan), line), whileAsking) }),
     directory,
     now: world.now,
-    atOnce: readEnvironment(world.environment).options.maxToolUseConcurrency,
+    concurrency: readEnvironment(world.environment).options.maxToolUseConcurrency,
     compaction: createCompactionPort({
       world,
       model: model.facts,
       hooks,
       restate: () =>
-        restateWork({
+        carryOverContext({
           todos: surroundings.todos(plan.agent.id),
           skills: ownSkills.called(),
           offered: ownSkills.offered(),
@@ -161,29 +161,29 @@ function ownFirst(servers: ChildServers | undefined, call: CallServer): CallServ
       : call(server, tool, input, options);
 }
 
-const nobodyIsAsked = "it would have to be asked for, and in the background nobody is asked";
+const isUnattended = "it would have to be asked for, and in the background nobody is asked";
 
 /** A child that was moved to the background asks nobody any more; before that the program answers first. */
-function whileAttended(canUseTool: CanUseTool | undefined, line: RunLine): CanUseTool {
+function whileAttended(canUseTool: CanUseTool | undefined, line: TaskControl): CanUseTool {
   return async (tool, input, context) => {
-    if (!line.attended()) return { behavior: "deny", message: nobodyIsAsked };
+    if (!line.attended()) return { behavior: "deny", message: isUnattended };
     if (canUseTool === undefined) return { behavior: "ask" };
     const signal = AbortSignal.any([context.signal, line.unattended]);
     return refusedWhenDetached(abortable(canUseTool(tool, input, { ...context, signal }), signal), line, {
       behavior: "deny",
-      message: nobodyIsAsked,
+      message: isUnattended,
     });
   };
 }
 
 /** A question that is open when the child is moved to the background is answered no. */
-function untilDetached(person: AskPerson, line: RunLine): AskPerson {
+function untilDetached(person: AskPerson, line: TaskControl): AskPerson {
   return {
     policy: person.policy,
     ask: (call, { signal }) =>
       refusedWhenDetached(person.ask(call, { signal: AbortSignal.any([signal, line.unattended]) }), line, {
         type: "denied",
-        because: nobodyIsAsked,
+        reason: isUnattended,
         stops: false,
       }),
   };
@@ -191,7 +191,7 @@ function untilDetached(person: AskPerson, line: RunLine): AskPerson {
 
 async function refusedWhenDetached<Answer>(
   answer: Promise<Answer>,
-  line: RunLine,
+  line: TaskControl,
   no: Answer,
 ): Promise<Answer> {
   try {
@@ -205,7 +205,7 @@ async function refusedWhenDetached<Answer>(
 type MakeContext = ReturnType<ChildSurroundings["toolContext"]>;
 
 /** In the background a tool that asks finds nobody to ask; the agent goes on. */
-function withoutQuestions(makeContext: MakeContext, line: RunLine): MakeContext {
+function withoutQuestions(makeContext: MakeContext, line: TaskControl): MakeContext {
   return (call) => {
     const context = makeContext(call);
     if (line.attended()) return context;

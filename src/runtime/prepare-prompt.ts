@@ -1,6 +1,6 @@
 import type { UserMessage } from "../conversation/message.ts";
 import type { RunEnding } from "../conversation/run-event.ts";
-import { isFault } from "../foundation/fault.ts";
+import { isRetinueError } from "../foundation/retinue-error.ts";
 import { type SlashCommand, withExpansion } from "./find-slash-command.ts";
 import { stoppedEnding } from "./run-handle.ts";
 import type { MainParts } from "./session-ports.ts";
@@ -20,10 +20,10 @@ export async function preparePrompt(
 ): Promise<ReadyPrompt> {
   const command = parts.slashCommands ? await parts.skills?.findCommand(content) : undefined;
   if (command?.type === "unknown")
-    return { type: "ended", ending: unansweredEnding("unknown_command", command.because) };
+    return { type: "ended", ending: unansweredEnding("unknown_command", command.reason) };
   const heard = (await parts.hooks?.prepare(first, signal)) ?? { type: "ready", content: first };
   if (heard.type === "blocked") {
-    const error = `A hook refused the prompt: ${heard.because}`;
+    const error = `A hook refused the prompt: ${heard.reason}`;
     return { type: "ended", ending: unansweredEnding("prompt_blocked", error) };
   }
   return command === undefined ? heard : expand(heard.content, { command, parts, signal });
@@ -68,5 +68,5 @@ function unansweredEnding(reason: string, error: string): RunEnding {
 }
 
 function codeOf(reason: unknown): string {
-  return isFault(reason) ? reason.code : "aborted";
+  return isRetinueError(reason) ? reason.code : "aborted";
 }

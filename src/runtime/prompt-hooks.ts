@@ -7,12 +7,12 @@ export interface PromptHookDependencies
   readonly source: "startup" | "resume" | "fork";
   readonly model: string;
   /** How often in a row hooks may make the agent go on. */
-  readonly mostRounds: number;
+  readonly maxRounds: number;
 }
 
 export type PreparedPrompt =
   | { readonly type: "ready"; readonly content: UserMessage["content"] }
-  | { readonly type: "blocked"; readonly because: string };
+  | { readonly type: "blocked"; readonly reason: string };
 
 export interface PromptHooks {
   /** Hooks hear a prompt before the model does: they may refuse it or add to it. The first one starts the session. */
@@ -24,7 +24,7 @@ export interface PromptHooks {
 
 /** The hooks around a whole prompt: start and end of the session, the prompt itself, and the wish to stop. */
 export function createPromptHooks(dependencies: PromptHookDependencies): PromptHooks {
-  const { runner, situation, report, mostRounds } = dependencies;
+  const { runner, situation, report, maxRounds } = dependencies;
   let hasStarted = false;
   let rounds = 0;
   // Kept until a prompt gets through: a refused first one must not take it along.
@@ -50,7 +50,7 @@ export function createPromptHooks(dependencies: PromptHookDependencies): PromptH
         const outcome = await runner.fire("UserPromptSubmit", { prompt }, await situation(signal));
         report(outcome);
         if (outcome.blocked || outcome.stop !== undefined)
-          return { type: "blocked", because: outcome.because || outcome.stop || "a hook refused the prompt" };
+          return { type: "blocked", reason: outcome.reason || outcome.stop || "a hook refused the prompt" };
         contexts.push(outcome.context);
       }
       startContext = undefined;
@@ -62,10 +62,10 @@ export function createPromptHooks(dependencies: PromptHookDependencies): PromptH
       const payload = { isRepeated: rounds > 0, lastMessage: text };
       const outcome = await runner.fire("Stop", payload, await situation(signal));
       report(outcome);
-      const reasons = [outcome.blocked ? outcome.because : undefined, outcome.context];
+      const reasons = [outcome.blocked ? outcome.reason : undefined, outcome.context];
       const reason = reasons.filter((part) => part !== undefined && part !== "").join("\n");
       if (reason === "" || outcome.stop !== undefined) return undefined;
-      if (rounds >= mostRounds) {
+      if (rounds >= maxRounds) {
         const failure = `Hooks made the agent go on ${rounds} times in a row; now it may stop.`;
         report({ systemMessages: [], failures: [failure] });
         return undefined;

@@ -1,7 +1,7 @@
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { isRecord } from "../foundation/json-value.ts";
 import type { Tool } from "../tools/tool.ts";
-import type { CanUseTool } from "./admit.ts";
+import type { CanUseTool } from "./authorize.ts";
 import type { SessionServers } from "./session-servers.ts";
 
 /** Asks a tool of an MCP server, in a person's place, about calls that rules leave open. What it does not allow is refused. */
@@ -20,7 +20,7 @@ export function createPromptTool(name: string, servers: Promise<SessionServers>)
 export function refuseMissingPromptTool(name: string | undefined, tools: readonly Tool[]): void {
   if (name === undefined || findPromptTool(name, tools) !== undefined) return;
   const known = tools.map((tool) => tool.name).join(", ");
-  throw new Fault("unusable-tools", `There is no MCP tool ${JSON.stringify(name)} that could be asked.`, {
+  throw new RetinueError("unusable-tools", `There is no MCP tool ${JSON.stringify(name)} that could be asked.`, {
     advice:
       known === ""
         ? "Name a tool as mcp__server__tool, and see with `retinue mcp list --check` whether its server answers."

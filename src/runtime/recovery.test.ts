@@ -114,8 +114,8 @@ it("[TRN-4] one that was moved to the background goes on by itself, one that was
   await using session = await sample.runtime.open({ resume: sessionId });
   const events: RunEvent[] = [];
   for await (const event of session.prompt("Go on.")) events.push(event);
-  const [told] = events.flatMap((event) => (event.type === "agents-interrupted" ? [event.agents] : []));
-  expect(told?.map(({ id, background, standing }) => [id, background, standing]).sort()).toEqual([
+  const [reported] = events.flatMap((event) => (event.type === "agents-interrupted" ? [event.agents] : []));
+  expect(reported?.map(({ id, background, standing }) => [id, background, standing]).sort()).toEqual([
     ["a1", true, "resumed"],
     ["a2", false, "waiting"],
   ]);

@@ -5,12 +5,12 @@ import type { RunPlan } from "../planning/run-plan.ts";
 import { loadEarlierRun } from "../tasks/load-earlier-run.ts";
 import { writeRecovery } from "../tasks/write-recovery.ts";
 import { openSessionHooks, type SessionHooks } from "./session-hooks.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 export interface ChildRecoveryParts {
-  readonly world: SessionWorld;
+  readonly world: RuntimeContext;
   /** Looks at the agents anew. */
-  readonly look: () => Promise<SessionWorld>;
+  readonly look: () => Promise<RuntimeContext>;
   readonly plan: RunPlan;
   readonly model: Model;
   /** Cuts hooks short. */
@@ -46,7 +46,7 @@ export async function runChildRecovery(agentId: string, parts: ChildRecoveryPart
       ...(hooks === undefined
         ? {}
         : {
-            async tellStop(text) {
+            async reportStop(text) {
               const limit = AbortSignal.timeout(hookLimitMs);
               const { signal } = parts;
               await hooks.beforeEnd(text, {

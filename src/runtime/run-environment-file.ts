@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { startProcess } from "../foundation/drive-process.ts";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import type { HookRunner } from "../hooks/run-hooks.ts";
 
 export interface EnvironmentFileOptions {
@@ -11,14 +11,14 @@ export interface EnvironmentFileOptions {
   readonly directory: string;
   /** Hears what the file has set. */
   readonly take: (variables: ReadonlyMap<string, string>) => void;
-  readonly tell: (text: string) => void;
+  readonly report: (text: string) => void;
 }
 
 /** The same hooks, whose `SessionStart` may leave variables for later commands in a file, written as a shell reads them. */
 export function withEnvironmentFile(runner: HookRunner, options: EnvironmentFileOptions): HookRunner {
   const complain = (error: unknown): void => {
     const why = error instanceof Error ? error.message : String(error);
-    options.tell(`CLAUDE_ENV_FILE of SessionStart hooks could not be used: ${why}`);
+    options.report(`CLAUDE_ENV_FILE of SessionStart hooks could not be used: ${why}`);
   };
   return {
     ...runner,
@@ -44,7 +44,7 @@ async function takeVariables(options: EnvironmentFileOptions, signal: AbortSigna
   try {
     const { size } = await stat(file);
     if (size > largestFile)
-      throw new Fault("environment-file-large", `it has more than ${largestFile} bytes`);
+      throw new RetinueError("environment-file-large", `it has more than ${largestFile} bytes`);
     if (size > 0) options.take(await readVariables(options, signal));
   } finally {
     await rm(file, { force: true });
@@ -63,7 +63,7 @@ async function readVariables(
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, string>> {
   const bash = bashes.find((path) => existsSync(path));
-  if (bash === undefined) throw new Fault("no-bash", "it needs bash, and there is none.");
+  if (bash === undefined) throw new RetinueError("no-bash", "it needs bash, and there is none.");
   const before = new Map(
     Object.entries(environment()).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   );
@@ -85,9 +85,9 @@ async function readVariables(
     onOutput: (chunk, stream) => void (stream === "stdout" && chunks.push(chunk)),
   });
   const { exitCode, timedOut, notStarted } = await running.ended;
-  if (timedOut) throw new Fault("environment-file-slow", `reading it took more than ${limitMs / 1000} s.`);
+  if (timedOut) throw new RetinueError("environment-file-slow", `reading it took more than ${limitMs / 1000} s.`);
   if (exitCode !== 0)
-    throw new Fault("environment-file-failed", notStarted ?? "the shell could not read it.");
+    throw new RetinueError("environment-file-failed", notStarted ?? "the shell could not read it.");
   return new Map([...parse(chunks)].filter(([name, value]) => !isShells(name) && before.get(name) !== value));
 }
 

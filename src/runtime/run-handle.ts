@@ -1,6 +1,6 @@
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { createFeed } from "../foundation/feed.ts";
 
 /** What a run gives back at its end. */
@@ -43,7 +43,7 @@ export function startRun<Output>(driver: RunDriver): RunHandle<Output> {
     then: (fulfilled, rejected) => result.then(fulfilled, rejected),
     [Symbol.asyncIterator]: () => feed.subscribe(),
     stop(reason = "stopped") {
-      controller.abort(new Fault(reason, "The run was stopped."));
+      controller.abort(new RetinueError(reason, "The run was stopped."));
       return result;
     },
   };
@@ -61,7 +61,7 @@ async function drive<Output>(
     if (event.type === "run-ended") ending = event.ending;
     publish(event);
   }
-  if (ending === undefined) throw new Fault("run-without-end", "The run ended without saying how.");
+  if (ending === undefined) throw new RetinueError("run-without-end", "The run ended without saying how.");
   // The output was checked against the caller's own schema before it became part of the ending.
   return { ...ending, sessionId: driver.sessionId() } as RunResult<Output>;
 }

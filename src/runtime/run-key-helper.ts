@@ -1,4 +1,4 @@
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { runProcess } from "../foundation/run-process.ts";
 
 const timeLimitMs = 10_000;
@@ -18,7 +18,7 @@ export async function runKeyHelper(
   });
   const key = result.stdout.trim();
   if (result.exitCode === 0 && key !== "") return key;
-  throw new Fault(
+  throw new RetinueError(
     "key-helper-failed",
     `The command of the setting apiKeyHelper gave no key (exit ${result.exitCode ?? "by signal"}).`,
     {

@@ -1,6 +1,6 @@
 import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
 import { sessionFiles } from "../journal/session-files.ts";
-import { goOnPrompt } from "../planning/earlier-run.ts";
+import { continuePrompt } from "../planning/earlier-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { readEnvironment } from "../settings/environment.ts";
 import { hasLockFile } from "../storage/owner-lock.ts";
@@ -10,13 +10,13 @@ import { findLostNotices } from "../tasks/find-lost-notices.ts";
 import { type FoundTask, findTasks } from "../tasks/find-tasks.ts";
 import { interruptedLine, interruptedNote } from "../tasks/recovery-note.ts";
 import { recoverProjectWorktrees } from "../tasks/run-cleanup.ts";
-import type { HeardAgents } from "../tasks/told-agents.ts";
+import type { HeardAgents } from "../tasks/reported-agents.ts";
 import type { Children } from "./open-children.ts";
 import type { SessionCommands } from "./run-session-commands.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 export interface RecoveryParts {
-  readonly world: SessionWorld;
+  readonly world: RuntimeContext;
   readonly plan: RunPlan;
   /** What the conversation has heard of its children. */
   readonly heard: HeardAgents;
@@ -35,24 +35,24 @@ export async function runRecovery(parts: RecoveryParts): Promise<readonly Interr
   await recoverProjectWorktrees({ projectRoot, environment: world.environment, signal: parts.signal });
   const tasks = await findTasks(transcripts, {
     sessionId: plan.sessionId,
-    isSettled: ({ id, lastSignAt }) => (heard.toldAt.get(id) ?? 0) >= lastSignAt,
+    isSettled: ({ id, lastSignAt }) => (heard.reportedAt.get(id) ?? 0) >= lastSignAt,
   });
   await settle(tasks.filter(isUnsettled), parts);
   const files = sessionFiles(transcripts, plan.sessionId);
   const lost = await findLostNotices(tasks, heard, (id) => agentOutputFile(files, id));
-  const left = parts.commands.news(plan.agent.id, (id) => heard.toldAt.has(id));
+  const left = parts.commands.news(plan.agent.id, (id) => heard.reportedAt.has(id));
   for (const notice of [...lost, ...left]) children.notify(notice);
   const news = tasks.filter(isInterrupted).flatMap((task) => newsOf(task, parts));
   const waiting = news.map(({ agent }) => agent).filter(({ standing }) => standing !== "resumed");
   if (waiting.length > 0) children.notify(interruptedNote(waiting));
-  const told: InterruptedAgent[] = [];
-  for (const one of news) told.push(...(await takeUp(one, parts)));
-  for (const agent of told) world.notice?.(interruptedLine(agent));
-  return told;
+  const reported: InterruptedAgent[] = [];
+  for (const one of news) reported.push(...(await takeUp(one, parts)));
+  for (const agent of reported) world.notice?.(interruptedLine(agent));
+  return reported;
 }
 
 /** How many stops are settled at the same time: each may run hooks. */
-const atOnce = 8;
+const concurrency = 8;
 
 async function settle(
   unsettled: readonly FoundTask[],
@@ -65,13 +65,13 @@ async function settle(
       await children.recover(id, signal).catch((error: unknown) => report(id, error, world));
     }
   };
-  await Promise.all(Array.from({ length: Math.min(atOnce, unsettled.length) }, work));
+  await Promise.all(Array.from({ length: Math.min(concurrency, unsettled.length) }, work));
 }
 
 interface News {
   readonly agent: InterruptedAgent;
   /** The main agent knows already that it was cut off. */
-  readonly wasTold: boolean;
+  readonly wasReported: boolean;
 }
 
 /** One that is left as it was is told of once. */
@@ -79,9 +79,9 @@ function newsOf(task: FoundTask, { world, heard }: RecoveryParts): readonly News
   const { id, agentType, description, inFlight = [], lastSignAt } = task;
   const background = task.background || wasDetached(task, heard);
   const standing = standingOf({ ...task, background }, world);
-  const wasTold = (heard.toldAt.get(id) ?? 0) >= lastSignAt;
-  if (standing !== "resumed" && wasTold) return [];
-  return [{ agent: { id, agentType, description, background, inFlight, standing }, wasTold }];
+  const wasReported = (heard.reportedAt.get(id) ?? 0) >= lastSignAt;
+  if (standing !== "resumed" && wasReported) return [];
+  return [{ agent: { id, agentType, description, background, inFlight, standing }, wasReported }];
 }
 
 /** The call that started it has the answer that its agent works in the background. */
@@ -90,7 +90,7 @@ function wasDetached({ id, callId }: FoundTask, { launched }: HeardAgents): bool
 }
 
 /** Those that somebody waited for are taken up by whoever waited. */
-function standingOf({ canResume, background }: FoundTask, world: SessionWorld): InterruptedAgent["standing"] {
+function standingOf({ canResume, background }: FoundTask, world: RuntimeContext): InterruptedAgent["standing"] {
   if (canResume !== true) return "lost";
   return background && resumesByItself(world) ? "resumed" : "waiting";
 }
@@ -103,7 +103,7 @@ function isUnsettled(task: FoundTask): boolean {
 
 /** The main agent hears that one goes on when it does, and before it can have ended. */
 async function takeUp(
-  { agent, wasTold }: News,
+  { agent, wasReported }: News,
   { world, children, signal }: RecoveryParts,
 ): Promise<readonly InterruptedAgent[]> {
   if (agent.standing !== "resumed") return [agent];
@@ -115,7 +115,7 @@ async function takeUp(
       resume: id,
       agentType,
       description,
-      prompt: goOnPrompt,
+      prompt: continuePrompt,
       background: true,
       origin: "program",
     });
@@ -123,21 +123,21 @@ async function takeUp(
       children.notify(interruptedNote([agent]));
       return [agent];
     }
-    report(id, started.because, world);
+    report(id, started.reason, world);
   } catch (error) {
     report(id, error, world);
   }
-  if (wasTold) return [];
+  if (wasReported) return [];
   children.notify(interruptedNote([waiting]));
   return [waiting];
 }
 
-function resumesByItself({ environment, discovered }: SessionWorld): boolean {
+function resumesByItself({ environment, discovered }: RuntimeContext): boolean {
   const isAllowed = readEnvironment(environment).options.backgroundTasksDisabled !== true;
   return isAllowed && discovered.settings.settings.plain.resumeInterruptedAgents === true;
 }
 
-function report(id: string, error: unknown, { notice }: SessionWorld): void {
+function report(id: string, error: unknown, { notice }: RuntimeContext): void {
   const why = error instanceof Error ? error.message : String(error);
   notice?.(`The agent ${id}, which was cut off, could not be taken up: ${why}`);
 }

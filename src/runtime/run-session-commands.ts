@@ -5,7 +5,7 @@ import type { CommandRecord } from "../tools/command-record.ts";
 import { recoverCommands } from "../tools/run-command-recovery.ts";
 import { type CommandRecords, createCommandRecords } from "../tools/write-command-records.ts";
 import type { SessionOptions } from "./runtime-options.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 /** The commands of a session, over all processes that have run it. */
 export interface SessionCommands {
@@ -14,12 +14,12 @@ export interface SessionCommands {
   /** Those in the background that ran in earlier processes. */
   readonly earlier: readonly CommandRecord[];
   /** What an agent that goes on should know of its commands that ended with it, where it was not told yet. */
-  readonly news: (agentId: string, wasTold: (taskId: string) => boolean) => readonly UserMessage[];
+  readonly news: (agentId: string, wasReported: (taskId: string) => boolean) => readonly UserMessage[];
 }
 
 /** Ends what a process that is gone has left running in this session, before anything of it goes on. */
 export async function openSessionCommands(
-  world: Pick<SessionWorld, "keepsTranscripts" | "today">,
+  world: Pick<RuntimeContext, "keepsTranscripts" | "today">,
   { commands }: Pick<SessionFiles, "commands">,
   { planOnly }: Pick<SessionOptions, "planOnly">,
 ): Promise<SessionCommands> {
@@ -28,10 +28,10 @@ export async function openSessionCommands(
   return {
     records: createCommandRecords(commands, () => world.today().getTime()),
     earlier: background,
-    news: (agentId, wasTold) =>
+    news: (agentId, wasReported) =>
       background
         .filter(
-          (record) => record.agentId === agentId && record.end?.isCutOff === true && !wasTold(record.id),
+          (record) => record.agentId === agentId && record.end?.isCutOff === true && !wasReported(record.id),
         )
         .map(commandNotice),
   };

@@ -8,7 +8,7 @@ import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { SessionLimitOptions } from "../planning/plan-limits.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { ToolHost } from "../tools/tool-host.ts";
-import type { CanUseTool } from "./admit.ts";
+import type { CanUseTool } from "./authorize.ts";
 import type { OutputSchema } from "./typed-output.ts";
 
 /** What a program says once, for all its sessions. Everything has a default: the process it runs in. */

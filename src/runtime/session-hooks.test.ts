@@ -39,7 +39,7 @@ const read = (file_path: string) => ({ calls: [{ name: "Read", input: { file_pat
 const bash = (text: string) => ({ calls: [{ name: "Bash", input: { command: text } }] });
 
 /** Everything that the model was told last. */
-function lastTold(requests: readonly ModelRequest[]): string {
+function lastReported(requests: readonly ModelRequest[]): string {
   return JSON.stringify(requests.at(-1)?.messages.at(-1)?.content);
 }
 
@@ -57,8 +57,8 @@ describe("[HKS-6] before a call", () => {
     const hooks = on("PreToolUse", "echo 'not on a Friday' >&2; exit 2", { matcher: "Bash" });
     await using sample = await setUp([bash("touch made"), "Done."], { hooks });
     const { denials } = await sample.runtime.run("Go.", allowBash);
-    expect(denials[0]?.because).toBe("Bash was refused by a hook: not on a Friday");
-    expect(lastTold(sample.requests)).toContain("not on a Friday");
+    expect(denials[0]?.reason).toBe("Bash was refused by a hook: not on a Friday");
+    expect(lastReported(sample.requests)).toContain("not on a Friday");
     expect(await exists(sample, "made")).toBe(false);
   });
 
@@ -77,7 +77,7 @@ describe("[HKS-6] before a call", () => {
     const hooks = on("PreToolUse", print({ hookSpecificOutput: { updatedInput: { command: 5 } } }));
     await using sample = await setUp([bash("touch one"), "Done."], { hooks });
     const { denials } = await sample.runtime.run("Go.", allowBash);
-    expect(denials[0]?.because).toContain("a hook changed its input to one that is not valid");
+    expect(denials[0]?.reason).toContain("a hook changed its input to one that is not valid");
   });
 
   test.each([
@@ -90,7 +90,7 @@ describe("[HKS-6] before a call", () => {
       permissionMode: "bypassPermissions",
       skipPermissions: true,
     });
-    expect(denials[0]?.because).toContain("a guard that fails lets nothing through");
+    expect(denials[0]?.reason).toContain("a guard that fails lets nothing through");
     expect(await exists(sample, "made")).toBe(false);
     expect(sample.notices).toHaveLength(1);
   });
@@ -153,7 +153,7 @@ describe("[HKS-6] a permission that is asked for", () => {
     };
     const hooks = answer({ behavior: "deny", message: "ask me tomorrow" });
     await using sample = await setUp([bash("touch made"), "Done."], { hooks, runtime: { canUseTool } });
-    expect((await sample.runtime.run("Go.")).denials[0]?.because).toContain("ask me tomorrow");
+    expect((await sample.runtime.run("Go.")).denials[0]?.reason).toContain("ask me tomorrow");
     expect(asked).toEqual([]);
   });
 
@@ -161,7 +161,7 @@ describe("[HKS-6] a permission that is asked for", () => {
     const hooks = on("PermissionRequest", "exit 1");
     await using sample = await setUp([bash("touch made"), read("a.txt"), "Done."], { hooks });
     const { denials } = await sample.runtime.run("Go.");
-    expect(denials[0]?.because).toContain("nobody can be asked here");
+    expect(denials[0]?.reason).toContain("nobody can be asked here");
     expect(sample.notices).toHaveLength(1);
   });
 });
@@ -173,7 +173,7 @@ describe("after a call", () => {
     });
     await using sample = await setUp([read("a.txt"), "Done."], { hooks });
     const { sessionId } = await sample.runtime.run("Go.");
-    expect(lastTold(sample.requests)).toMatch(/inside.*<hook-feedback>\\nrun the linter\\n<\/hook-feedback>/);
+    expect(lastReported(sample.requests)).toMatch(/inside.*<hook-feedback>\\nrun the linter\\n<\/hook-feedback>/);
     const seen: unknown = JSON.parse(await readFile(sample.workspace.path("seen.json"), "utf8"));
     expect(seen).toMatchObject({
       session_id: sessionId,
@@ -192,7 +192,7 @@ describe("after a call", () => {
     };
     await using sample = await setUp([read("absent.txt"), "Done."], { hooks });
     await sample.runtime.run("Go.");
-    expect(lastTold(sample.requests)).toContain("look in src");
+    expect(lastReported(sample.requests)).toContain("look in src");
     expect(await exists(sample, "wrong")).toBe(false);
   });
 
@@ -206,7 +206,7 @@ describe("after a call", () => {
     const hooks = on("PreToolUse", print({ hookSpecificOutput: { additionalContext: "this file is old" } }));
     await using sample = await setUp([read("a.txt"), "Done."], { hooks });
     await sample.runtime.run("Go.");
-    expect(lastTold(sample.requests)).toContain("this file is old");
+    expect(lastReported(sample.requests)).toContain("this file is old");
   });
 });
 
@@ -216,10 +216,10 @@ describe("[HKS-1] around a prompt", () => {
     await using sample = await setUp(["One.", "Two."], { hooks });
     await using session = await sample.runtime.open();
     await session.prompt("First.");
-    expect(lastTold(sample.requests)).toMatch(/First\..*begun\\nbranch: main/);
+    expect(lastReported(sample.requests)).toMatch(/First\..*begun\\nbranch: main/);
     await session.prompt("Second.");
-    expect(lastTold(sample.requests)).toContain("branch: main");
-    expect(lastTold(sample.requests)).not.toContain("begun");
+    expect(lastReported(sample.requests)).toContain("branch: main");
+    expect(lastReported(sample.requests)).not.toContain("begun");
   });
 
   test("a refused prompt never reaches the model", async () => {
@@ -257,7 +257,7 @@ describe("[HKS-6] at the end", () => {
     const hooks = on("Stop", "test -e ready && exit 0; touch ready; echo 'the tests fail' >&2; exit 2");
     await using sample = await setUp(["First.", "Second."], { hooks });
     expect(await sample.runtime.run("Go.")).toMatchObject({ status: "completed", text: "Second." });
-    expect(lastTold(sample.requests)).toContain("the tests fail");
+    expect(lastReported(sample.requests)).toContain("the tests fail");
   });
 
   test("but not for ever", async () => {
@@ -316,7 +316,7 @@ describe("where hooks come from", () => {
     await sample.workspace.write("tidy/hooks/hooks.json", JSON.stringify({ hooks: on("PreToolUse", guard) }));
     await sample.workspace.write("tidy/guard.sh", "echo 'tidy says no' >&2; exit 2\n");
     const { denials } = await sample.runtime.run("Go.");
-    expect(denials[0]?.because).toContain("tidy says no");
+    expect(denials[0]?.reason).toContain("tidy says no");
   });
 
   test("those of a plugin that cannot be read are reported", async () => {
@@ -343,7 +343,7 @@ describe("where hooks come from", () => {
     const judge = { match: "Safe?", text: '{"ok": false, "reason": "it peeks"}' };
     await using sample = await setUp([read("a.txt"), judge, "Done."], { hooks });
     const { denials } = await sample.runtime.run("Go.");
-    expect(denials[0]?.because).toBe("Read was refused by a hook: it peeks");
+    expect(denials[0]?.reason).toBe("Read was refused by a hook: it peeks");
   });
 
   test("can be switched off, but not an organisation's", async () => {
@@ -405,8 +405,8 @@ describe("[HKS-5] variables that hooks of the session's start leave for commands
     );
     await sample.runtime.run("Go.", allowBash);
     const said = `[test] [two words] [] [${sample.home}] [${process.env["PATH"]}:/opt/own]`;
-    expect(lastTold(sample.requests.slice(0, 2))).toContain(said);
-    expect(lastTold(sample.requests.slice(0, 4))).toContain(said);
+    expect(lastReported(sample.requests.slice(0, 2))).toContain(said);
+    expect(lastReported(sample.requests.slice(0, 4))).toContain(said);
     expect(sample.notices).toEqual([]);
   });
 
@@ -417,7 +417,7 @@ describe("[HKS-5] variables that hooks of the session's start leave for commands
     );
     await using sample = await setUp([show, "Done."], { hooks });
     await sample.runtime.run("Go.", allowBash);
-    expect(lastTold(sample.requests)).toContain("[] []");
+    expect(lastReported(sample.requests)).toContain("[] []");
     expect(sample.notices).toEqual([
       expect.stringContaining("CLAUDE_ENV_FILE of SessionStart hooks could not be used"),
     ]);

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { textOf, type UserMessage } from "../conversation/message.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { isRecord } from "../foundation/json-value.ts";
 import {
   type AskModel,
@@ -29,7 +29,7 @@ import { createHookGrants } from "./hook-grants.ts";
 import { collectHookRules } from "./hook-rules.ts";
 import { createPromptHooks, type PromptHooks } from "./prompt-hooks.ts";
 import { withEnvironmentFile } from "./run-environment-file.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 export interface SessionHooks extends CallHooks, PromptHooks {
   /** Messages of hooks that run beside the work. */
@@ -46,7 +46,7 @@ export interface SessionHooks extends CallHooks, PromptHooks {
 }
 
 export interface SessionHookFacts {
-  readonly world: SessionWorld;
+  readonly world: RuntimeContext;
   readonly plan: RunPlan;
   readonly model: Model;
   readonly definition: AgentDefinition | undefined;
@@ -69,9 +69,9 @@ export async function openSessionHooks(facts: SessionHookFacts): Promise<Session
   const { world, plan, definition } = facts;
   const { discovered } = world;
   const { settings } = discovered.settings;
-  const tell = createTell(world.notice);
+  const report = createReport(world.notice);
   const plugins = await loadPluginHooks(discovered.plugins, discovered.paths.plugins.data);
-  for (const { file, message } of plugins.problems) tell(`${file ?? "A plugin"}: ${message}`);
+  for (const { file, message } of plugins.diagnostics) report(`${file ?? "A plugin"}: ${message}`);
   const rules = collectHookRules({
     settings,
     plugins: plugins.hooks,
@@ -101,7 +101,7 @@ export async function openSessionHooks(facts: SessionHookFacts): Promise<Session
     warnOnly: settings.extra.get("failingHooks") === "warn",
     outputDirectory: files.toolResults,
     newId: world.ids.uuid,
-    onLate: (late) => takeLate(late, mail, tell),
+    onLate: (late) => takeLate(late, mail, report),
   });
   const { environment } = facts;
   const runner =
@@ -114,7 +114,7 @@ export async function openSessionHooks(facts: SessionHookFacts): Promise<Session
           take: (variables) => {
             for (const [name, value] of variables) environment.set(name, value);
           },
-          tell,
+          report,
         });
   let hasConditions = rules.some(isConditional);
   const situation = async (signal: AbortSignal, request?: CallRequest): Promise<FireOptions> => ({
@@ -126,7 +126,7 @@ export async function openSessionHooks(facts: SessionHookFacts): Promise<Session
     ...(request === undefined ? {} : { meetsCondition: await conditions(request, facts, hasConditions) }),
   });
   const report = (outcome: { systemMessages: readonly string[]; failures: readonly string[] }): void => {
-    for (const text of [...outcome.systemMessages, ...outcome.failures]) tell(text);
+    for (const text of [...outcome.systemMessages, ...outcome.failures]) report(text);
   };
   const add = (added: readonly SourcedHookRule[]): void => {
     hasConditions ||= added.some(isConditional);
@@ -145,13 +145,13 @@ type Parts = Pick<Parameters<typeof createCallHooks>[0], "runner" | "situation" 
 };
 
 function assemble({ facts, runner, situation, report, mail }: Parts): Omit<SessionHooks, "add"> {
-  const telling = new Set<Promise<unknown>>();
+  const reporting = new Set<Promise<unknown>>();
   let isStopWanted = false;
   const wantStop = (): void => {
     isStopWanted = true;
   };
-  const mostRounds = stopRounds(facts.world.environment["CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"]);
-  const common = { runner, situation, report, mostRounds };
+  const maxRounds = stopRounds(facts.world.environment["CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"]);
+  const common = { runner, situation, report, maxRounds };
   const prompts =
     facts.child === undefined
       ? createPromptHooks({ ...common, source: facts.source, model: facts.model.facts.id })
@@ -180,25 +180,25 @@ function assemble({ facts, runner, situation, report, mail }: Parts): Omit<Sessi
     notify({ tool }) {
       if (!runner.hears("Notification")) return;
       const message = `Permission is needed to use ${tool.name}.`;
-      const told = situation(new AbortController().signal)
+      const reported = situation(new AbortController().signal)
         .then((options) => runner.fire("Notification", { message, kind: "permission_prompt" }, options))
         .then(report, () => undefined)
-        .finally(() => telling.delete(told));
-      telling.add(told);
+        .finally(() => reporting.delete(reported));
+      reporting.add(reported);
     },
     async end(stopped) {
       try {
         await prompts.end(stopped);
       } finally {
         await runner[Symbol.asyncDispose]();
-        await Promise.allSettled(telling);
+        await Promise.allSettled(reporting);
       }
     },
   };
 }
 
 /** A program that fails to take a notice must not thereby decide about a call. */
-function createTell(notice: SessionWorld["notice"]): (text: string) => void {
+function createReport(notice: RuntimeContext["notice"]): (text: string) => void {
   return (text) => {
     try {
       notice?.(text);
@@ -214,8 +214,8 @@ function stopRounds(written: string | undefined): number {
   return Number(written) === 0 ? Number.POSITIVE_INFINITY : Number(written);
 }
 
-function takeLate(late: LateAnswer, mail: UserMessage[], tell: (text: string) => void): void {
-  for (const text of [late.systemMessage, late.failure]) if (text !== undefined) tell(text);
+function takeLate(late: LateAnswer, mail: UserMessage[], report: (text: string) => void): void {
+  for (const text of [late.systemMessage, late.failure]) if (text !== undefined) report(text);
   if (late.context === undefined) return;
   const text = `<hook-feedback>\n${late.context}\n</hook-feedback>`;
   mail.push({ role: "user", content: [{ type: "text", text }] });
@@ -244,7 +244,7 @@ async function conditions(
 function askServer(call: CallServer): NonNullable<HookRunnerOptions["callTool"]> {
   return async ({ server, tool, input }, { signal }) => {
     const { text, isError } = await call(server, tool, isRecord(input) ? input : {}, { signal });
-    if (isError) throw new Fault("mcp-hook-failed", text);
+    if (isError) throw new RetinueError("mcp-hook-failed", text);
     return text;
   };
 }

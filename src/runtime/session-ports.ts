@@ -7,7 +7,7 @@ import type { RunWatch } from "../loop/watch-run.ts";
 import type { Model, ServerTool } from "../model/model.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import type { Tool, ToolContext } from "../tools/tool.ts";
-import { type AdmitDependencies, type AdmitWithHooks, createAdmit } from "./admit.ts";
+import { type AuthorizeDependencies, type AuthorizeWithHooks, createAuthorize } from "./authorize.ts";
 import type { AgentSkills } from "./agent-skills.ts";
 import type { Children } from "./open-children.ts";
 import type { SessionHooks } from "./session-hooks.ts";
@@ -16,7 +16,7 @@ import type { TurnRights } from "./skill-turn.ts";
 import type { TypedOutput } from "./typed-output.ts";
 
 /** Everything a session is made of; putting it together did the I/O. */
-export interface SessionParts extends AdmitDependencies {
+export interface SessionParts extends AuthorizeDependencies {
   readonly discovered: DiscoveredAgents;
   readonly model: Model;
   readonly tools: readonly Tool[];
@@ -31,7 +31,7 @@ export interface SessionParts extends AdmitDependencies {
   /** Absent: the conversation is never compacted. */
   readonly compaction?: CompactionPort | undefined;
   /** How many calls run together. */
-  readonly atOnce?: number | undefined;
+  readonly concurrency?: number | undefined;
   /** Writes an event down before the next one is asked for. */
   readonly record: (event: RunEvent) => void;
   readonly output?: TypedOutput;
@@ -63,10 +63,10 @@ export interface MainParts extends SessionParts {
 export function createPorts(parts: SessionParts): LoopPorts {
   const { output, hooks } = parts;
   const stop = createStopMark(hooks?.takeStop);
-  const { own, whole } = admissions(parts);
-  const admit = stop.watch(whole);
-  parts.skills?.attach({ admit, ask: stop.watch(own) });
-  parts.children?.attach(admit);
+  const { own, whole } = authorizations(parts);
+  const authorize = stop.watch(whole);
+  parts.skills?.attach({ authorize, ask: stop.watch(own) });
+  parts.children?.attach(authorize);
   return {
     model: parts.skills?.model(parts.model) ?? parts.model,
     tools: output === undefined ? parts.tools : [...parts.tools, output.tool],
@@ -74,7 +74,7 @@ export function createPorts(parts: SessionParts): LoopPorts {
       ? {}
       : { serverTools: parts.serverTools }),
     ...(parts.isOffered === undefined ? {} : { isOffered: parts.isOffered }),
-    admit,
+    authorize,
     isStopped: stop.take,
     toolContext: (callId, options) => parts.toolContext({ callId, ...options }),
     takeMessages: () => [
@@ -92,7 +92,7 @@ export function createPorts(parts: SessionParts): LoopPorts {
       : { isFinished: () => output.value() !== undefined || output.hasGivenUp() }),
     ...(parts.limits === undefined ? {} : { limits: parts.limits }),
     ...(parts.compaction === undefined ? {} : { compaction: parts.compaction }),
-    ...(parts.atOnce === undefined ? {} : { atOnce: parts.atOnce }),
+    ...(parts.concurrency === undefined ? {} : { concurrency: parts.concurrency }),
     now: parts.now,
   };
 }
@@ -116,11 +116,11 @@ function createStopMark(takeStop: () => boolean = () => false) {
   let isWanted = false;
   return {
     watch:
-      (admit: AdmitWithHooks): AdmitWithHooks =>
+      (authorize: AuthorizeWithHooks): AuthorizeWithHooks =>
       async (request, options) => {
-        const admission = await admit(request, options);
-        isWanted ||= admission.type === "denied" && admission.stops === true;
-        return admission;
+        const authorization = await authorize(request, options);
+        isWanted ||= authorization.type === "denied" && authorization.stops === true;
+        return authorization;
       },
     take(): boolean {
       const wanted = takeStop() || isWanted;
@@ -138,16 +138,16 @@ function joinRights(...all: readonly (TurnRights | undefined)[]): TurnRights {
 }
 
 /** How calls are decided about: by rules and people alone, and with the hooks that speak before them. */
-function admissions(parts: SessionParts): { readonly own: AdmitWithHooks; readonly whole: AdmitWithHooks } {
+function authorizations(parts: SessionParts): { readonly own: AuthorizeWithHooks; readonly whole: AuthorizeWithHooks } {
   const { hooks, skills } = parts;
-  const own = createAdmit({
+  const own = createAuthorize({
     ...parts,
     ...(hooks === undefined ? {} : { beforeAsk: hooks.beforeAsk, onAsk: hooks.notify }),
     rights: () => joinRights(skills?.rights(), hooks?.rights()),
   });
-  const admit = hooks === undefined ? own : hooks.wrapAdmit(own);
+  const authorize = hooks === undefined ? own : hooks.wrapAuthorize(own);
   // Handing in the result is no action in the world and needs no permission.
-  const whole: AdmitWithHooks = async (request, options) =>
-    request.tool === parts.output?.tool ? { type: "allowed", input: request.input } : admit(request, options);
+  const whole: AuthorizeWithHooks = async (request, options) =>
+    request.tool === parts.output?.tool ? { type: "allowed", input: request.input } : authorize(request, options);
   return { own, whole };
 }

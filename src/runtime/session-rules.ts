@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { Fault } from "../foundation/fault.ts";
-import { type Problem, placeText } from "../foundation/problem.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
+import { type Diagnostic, placeText } from "../foundation/diagnostic.ts";
 import type { SessionFiles } from "../journal/session-files.ts";
 import type { PolicyRule } from "../permissions/decide.ts";
 import { parseRule, type RuleList } from "../permissions/parse-rule.ts";
@@ -9,7 +9,7 @@ import type { LoadedSettings } from "../settings/load-settings.ts";
 import type { SourcedRule } from "../settings/settings-layer.ts";
 import { findRealPath } from "../tools/find-real-path.ts";
 import { splitEntries } from "../tools/list-field.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 export interface RuleFlags {
   readonly allowedTools?: readonly string[];
@@ -65,7 +65,7 @@ export async function findOutputRules({
 
 /** What is forbidden whatever the plan says. */
 export function denyRules(
-  { discovered, disallowedTools }: Pick<SessionWorld, "discovered" | "disallowedTools">,
+  { discovered, disallowedTools }: Pick<RuntimeContext, "discovered" | "disallowedTools">,
   options: RuleFlags,
 ) {
   const { paths, settings } = discovered;
@@ -82,7 +82,7 @@ function fromFlags(list: RuleList, texts: readonly string[] = [], directory: str
     const reading = parseRule(text, { list });
     if (reading.type === "rule") return { rule: reading.rule, anchor: directory };
     const option = list === "allow" ? "allowedTools" : "disallowedTools";
-    throw new Fault("invalid-rule", `${option} holds a rule that cannot be used: ${reading.reason}.`, {
+    throw new RetinueError("invalid-rule", `${option} holds a rule that cannot be used: ${reading.reason}.`, {
       advice: reading.advice,
     });
   });
@@ -93,24 +93,24 @@ export function refuseBrokenRestrictions({
   settings,
   incomplete,
   incompleteScopes,
-  problems,
+  diagnostics,
 }: LoadedSettings): void {
   const [broken] = settings.brokenRestrictions;
   if (!incomplete && broken === undefined) return;
-  const problem = problems.find(({ severity }) => severity === "error");
-  const what = problem?.message ?? broken?.text ?? "a rule is broken.";
+  const diagnostic = diagnostics.find(({ severity }) => severity === "error");
+  const what = diagnostic?.message ?? broken?.text ?? "a rule is broken.";
   if (incompleteScopes.includes("flags")) {
-    throw new Fault("invalid-settings", `The settings given to this run cannot be used: ${what}`, {
-      ...(problem?.advice === undefined ? {} : { advice: problem.advice }),
+    throw new RetinueError("invalid-settings", `The settings given to this run cannot be used: ${what}`, {
+      ...(diagnostic?.advice === undefined ? {} : { advice: diagnostic.advice }),
     });
   }
-  throw new Fault(
+  throw new RetinueError(
     "broken-settings",
-    `${placeOf(problem)}Settings cannot be read completely, so it is not known what is forbidden: ${what}`,
+    `${placeOf(diagnostic)}Settings cannot be read completely, so it is not known what is forbidden: ${what}`,
     { advice: "Run `retinue doctor` and fix the file; nothing was started." },
   );
 }
 
-function placeOf(problem: Problem | undefined): string {
-  return problem?.file === undefined ? "" : `${placeText(problem)}: `;
+function placeOf(diagnostic: Diagnostic | undefined): string {
+  return diagnostic?.file === undefined ? "" : `${placeText(diagnostic)}: `;
 }

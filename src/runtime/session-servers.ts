@@ -17,7 +17,7 @@ export interface SessionServer {
   readonly status:
     | McpStatus
     /** Configured, and not connected. */
-    | { readonly type: "held"; readonly because: string; readonly advice?: string }
+    | { readonly type: "held"; readonly reason: string; readonly advice?: string }
     /** It would be connected, if the session were more than a plan. */
     | { readonly type: "planned" };
 }
@@ -68,26 +68,26 @@ export function sharedState(
     return { name, scope, status: state?.status ?? { type: "planned" } };
   });
   const others = held.filter(({ reason }) => reason !== "shadowed").map(heldState);
-  const waiting = asked.map(({ entry, because }): SessionServer => {
-    return { name: entry.config.name, scope: entry.scope, status: { type: "held", because } };
+  const waiting = asked.map(({ entry, reason }): SessionServer => {
+    return { name: entry.config.name, scope: entry.scope, status: { type: "held", reason } };
   });
   return [...live, ...others, ...waiting];
 }
 
-function heldState({ entry, because, advice }: HeldServer): SessionServer {
+function heldState({ entry, reason, advice }: HeldServer): SessionServer {
   return {
     name: entry.config.name,
     scope: entry.scope,
-    status: { type: "held", because, ...(advice === undefined ? {} : { advice }) },
+    status: { type: "held", reason, ...(advice === undefined ? {} : { advice }) },
   };
 }
 
 /** What a person should hear of servers that are not connected; what somebody decided on purpose is not told each time. */
 export function heldNotices({ held }: Pick<GatheredMcp, "held">): readonly string[] {
-  const told = held.filter(({ reason }) => !decidedReasons.has(reason));
+  const reported = held.filter(({ reason }) => !decidedReasons.has(reason));
   const reasons = new Map<string, string[]>();
-  for (const { entry, because, advice } of told) {
-    const why = advice === undefined ? `${because}.` : `${because}. ${advice}`;
+  for (const { entry, reason, advice } of reported) {
+    const why = advice === undefined ? `${reason}.` : `${reason}. ${advice}`;
     reasons.set(why, [...(reasons.get(why) ?? []), entry.config.name]);
   }
   return [...reasons].map(([why, names]) => {

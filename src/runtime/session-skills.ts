@@ -9,7 +9,7 @@ import { findNamedSkills } from "../skills/named-skills.ts";
 import type { Skill } from "../skills/skill.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import { preloadedText, type SkillFacts } from "../skills/skill-text.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 /** Skills that stand in a system prompt. */
 export interface PreloadedSkills {
@@ -43,7 +43,7 @@ export interface SessionSkills {
 }
 
 export async function openSkills(
-  world: SessionWorld,
+  world: RuntimeContext,
   {
     sessionId,
     contextWindow,
@@ -131,11 +131,11 @@ function preload(
     readonly isDenied: (name: string) => boolean;
   },
 ): PreloadedSkills {
-  const { skills, problems } = findNamedSkills(definition, catalog);
+  const { skills, diagnostics } = findNamedSkills(definition, catalog);
   const loaded = skills.filter(({ name }) => !isDenied(name));
   const denied = skills.filter((skill) => !loaded.includes(skill));
   const notes = [
-    ...problems.map(({ message, advice }) => (advice === undefined ? message : `${message} ${advice}`)),
+    ...diagnostics.map(({ message, advice }) => (advice === undefined ? message : `${message} ${advice}`)),
     ...denied.map(({ name }) => `The skill ${JSON.stringify(name)} was not preloaded: a rule denies it.`),
   ];
   const texts = loaded.map((skill) => preloadedText(skill, factsOf(skill)));

@@ -13,11 +13,11 @@ import type { ReadOnlySandbox } from "../tools/load-read-only-sandbox.ts";
 import type { SandboxRuntime } from "../tools/load-sandbox.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { ToolHost } from "../tools/tool-host.ts";
-import type { CanUseTool } from "./admit.ts";
+import type { CanUseTool } from "./authorize.ts";
 import type { GatheredMcp, McpAnswer } from "./gather-mcp-servers.ts";
 
 /** What all sessions of a runtime share. */
-export interface SessionWorld {
+export interface RuntimeContext {
   readonly discovered: DiscoveredAgents;
   /** Finds the skills there are now, also those in folders below the project that are named. */
   readonly skills: (nestedFolders?: readonly string[]) => Promise<SkillCatalog>;

@@ -1,11 +1,11 @@
 import type { Message, UserMessage } from "../conversation/message.ts";
 import { addTotals, type RunEnding, type RunEvent, type RunTotals } from "../conversation/run-event.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { interruptedResults } from "../journal/interrupted-calls.ts";
 import { runAgentLoop } from "../loop/agent-loop.ts";
 import { compactNow } from "../loop/compact-now.ts";
-import { isLimitFault } from "../loop/limit-reached.ts";
+import { isLimitError } from "../loop/limit-reached.ts";
 import type { LoopInput } from "../loop/loop-ports.ts";
 import { tallyEvents } from "../loop/tally-events.ts";
 import { watchRun } from "../loop/watch-run.ts";
@@ -120,7 +120,7 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
       else yield { type: "run-ended", ending: ready.ending };
     } finally {
       parts.skills?.endTurn();
-      left.abort(new Fault("left", "Nobody reads the events of this run any more."));
+      left.abort(new RetinueError("left", "Nobody reads the events of this run any more."));
       const interrupted = interruptedResults(messages);
       if (interrupted.length > 0) messages.push({ role: "user", content: interrupted });
       isBusy = false;
@@ -176,10 +176,10 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
       }
     } catch (error) {
       // Its time was up and it did not heed that; a limit is no failure of whoever waits for the result.
-      if (isLimitFault(error)) return tally.endedBy(error);
+      if (isLimitError(error)) return tally.endedBy(error);
       throw error;
     }
-    throw new Fault("run-without-end", "The run ended without saying how.");
+    throw new RetinueError("run-without-end", "The run ended without saying how.");
   }
 
   /** Under the clocks; the agent's own time counts from where the prompt began, in however many parts it is worked on. */
@@ -233,7 +233,7 @@ export function createSession<Output>(parts: MainParts): Session<Output> {
     compact: (instructions, options) => start((signal) => compact(instructions, signal), options?.signal),
     async [Symbol.asyncDispose]() {
       if (end.signal.aborted) return;
-      end.abort(new Fault("session-closed", "The session was closed."));
+      end.abort(new RetinueError("session-closed", "The session was closed."));
       await Promise.allSettled(handles);
       await parts.dispose();
     },
@@ -246,7 +246,7 @@ function withTree(ending: RunEnding, children: RunTotals | undefined): RunEnding
 }
 
 function refuseWhen(applies: boolean, code: string, message: string): void {
-  if (applies) throw new Fault(code, message);
+  if (applies) throw new RetinueError(code, message);
 }
 
 function inputOf(

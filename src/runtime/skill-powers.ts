@@ -3,8 +3,8 @@ import type { CallRequest } from "../loop/loop-ports.ts";
 import type { Skill } from "../skills/skill.ts";
 import { mayGrant, type SkillGrants, skillGrants } from "../skills/skill-grants.ts";
 import { hasCommands } from "../skills/skill-pieces.ts";
-import type { AdmitWithHooks } from "./admit.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { AuthorizeWithHooks } from "./authorize.ts";
+import type { RuntimeContext } from "./session-world.ts";
 import { skillHooks } from "./skill-hooks.ts";
 
 /** What a skill does besides giving its text. */
@@ -16,7 +16,7 @@ export interface SkillPowers extends SkillGrants {
 
 export type PowersGiven =
   | { readonly type: "given"; readonly powers: SkillPowers }
-  | { readonly type: "refused"; readonly because: string };
+  | { readonly type: "refused"; readonly reason: string };
 
 /** Works out what a skill's file may do here, before anybody is asked. */
 export function skillPowers(
@@ -26,7 +26,7 @@ export function skillPowers(
     directory,
     hasShell,
   }: {
-    readonly world: Pick<SessionWorld, "trusted" | "discovered">;
+    readonly world: Pick<RuntimeContext, "trusted" | "discovered">;
     readonly directory: string;
     readonly hasShell: boolean;
   },
@@ -55,14 +55,14 @@ export function skillPowers(
 export async function givePowers(
   skill: Skill,
   powers: SkillPowers,
-  ask: () => ReturnType<AdmitWithHooks>,
+  ask: () => ReturnType<AuthorizeWithHooks>,
 ): Promise<PowersGiven> {
   const wantsCommands = hasCommands(skill.body) && powers.commandRefusal === undefined;
   if (powers.allow.length === 0 && powers.hooks.length === 0 && !wantsCommands)
     return { type: "given", powers };
-  const admission = await ask();
-  if (admission.type === "allowed") return { type: "given", powers };
-  if (admission.asked === true) return { type: "refused", because: admission.because };
+  const authorization = await ask();
+  if (authorization.type === "allowed") return { type: "given", powers };
+  if (authorization.asked === true) return { type: "refused", reason: authorization.reason };
   const note = `Nobody has allowed what ${skill.name} does besides its text, so it grants no calls, registers no hooks and runs no commands here. A rule Skill(${skill.name}) allows it.`;
   return {
     type: "given",

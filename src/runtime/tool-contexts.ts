@@ -4,10 +4,10 @@ import { createSessionFiles } from "../tools/file-ledger.ts";
 import type { ToolContext } from "../tools/tool.ts";
 import { createMayRead } from "./find-readable-files.ts";
 import { createMemoryTurns } from "./memory-turns.ts";
-import type { SessionWorld } from "./session-world.ts";
+import type { RuntimeContext } from "./session-world.ts";
 
 /** Contexts of one session: each agent knows what it has read itself, and all know who changed what. */
-export function createToolContexts(world: SessionWorld, added: ReadonlyMap<string, string> = new Map()) {
+export function createToolContexts(world: RuntimeContext, added: ReadonlyMap<string, string> = new Map()) {
   const { paths } = world.discovered;
   const sessionLedger = createSessionFiles();
   // `~` must mean to the tools what it means to the rules.

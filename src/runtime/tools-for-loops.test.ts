@@ -37,7 +37,7 @@ describe("[SDK-2] the tools for a program's own loop", () => {
   });
 
   test("the signal of a call stops the child it waits for", async () => {
-    await using sample = await createSampleRuntime([{ text: "Never", fault: "stall", after: 1 }]);
+    await using sample = await createSampleRuntime([{ text: "Never", failure: "stall", after: 1 }]);
     await using session = await sample.runtime.open();
     const stop = new AbortController();
     const running = pick(session.tools(), "Agent").call(work, { signal: stop.signal });

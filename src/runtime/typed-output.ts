@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";
 
 /** A zod schema, or a JSON Schema as plain data. */
@@ -109,8 +109,8 @@ function toJsonSchema(type: z.ZodType): Record<string, unknown> {
   }
 }
 
-function unusable(reason: string, cause?: unknown): Fault {
-  return new Fault("invalid-schema", `The output schema cannot be used: ${reason}.`, {
+function unusable(reason: string, cause?: unknown): RetinueError {
+  return new RetinueError("invalid-schema", `The output schema cannot be used: ${reason}.`, {
     advice: 'Give a schema of zod 4, or a JSON Schema object such as {"type":"object","properties":{…}}.',
     ...(cause === undefined ? {} : { cause }),
   });

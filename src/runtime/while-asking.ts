@@ -1,6 +1,6 @@
 import type { Stopwatch } from "../foundation/stopwatch.ts";
 import type { ToolContext } from "../tools/tool.ts";
-import type { CanUseTool } from "./admit.ts";
+import type { CanUseTool } from "./authorize.ts";
 import type { AskPerson } from "./ask-person.ts";
 
 /** Around every wait for a person; the clocks of whoever waits stand still meanwhile. */

@@ -1,4 +1,4 @@
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import type { McpScope, McpServer } from "../mcp/mcp-server.ts";
 import { findSameSpelling } from "../mcp/server-name.ts";
 import { type AskedServer, type HeldServer, judgeMcpEntry, type McpFacts } from "./judge-mcp-entry.ts";
@@ -8,7 +8,7 @@ export interface ChosenServers {
   readonly servers: readonly McpServer[];
   readonly held: readonly HeldServer[];
   readonly asked: readonly AskedServer[];
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
 }
 
 const ranks: readonly McpScope[] = [
@@ -27,18 +27,18 @@ export function chooseMcpServers(entries: readonly McpEntry[], facts: McpFacts):
   const servers = new Map<string, McpServer>();
   const held: HeldServer[] = [];
   const asked: AskedServer[] = [];
-  const problems: Problem[] = [];
+  const diagnostics: Diagnostic[] = [];
   const ownNames = entries.filter(({ scope }) => scope === "user" || scope === "plugin").map(nameOf);
   for (const entry of ranks.flatMap((scope) => entries.filter((each) => each.scope === scope))) {
     const { name } = entry.config;
     const replacesOwn = ownNames.includes(name) || findSameSpelling(name, ownNames) !== undefined;
     const verdict = judgeMcpEntry(entry, { facts, replacesOwn, taken: servers.keys() });
-    problems.push(...verdict.problems);
+    diagnostics.push(...verdict.diagnostics);
     if (verdict.type === "server") servers.set(name, verdict.server);
     else if (verdict.type === "ask") asked.push(verdict.asked);
     else held.push(verdict.held);
   }
-  return { servers: [...servers.values()], held, asked, problems };
+  return { servers: [...servers.values()], held, asked, diagnostics };
 }
 
 function nameOf({ config }: McpEntry): string {

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { applyEdits, modify } from "jsonc-parser";
 import { parseJsonDocument } from "../foundation/json-document.ts";
 import { isRecord } from "../foundation/json-value.ts";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { byteOrderMark, withoutByteOrderMark } from "../foundation/source-text.ts";
 
 /** Sets the value at a path of keys, or removes it where the value is undefined. */
@@ -13,14 +13,14 @@ export interface JsonChange {
 
 export type JsonEdit =
   | { readonly type: "text"; readonly text: string }
-  | { readonly type: "broken"; readonly why: string; readonly problem?: Problem };
+  | { readonly type: "broken"; readonly why: string; readonly diagnostic?: Diagnostic };
 
 /** The text with some values changed and all else as it was written; a file that cannot be understood is left alone. */
 export function editJson(text: string | undefined, changes: readonly JsonChange[], file: string): JsonEdit {
   const before = text === undefined || text.trim() === "" ? "{}\n" : withoutByteOrderMark(text);
   const document = parseJsonDocument(before, file);
-  if (document.problem !== undefined)
-    return { type: "broken", why: `${file} is broken and was not touched`, problem: document.problem };
+  if (document.diagnostic !== undefined)
+    return { type: "broken", why: `${file} is broken and was not touched`, diagnostic: document.diagnostic };
   const blocked = changes.find(({ path }) => !isReachable(document.value, path));
   if (blocked !== undefined)
     return {

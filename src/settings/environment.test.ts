@@ -4,11 +4,11 @@ import { readEnvironment } from "./environment.ts";
 
 describe("environment variables", () => {
   it("gives nothing for an empty environment", () => {
-    expect(readEnvironment({})).toEqual({ options: {}, findings: [] });
+    expect(readEnvironment({})).toEqual({ options: {}, issues: [] });
   });
 
   it("reads models, switches, numbers and texts under their own names", () => {
-    const { options, findings } = readEnvironment({
+    const { options, issues } = readEnvironment({
       CLAUDE_CODE_SUBAGENT_MODEL: "haiku",
       CLAUDE_CODE_ENTRYPOINT: "sdk-ts",
       ANTHROPIC_DEFAULT_OPUS_MODEL: "my-opus",
@@ -17,7 +17,7 @@ describe("environment variables", () => {
       BASH_DEFAULT_TIMEOUT_MS: "5000",
       UNRELATED: "x",
     });
-    expect(findings).toEqual([]);
+    expect(issues).toEqual([]);
     expect(options).toEqual({
       subagentModel: "haiku",
       entrypoint: "sdk-ts",
@@ -48,14 +48,14 @@ describe("environment variables", () => {
     ["CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "101"],
     ["DISABLE_COMPACT", "maybe"],
   ])("reports %s=%s with what is expected, and does not use it", (name, value) => {
-    const { options, findings } = readEnvironment({ [name]: value });
+    const { options, issues } = readEnvironment({ [name]: value });
     expect(options).toEqual({});
-    expect(findings).toMatchObject([{ code: "bad-environment-value", path: [name] }]);
-    expect(findings[0]?.message).toContain(`${name} must be`);
+    expect(issues).toMatchObject([{ code: "bad-environment-value", path: [name] }]);
+    expect(issues[0]?.message).toContain(`${name} must be`);
   });
 
   it("never prints the value of a key in a finding", () => {
-    expect(JSON.stringify(readEnvironment({ ANTHROPIC_API_KEY: "secret" }).findings)).not.toContain("secret");
+    expect(JSON.stringify(readEnvironment({ ANTHROPIC_API_KEY: "secret" }).issues)).not.toContain("secret");
   });
 
   it("never throws, and gives for each variable a value, a finding or nothing", () => {
@@ -68,8 +68,8 @@ describe("environment variables", () => {
     );
     fc.assert(
       fc.property(fc.dictionary(name, fc.string({ unit: "binary" })), (environment) => {
-        const { options, findings } = readEnvironment(environment);
-        expect(Object.keys(options).length + findings.length).toBeLessThanOrEqual(
+        const { options, issues } = readEnvironment(environment);
+        expect(Object.keys(options).length + issues.length).toBeLessThanOrEqual(
           Object.keys(environment).length,
         );
       }),

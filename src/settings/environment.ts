@@ -1,5 +1,5 @@
 import { shown } from "../foundation/json-value.ts";
-import type { Finding } from "../foundation/problem.ts";
+import type { Issue } from "../foundation/diagnostic.ts";
 import { choice, integer, numberBetween, text, type ValueReader } from "./value-readers.ts";
 
 /** As people set variables: `1`, `true`, `yes`, `on` and their opposites. */
@@ -89,7 +89,7 @@ export type EnvironmentOptions = {
 
 export interface EnvironmentReading {
   readonly options: EnvironmentOptions;
-  readonly findings: readonly Finding[];
+  readonly issues: readonly Issue[];
 }
 
 /** Reads the variables that steer this product. An empty variable counts as not set; a bad value is reported and left out. */
@@ -97,19 +97,19 @@ export function readEnvironment(
   environment: Readonly<Record<string, string | undefined>>,
 ): EnvironmentReading {
   const options: [string, unknown][] = [];
-  const findings: Finding[] = [];
+  const issues: Issue[] = [];
   for (const [option, [name, reader]] of Object.entries<readonly [string, ValueReader<unknown>]>(variables)) {
     const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
     if (value === undefined || value.trim() === "") continue;
     const read = reader.read(value);
-    if (read === undefined) findings.push(badValue(name, reader.expected, value));
+    if (read === undefined) issues.push(badValue(name, reader.expected, value));
     else options.push([option, read]);
   }
   // Each value comes from the reader that gives EnvironmentOptions the type of its option.
-  return { options: Object.fromEntries(options) as EnvironmentOptions, findings };
+  return { options: Object.fromEntries(options) as EnvironmentOptions, issues };
 }
 
-function badValue(name: string, expected: string, value: string): Finding {
+function badValue(name: string, expected: string, value: string): Issue {
   return {
     severity: "warning",
     code: "bad-environment-value",

@@ -1,5 +1,5 @@
 import { shown } from "../foundation/json-value.ts";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { expandTransport, type VariableLookup } from "../mcp/expand-variables.ts";
 import type { McpTransport } from "../mcp/mcp-server.ts";
 import { isHeader, refuseAddress } from "../mcp/server-transport.ts";
@@ -8,7 +8,7 @@ import type { McpEntry } from "./mcp-entry.ts";
 export interface ExpandedEntry {
   readonly transport: McpTransport;
   readonly unusable?: string;
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
 }
 
 /** A server with its variables expanded, and what that shows to be wrong with it. */
@@ -24,7 +24,7 @@ export function expandMcpEntry(
   return {
     transport,
     ...(unusable === undefined ? {} : { unusable }),
-    problems: missing.length === 0 ? [] : [unsetProblem(entry, missing)],
+    diagnostics: missing.length === 0 ? [] : [unsetDiagnostic(entry, missing)],
   };
 }
 
@@ -39,7 +39,7 @@ function refuseExpanded(transport: McpTransport): string | undefined {
     : refuseAddress(transport.url);
 }
 
-function unsetProblem(entry: McpEntry, names: readonly string[]): Problem {
+function unsetDiagnostic(entry: McpEntry, names: readonly string[]): Diagnostic {
   const list = names.map((name) => `\${${name}}`).join(", ");
   return {
     severity: "warning",
@@ -50,6 +50,6 @@ function unsetProblem(entry: McpEntry, names: readonly string[]): Problem {
   };
 }
 
-export function placeOf({ file, locate, config }: McpEntry): Partial<Problem> {
+export function placeOf({ file, locate, config }: McpEntry): Partial<Diagnostic> {
   return { ...(file === undefined ? {} : { file }), ...locate(config.path) };
 }

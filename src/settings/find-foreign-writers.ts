@@ -1,6 +1,6 @@
 import { lstat, realpath } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 
 /**
  * Why somebody besides the administrator and this user could change a file: it, a folder on the way to it or a link in
@@ -30,7 +30,7 @@ export async function findForeignWriters(
 export const unsafeManagedCode = "managed-unsafe";
 
 /** A file of the organisation that others could have written; `effect` says what becomes of it. */
-export function unsafeManagedProblem(file: string, why: string, effect: string): Problem {
+export function unsafeManagedDiagnostic(file: string, why: string, effect: string): Diagnostic {
   return {
     severity: "error",
     code: "managed-unsafe",

@@ -1,5 +1,5 @@
 import { shown } from "../foundation/json-value.ts";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { mcpDefinitionHash } from "../mcp/definition-hash.ts";
 import type { VariableLookup } from "../mcp/expand-variables.ts";
 import type { McpServer } from "../mcp/mcp-server.ts";
@@ -25,7 +25,7 @@ export type HoldReason =
 export interface HeldServer {
   readonly entry: McpEntry;
   readonly reason: HoldReason;
-  readonly because: string;
+  readonly reason: string;
   readonly advice?: string;
 }
 
@@ -33,7 +33,7 @@ export interface HeldServer {
 export interface AskedServer {
   readonly entry: McpEntry;
   readonly hash: string;
-  readonly because: string;
+  readonly reason: string;
 }
 
 export interface McpFacts extends ApprovalFacts {
@@ -47,7 +47,7 @@ export interface McpFacts extends ApprovalFacts {
   readonly answers?: ReadonlyMap<string, boolean>;
 }
 
-type EntryVerdict = { readonly problems: readonly Problem[] } & (
+type EntryVerdict = { readonly diagnostics: readonly Diagnostic[] } & (
   | { readonly type: "server"; readonly server: McpServer }
   | { readonly type: "ask"; readonly asked: AskedServer }
   | { readonly type: "held"; readonly held: HeldServer }
@@ -62,11 +62,11 @@ interface EntryFacts {
 /** Decides about one server, given those that rank above it. */
 export function judgeMcpEntry(entry: McpEntry, { facts, replacesOwn, taken }: EntryFacts): EntryVerdict {
   const { config, scope } = entry;
-  const hold = (reason: HoldReason, because: string, advice?: string, problems: readonly Problem[] = []) =>
+  const hold = (reason: HoldReason, reason: string, advice?: string, diagnostics: readonly Diagnostic[] = []) =>
     ({
       type: "held",
-      held: { entry, reason, because, ...(advice === undefined ? {} : { advice }) },
-      problems,
+      held: { entry, reason, reason, ...(advice === undefined ? {} : { advice }) },
+      diagnostics,
     }) as const;
   const refused = refuseBeforeAsking(entry, facts);
   if (refused !== undefined) return hold(...refused);
@@ -76,26 +76,26 @@ export function judgeMcpEntry(entry: McpEntry, { facts, replacesOwn, taken }: En
   if (others.includes(config.name)) return hold("shadowed", "another of this name ranks above it");
   const same = findSameSpelling(config.name, others);
   if (same !== undefined) {
-    const because = `its tools would have the same names as those of ${shown(same)}`;
-    return hold("name-refused", because, "Give one of them another name.", [nameProblem(entry, because)]);
+    const reason = `its tools would have the same names as those of ${shown(same)}`;
+    return hold("name-refused", reason, "Give one of them another name.", [nameDiagnostic(entry, reason)]);
   }
   if (entry.needsTrust === true && !facts.trusted)
-    return hold("untrusted", untrusted.because, untrusted.advice);
+    return hold("untrusted", untrusted.reason, untrusted.advice);
   if (entry.fromRepository) {
     const hash = mcpDefinitionHash(config.written);
     const answer = facts.answers?.get(hash);
     if (answer === false) return hold("not-approved", "the person refused it in this session");
     const verdict = decideProjectServer({ name: config.name, hash, replacesOwn }, facts);
-    if (verdict.type === "hold") return hold(verdict.reason, verdict.because, verdict.advice);
+    if (verdict.type === "hold") return hold(verdict.reason, verdict.reason, verdict.advice);
     if (verdict.type === "ask" && answer !== true)
-      return { type: "ask", asked: { entry, hash, because: verdict.because }, problems: [] };
+      return { type: "ask", asked: { entry, hash, reason: verdict.reason }, diagnostics: [] };
   }
   const expanded = expandMcpEntry(entry, written, facts.lookup);
   if (expanded.unusable !== undefined)
-    return hold("unusable", expanded.unusable, undefined, expanded.problems);
+    return hold("unusable", expanded.unusable, undefined, expanded.diagnostics);
   const { transport } = expanded;
   const denied = refuseByPolicy({ name: config.name, scope, forms: [written, transport] }, facts.policy);
-  if (denied !== undefined) return hold("denied", denied, undefined, expanded.problems);
+  if (denied !== undefined) return hold("denied", denied, undefined, expanded.diagnostics);
   const server: McpServer = {
     name: config.name,
     transport,
@@ -103,7 +103,7 @@ export function judgeMcpEntry(entry: McpEntry, { facts, replacesOwn, taken }: En
     ...(entry.file === undefined ? {} : { file: entry.file }),
     ...(config.timeoutMs === undefined ? {} : { timeoutMs: config.timeoutMs }),
   };
-  return { type: "server", server, problems: expanded.problems };
+  return { type: "server", server, diagnostics: expanded.diagnostics };
 }
 
 /** What can be said without looking at trust, so that nobody is asked about a server that will not run anyway. */
@@ -130,11 +130,11 @@ function refuseBeforeAsking(
   return denied === undefined ? undefined : ["denied", denied];
 }
 
-function nameProblem(entry: McpEntry, because: string): Problem {
+function nameDiagnostic(entry: McpEntry, reason: string): Diagnostic {
   return {
     severity: "warning",
     code: "mcp-name-refused",
-    message: `The MCP server ${shown(entry.config.name)} is not used: ${because}.`,
+    message: `The MCP server ${shown(entry.config.name)} is not used: ${reason}.`,
     advice: "Give one of them another name.",
     ...placeOf(entry),
   };

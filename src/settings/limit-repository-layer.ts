@@ -69,7 +69,7 @@ interface Sieve {
   readonly keep: <T>(values: readonly T[], counts: (value: T) => boolean, name: (value: T) => Name) => T[];
 }
 
-function createSieve(because: HeldBack["because"], source: HeldBack["source"]): Sieve {
+function createSieve(reason: HeldBack["because"], source: HeldBack["source"]): Sieve {
   const heldBack: HeldBack[] = [];
   return {
     heldBack,
@@ -77,7 +77,7 @@ function createSieve(because: HeldBack["because"], source: HeldBack["source"]): 
       values.filter((value) => {
         if (counts(value)) return true;
         const { detail, ...named } = name(value);
-        heldBack.push({ ...named, ...(detail === undefined ? {} : { detail }), because, source });
+        heldBack.push({ ...named, ...(detail === undefined ? {} : { detail }), reason, source });
         return false;
       }),
   };

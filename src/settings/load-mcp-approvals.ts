@@ -18,8 +18,8 @@ export async function loadMcpApprovals(
   const content = await readBounded(file);
   if (content.type === "missing") return new Map();
   if (content.type === "unreadable") return "unreadable";
-  const { value, problem } = parseJsonDocument(content.text, file);
-  if (problem !== undefined || !isRecord(value)) return "unreadable";
+  const { value, diagnostic } = parseJsonDocument(content.text, file);
+  if (diagnostic !== undefined || !isRecord(value)) return "unreadable";
   const project = valueAt(value, ["projects", paths.projectRoot]) ?? {};
   if (!isRecord(project)) return "unreadable";
   return new Map(Object.entries(project).map(([name, hash]) => [name, String(hash)]));

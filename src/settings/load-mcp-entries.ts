@@ -1,11 +1,11 @@
 import { dirname, join, resolve } from "node:path";
 import { parseJsonDocument } from "../foundation/json-document.ts";
 import { isRecord, shown } from "../foundation/json-value.ts";
-import { type DocumentPath, type Locate, type Problem, placeFindings } from "../foundation/problem.ts";
+import { type DocumentPath, type Locate, type Diagnostic, placeFindings } from "../foundation/diagnostic.ts";
 import type { McpScope } from "../mcp/mcp-server.ts";
 import { readMcpServers } from "../mcp/server-config.ts";
 import { valueAt } from "./edit-json.ts";
-import { findForeignWriters, unsafeManagedProblem } from "./find-foreign-writers.ts";
+import { findForeignWriters, unsafeManagedDiagnostic } from "./find-foreign-writers.ts";
 import { readBounded } from "./load-settings.ts";
 import type { McpEntry } from "./mcp-entry.ts";
 import type { Paths } from "./paths.ts";
@@ -22,9 +22,9 @@ export interface LoadMcpOptions {
 
 export interface LoadedMcp {
   readonly entries: readonly McpEntry[];
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
   /** The first thing that keeps a `--mcp-config` from being used at all. */
-  readonly brokenConfig?: Problem;
+  readonly brokenConfig?: Diagnostic;
   /** The organisation has a `managed-mcp.json`: nothing but what stands there counts. */
   readonly isExclusive: boolean;
 }
@@ -44,11 +44,11 @@ export async function loadMcpEntries(options: LoadMcpOptions): Promise<LoadedMcp
     : [];
   const readings = [managed, ...flags, state, ...project, ...layers.map(fromLayer)];
   const brokenConfig = flags
-    .flatMap(({ problems }) => problems)
+    .flatMap(({ diagnostics }) => diagnostics)
     .find(({ severity, code }) => severity === "error" || code === "mcp-no-servers");
   return {
     entries: readings.flatMap(({ entries }) => entries),
-    problems: readings.flatMap(({ problems }) => problems),
+    diagnostics: readings.flatMap(({ diagnostics }) => diagnostics),
     ...(brokenConfig === undefined ? {} : { brokenConfig }),
     isExclusive: managed.isThere,
   };
@@ -75,7 +75,7 @@ export function localServerPaths({
 
 interface Reading {
   readonly entries: readonly McpEntry[];
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
   readonly isThere: boolean;
 }
 
@@ -90,8 +90,8 @@ async function loadState(paths: Paths, wants: (scope: "user" | "local") => boole
   if (content.type === "missing") return nothing;
   if (content.type === "unreadable") return failed(file, content.reason);
   if (content.text.trim() === "") return { ...nothing, isThere: true };
-  const { value, problem, locate } = parseJsonDocument(content.text, file);
-  if (problem !== undefined) return { entries: [], problems: [problem], isThere: true };
+  const { value, diagnostic, locate } = parseJsonDocument(content.text, file);
+  if (diagnostic !== undefined) return { entries: [], diagnostics: [diagnostic], isThere: true };
   const places: readonly (readonly [McpScope, readonly string[]])[] = [
     ...(wants("local") ? localServerPaths(paths).map((path) => ["local", path] as const) : []),
     ...(wants("user") ? [["user", ["mcpServers"]] as const] : []),
@@ -102,7 +102,7 @@ async function loadState(paths: Paths, wants: (scope: "user" | "local") => boole
     .map(({ scope, path, servers }) => readInner(servers, { scope, file }, { path, locate }));
   return {
     entries: readings.flatMap(({ entries }) => entries),
-    problems: readings.flatMap(({ problems }) => problems),
+    diagnostics: readings.flatMap(({ diagnostics }) => diagnostics),
     isThere: true,
   };
 }
@@ -112,7 +112,7 @@ async function loadManaged(file: string): Promise<Reading> {
   const reading = await loadFile(file, { scope: "managed" });
   const why = reading.isThere ? await findForeignWriters(file) : undefined;
   if (why === undefined) return reading;
-  return { ...reading, entries: [], problems: [unsafeManagedProblem(file, why, "is not used")] };
+  return { ...reading, entries: [], diagnostics: [unsafeManagedDiagnostic(file, why, "is not used")] };
 }
 
 async function loadFile(file: string, origin: Origin): Promise<Reading> {
@@ -131,12 +131,12 @@ async function loadGiven(given: string, cwd: string): Promise<Reading> {
 }
 
 function readText(text: string, origin: Origin): Reading {
-  const { value, problem, locate } = parseJsonDocument(text, origin.file);
-  if (problem !== undefined) return { entries: [], problems: [problem], isThere: true };
-  const { servers, findings } = readMcpServers(value);
+  const { value, diagnostic, locate } = parseJsonDocument(text, origin.file);
+  if (diagnostic !== undefined) return { entries: [], diagnostics: [diagnostic], isThere: true };
+  const { servers, issues } = readMcpServers(value);
   return {
     entries: (servers ?? []).map((config) => ({ fromRepository: false, ...origin, config, locate })),
-    problems: placeFindings(findings, origin.file, locate),
+    diagnostics: placeFindings(issues, origin.file, locate),
     isThere: true,
   };
 }
@@ -150,7 +150,7 @@ function readInner(
   const reading = readMcpServers({ mcpServers: servers }, path.slice(0, -1));
   return {
     entries: (reading.servers ?? []).map((config) => ({ fromRepository: false, ...origin, config, locate })),
-    problems: placeFindings(reading.findings, origin.file, locate),
+    diagnostics: placeFindings(reading.issues, origin.file, locate),
     isThere: true,
   };
 }
@@ -176,20 +176,20 @@ function fromLayer({ source, settings }: SettingsLayer): Reading {
     .map((servers) => readInner(servers, origin, { path: ["mcpServers"], locate: () => undefined }));
   return {
     entries: readings.flatMap(({ entries }) => entries),
-    problems: readings.flatMap(({ problems }) => problems),
+    diagnostics: readings.flatMap(({ diagnostics }) => diagnostics),
     isThere: true,
   };
 }
 
-const nothing: Reading = { entries: [], problems: [], isThere: false };
+const nothing: Reading = { entries: [], diagnostics: [], isThere: false };
 
 function failed(file: string, reason: string): Reading {
-  const problem: Problem = {
+  const diagnostic: Diagnostic = {
     severity: "error",
     code: "mcp-file-unreadable",
     message: `The MCP servers of ${shown(file, 300)} cannot be read: ${reason}.`,
     advice: "Check the path, and that it is a JSON file you may read.",
     file,
   };
-  return { entries: [], problems: [problem], isThere: true };
+  return { entries: [], diagnostics: [diagnostic], isThere: true };
 }

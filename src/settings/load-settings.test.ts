@@ -39,7 +39,7 @@ const project = "repo/.claude/settings.json";
 describe("loading settings", () => {
   it("finds nothing and complains of nothing when there are no files", async () => {
     const loaded = await load();
-    expect(loaded).toMatchObject({ layers: [], problems: [], incomplete: false });
+    expect(loaded).toMatchObject({ layers: [], diagnostics: [], incomplete: false });
     expect(loaded.settings.permissions.allow).toEqual([]);
   });
 
@@ -53,8 +53,8 @@ describe("loading settings", () => {
     await put("managed/managed-settings.d/20-b.json", { cleanupPeriodDays: 3 });
     await put("managed/managed-settings.d/10-a.json", { cleanupPeriodDays: 2 });
     await put("managed/managed-settings.d/notes.txt", "not settings");
-    const { settings, layers, problems } = await load({ flagSettings });
-    expect(problems).toEqual([]);
+    const { settings, layers, diagnostics } = await load({ flagSettings });
+    expect(diagnostics).toEqual([]);
     expect(settings.plain).toEqual({ model: "flags", language: "de", cleanupPeriodDays: 3 });
     expect(Object.fromEntries(settings.env)).toEqual({ A: "root", B: "sub" });
     expect(layers.map(({ source }) => [source.scope, source.anchor])).toEqual([
@@ -89,7 +89,7 @@ describe("loading settings", () => {
 
   it("gives findings their file, line and column", async () => {
     const file = await put(project, '{\n  "permissions": {\n    "allow": [\n      "Edit:*"\n    ]\n  }\n}\n');
-    expect((await load()).problems).toMatchObject([
+    expect((await load()).diagnostics).toMatchObject([
       { code: "invalid-permission-rule", file, line: 4, column: 7 },
     ]);
   });
@@ -99,7 +99,7 @@ describe("loading settings", () => {
     await put(project, "  \n");
     const loaded = await load();
     expect(loaded.settings.plain.model).toBe("x");
-    expect(loaded.problems).toMatchObject([{ severity: "note", code: "settings-empty" }]);
+    expect(loaded.diagnostics).toMatchObject([{ severity: "note", code: "settings-empty" }]);
     expect(loaded.incomplete).toBe(false);
   });
 });
@@ -116,7 +116,7 @@ describe("a settings file that exists and cannot be used", () => {
     await put(user, { model: "user" });
     const file = await put(project, text);
     const loaded = await load();
-    expect(loaded.problems).toMatchObject([{ severity: "error", code, file }]);
+    expect(loaded.diagnostics).toMatchObject([{ severity: "error", code, file }]);
     expect(loaded).toMatchObject({ incomplete: true, incompleteScopes: ["project"] });
     expect(loaded.settings.plain.model).toBe("user");
   });
@@ -129,7 +129,7 @@ describe("a settings file that exists and cannot be used", () => {
     execFileSync("mkfifo", [join(root, "managed/managed-settings.json")]);
     const loaded = await load();
     expect(loaded.incompleteScopes).toEqual(["user", "project", "managed"]);
-    expect(loaded.problems.map((problem) => problem.code)).toEqual(Array(3).fill("settings-unreadable"));
+    expect(loaded.diagnostics.map((diagnostic) => diagnostic.code)).toEqual(Array(3).fill("settings-unreadable"));
   });
 
   it("is so for a file named by --settings that is not there, and for broken JSON given there", async () => {
@@ -139,7 +139,7 @@ describe("a settings file that exists and cannot be used", () => {
     });
     expect(await load({ flagSettings: '{"a": ' })).toMatchObject({
       incomplete: true,
-      problems: [{ code: "invalid-json" }],
+      diagnostics: [{ code: "invalid-json" }],
     });
   });
 });

@@ -3,8 +3,8 @@ import { open, readdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { parseJsonDocument } from "../foundation/json-document.ts";
 import { shown } from "../foundation/json-value.ts";
-import { type Problem, placeFindings } from "../foundation/problem.ts";
-import { findForeignWriters, unsafeManagedProblem } from "./find-foreign-writers.ts";
+import { type Diagnostic, placeFindings } from "../foundation/diagnostic.ts";
+import { findForeignWriters, unsafeManagedDiagnostic } from "./find-foreign-writers.ts";
 import { type MergedSettings, mergeSettings } from "./merge-settings.ts";
 import type { Paths } from "./paths.ts";
 import { readSettings, type SettingsScope } from "./settings.ts";
@@ -22,7 +22,7 @@ export interface LoadSettingsOptions {
 export interface LoadedSettings {
   readonly settings: MergedSettings;
   readonly layers: readonly SettingsLayer[];
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
   /** A file that exists could not be read, so restrictions in it are not known: nothing may run unattended. */
   readonly incomplete: boolean;
   readonly incompleteScopes: readonly SettingsScope[];
@@ -36,7 +36,7 @@ export async function loadSettings(options: LoadSettingsOptions): Promise<Loaded
   return {
     settings: mergeSettings(layers, { trusted: options.trusted }),
     layers,
-    problems: readings.flatMap((reading) => reading.problems),
+    diagnostics: readings.flatMap((reading) => reading.diagnostics),
     incomplete: incompleteScopes.length > 0,
     incompleteScopes,
   };
@@ -51,7 +51,7 @@ interface SourceEntry {
   /** Somebody named this file, so it must be there. */
   readonly mustExist?: boolean;
   /** Why this source cannot be read at all. */
-  readonly failure?: Problem;
+  readonly failure?: Diagnostic;
 }
 
 async function listSources({
@@ -100,13 +100,13 @@ async function listDropIns(
 
 interface SourceReading {
   readonly layer?: SettingsLayer;
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
   readonly unusable?: SettingsScope;
 }
 
 async function readSource(entry: SourceEntry): Promise<SourceReading> {
   const { source } = entry;
-  const failed = (problem: Problem): SourceReading => ({ problems: [problem], unusable: source.scope });
+  const failed = (diagnostic: Diagnostic): SourceReading => ({ diagnostics: [diagnostic], unusable: source.scope });
   if (entry.failure !== undefined) return failed(entry.failure);
   const content =
     entry.text === undefined
@@ -115,31 +115,31 @@ async function readSource(entry: SourceEntry): Promise<SourceReading> {
   if (content.type === "missing") {
     return entry.mustExist === true
       ? failed(unreadable(source.file, "there is no such file"))
-      : { problems: [] };
+      : { diagnostics: [] };
   }
   if (content.type === "unreadable") return failed(unreadable(source.file, content.reason));
-  if (content.text.replace("\uFEFF", "").trim() === "") return { problems: [emptyFile(source.file)] };
+  if (content.text.replace("\uFEFF", "").trim() === "") return { diagnostics: [emptyFile(source.file)] };
   return refuseForeign(readText(content.text, source));
 }
 
 /** What stands in a file of the organisation that others can write is not the organisation's word. */
 async function refuseForeign(reading: SourceReading): Promise<SourceReading> {
-  const { layer, problems } = reading;
+  const { layer, diagnostics } = reading;
   const file = layer?.source.scope === "managed" ? layer.source.file : undefined;
   const why = file === undefined ? undefined : await findForeignWriters(file);
   if (layer === undefined || file === undefined || why === undefined) return reading;
-  const problem = unsafeManagedProblem(file, why, "counts only where it restricts");
-  return { ...reading, layer: { ...layer, isUnsafe: true }, problems: [problem, ...problems] };
+  const diagnostic = unsafeManagedDiagnostic(file, why, "counts only where it restricts");
+  return { ...reading, layer: { ...layer, isUnsafe: true }, diagnostics: [diagnostic, ...diagnostics] };
 }
 
 function readText(text: string, source: SettingsSource): SourceReading {
   const document = parseJsonDocument(text, source.file);
-  if (document.problem !== undefined) return { problems: [document.problem], unusable: source.scope };
-  const { settings, findings } = readSettings(document.value, { scope: source.scope });
-  const isUnusable = findings.some((finding) => finding.path.length === 0 && finding.severity === "error");
+  if (document.diagnostic !== undefined) return { diagnostics: [document.diagnostic], unusable: source.scope };
+  const { settings, issues } = readSettings(document.value, { scope: source.scope });
+  const isUnusable = issues.some((issue) => issue.path.length === 0 && issue.severity === "error");
   return {
     layer: { source, settings },
-    problems: placeFindings(findings, source.file, document.locate),
+    diagnostics: placeFindings(issues, source.file, document.locate),
     ...(isUnusable ? { unusable: source.scope } : {}),
   };
 }
@@ -176,7 +176,7 @@ export async function readBounded(file: string, limit = sizeLimit): Promise<Cont
   }
 }
 
-function unreadable(file: string | undefined, reason: string): Problem {
+function unreadable(file: string | undefined, reason: string): Diagnostic {
   return {
     severity: "error",
     code: "settings-unreadable",
@@ -187,7 +187,7 @@ function unreadable(file: string | undefined, reason: string): Problem {
   };
 }
 
-function emptyFile(file: string | undefined): Problem {
+function emptyFile(file: string | undefined): Diagnostic {
   return {
     severity: "note",
     code: "settings-empty",

@@ -26,16 +26,16 @@ export interface ApprovalFacts {
 
 export type ApprovalVerdict =
   | { readonly type: "connect" }
-  | { readonly type: "ask"; readonly because: string }
+  | { readonly type: "ask"; readonly reason: string }
   | {
       readonly type: "hold";
       readonly reason: "untrusted" | "rejected" | "not-approved" | "changed";
-      readonly because: string;
+      readonly reason: string;
       readonly advice: string;
     };
 
 export const untrusted = {
-  because: "the folder is not trusted",
+  reason: "the folder is not trusted",
   advice: "`retinue trust` shows what the folder would run, and asks; --trust counts for one run.",
 } as const;
 
@@ -47,23 +47,23 @@ export function decideProjectServer(
   if (!trusted) return { type: "hold", reason: "untrusted", ...untrusted };
   const advice = `Look at it with \`retinue mcp get ${name}\`, then \`retinue mcp approve ${name}\`.`;
   if (approvals.disabled.has(name)) {
-    return { type: "hold", reason: "rejected", because: "`disabledMcpjsonServers` names it", advice };
+    return { type: "hold", reason: "rejected", reason: "`disabledMcpjsonServers` names it", advice };
   }
   const { recorded } = approvals;
   const approved = recorded === "unreadable" ? "" : recorded.get(name);
   if (approved === hash) return { type: "connect" };
   if (approved !== undefined) {
-    const because =
+    const reason =
       recorded === "unreadable"
         ? "the record of what was approved cannot be read"
         : "its definition is not the one that was approved";
-    return attended ? { type: "ask", because } : { type: "hold", reason: "changed", because, advice };
+    return attended ? { type: "ask", reason } : { type: "hold", reason: "changed", reason, advice };
   }
   if (approvals.allEnabled || approvals.enabled.has(name)) return { type: "connect" };
-  if (attended) return { type: "ask", because: "it came with the project and nobody has approved it" };
+  if (attended) return { type: "ask", reason: "it came with the project and nobody has approved it" };
   if (!replacesOwn) return { type: "connect" };
-  const because = "it would take the place of your own server of this name, and nobody has approved that";
-  return { type: "hold", reason: "not-approved", because, advice };
+  const reason = "it would take the place of your own server of this name, and nobody has approved that";
+  return { type: "hold", reason: "not-approved", reason, advice };
 }
 
 /** The committed settings of a project reject servers but never approve them, or a repository would approve itself. */

@@ -1,4 +1,4 @@
-import type { Locate } from "../foundation/problem.ts";
+import type { Locate } from "../foundation/diagnostic.ts";
 import type { McpScope } from "../mcp/mcp-server.ts";
 import type { McpServerConfig } from "../mcp/server-config.ts";
 

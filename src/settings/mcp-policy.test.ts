@@ -47,8 +47,8 @@ describe("[MCP-1] a list of denied servers", () => {
   });
 
   test("with an entry that names nothing is a problem of its file", () => {
-    const { problems } = policyOf({ user: { deniedMcpServers: [{ server: "x" }] } });
-    expect(problems).toMatchObject([{ severity: "error", code: "mcp-policy-entry", file: "user.json" }]);
+    const { diagnostics } = policyOf({ user: { deniedMcpServers: [{ server: "x" }] } });
+    expect(diagnostics).toMatchObject([{ severity: "error", code: "mcp-policy-entry", file: "user.json" }]);
   });
 });
 

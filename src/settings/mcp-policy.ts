@@ -1,6 +1,6 @@
 import { isRecord, type JsonRecord, shown } from "../foundation/json-value.ts";
 import { matchesPattern } from "../foundation/match-pattern.ts";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import type { McpScope, McpTransport } from "../mcp/mcp-server.ts";
 import { mcpServerPart } from "../mcp/tool-name.ts";
 import type { MergedSettings } from "./merge-settings.ts";
@@ -29,11 +29,11 @@ export interface JudgedServer {
 
 export function readMcpPolicy({ plain, sources }: Pick<MergedSettings, "plain" | "sources">): {
   readonly policy: McpPolicy;
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
 } {
-  const problems: Problem[] = [];
+  const diagnostics: Diagnostic[] = [];
   const read = (key: "allowedMcpServers" | "deniedMcpServers") =>
-    (plain[key] ?? []).flatMap((entry) => readEntry(entry, { key, file: sources.get(key)?.file, problems }));
+    (plain[key] ?? []).flatMap((entry) => readEntry(entry, { key, file: sources.get(key)?.file, diagnostics }));
   const allowedByOrganisation = sources.get("allowedMcpServers")?.scope === "managed";
   const managedOnly = plain.allowManagedMcpServersOnly === true;
   const hasList = plain.allowedMcpServers !== undefined && (allowedByOrganisation || !managedOnly);
@@ -44,7 +44,7 @@ export function readMcpPolicy({ plain, sources }: Pick<MergedSettings, "plain" |
     denied: read("deniedMcpServers"),
     pluginsOnly: only === true || (Array.isArray(only) && only.includes("mcp")),
   };
-  return { policy, problems };
+  return { policy, diagnostics };
 }
 
 /** Why settings forbid a server, or undefined. A denial counts for every form of it, a permission for the last alone. */
@@ -97,9 +97,9 @@ function matchesAddress(pattern: string, url: string, use: "allow" | "deny"): bo
   const [, scheme = "", host = "", path = ""] = wanted;
   const { protocol, hostname, port, pathname, search, username } = new URL(url);
   if (username !== "" && use === "allow") return false;
-  const usualPort = protocol === "https:" ? "443" : "80";
+  const defaultPort = protocol === "https:" ? "443" : "80";
   const hosts = [
-    `${hostname}:${port === "" ? usualPort : port}`,
+    `${hostname}:${port === "" ? defaultPort : port}`,
     ...(port === "" || use === "deny" ? [hostname] : []),
   ];
   const rest = `${pathname}${search}`;
@@ -116,8 +116,8 @@ function readEntry(
   {
     key,
     file,
-    problems,
-  }: { readonly key: string; readonly file: string | undefined; readonly problems: Problem[] },
+    diagnostics,
+  }: { readonly key: string; readonly file: string | undefined; readonly diagnostics: Diagnostic[] },
 ): readonly PolicyEntry[] {
   const { serverName, serverCommand, serverUrl } = entry;
   if (typeof serverName === "string") return [{ type: "name", name: serverName }];
@@ -131,7 +131,7 @@ function readEntry(
         .map((name) => shown(name, 40))
         .join(", ")
     : "";
-  problems.push({
+  diagnostics.push({
     severity: "error",
     code: "mcp-policy-entry",
     message: `An entry of "${key}" holds ${keys === "" ? "nothing" : keys}, and names no server; it has no effect.`,

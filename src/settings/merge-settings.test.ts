@@ -108,7 +108,7 @@ describe("putting settings together [PRM-8]", () => {
     expect(merged.permissions.allow).toEqual([]);
     expect(texts(merged.permissions.deny)).toEqual(["B"]);
     expect(merged.hooks).toEqual([]);
-    expect(merged.heldBack.map((held) => held.because)).toEqual(Array(2).fill("managed-settings-forbid"));
+    expect(merged.heldBack.map((held) => held.reason)).toEqual(Array(2).fill("managed-settings-forbid"));
   });
 
   it("is not fooled by keys of the object prototype", () => {
@@ -165,7 +165,7 @@ describe("before trust [PRM-11]", () => {
     const { heldBack } = mergeSettings([layer("project", everything)], untrusted);
     expect(
       heldBack.every(
-        (held) => held.because === "folder-not-trusted" && held.source.file === "/project/settings.json",
+        (held) => held.reason === "folder-not-trusted" && held.source.file === "/project/settings.json",
       ),
     ).toBe(true);
     expect(heldBack.map((held) => held.key).sort()).toEqual([
@@ -213,7 +213,7 @@ describe("what a repository never sets, trusted or not [PRM-11]", () => {
       const merged = mergeSettings([layer(scope, { permissions: { defaultMode } })], trusted);
       expect(merged.permissions.defaultMode).toBe(undefined);
       expect(merged.heldBack).toMatchObject([
-        { key: "permissions.defaultMode", because: "never-from-a-repository" },
+        { key: "permissions.defaultMode", reason: "never-from-a-repository" },
       ]);
     }
     expect(

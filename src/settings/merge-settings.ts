@@ -119,13 +119,13 @@ function obeyManagedOnly(layers: readonly SettingsLayer[]) {
   const counting = layers.map((layer) => {
     if (layer.source.scope === "managed" || !(rulesOnly || hooksOnly)) return layer;
     const { settings, source } = layer;
-    const because = "managed-settings-forbid";
+    const reason = "managed-settings-forbid";
     if (hooksOnly)
       for (const hook of settings.hooks)
-        heldBack.push({ key: `hooks.${hook.event}`, value: hook.handler, because, source });
+        heldBack.push({ key: `hooks.${hook.event}`, value: hook.handler, reason, source });
     if (!rulesOnly) return { source, settings: { ...settings, hooks: [] } };
     for (const rule of settings.permissions.allow)
-      heldBack.push({ key: "permissions.allow", detail: rule.text, value: rule.text, because, source });
+      heldBack.push({ key: "permissions.allow", detail: rule.text, value: rule.text, reason, source });
     const permissions = { ...settings.permissions, allow: [] };
     return { source, settings: { ...settings, permissions, hooks: hooksOnly ? [] : settings.hooks } };
   });

@@ -1,6 +1,6 @@
 import { isRecord, kindOf, shown } from "../foundation/json-value.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
-import type { DocumentPath, Finding } from "../foundation/problem.ts";
+import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
 import { parseModeLoosely } from "../permissions/compare-modes.ts";
 import { formatRule, type PermissionRule, type RuleList, readRule } from "../permissions/parse-rule.ts";
 import { type PermissionMode, permissionModes } from "../permissions/permission-mode.ts";
@@ -67,7 +67,7 @@ export const noPermissions: PermissionSettings = {
 
 export interface PermissionsReading {
   readonly permissions: PermissionSettings;
-  readonly findings: readonly Finding[];
+  readonly issues: readonly Issue[];
   /** What was meant to restrict and could not be understood. */
   readonly brokenRestrictions: readonly string[];
 }
@@ -75,19 +75,19 @@ export interface PermissionsReading {
 /** Reads the `permissions` object. A broken allow rule is dropped; a broken ask or deny rule is an error. */
 export function readPermissions(value: unknown): PermissionsReading {
   if (value === undefined || value === null)
-    return { permissions: noPermissions, findings: [], brokenRestrictions: [] };
+    return { permissions: noPermissions, issues: [], brokenRestrictions: [] };
   if (!isRecord(value)) return notAnObject(value);
-  const findings: Finding[] = [];
+  const issues: Issue[] = [];
   const broken: string[] = [];
   const lists = (["allow", "ask", "deny"] as const).map((list) => readRules(list, value[list]));
   const [allow, ask, deny] = lists;
   for (const list of lists) {
-    findings.push(...list.findings);
+    issues.push(...list.issues);
     broken.push(...list.broken);
   }
   const unknown = readUnknownKeys(Object.entries(value));
   const details = readDetails(value);
-  findings.push(...details.findings, ...unknown.findings);
+  issues.push(...details.issues, ...unknown.issues);
   return {
     permissions: {
       ...details.details,
@@ -97,14 +97,14 @@ export function readPermissions(value: unknown): PermissionsReading {
       invalidRules: lists.flatMap((list) => list.invalid),
       unknownKeys: unknown.keys,
     },
-    findings,
+    issues,
     brokenRestrictions: [...broken, ...details.broken, ...unknown.broken],
   };
 }
 
 function notAnObject(value: unknown): PermissionsReading {
   const isEmpty = Array.isArray(value) && value.length === 0;
-  const finding: Finding = {
+  const issue: Issue = {
     severity: isEmpty ? "warning" : "error",
     code: "wrong-setting-value",
     message: `"permissions" must be an object with "allow", "ask" and "deny", but here it is ${kindOf(value)}.`,
@@ -113,7 +113,7 @@ function notAnObject(value: unknown): PermissionsReading {
   };
   return {
     permissions: noPermissions,
-    findings: [finding],
+    issues: [issue],
     brokenRestrictions: isEmpty ? [] : ["permissions"],
   };
 }
@@ -121,48 +121,48 @@ function notAnObject(value: unknown): PermissionsReading {
 interface RulesReading {
   readonly rules: readonly WrittenRule[];
   readonly invalid: readonly InvalidRule[];
-  readonly findings: readonly Finding[];
+  readonly issues: readonly Issue[];
   readonly broken: readonly string[];
 }
 
 function readRules(list: RuleList, value: unknown): RulesReading {
-  if (value === undefined || value === null) return { rules: [], invalid: [], findings: [], broken: [] };
+  if (value === undefined || value === null) return { rules: [], invalid: [], issues: [], broken: [] };
   if (typeof value === "string") return readRules(list, [value]);
   if (!Array.isArray(value)) {
-    const finding = wrongValue(list, "a list of rules", value, ["permissions", list]);
-    if (list === "allow") return { rules: [], invalid: [], findings: [finding], broken: [] };
+    const issue = wrongValue(list, "a list of rules", value, ["permissions", list]);
+    if (list === "allow") return { rules: [], invalid: [], issues: [issue], broken: [] };
     return {
       rules: [],
       invalid: [],
-      findings: [{ ...finding, severity: "error" }],
+      issues: [{ ...issue, severity: "error" }],
       broken: [`permissions.${list}`],
     };
   }
   const rules: WrittenRule[] = [];
   const invalid: InvalidRule[] = [];
-  const findings: Finding[] = [];
+  const issues: Issue[] = [];
   for (const [index, entry] of value.entries()) {
     const path = ["permissions", list, index];
     const reading = readRule(entry, { list });
     const text = typeof entry === "string" ? entry : shown(entry);
     if (reading.type === "rule") {
       rules.push({ text: typeof entry === "string" ? entry : formatRule(reading.rule), rule: reading.rule });
-      if (reading.rule.specifier.type === "text") findings.push(notUnderstood(list, text, path));
+      if (reading.rule.specifier.type === "text") issues.push(notUnderstood(list, text, path));
       const warning = warnOfRule(reading.rule);
       if (warning !== undefined)
-        findings.push({ severity: "warning", code: "rule-matches-nothing", ...warning, path });
+        issues.push({ severity: "warning", code: "rule-matches-nothing", ...warning, path });
     } else {
       invalid.push({ list, text, reason: reading.reason });
-      findings.push(invalidRule({ list, ...reading }, path));
+      issues.push(invalidRule({ list, ...reading }, path));
     }
   }
-  return { rules, invalid, findings, broken: list === "allow" ? [] : invalid.map((rule) => rule.text) };
+  return { rules, invalid, issues, broken: list === "allow" ? [] : invalid.map((rule) => rule.text) };
 }
 
 function invalidRule(
   rule: { readonly list: RuleList; readonly reason: string; readonly advice: string },
   path: DocumentPath,
-): Finding {
+): Issue {
   const restricts = rule.list !== "allow";
   const effect = restricts ? "what it should restrict would stay open" : "it grants nothing";
   return {
@@ -174,7 +174,7 @@ function invalidRule(
   };
 }
 
-function notUnderstood(list: RuleList, text: string, path: DocumentPath): Finding {
+function notUnderstood(list: RuleList, text: string, path: DocumentPath): Issue {
   return {
     severity: "warning",
     code: "rule-not-understood",
@@ -187,16 +187,16 @@ function notUnderstood(list: RuleList, text: string, path: DocumentPath): Findin
 }
 
 function readDetails(value: Readonly<Record<string, unknown>>) {
-  const findings: Finding[] = [];
+  const issues: Issue[] = [];
   const broken: string[] = [];
   const switches: [string, unknown][] = [];
   const readOne = <T>(key: string, reader: ValueReader<T>): T | undefined => {
     if (!Object.hasOwn(value, key) || value[key] === null) return undefined;
     const read = reader.read(value[key]);
     if (read !== undefined) return read;
-    const finding = wrongValue(key, reader.expected, value[key], ["permissions", key]);
+    const issue = wrongValue(key, reader.expected, value[key], ["permissions", key]);
     const restricts = restrictingSwitches.has(key);
-    findings.push(restricts ? { ...finding, severity: "error" } : finding);
+    issues.push(restricts ? { ...issue, severity: "error" } : issue);
     if (restricts) broken.push(`permissions.${key}`);
     return undefined;
   };
@@ -212,7 +212,7 @@ function readDetails(value: Readonly<Record<string, unknown>>) {
     additionalDirectories,
     ...(defaultMode === undefined ? {} : { defaultMode }),
   };
-  return { details, findings, broken };
+  return { details, issues, broken };
 }
 
 const modeReader: ValueReader<PermissionMode> = {
@@ -239,7 +239,7 @@ export function holdsRules(value: unknown): boolean {
 
 function readUnknownKeys(entries: readonly (readonly [string, unknown])[]) {
   const keys: string[] = [];
-  const findings: Finding[] = [];
+  const issues: Issue[] = [];
   const broken: string[] = [];
   for (const [key, value] of entries) {
     if (knownKeys.includes(key)) continue;
@@ -248,7 +248,7 @@ function readUnknownKeys(entries: readonly (readonly [string, unknown])[]) {
       (nearest === "deny" || nearest === "ask" || restrictingWord.test(key)) && holdsRules(value);
     keys.push(key);
     if (meantToRestrict) broken.push(`permissions.${key}`);
-    findings.push({
+    issues.push({
       severity: meantToRestrict ? "error" : "warning",
       code: "unknown-permission-key",
       message: `There is no permission setting ${shown(key)}; it has no effect.`,
@@ -259,5 +259,5 @@ function readUnknownKeys(entries: readonly (readonly [string, unknown])[]) {
       path: ["permissions", key],
     });
   }
-  return { keys, findings, broken };
+  return { keys, issues, broken };
 }

@@ -1,5 +1,5 @@
 import { type JsonRecord, shown } from "../foundation/json-value.ts";
-import type { Finding } from "../foundation/problem.ts";
+import type { Issue } from "../foundation/diagnostic.ts";
 import {
   choice,
   disable,
@@ -107,24 +107,24 @@ export function readPlainSettings(
   isManaged: boolean,
 ): {
   readonly settings: PlainSettings;
-  readonly findings: readonly Finding[];
+  readonly issues: readonly Issue[];
   readonly broken: readonly string[];
 } {
   const entries: [string, unknown][] = [];
-  const findings: Finding[] = [];
+  const issues: Issue[] = [];
   const broken: string[] = [];
   for (const [key, reader] of Object.entries<ValueReader<unknown>>(plainReaders)) {
     if (!Object.hasOwn(value, key) || value[key] === null) continue;
     const read = reader.read(value[key]);
     if (read === undefined && restrictingPlainKeys.has(key)) {
-      findings.push({ ...wrongValue(key, reader.expected, value[key]), severity: "error" });
+      issues.push({ ...wrongValue(key, reader.expected, value[key]), severity: "error" });
       broken.push(key);
-    } else if (read === undefined) findings.push(wrongValue(key, reader.expected, value[key]));
-    else if (managedOnlyKeys.has(key) && !isManaged) findings.push(managedOnly(key));
+    } else if (read === undefined) issues.push(wrongValue(key, reader.expected, value[key]));
+    else if (managedOnlyKeys.has(key) && !isManaged) issues.push(managedOnly(key));
     else entries.push([key, read]);
   }
   // Each value comes from the reader that gives PlainSettings the type of its key.
-  return { settings: Object.fromEntries(entries) as PlainSettings, findings, broken };
+  return { settings: Object.fromEntries(entries) as PlainSettings, issues, broken };
 }
 
 export function wrongValue(
@@ -132,7 +132,7 @@ export function wrongValue(
   expected: string,
   value: unknown,
   path: readonly string[] = [key],
-): Finding {
+): Issue {
   return {
     severity: "warning",
     code: "wrong-setting-value",
@@ -142,7 +142,7 @@ export function wrongValue(
   };
 }
 
-function managedOnly(key: string): Finding {
+function managedOnly(key: string): Issue {
   return {
     severity: "warning",
     code: "managed-only-setting",

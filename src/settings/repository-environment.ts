@@ -4,7 +4,7 @@
  */
 export function isForbiddenToRepositories(variable: string): boolean {
   const name = variable.toUpperCase();
-  if (harmless.some((pattern) => pattern.test(name))) return false;
+  if (stripControlCharacters.some((pattern) => pattern.test(name))) return false;
   return names.has(name) || prefixes.some((prefix) => name.startsWith(prefix));
 }
 
@@ -23,4 +23,4 @@ const names: ReadonlySet<string> = new Set(
 
 const prefixes = ["LD_", "DYLD_", "GIT_", "BASH_FUNC_", "NPM_CONFIG_", "COR_", "CORECLR_"] as const;
 
-const harmless = [/^GIT_(?:AUTHOR|COMMITTER)_(?:NAME|EMAIL|DATE)$/, /^GIT_TERMINAL_PROMPT$/] as const;
+const stripControlCharacters = [/^GIT_(?:AUTHOR|COMMITTER)_(?:NAME|EMAIL|DATE)$/, /^GIT_TERMINAL_PROMPT$/] as const;

@@ -34,7 +34,7 @@ export interface HeldBack {
   readonly detail?: string;
   /** What was written there; for a hook its handler. */
   readonly value: unknown;
-  readonly because:
+  readonly reason:
     | "folder-not-trusted"
     | "never-from-a-repository"
     | "managed-settings-forbid"

@@ -4,12 +4,12 @@ import { readSettings, type SettingsScope } from "./settings.ts";
 
 const read = (value: unknown, scope: SettingsScope = "user") => readSettings(value, { scope });
 const codes = (value: unknown, scope?: SettingsScope) =>
-  read(value, scope).findings.map((finding) => finding.code);
+  read(value, scope).issues.map((issue) => issue.code);
 
 describe("reading settings", () => {
   it("reads permissions, hooks, env and plain keys, and keeps unknown keys untouched", () => {
     const unknown = { deep: [1, { a: null }] };
-    const { settings, findings } = read({
+    const { settings, issues } = read({
       permissions: {
         allow: ["Bash(npm run *)", "Read"],
         ask: ["Bash(git push *)"],
@@ -25,7 +25,7 @@ describe("reading settings", () => {
       fallbackModel: "haiku",
       companyKey: unknown,
     });
-    expect(findings).toEqual([]);
+    expect(issues).toEqual([]);
     expect(settings.permissions.allow.map((rule) => rule.text)).toEqual(["Bash(npm run *)", "Read"]);
     expect(settings.permissions.deny).toMatchObject([
       { text: "Task(worker)", rule: { canonicalTool: "Agent" } },
@@ -46,11 +46,11 @@ describe("reading settings", () => {
   });
 
   it("drops an invalid allow rule with a warning", () => {
-    const { settings, findings } = read({ permissions: { allow: ["Edit:*", "Read", 5] } });
+    const { settings, issues } = read({ permissions: { allow: ["Edit:*", "Read", 5] } });
     expect(settings.permissions.allow.map((rule) => rule.text)).toEqual(["Read"]);
     expect(settings.permissions.invalidRules.map((rule) => rule.text)).toEqual(["Edit:*", "5"]);
-    expect(findings.map((finding) => finding.severity)).toEqual(["warning", "warning"]);
-    expect(findings[0]).toMatchObject({
+    expect(issues.map((issue) => issue.severity)).toEqual(["warning", "warning"]);
+    expect(issues[0]).toMatchObject({
       path: ["permissions", "allow", 0],
       advice: "Write Edit or Edit(*).",
     });
@@ -69,9 +69,9 @@ describe("reading settings", () => {
     [{ deniedModels: { opus: true } }, "deniedModels"],
     [{ sandbox: "strict" }, "sandbox"],
   ])("makes %j, which was meant to restrict, an error [PRM-8]", (value, broken) => {
-    const { settings, findings } = read(value);
+    const { settings, issues } = read(value);
     expect(settings.brokenRestrictions).toEqual([broken]);
-    expect(findings).toMatchObject([{ severity: "error" }]);
+    expect(issues).toMatchObject([{ severity: "error" }]);
   });
 
   it.each([
@@ -84,12 +84,12 @@ describe("reading settings", () => {
   });
 
   it("reads a switch that says true where a word is documented, and a sandbox that is only switched on", () => {
-    const { settings, findings } = read({
+    const { settings, issues } = read({
       permissions: { disableBypassPermissionsMode: true, defaultMode: "Plan" },
       disableAutoMode: "true",
       sandbox: true,
     });
-    expect(findings).toEqual([]);
+    expect(issues).toEqual([]);
     expect(settings.permissions).toMatchObject({
       switches: { disableBypassPermissionsMode: "disable" },
       defaultMode: "plan",
@@ -98,8 +98,8 @@ describe("reading settings", () => {
   });
 
   it.each(["deny", "ask"])("makes an invalid %s rule an error that cannot pass unseen", (list) => {
-    const { settings, findings } = read({ permissions: { [list]: ["Bash(rm *", "Read(./.env)"] } });
-    expect(findings).toMatchObject([{ severity: "error", code: "invalid-permission-rule" }]);
+    const { settings, issues } = read({ permissions: { [list]: ["Bash(rm *", "Read(./.env)"] } });
+    expect(issues).toMatchObject([{ severity: "error", code: "invalid-permission-rule" }]);
     expect(settings.brokenRestrictions).toEqual(["Bash(rm *"]);
     expect(settings.permissions[list as "deny"]).toHaveLength(1);
   });
@@ -110,19 +110,19 @@ describe("reading settings", () => {
     ["permissions that are no object", { permissions: ["Bash"] }],
     ["a file that is no object", ["Bash"]],
   ])("takes %s for a broken restriction", (_, value) => {
-    const { settings, findings } = read(value);
+    const { settings, issues } = read(value);
     expect(settings.brokenRestrictions).toHaveLength(1);
-    expect(findings.map((finding) => finding.severity)).toEqual(["error"]);
+    expect(issues.map((issue) => issue.severity)).toEqual(["error"]);
   });
 
   it("reports unknown keys under permissions and names the one that was meant", () => {
-    const { settings, findings } = read({ permissions: { bash: { allow: [] }, default_mode: "plan" } });
+    const { settings, issues } = read({ permissions: { bash: { allow: [] }, default_mode: "plan" } });
     expect(settings.permissions.unknownKeys).toEqual(["bash", "default_mode"]);
-    expect(findings.map((finding) => finding.code)).toEqual([
+    expect(issues.map((issue) => issue.code)).toEqual([
       "unknown-permission-key",
       "unknown-permission-key",
     ]);
-    expect(findings[1]?.advice).toBe('Did you mean "defaultMode"?');
+    expect(issues[1]?.advice).toBe('Did you mean "defaultMode"?');
   });
 
   it.each([
@@ -135,8 +135,8 @@ describe("reading settings", () => {
     [{ permissions: { defaultMode: "yolo" } }, ["permissions", "defaultMode"]],
     [{ permissions: { additionalDirectories: 5 } }, ["permissions", "additionalDirectories"]],
   ])("reports a wrong value with what was expected: %j", (value, path) => {
-    const { findings } = read(value);
-    expect(findings).toMatchObject([{ severity: "warning", code: "wrong-setting-value", path }]);
+    const { issues } = read(value);
+    expect(issues).toMatchObject([{ severity: "warning", code: "wrong-setting-value", path }]);
   });
 
   it("warns of a rule whose parentheses mean nothing for the tool", () => {

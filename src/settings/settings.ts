@@ -1,5 +1,5 @@
 import { isRecord, isUnreasonablyLarge, kindOf, shown } from "../foundation/json-value.ts";
-import type { Finding } from "../foundation/problem.ts";
+import type { Issue } from "../foundation/diagnostic.ts";
 import { type HookRule, readHooks } from "../hooks/hook-config.ts";
 import {
   holdsRules,
@@ -28,7 +28,7 @@ export interface Settings {
 
 export interface SettingsReading {
   readonly settings: Settings;
-  readonly findings: readonly Finding[];
+  readonly issues: readonly Issue[];
 }
 
 /** Reads the value of a settings file. Never throws: what is wrong is left out and reported. */
@@ -64,11 +64,11 @@ export function readSettings(value: unknown, options: { readonly scope: Settings
         ...misplaced.map(([key]) => key),
       ],
     },
-    findings: [
-      ...permissions.findings,
-      ...hooks.findings,
-      ...env.findings,
-      ...plain.findings,
+    issues: [
+      ...permissions.issues,
+      ...hooks.issues,
+      ...env.issues,
+      ...plain.issues,
       ...misplaced.map(([key]) => misplacedRestriction(key)),
     ],
   };
@@ -96,7 +96,7 @@ function isMisplacedRestriction(key: string, value: unknown): boolean {
   );
 }
 
-function misplacedRestriction(key: string): Finding {
+function misplacedRestriction(key: string): Issue {
   return {
     severity: "error",
     code: "misplaced-restriction",
@@ -111,7 +111,7 @@ function misplacedRestriction(key: string): Finding {
 function unusable(code: string, message: string): SettingsReading {
   return {
     settings: { ...emptySettings, brokenRestrictions: ["the whole file"] },
-    findings: [
+    issues: [
       {
         severity: "error",
         code,
@@ -125,23 +125,23 @@ function unusable(code: string, message: string): SettingsReading {
 
 function readEnv(value: unknown): {
   readonly env: ReadonlyMap<string, string>;
-  readonly findings: readonly Finding[];
+  readonly issues: readonly Issue[];
 } {
   const env = new Map<string, string>();
-  if (value === undefined || value === null) return { env, findings: [] };
-  if (!isRecord(value)) return { env, findings: [wrongValue("env", "an object of texts", value)] };
-  const findings: Finding[] = [];
+  if (value === undefined || value === null) return { env, issues: [] };
+  if (!isRecord(value)) return { env, issues: [wrongValue("env", "an object of texts", value)] };
+  const issues: Issue[] = [];
   for (const [name, written] of Object.entries(value)) {
     const text = typeof written === "number" || typeof written === "boolean" ? String(written) : written;
-    if (!/^[^=\0]+$/.test(name)) findings.push(badName(name));
+    if (!/^[^=\0]+$/.test(name)) issues.push(badName(name));
     else if (typeof text !== "string" || text.includes("\0")) {
-      findings.push(wrongValue(name, "a text", written, ["env", name]));
+      issues.push(wrongValue(name, "a text", written, ["env", name]));
     } else env.set(name, text);
   }
-  return { env, findings };
+  return { env, issues };
 }
 
-function badName(name: string): Finding {
+function badName(name: string): Issue {
   return {
     severity: "warning",
     code: "wrong-setting-value",

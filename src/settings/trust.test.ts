@@ -119,7 +119,7 @@ describe("asking for trust [PRM-11]", () => {
     await writeFile(stateFile, text);
     expect(await createTrustStore({ stateFile, home }).isTrusted(await folder("app"))).toMatchObject({
       trusted: false,
-      problem: { severity: "error", file: stateFile },
+      diagnostic: { severity: "error", file: stateFile },
     });
   });
 });
@@ -190,7 +190,7 @@ describe("granting trust [PRM-11]", () => {
     const app = await folder("app");
     const text = template.replace("FOLDER", app);
     await writeFile(stateFile, text);
-    expect(await trust(app)).toMatchObject({ type: "refused", problem: { file: stateFile } });
+    expect(await trust(app)).toMatchObject({ type: "refused", diagnostic: { file: stateFile } });
     expect(await readFile(stateFile, "utf8")).toBe(text);
     expect(await readdir(home)).toEqual([".claude.json"]);
   });
@@ -222,11 +222,11 @@ describe("granting trust [PRM-11]", () => {
     await writeFile(stateFile, "{}");
     expect(await store.trust(app)).toMatchObject({
       type: "refused",
-      problem: { code: "state-file-unusable" },
+      diagnostic: { code: "state-file-unusable" },
     });
     expect(await store.isTrusted(app)).toMatchObject({
       trusted: false,
-      problem: { code: "state-file-unusable" },
+      diagnostic: { code: "state-file-unusable" },
     });
   });
 });
@@ -263,6 +263,6 @@ describe("taking trust back [PRM-11]", () => {
   it("refuses a broken state file", async () => {
     const app = await folder("app");
     await writeFile(stateFile, "{");
-    expect(await untrust(app)).toMatchObject({ type: "refused", problem: { code: "invalid-json" } });
+    expect(await untrust(app)).toMatchObject({ type: "refused", diagnostic: { code: "invalid-json" } });
   });
 });

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import {
   findRepositoryRoot,
   findWorktreeOwner,
@@ -17,12 +17,12 @@ export type TrustAnswer =
       /** The folder whose trust would have to be granted. */
       readonly folder: string;
       readonly why: string;
-      readonly problem?: Problem;
+      readonly diagnostic?: Diagnostic;
     };
 
 export type TrustOutcome =
   | { readonly type: "stored"; readonly folder: string }
-  | { readonly type: "refused"; readonly folder: string; readonly why: string; readonly problem?: Problem };
+  | { readonly type: "refused"; readonly folder: string; readonly why: string; readonly diagnostic?: Diagnostic };
 
 /** Which folders a person has accepted as theirs to run things from. */
 export interface TrustStore {
@@ -45,8 +45,8 @@ export function createTrustStore({ stateFile, home, ...updating }: TrustStoreOpt
   const isTrusted = async (folder: string): Promise<TrustAnswer> => {
     const root = await trustRoot(folder, home);
     const state = await readState(stateFile);
-    if (state.problem !== undefined) {
-      return { trusted: false, folder: root, why: `${stateFile} cannot be read`, problem: state.problem };
+    if (state.diagnostic !== undefined) {
+      return { trusted: false, folder: root, why: `${stateFile} cannot be read`, diagnostic: state.diagnostic };
     }
     const by = await coveringFolder(root, state.folders, await realFolder(home));
     if (by === undefined)
@@ -66,10 +66,10 @@ export function createTrustStore({ stateFile, home, ...updating }: TrustStoreOpt
     untrust: async (folder) => {
       const answer = await isTrusted(folder);
       if (answer.trusted) return storeTrust(stateFile, { folder: answer.folder, trusted: false }, updating);
-      const { folder: root, why, problem } = answer;
-      return problem === undefined
+      const { folder: root, why, diagnostic } = answer;
+      return diagnostic === undefined
         ? { type: "stored", folder: root }
-        : { type: "refused", folder: root, why, problem };
+        : { type: "refused", folder: root, why, diagnostic };
     },
   };
 }
@@ -117,13 +117,13 @@ function ancestors(folder: string): readonly string[] {
 async function readState(stateFile: string): ReturnType<typeof readKnown> {
   return readKnown(stateFile).catch((error: unknown) => ({
     folders: new Set<string>(),
-    problem: unreadable(stateFile, error),
+    diagnostic: unreadable(stateFile, error),
   }));
 }
 
 async function readKnown(
   stateFile: string,
-): Promise<{ readonly folders: ReadonlySet<string>; readonly problem?: Problem }> {
+): Promise<{ readonly folders: ReadonlySet<string>; readonly diagnostic?: Diagnostic }> {
   const text = await readFile(stateFile, "utf8").catch((error: unknown) => {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return "";
     throw error;
@@ -137,7 +137,7 @@ async function storeTrust(
   updating: UpdateFileOptions,
 ): Promise<TrustOutcome> {
   const { folder } = wanted;
-  let problem: Problem | undefined;
+  let diagnostic: Diagnostic | undefined;
   try {
     const update = await updateFile(
       stateFile,
@@ -145,24 +145,24 @@ async function storeTrust(
         const added = changeTrustedFolder(text, wanted, stateFile);
         if (added.type === "text")
           return added.text === text ? { type: "unchanged" } : { type: "write", text: added.text };
-        problem = added.problem;
+        diagnostic = added.diagnostic;
         return { type: "refused", why: `${stateFile} is broken and was not touched` };
       },
       updating,
     );
     if (update.type !== "refused") return { type: "stored", folder };
-    return { type: "refused", folder, why: update.why, ...(problem === undefined ? {} : { problem }) };
+    return { type: "refused", folder, why: update.why, ...(diagnostic === undefined ? {} : { diagnostic }) };
   } catch (error) {
     return {
       type: "refused",
       folder,
       why: `${stateFile} cannot be written`,
-      problem: unreadable(stateFile, error),
+      diagnostic: unreadable(stateFile, error),
     };
   }
 }
 
-function unreadable(file: string, error: unknown): Problem {
+function unreadable(file: string, error: unknown): Diagnostic {
   return {
     severity: "error",
     code: "state-file-unusable",

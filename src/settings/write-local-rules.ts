@@ -3,7 +3,7 @@ import { join, sep } from "node:path";
 import { applyEdits, modify } from "jsonc-parser";
 import { parseJsonDocument } from "../foundation/json-document.ts";
 import { isRecord } from "../foundation/json-value.ts";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { byteOrderMark, withoutByteOrderMark } from "../foundation/source-text.ts";
 import { formatRule, parseRule, type RuleList } from "../permissions/parse-rule.ts";
 import { type UpdateFileOptions, updateFile } from "./write-shared-file.ts";
@@ -15,7 +15,7 @@ export interface LocalRules {
 
 export type LocalRulesOutcome =
   | { readonly type: "saved"; readonly file: string; readonly added: readonly string[] }
-  | { readonly type: "refused"; readonly file: string; readonly why: string; readonly problem?: Problem };
+  | { readonly type: "refused"; readonly file: string; readonly why: string; readonly diagnostic?: Diagnostic };
 
 /**
  * Adds rules to `.claude/settings.local.json` of a project, where everything else stays as it is written. The file is
@@ -42,7 +42,7 @@ export async function writeLocalRules(
       },
       options,
     );
-    if (update.type === "refused") return { ...update, file, ...problemOf(change) };
+    if (update.type === "refused") return { ...update, file, ...diagnosticOf(change) };
     if (update.type === "written") await excludeFromGit(projectRoot, options);
     return { type: "saved", file, added: addedBy(change) };
   } catch (error) {
@@ -62,14 +62,14 @@ export async function staysInside(file: string, projectRoot: string): Promise<bo
 
 type RulesChange =
   | { readonly type: "text"; readonly text: string; readonly added: readonly string[] }
-  | { readonly type: "broken"; readonly why: string; readonly problem?: Problem };
+  | { readonly type: "broken"; readonly why: string; readonly diagnostic?: Diagnostic };
 
 /** The settings with more rules; a file whose lists cannot be understood is left alone. */
 export function addRules(text: string | undefined, { list, rules }: LocalRules, file: string): RulesChange {
   const before = text === undefined || text.trim() === "" ? "{}\n" : withoutByteOrderMark(text);
   const document = parseJsonDocument(before, file);
-  if (document.problem !== undefined) {
-    return { type: "broken", why: `${file} is broken and was not touched`, problem: document.problem };
+  if (document.diagnostic !== undefined) {
+    return { type: "broken", why: `${file} is broken and was not touched`, diagnostic: document.diagnostic };
   }
   const present = readList(document.value, list);
   if (present === undefined) {
@@ -108,8 +108,8 @@ function canonical(rule: unknown): string {
   return reading.type === "rule" ? formatRule(reading.rule) : rule;
 }
 
-function problemOf(change: RulesChange): { readonly problem?: Problem } {
-  return change.type === "broken" && change.problem !== undefined ? { problem: change.problem } : {};
+function diagnosticOf(change: RulesChange): { readonly diagnostic?: Diagnostic } {
+  return change.type === "broken" && change.diagnostic !== undefined ? { diagnostic: change.diagnostic } : {};
 }
 
 function addedBy(change: RulesChange): readonly string[] {

@@ -65,8 +65,8 @@ async function names(more: Partial<DiscoverSkillsOptions> = {}): Promise<string[
 }
 
 async function codes(more: Partial<DiscoverSkillsOptions> = {}): Promise<string[]> {
-  const { problems } = await discoverSkills({ ...options, ...more });
-  return problems.map(({ code, file }) => `${code} ${file?.slice(root.length + 1)}`);
+  const { diagnostics } = await discoverSkills({ ...options, ...more });
+  return diagnostics.map(({ code, file }) => `${code} ${file?.slice(root.length + 1)}`);
 }
 
 describe("[SKL-1] places and their rank", () => {
@@ -85,7 +85,7 @@ describe("[SKL-1] places and their rank", () => {
       expect(catalog.shadowed.map(({ description }) => description)).toEqual(
         places.slice(index + 1).map((weaker) => `From ${weaker}.`),
       );
-      expect(catalog.problems.map(({ code }) => code)).toEqual(
+      expect(catalog.diagnostics.map(({ code }) => code)).toEqual(
         places.slice(index + 1).map(() => "same-name"),
       );
       rmSync(join(root, place), { recursive: true });
@@ -117,7 +117,7 @@ describe("[SKL-1] places and their rank", () => {
     writeSkill("repo/.claude/skills/deploy");
     const catalog = await discoverSkills(options);
     expect(catalog.list()).toMatchObject([{ name: "deploy", source: { kind: "command", scope: "user" } }]);
-    expect(catalog.problems).toMatchObject([{ code: "same-name", severity: "note" }]);
+    expect(catalog.diagnostics).toMatchObject([{ code: "same-name", severity: "note" }]);
   });
 
   test("added folders count, and folders in which something was touched", async () => {

@@ -1,5 +1,5 @@
-import type { Problem } from "../foundation/problem.ts";
-import { findForeignWriters, unsafeManagedProblem } from "../settings/find-foreign-writers.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
+import { findForeignWriters, unsafeManagedDiagnostic } from "../settings/find-foreign-writers.ts";
 import type { PlainSettings } from "../settings/plain-settings.ts";
 import { createSkillFileLoader, type LoadedSkills } from "./load-skill-files.ts";
 import type { Skill } from "./skill.ts";
@@ -24,21 +24,21 @@ export function createSkillReader(): SkillReader {
   const loader = createSkillFileLoader();
   return {
     async read(options) {
-      const { skills, problems, files } = await withoutForeign(await loader.load(skillPlaces(options)));
-      return createSkillCatalog({ skills, problems, files, overrides: options.settings?.skillOverrides });
+      const { skills, diagnostics, files } = await withoutForeign(await loader.load(skillPlaces(options)));
+      return createSkillCatalog({ skills, diagnostics, files, overrides: options.settings?.skillOverrides });
     },
   };
 }
 
 /** Skills of the organisation whose files others can write are nobody's word. */
 async function withoutForeign(loaded: LoadedSkills): Promise<LoadedSkills> {
-  const problems: Problem[] = [];
+  const diagnostics: Diagnostic[] = [];
   const skills: Skill[] = [];
   for (const skill of loaded.skills) {
     const { scope, file } = skill.source;
     const why = scope === "managed" ? await findForeignWriters(file) : undefined;
     if (why === undefined) skills.push(skill);
-    else problems.push(unsafeManagedProblem(file, why, "is not used"));
+    else diagnostics.push(unsafeManagedDiagnostic(file, why, "is not used"));
   }
-  return { ...loaded, skills, problems: [...loaded.problems, ...problems] };
+  return { ...loaded, skills, diagnostics: [...loaded.diagnostics, ...diagnostics] };
 }

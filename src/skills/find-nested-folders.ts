@@ -9,7 +9,7 @@ export interface NestedFolders {
 }
 
 /** Nobody keeps more; each is read again with every look at the skills. */
-const mostFolders = 100;
+const maxFolders = 100;
 
 /**
  * Looks at each folder between a touched file and the project's root once. What lies in folders that other programs fill,
@@ -22,7 +22,7 @@ export function createNestedFolders(root: string): NestedFolders {
     seen.add(folder);
     const own = join(folder, ".claude");
     const hasSkills = existsSync(join(own, "skills")) || existsSync(join(own, "commands"));
-    if (hasSkills && found.length < mostFolders) found.push(folder);
+    if (hasSkills && found.length < maxFolders) found.push(folder);
   };
   return {
     touch(paths) {

@@ -1,7 +1,7 @@
 import { type Dirent, lstatSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { unreadable } from "../definitions/find-agent-files.ts";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { isWithin } from "../plugins/plugin-agents.ts";
 import type { SkillPlace } from "./skill-places.ts";
 
@@ -15,25 +15,25 @@ export interface SkillFile {
 }
 
 /** Nobody keeps more in one place; a link into a whole disk would. */
-const mostFiles = 2000;
-const mostEntries = 50_000;
+const maxFiles = 2000;
+const maxEntries = 50_000;
 const deepest = 8;
 
 /** The SKILL.md files or command files of a place, in a stable order. A missing place has none. */
 export function findSkillFiles(place: SkillPlace): {
   readonly files: readonly SkillFile[];
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
 } {
   const walk: Walk = {
     place,
     limit: limitOf(place),
     files: [],
-    problems: [],
+    diagnostics: [],
     visited: new Set(),
     entries: 0,
   };
   const spot = followSpot(place.path, walk);
-  if (spot === undefined && place.isNamed === true && !exists(place.path)) walk.problems.push(missing(place));
+  if (spot === undefined && place.isNamed === true && !exists(place.path)) walk.diagnostics.push(missing(place));
   if (spot?.type === "file" && isOwnFile(place.path, place)) addFile(spot, [], walk);
   if (spot?.type !== "directory") return walk;
   if (place.isRoot === true) addSkillOf(spot, walk);
@@ -47,7 +47,7 @@ interface Walk {
   /** The real path that everything must lie in; undefined where links may lead anywhere. */
   readonly limit: string | undefined;
   readonly files: SkillFile[];
-  readonly problems: Problem[];
+  readonly diagnostics: Diagnostic[];
   /** Real paths of folders, so that a link to a parent ends. */
   readonly visited: Set<string>;
   entries: number;
@@ -91,8 +91,8 @@ function addSkillOf(folder: Spot, walk: Walk): boolean {
   const spot = spotOf(folder, entry, walk);
   const file = join(folder.path, entry.name);
   if (spot?.type === "file") addFile(spot, [], walk);
-  else if (exists(file) && !walk.problems.some((problem) => problem.file === file)) {
-    walk.problems.push(notAFile(file));
+  else if (exists(file) && !walk.diagnostics.some((diagnostic) => diagnostic.file === file)) {
+    walk.diagnostics.push(notAFile(file));
   }
   return true;
 }
@@ -100,7 +100,7 @@ function addSkillOf(folder: Spot, walk: Walk): boolean {
 function addFile({ path: file, real }: Spot, folders: readonly string[], walk: Walk): void {
   // Content goes into a prompt, so a link may not make another kind of file a skill.
   if (!isOwnFile(real, walk.place)) {
-    walk.problems.push(linkToOther(file));
+    walk.diagnostics.push(linkToOther(file));
     return;
   }
   const name = nameOf(file, folders, walk.place);
@@ -127,23 +127,23 @@ function entriesOf(directory: Spot, walk: Walk): readonly Dirent[] {
 }
 
 function readNames(directory: string, walk: Walk): readonly Dirent[] {
-  if (walk.entries >= mostEntries) return [];
+  if (walk.entries >= maxEntries) return [];
   try {
     const entries = readdirSync(directory, { withFileTypes: true });
     walk.entries += entries.length;
     return entries;
   } catch (error) {
-    walk.problems.push(unreadable(directory, error));
+    walk.diagnostics.push(unreadable(directory, error));
     return [];
   }
 }
 
 function isFull(directory: string, depth: number, walk: Walk): boolean {
-  const isOver = walk.files.length >= mostFiles || walk.entries >= mostEntries;
+  const isOver = walk.files.length >= maxFiles || walk.entries >= maxEntries;
   if (!isOver && depth < deepest) return false;
-  if (!walk.problems.some(({ code }) => code === "too-many-files")) {
-    const what = isOver ? `more than ${mostFiles} skills` : `folders nested more than ${deepest} deep`;
-    walk.problems.push({
+  if (!walk.diagnostics.some(({ code }) => code === "too-many-files")) {
+    const what = isOver ? `more than ${maxFiles} skills` : `folders nested more than ${deepest} deep`;
+    walk.diagnostics.push({
       severity: "warning",
       code: "too-many-files",
       message: `There are ${what} here; the rest was not read.`,
@@ -167,7 +167,7 @@ function followSpot(path: string, walk: Walk): Spot | undefined {
   const real = realPath(path);
   if (real === undefined) return undefined;
   if (walk.limit !== undefined && !isWithin(walk.limit, real)) {
-    walk.problems.push(outside(path, walk.place));
+    walk.diagnostics.push(outside(path, walk.place));
     return undefined;
   }
   try {
@@ -191,7 +191,7 @@ function exists(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-function outside(file: string, { scope }: SkillPlace): Problem {
+function outside(file: string, { scope }: SkillPlace): Diagnostic {
   const what = scope === "plugin" ? "plugin" : "project";
   return {
     severity: "warning",
@@ -202,7 +202,7 @@ function outside(file: string, { scope }: SkillPlace): Problem {
   };
 }
 
-function linkToOther(file: string): Problem {
+function linkToOther(file: string): Diagnostic {
   return {
     severity: "warning",
     code: "link-to-other-file",
@@ -212,7 +212,7 @@ function linkToOther(file: string): Problem {
   };
 }
 
-function notAFile(file: string): Problem {
+function notAFile(file: string): Diagnostic {
   return {
     severity: "error",
     code: "unreadable-file",
@@ -222,7 +222,7 @@ function notAFile(file: string): Problem {
   };
 }
 
-function missing({ path, kind }: SkillPlace): Problem {
+function missing({ path, kind }: SkillPlace): Diagnostic {
   return {
     severity: "warning",
     code: "plugin-path-missing",

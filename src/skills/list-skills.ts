@@ -18,8 +18,8 @@ export interface SkillList {
   readonly left: number;
 }
 
-const usualFraction = 0.01;
-const usualDescription = 1536;
+const defaultFraction = 0.01;
+const defaultDescription = 1536;
 const charactersPerToken = 4;
 /** A shorter description says nothing. */
 const shortestDescription = 24;
@@ -30,7 +30,7 @@ export function listSkills(skills: readonly Skill[], options: ListSkillsOptions)
     .filter(({ disableModelInvocation }) => !disableModelInvocation)
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
   const budget = Math.floor(
-    options.contextWindow * (options.budgetFraction ?? usualFraction) * charactersPerToken,
+    options.contextWindow * (options.budgetFraction ?? defaultFraction) * charactersPerToken,
   );
   const entries = listed.map((skill) => entryOf(skill, options));
   const most = Math.max(0, ...entries.map(({ description }) => description.length));
@@ -44,7 +44,7 @@ interface Entry {
   readonly description: string;
 }
 
-function entryOf(skill: Skill, { nameOnly, maxDescription = usualDescription }: ListSkillsOptions): Entry {
+function entryOf(skill: Skill, { nameOnly, maxDescription = defaultDescription }: ListSkillsOptions): Entry {
   if (nameOnly?.has(skill.name) === true) return { name: skill.name, description: "" };
   const { description, whenToUse, paths, argumentHint } = skill;
   const parts = [

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from "node:fs";
 import { unreadable } from "../definitions/find-agent-files.ts";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { findSkillFiles, type SkillFile } from "./find-skill-files.ts";
 import { largestSkill, type ReadSkill, readSkillFile, refuseLargeSkill } from "./parse-skill.ts";
 import type { Skill } from "./skill.ts";
@@ -9,7 +9,7 @@ import type { SkillPlace } from "./skill-places.ts";
 export interface LoadedSkills {
   /** In the order of the places, the stronger first. */
   readonly skills: readonly Skill[];
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
   /** Every file looked at, also those that hold no skill. */
   readonly files: readonly string[];
 }
@@ -33,23 +33,23 @@ export function createSkillFileLoader(): SkillFileLoader {
     async load(places) {
       const fresh = new Map<string, CachedSkill>();
       const skills: Skill[] = [];
-      const problems: Problem[] = [];
+      const diagnostics: Diagnostic[] = [];
       const files = new Set<string>();
       for (const place of places) {
         const found = findSkillFiles(place);
-        problems.push(...found.problems);
+        diagnostics.push(...found.diagnostics);
         for (const entry of found.files) {
           const seen = `${place.plugin?.root ?? ""}\0${place.plugin?.name ?? ""}\0${entry.real}`;
           if (files.has(seen)) continue;
           if (files.size > 0 && files.size % filesPerSlice === 0) await nextTick();
           files.add(seen);
           const { reading } = readCached(entry, place, cache, fresh);
-          problems.push(...reading.problems);
+          diagnostics.push(...reading.diagnostics);
           if (reading.skill !== undefined) skills.push(reading.skill);
         }
       }
       cache = fresh;
-      return { skills, problems, files: [...files].map((seen) => seen.slice(seen.lastIndexOf("\0") + 1)) };
+      return { skills, diagnostics, files: [...files].map((seen) => seen.slice(seen.lastIndexOf("\0") + 1)) };
     },
   };
 }
@@ -92,7 +92,7 @@ function readEntry({ file, real, name }: SkillFile, place: SkillPlace): ReadSkil
     const options = { file, scope, kind, ...(plugin === undefined ? {} : { plugin }) };
     return readSkillFile(text, { ...options, ...(name === undefined ? {} : { name }) });
   } catch (error) {
-    return { problems: [unreadable(file, error)], written: new Map() };
+    return { diagnostics: [unreadable(file, error)], written: new Map() };
   }
 }
 

@@ -34,9 +34,9 @@ function agent(skills: string, plugin?: string) {
 }
 
 test("[SKL-1] skills come in the order named, each once", () => {
-  const { skills, problems } = findNamedSkills(agent("forms, house-style, forms"), catalog);
+  const { skills, diagnostics } = findNamedSkills(agent("forms, house-style, forms"), catalog);
   expect(skills.map(({ name }) => name)).toEqual(["forms", "house-style"]);
-  expect(problems).toEqual([]);
+  expect(diagnostics).toEqual([]);
 });
 
 test("[SKL-1] an agent of a plugin means its own plugin's skills first", () => {
@@ -45,9 +45,9 @@ test("[SKL-1] an agent of a plugin means its own plugin's skills first", () => {
 });
 
 test("[SKL-2] an unknown name is a warning with the nearest, at its place, and the others still count", () => {
-  const { skills, problems } = findNamedSkills(agent("house-stile, ../../evil, forms"), catalog);
+  const { skills, diagnostics } = findNamedSkills(agent("house-stile, ../../evil, forms"), catalog);
   expect(skills.map(({ name }) => name)).toEqual(["forms"]);
-  expect(problems).toMatchObject([
+  expect(diagnostics).toMatchObject([
     {
       severity: "warning",
       code: "unknown-skill",

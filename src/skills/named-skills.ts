@@ -1,5 +1,5 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import type { Skill } from "./skill.ts";
 import type { SkillCatalog } from "./skill-catalog.ts";
 
@@ -7,7 +7,7 @@ export interface NamedSkills {
   /** In the order named, each once. */
   readonly skills: readonly Skill[];
   /** Names that lead to nothing, and skills that no agent may preload. */
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
 }
 
 /** The skills an agent names in `skills`. An agent of a plugin may name its plugin's skills without the prefix. */
@@ -16,29 +16,29 @@ export function findNamedSkills(
   catalog: Pick<SkillCatalog, "find">,
 ): NamedSkills {
   const skills = new Map<string, Skill>();
-  const problems: Problem[] = [];
+  const diagnostics: Diagnostic[] = [];
   const { plugin } = definition.source;
   for (const name of new Set(definition.skills ?? [])) {
     const own = plugin === undefined ? undefined : catalog.find(`${plugin}:${name}`);
     const search = own?.type === "found" ? own : catalog.find(name);
-    if (search.type === "unknown") problems.push(unknownSkill(definition, name, search.nearest));
-    else if (search.skill.disableModelInvocation) problems.push(notPreloadable(definition, search.skill));
+    if (search.type === "unknown") diagnostics.push(unknownSkill(definition, name, search.nearest));
+    else if (search.skill.disableModelInvocation) diagnostics.push(notPreloadable(definition, search.skill));
     else skills.set(search.skill.name, search.skill);
   }
-  return { skills: [...skills.values()], problems };
+  return { skills: [...skills.values()], diagnostics };
 }
 
 /** What is wrong with the skills that agents name, for whoever checks definitions. */
 export function lintAgentSkills(
   definitions: readonly Pick<AgentDefinition, "name" | "skills" | "source" | "written">[],
   catalog: Pick<SkillCatalog, "find">,
-): Problem[] {
-  return definitions.flatMap((definition) => findNamedSkills(definition, catalog).problems);
+): Diagnostic[] {
+  return definitions.flatMap((definition) => findNamedSkills(definition, catalog).diagnostics);
 }
 
 type Named = Pick<AgentDefinition, "name" | "source" | "written">;
 
-function unknownSkill(definition: Named, name: string, nearest: string | undefined): Problem {
+function unknownSkill(definition: Named, name: string, nearest: string | undefined): Diagnostic {
   return {
     severity: "warning",
     code: "unknown-skill",
@@ -48,7 +48,7 @@ function unknownSkill(definition: Named, name: string, nearest: string | undefin
   };
 }
 
-function notPreloadable(definition: Named, skill: Skill): Problem {
+function notPreloadable(definition: Named, skill: Skill): Diagnostic {
   return {
     severity: "warning",
     code: "skill-not-preloadable",
@@ -58,6 +58,6 @@ function notPreloadable(definition: Named, skill: Skill): Problem {
   };
 }
 
-function placeOf({ source, written }: Named): Partial<Problem> {
+function placeOf({ source, written }: Named): Partial<Diagnostic> {
   return { ...(source.file === undefined ? {} : { file: source.file }), ...written["skills"]?.place };
 }

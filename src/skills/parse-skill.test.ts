@@ -11,7 +11,7 @@ function read(frontmatter: string, options: Partial<ReadSkillOptions> = {}) {
 }
 
 function codes(frontmatter: string): string[] {
-  return read(frontmatter).problems.map(({ severity, code, line }) => `${severity} ${code}@${line}`);
+  return read(frontmatter).diagnostics.map(({ severity, code, line }) => `${severity} ${code}@${line}`);
 }
 
 describe("[SKL-1] one folder, one skill", () => {
@@ -25,12 +25,12 @@ describe("[SKL-1] one folder, one skill", () => {
         userInvocable: true,
         source: { ...place, directory: "/p/.claude/skills/tidy" },
       },
-      problems: [],
+      diagnostics: [],
     });
   });
 
   test("every field is understood, without a problem", () => {
-    const { skill, problems } = read(`name: tidy
+    const { skill, diagnostics } = read(`name: tidy
 description: Tidies up.
 when_to_use: After a long session.
 argument-hint: "[folder]"
@@ -53,7 +53,7 @@ shell: powershell
 metadata: {version: "1.0"}
 license: MIT
 compatibility: Needs git.`);
-    expect(problems).toEqual([]);
+    expect(diagnostics).toEqual([]);
     expect(skill).toMatchObject({
       whenToUse: "After a long session.",
       argumentHint: "[folder]",
@@ -75,19 +75,19 @@ compatibility: Needs git.`);
 
   test("without a description, the first paragraph that is no heading describes it", () => {
     const text = "# Tidy\n\n> Puts things\n> in order.\n\nMore.";
-    const { skill, problems } = readSkillFile(`\uFEFF${text.replaceAll("\n", "\r\n")}`, place);
+    const { skill, diagnostics } = readSkillFile(`\uFEFF${text.replaceAll("\n", "\r\n")}`, place);
     expect(skill).toMatchObject({ name: "tidy", description: "Puts things in order.", body: text });
-    expect(problems.map(({ code }) => code)).toEqual(["no-frontmatter"]);
+    expect(diagnostics.map(({ code }) => code)).toEqual(["no-frontmatter"]);
     expect(codes("name: tidy")).toEqual(["warning no-description@1"]);
     expect(readSkillFile("Commit all.", { ...place, file: "/c/commit.md", kind: "command" })).toMatchObject({
       skill: { name: "commit", description: "Commit all." },
-      problems: [],
+      diagnostics: [],
     });
   });
 
   test("a block that never closes, a huge file and a name that is a path are refused", () => {
     const refused = (text: string, options = {}) =>
-      readSkillFile(text, { ...place, ...options }).problems.map(
+      readSkillFile(text, { ...place, ...options }).diagnostics.map(
         ({ severity, code }) => `${severity} ${code}`,
       );
     expect(refused("---\nname: tidy\n\n# Tidy")).toEqual(["error frontmatter-unclosed"]);
@@ -113,9 +113,9 @@ describe("[SKL-1] names", () => {
   });
 
   test("a name that changes the text around it is not shown", () => {
-    const { skill, problems } = read('name: "a\\u202Eb"\ndescription: d');
+    const { skill, diagnostics } = read('name: "a\\u202Eb"\ndescription: d');
     expect(skill).not.toHaveProperty("displayName");
-    expect(problems).toMatchObject([{ code: "name-unsafe", line: 2 }]);
+    expect(diagnostics).toMatchObject([{ code: "name-unsafe", line: 2 }]);
   });
 });
 
@@ -241,7 +241,7 @@ describe("[SKL-1] problems have a place and a way out", () => {
   });
 
   test("a near miss is named", () => {
-    expect(read("description: d\ntools: Read").problems[0]?.advice).toBe("Did you mean `allowed-tools`?");
+    expect(read("description: d\ntools: Read").diagnostics[0]?.advice).toBe("Did you mean `allowed-tools`?");
   });
 });
 
@@ -265,10 +265,10 @@ describe("[SKL-1] any text is read without a throw", () => {
     fc.assert(
       fc.property(fc.array(line, { maxLength: 12 }), fc.boolean(), (lines, isFenced) => {
         const text = lines.join("\n");
-        const { skill, problems } = readSkillFile(isFenced ? `---\n${text}\n---\nBody` : text, place);
-        for (const problem of problems)
-          expect(problem).toMatchObject({ file: place.file, code: expect.any(String) });
-        const isRefused = problems.some(({ severity }) => severity === "error");
+        const { skill, diagnostics } = readSkillFile(isFenced ? `---\n${text}\n---\nBody` : text, place);
+        for (const diagnostic of diagnostics)
+          expect(diagnostic).toMatchObject({ file: place.file, code: expect.any(String) });
+        const isRefused = diagnostics.some(({ severity }) => severity === "error");
         expect(skill === undefined).toBe(isRefused);
         if (skill === undefined) return;
         expect(skill.name).toBe("tidy");

@@ -1,5 +1,5 @@
 import { type Frontmatter, type FrontmatterField, readFrontmatter } from "../definitions/read-frontmatter.ts";
-import { type Finding, hasErrors, type Problem, placeFindings } from "../foundation/problem.ts";
+import { type Issue, hasErrors, type Diagnostic, placeFindings } from "../foundation/diagnostic.ts";
 import { withoutByteOrderMark } from "../foundation/source-text.ts";
 import { firstParagraph } from "./first-paragraph.ts";
 import type { Skill, SkillPlugin, SkillScope, SkillSource } from "./skill.ts";
@@ -19,7 +19,7 @@ export interface ReadSkillOptions {
 export interface ReadSkill {
   /** Absent when the text is no usable skill; `problems` then says why. */
   readonly skill?: Skill;
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
   /** By canonical key, what stands in the frontmatter. */
   readonly written: ReadonlyMap<SkillKey, FrontmatterField>;
 }
@@ -33,7 +33,7 @@ export function readSkillFile(text: string, options: ReadSkillOptions): ReadSkil
   const frontmatter = readFrontmatter(text, skillVocabulary);
   switch (frontmatter.type) {
     case "none":
-      return settle({ ...frontmatter, body: wholeBody(text) }, options, lackOfFrontmatter(options));
+      return settle({ ...frontmatter, body: wholeBody(text) }, options, missingFrontmatter(options));
     case "unclosed":
       return refuseSkill(options.file, {
         code: "frontmatter-unclosed",
@@ -73,11 +73,11 @@ function refuseSkill(
   },
 ): ReadSkill {
   const { line = 1, ...texts } = refusal;
-  return { problems: [{ severity: "error", ...texts, file, line, column: 1 }], written: new Map() };
+  return { diagnostics: [{ severity: "error", ...texts, file, line, column: 1 }], written: new Map() };
 }
 
 /** A command may be nothing but its text. */
-function lackOfFrontmatter({ kind }: ReadSkillOptions): readonly Finding[] {
+function missingFrontmatter({ kind }: ReadSkillOptions): readonly Issue[] {
   if (kind === "command") return [];
   return [
     {
@@ -98,19 +98,19 @@ function wholeBody(text: string): string {
 function settle(
   frontmatter: Omit<Frontmatter, "type">,
   options: ReadSkillOptions,
-  lacks: readonly Finding[],
+  isMissing: readonly Issue[],
 ): ReadSkill {
-  const { fields, written, findings } = readSkillFields(frontmatter);
+  const { fields, written, issues } = readSkillFields(frontmatter);
   const naming = decideName(fields, written, options);
-  const allFindings = [...lacks, ...findings, ...naming.findings];
-  if (fields.description === undefined && lacks.length === 0 && options.kind === "skill") {
+  const allFindings = [...isMissing, ...issues, ...naming.issues];
+  if (fields.description === undefined && isMissing.length === 0 && options.kind === "skill") {
     allFindings.push(noDescription(written));
   }
-  const problems = [
-    ...frontmatter.problems.map((problem) => ({ ...problem, file: options.file })),
+  const diagnostics = [
+    ...frontmatter.diagnostics.map((diagnostic) => ({ ...diagnostic, file: options.file })),
     ...placeFindings(allFindings, options.file, frontmatter.locate),
   ].sort((a, b) => (a.line ?? 0) - (b.line ?? 0));
-  if (naming.name === undefined || hasErrors(problems)) return { problems, written };
+  if (naming.name === undefined || hasErrors(diagnostics)) return { diagnostics, written };
   const { name: _name, description = firstParagraph(frontmatter.body), ...rest } = fields;
   const skill: Skill = {
     disableModelInvocation: false,
@@ -122,7 +122,7 @@ function settle(
     body: frontmatter.body,
     source: sourceOf(options),
   };
-  return { skill, problems, written };
+  return { skill, diagnostics, written };
 }
 
 function sourceOf({ file, scope, kind, plugin }: ReadSkillOptions): SkillSource {
@@ -132,7 +132,7 @@ function sourceOf({ file, scope, kind, plugin }: ReadSkillOptions): SkillSource 
 interface Naming {
   readonly name?: string;
   readonly displayName?: string;
-  readonly findings: readonly Finding[];
+  readonly issues: readonly Issue[];
 }
 
 /** The place names a skill; in a plugin, whose folders a person does not choose, the file's own `name` comes first. */
@@ -142,20 +142,20 @@ function decideName(
   options: ReadSkillOptions,
 ): Naming {
   const path = [written.get("name")?.key ?? "name"];
-  const findings: Finding[] = [];
+  const issues: Issue[] = [];
   const shown = fields.name !== undefined && isShowableName(fields.name) ? fields.name : undefined;
-  if (fields.name !== undefined && shown === undefined) findings.push(badName(fields.name, path));
+  if (fields.name !== undefined && shown === undefined) issues.push(badName(fields.name, path));
   const own = options.plugin !== undefined && options.kind === "skill" ? shown : undefined;
   const bare =
     own !== undefined && refuseSkillName(own) === undefined ? own : (options.name ?? placeName(options));
   const refusal = refuseSkillName(bare);
-  if (refusal !== undefined) return { findings: [...findings, unusableName(bare, refusal, options, path)] };
+  if (refusal !== undefined) return { issues: [...issues, unusableName(bare, refusal, options, path)] };
   const name = options.plugin === undefined ? bare : pluginSkillName(options.plugin.name, bare);
   const isOther = shown !== undefined && shown !== name && shown !== bare;
-  return { name, ...(isOther ? { displayName: shown } : {}), findings };
+  return { name, ...(isOther ? { displayName: shown } : {}), issues };
 }
 
-function badName(name: string, path: readonly string[]): Finding {
+function badName(name: string, path: readonly string[]): Issue {
   return {
     severity: "warning",
     code: "name-unsafe",
@@ -167,21 +167,21 @@ function badName(name: string, path: readonly string[]): Finding {
 
 function unusableName(
   name: string,
-  because: string,
+  reason: string,
   { kind }: ReadSkillOptions,
   path: readonly string[],
-): Finding {
+): Issue {
   const what = kind === "skill" ? "folder" : "file";
   return {
     severity: "error",
     code: "name-unsafe",
-    message: `The ${what}'s name ${JSON.stringify(name.slice(0, 80))} cannot name a skill: ${because}.`,
+    message: `The ${what}'s name ${JSON.stringify(name.slice(0, 80))} cannot name a skill: ${reason}.`,
     advice: `Rename the ${what} with lower-case letters, digits and hyphens.`,
     path,
   };
 }
 
-function noDescription(written: ReadonlyMap<SkillKey, FrontmatterField>): Finding {
+function noDescription(written: ReadonlyMap<SkillKey, FrontmatterField>): Issue {
   return {
     severity: "warning",
     code: "no-description",

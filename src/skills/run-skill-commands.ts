@@ -3,14 +3,14 @@ import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
 import type { FilledPiece } from "./skill-text.ts";
 
-export type CommandAdmission =
+export type CommandAuthorization =
   | {
       readonly type: "allowed";
       readonly command: string;
       readonly allowedBy?: AllowedBy;
       readonly judged?: JudgedCommand;
     }
-  | { readonly type: "denied"; readonly because: string };
+  | { readonly type: "denied"; readonly reason: string };
 
 export interface SkillCommandOptions {
   /** Why none may run, where that is known. */
@@ -24,13 +24,13 @@ export interface SkillShell {
   readonly context: ToolContext;
   readonly variables: Readonly<Record<string, string>>;
   /** Decides about each command as about a call of the agent's own. */
-  readonly admit: (command: string, callId: string) => Promise<CommandAdmission>;
+  readonly authorize: (command: string, callId: string) => Promise<CommandAuthorization>;
 }
 
 /** How long one command may take. */
 const limitMs = 60_000;
 /** A skill with more is no preparation of a text any more. */
-const mostCommands = 40;
+const maxCommands = 40;
 
 /** Runs the commands of a skill, one after the other, and gives the text of each piece; what is not run says why. */
 export async function runSkillCommands(
@@ -41,7 +41,7 @@ export async function runSkillCommands(
   let count = 0;
   for (const piece of pieces) {
     if (piece.type === "text") texts.push(piece.text);
-    else if (piece.type === "unusable") texts.push(notRun("a command", piece.because));
+    else if (piece.type === "unusable") texts.push(notRun("a command", piece.reason));
     else {
       count += 1;
       texts.push(await runOne(piece.command, count, options));
@@ -55,18 +55,18 @@ async function runOne(command: string, count: number, options: SkillCommandOptio
   const shown = `\`${shorten(oneLine(command), 200)}\``;
   if (refusal !== undefined || shell === undefined)
     return notRun(shown, refusal ?? "there is no shell in this session");
-  if (count > mostCommands) return notRun(shown, `a skill may run ${mostCommands} commands`);
+  if (count > maxCommands) return notRun(shown, `a skill may run ${maxCommands} commands`);
   const callId = `${shell.context.callId}-skill-${count}`;
-  const admission = await shell.admit(command, callId);
-  if (admission.type === "denied") return notRun(shown, admission.because);
+  const authorization = await shell.authorize(command, callId);
+  if (authorization.type === "denied") return notRun(shown, authorization.reason);
   shell.context.signal.throwIfAborted();
-  const { allowedBy, judged } = admission;
+  const { allowedBy, judged } = authorization;
   const context = {
     ...commandContext(callId, shell),
     ...(allowedBy === undefined ? {} : { allowedBy }),
     ...(judged === undefined ? {} : { judged }),
   };
-  return textOf(await shell.bash.call(inputOf(admission.command), context));
+  return textOf(await shell.bash.call(inputOf(authorization.command), context));
 }
 
 function inputOf(command: string): unknown {
@@ -85,8 +85,8 @@ function commandContext(callId: string, { context, variables }: SkillShell): Too
   };
 }
 
-function notRun(what: string, because: string): string {
-  return `[${what} was not run: ${because.replace(/\.$/, "")}.]`;
+function notRun(what: string, reason: string): string {
+  return `[${what} was not run: ${reason.replace(/\.$/, "")}.]`;
 }
 
 function textOf({ content }: ToolOutcome): string {

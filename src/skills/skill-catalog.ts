@@ -1,5 +1,5 @@
 import { nearestName } from "../foundation/nearest-name.ts";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import type { Skill } from "./skill.ts";
 import { overrideSkills } from "./skill-overrides.ts";
 
@@ -17,7 +17,7 @@ export interface SkillCatalog {
   readonly nameOnly: ReadonlySet<string>;
   /** Skills that lost their name to a stronger one. */
   readonly shadowed: readonly Skill[];
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
   /** Every file that was read, with links resolved. */
   readonly files: readonly string[];
 }
@@ -26,7 +26,7 @@ export interface SkillCatalog {
 export function createSkillCatalog(input: {
   readonly skills: readonly Skill[];
   readonly overrides?: unknown;
-  readonly problems?: readonly Problem[];
+  readonly diagnostics?: readonly Diagnostic[];
   readonly files?: readonly string[];
 }): SkillCatalog {
   const winners = new Map<string, Skill>();
@@ -48,8 +48,8 @@ export function createSkillCatalog(input: {
     },
     nameOnly,
     shadowed,
-    problems: [
-      ...(input.problems ?? []),
+    diagnostics: [
+      ...(input.diagnostics ?? []),
       ...shadowed.map((skill) => shadowedBy(skill, winners.get(skill.name))),
     ],
     files: input.files ?? [],
@@ -57,7 +57,7 @@ export function createSkillCatalog(input: {
 }
 
 /** Between scopes and nested folders the stronger one is meant to win; inside one scope it is likely a mistake. */
-function shadowedBy(loser: Skill, winner: Skill | undefined): Problem {
+function shadowedBy(loser: Skill, winner: Skill | undefined): Diagnostic {
   const isSame = winner?.source.scope === loser.source.scope && winner.source.kind === loser.source.kind;
   return {
     severity: isSame ? "warning" : "note",

@@ -1,6 +1,6 @@
 import { chooseFields } from "../definitions/choose-fields.ts";
 import type { Frontmatter, FrontmatterField } from "../definitions/read-frontmatter.ts";
-import type { Finding } from "../foundation/problem.ts";
+import type { Issue } from "../foundation/diagnostic.ts";
 import type { Skill } from "./skill.ts";
 import { skillFieldReaders } from "./skill-field-readers.ts";
 import { meaningOfSkillKey, type SkillKey, skillKeys } from "./skill-keys.ts";
@@ -12,16 +12,16 @@ export interface SkillFieldsReading {
   readonly fields: SkillFields;
   /** By canonical key, what stands in the file. */
   readonly written: ReadonlyMap<SkillKey, FrontmatterField>;
-  readonly findings: readonly Finding[];
+  readonly issues: readonly Issue[];
 }
 
 /** Turns what a frontmatter says into typed fields. Of a limit that stands several times, each holds; else the last. */
 export function readSkillFields(frontmatter: Pick<Frontmatter, "fields" | "repeated">): SkillFieldsReading {
-  const findings: Finding[] = [];
+  const issues: Issue[] = [];
   const chosen = chooseFields(
     frontmatter.fields,
     { meaningOf: meaningOfSkillKey, unknownKey, misspeltKey },
-    findings,
+    issues,
   );
   const fields: Record<string, unknown> = {};
   const written = new Map<SkillKey, FrontmatterField>();
@@ -32,7 +32,7 @@ export function readSkillFields(frontmatter: Pick<Frontmatter, "fields" | "repea
     written.set(key, first);
     const earlier = frontmatter.repeated.filter((other) => spelt.some((field) => field.key === other.key));
     const values = [...spelt.slice(1).reverse(), ...earlier, first].map((field) =>
-      readField(key, field, findings),
+      readField(key, field, issues),
     );
     const settled = combine(
       key,
@@ -41,7 +41,7 @@ export function readSkillFields(frontmatter: Pick<Frontmatter, "fields" | "repea
     if (settled !== undefined) fields[properties[key]] = settled;
   }
   // Each reader returns exactly the type of its field; the table cannot express that per key.
-  return { fields: fields as SkillFields, written, findings };
+  return { fields: fields as SkillFields, written, issues };
 }
 
 const properties: Readonly<Record<SkillKey, string>> = {
@@ -74,7 +74,7 @@ function combine(key: SkillKey, values: readonly unknown[]): unknown {
   return values.at(-1);
 }
 
-function misspeltKey(key: string, meant: SkillKey, first: string | undefined): Finding {
+function misspeltKey(key: string, meant: SkillKey, first: string | undefined): Issue {
   const reading = first === undefined ? `it was read as \`${meant}\`` : `\`${first}\` is there too`;
   return {
     severity: "warning",
@@ -86,7 +86,7 @@ function misspeltKey(key: string, meant: SkillKey, first: string | undefined): F
 }
 
 /** Other products keep much of their own in a skill, so an unknown key alone is no mistake. */
-function unknownKey(key: string, nearest: SkillKey | undefined): Finding {
+function unknownKey(key: string, nearest: SkillKey | undefined): Issue {
   return {
     severity: nearest === undefined ? "note" : "warning",
     code: "unknown-key",
@@ -96,27 +96,27 @@ function unknownKey(key: string, nearest: SkillKey | undefined): Finding {
   };
 }
 
-function readField(key: SkillKey, field: FrontmatterField, findings: Finding[]): unknown {
+function readField(key: SkillKey, field: FrontmatterField, issues: Issue[]): unknown {
   const path = [field.key];
   const reader = skillFieldReaders[key];
-  const unreadable = (because: string): undefined => {
+  const unreadable = (reason: string): undefined => {
     const restricts = key === "hooks" || key === "disallowed-tools";
     const effect = restricts
       ? "the skill is not loaded, because it would do more than was meant"
       : "it was ignored";
-    findings.push({
+    issues.push({
       severity: restricts ? "error" : "warning",
       code: restricts ? "unreadable-restriction" : "unreadable-field",
-      message: `\`${field.key}\` cannot be read (${because}); ${effect}.`,
+      message: `\`${field.key}\` cannot be read (${reason}); ${effect}.`,
       advice: reader.expected,
       path,
     });
     return undefined;
   };
   const report = (severity: "warning" | "note", code: string, message: string, advice?: string): void => {
-    findings.push({ severity, code, message, ...(advice === undefined ? {} : { advice }), path });
+    issues.push({ severity, code, message, ...(advice === undefined ? {} : { advice }), path });
   };
   if (field.unreadable !== undefined && key !== "disable-model-invocation")
     return unreadable(field.unreadable);
-  return reader.read(field, { report, unreadable, findings });
+  return reader.read(field, { report, unreadable, issues });
 }

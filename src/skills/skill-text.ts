@@ -20,7 +20,7 @@ export interface SkillCall {
 }
 
 /** A piece with everything put in its place; a command that its arguments would change is not run. */
-export type FilledPiece = SkillPiece | { readonly type: "unusable"; readonly because: string };
+export type FilledPiece = SkillPiece | { readonly type: "unusable"; readonly reason: string };
 
 /**
  * Puts arguments and facts in their places, once: what is put in is neither searched for commands nor for more places.
@@ -154,7 +154,7 @@ function fillPiece(piece: SkillPiece, values: PlaceValues): FilledPiece {
     return place.value;
   });
   if (!isOdd) return { type: "command", command };
-  return { type: "unusable", because: "its arguments hold characters that mean something to a shell" };
+  return { type: "unusable", reason: "its arguments hold characters that mean something to a shell" };
 }
 
 function escaped(text: string): string {

@@ -9,12 +9,12 @@ import { resolveToolName } from "../tools/tool-names.ts";
 /** Reads `allowed-tools`. In a list each entry is one rule: `["Bash git status"]` must not become a grant of all of Bash. */
 export function readAllowedRules(field: FrontmatterField, to: FieldReport): readonly string[] | undefined {
   const entries = readRules(field, to);
-  return Array.isArray(field.value) ? entries : entries?.flatMap(splitAtBlanks);
+  return Array.isArray(field.value) ? entries : entries?.flatMap(splitAtSpaces);
 }
 
 /** Reads `disallowed-tools`. An entry with spaces denies each tool that it names, since as one rule it would deny nothing. */
 export function readDisallowedRules(field: FrontmatterField, to: FieldReport): readonly string[] | undefined {
-  return readRules(field, to)?.flatMap(splitAtBlanks);
+  return readRules(field, to)?.flatMap(splitAtSpaces);
 }
 
 function readRules(field: FrontmatterField, to: FieldReport): readonly string[] | undefined {
@@ -33,7 +33,7 @@ function readRules(field: FrontmatterField, to: FieldReport): readonly string[] 
  * Blanks separate too, unless the words are a sentence or a parenthesis stands alone, as in `Bash (git status)`: read as
  * two, that would grant all of Bash.
  */
-function splitAtBlanks(entry: string): readonly string[] {
+function splitAtSpaces(entry: string): readonly string[] {
   const pieces = splitWords(entry);
   const isList =
     pieces.some(isTool) && pieces.every((piece) => toolLike.test(piece) && !sentenceWord.test(piece));

@@ -9,8 +9,8 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { Fault } from "../foundation/fault.ts";
-import { fileFault } from "./file-fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
+import { fileError } from "./file-error.ts";
 import { type LockAnswer, type OwnerLock, type OwnerLockOptions, takeOwnerLock } from "./owner-lock.ts";
 
 export interface AppendLogOptions extends OwnerLockOptions {
@@ -35,7 +35,7 @@ export function openAppendLog(file: string, options: AppendLogOptions = {}): App
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw fileFault("make the folder of", file, error);
+    throw fileError("make the folder of", file, error);
   }
   const answer = takeOwnerLock(file, options);
   if (answer.type === "held") throw inUse(file, answer);
@@ -84,7 +84,7 @@ function createLog({ file, lock, descriptor, repaired, hadName, ...start }: Open
     lock.release();
   };
   const append = (lines: readonly string[]): number => {
-    if (isClosed) throw new Fault("log-closed", `${file} was closed before this was to be written to it.`);
+    if (isClosed) throw new RetinueError("log-closed", `${file} was closed before this was to be written to it.`);
     if (lines.length === 0) return 0;
     const before = statusOf(descriptor, file);
     if (hadName && before.nlink === 0) throw removed(file);
@@ -111,7 +111,7 @@ const lineEnd = Buffer.from("\n");
 
 function joinLines(lines: readonly string[], file: string): string {
   if (lines.some((line) => line.includes("\n")))
-    throw new Fault(
+    throw new RetinueError(
       "line-break-in-line",
       `A line for ${file} has a line break in it; it would be read as two.`,
     );
@@ -122,14 +122,14 @@ function openFile(file: string): number {
   try {
     return openSync(file, "a+", 0o600);
   } catch (error) {
-    throw fileFault("open", file, error);
+    throw fileError("open", file, error);
   }
 }
 
 function statusOf(descriptor: number, file: string): Stats {
   const status = fstatSync(descriptor);
   if (!status.isFile())
-    throw new Fault("not-a-file", `${file} is not an ordinary file, so nothing can be kept in it.`, {
+    throw new RetinueError("not-a-file", `${file} is not an ordinary file, so nothing can be kept in it.`, {
       advice: "Move away what stands there.",
     });
   return status;
@@ -158,16 +158,16 @@ function writeWhole(write: {
     } catch {
       // The next append finds the half line by the length and ends it.
     }
-    throw fileFault("write to", file, error);
+    throw fileError("write to", file, error);
   }
 }
 
-function inUse(file: string, answer: Extract<LockAnswer, { type: "held" }>): Fault {
+function inUse(file: string, answer: Extract<LockAnswer, { type: "held" }>): RetinueError {
   const who =
     answer.by === undefined
       ? "another process"
       : `process ${answer.by.pid} on ${answer.by.machine.split(" ")[0]}`;
-  return new Fault(
+  return new RetinueError(
     "file-in-use",
     `${file} is being written by ${who}, and only one process may do that at a time.`,
     {
@@ -176,8 +176,8 @@ function inUse(file: string, answer: Extract<LockAnswer, { type: "held" }>): Fau
   );
 }
 
-function changed(file: string, expected: number, found: number): Fault {
-  return new Fault(
+function changed(file: string, expected: number, found: number): RetinueError {
+  return new RetinueError(
     "file-changed",
     `${file} has ${found} bytes, not ${expected}: it was changed after it was read.`,
     {
@@ -186,8 +186,8 @@ function changed(file: string, expected: number, found: number): Fault {
   );
 }
 
-function removed(file: string): Fault {
-  return new Fault("file-removed", `${file} was removed or replaced while this process was writing to it.`, {
+function removed(file: string): RetinueError {
+  return new RetinueError("file-removed", `${file} was removed or replaced while this process was writing to it.`, {
     advice: "Start a new session; what was said so far is still in memory but no longer on disk.",
   });
 }

@@ -9,7 +9,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { errorCode, fileFault } from "./file-fault.ts";
+import { errorCode, fileError } from "./file-error.ts";
 
 export interface WholeFileOptions {
   /** Waits until the bytes are on the disk itself, for files that must outlive a power cut. */
@@ -61,7 +61,7 @@ function throughTemporary<Result>(
     }
     return place(temporary);
   } catch (error) {
-    throw fileFault("write", file, error);
+    throw fileError("write", file, error);
   } finally {
     rmSync(temporary, { force: true });
   }

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { isRecord } from "../foundation/json-value.ts";
 import { createWholeFile, replaceWholeFile } from "./create-whole-file.ts";
-import { errorCode, fileFault } from "./file-fault.ts";
+import { errorCode, fileError } from "./file-error.ts";
 import { isOnThisMachine, isRunning, type ProcessIdentity, thisProcess } from "./process-identity.ts";
 
 export interface OwnerLock {
@@ -101,7 +101,7 @@ function readHolder(lockFile: string): Holder | undefined {
     return { text, modified: statSync(lockFile).mtimeMs, owner: readOwner(text) };
   } catch (error) {
     if (errorCode(error) === "ENOENT") return undefined;
-    throw fileFault("read", lockFile, error);
+    throw fileError("read", lockFile, error);
   }
 }
 

@@ -1,6 +1,6 @@
 import { open } from "node:fs/promises";
 import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
-import { fileFault } from "./file-fault.ts";
+import { fileError } from "./file-error.ts";
 
 export interface ReadLinesOptions {
   /** Reads only the lines that begin within the last so many bytes. */
@@ -37,7 +37,7 @@ export async function readLines(
     const skip = from === 0 ? 0 : endOfLine(bytes, 0);
     return { ...parseLines(bytes.subarray(skip)), length: start + bytes.length, skippedBytes: start + skip };
   } catch (error) {
-    throw fileFault("read", file, error);
+    throw fileError("read", file, error);
   }
 }
 

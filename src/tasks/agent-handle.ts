@@ -1,5 +1,5 @@
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { createFeed } from "../foundation/feed.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { Spawner } from "./spawner.ts";
@@ -52,7 +52,7 @@ export function startAgent(request: SpawnRequest, host: AgentHost | Promise<Agen
     });
     if (outcome.type === "refused") {
       await news.return?.();
-      throw new Fault("agent-refused", `The agent was not started: ${outcome.because}`);
+      throw new RetinueError("agent-refused", `The agent was not started: ${outcome.reason}`);
     }
     const { plan, outputFile } = outcome;
     current = { id: plan.agent.id, tasks };
@@ -69,7 +69,7 @@ export function startAgent(request: SpawnRequest, host: AgentHost | Promise<Agen
         if (event.type === "run-ended") break;
       }
       const state = await ended;
-      if (state?.ending === undefined) throw new Fault("agent-lost", "The agent ended without saying how.");
+      if (state?.ending === undefined) throw new RetinueError("agent-lost", "The agent ended without saying how.");
       return { ...state.ending, agentId: plan.agent.id, agentType: plan.task.agentType, outputFile };
     } finally {
       feed.end();

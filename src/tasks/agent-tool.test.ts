@@ -135,7 +135,7 @@ describe("[AGT-3] what comes of a call", () => {
       { type: "launched", text: "It runs.", data: { status: "async_launched" } },
       { content: "It runs.", data: { status: "async_launched" } },
     ],
-    ["a refusal", { type: "refused", because: "Too many." }, { content: "Too many.", isError: true }],
+    ["a refusal", { type: "refused", reason: "Too many." }, { content: "Too many.", isError: true }],
   ])("%s", async (_title, outcome, expected) => {
     expect(await create(outcome).call(least)).toEqual({ outcome: expected });
   });

@@ -8,7 +8,7 @@ import { jsonSchemaOf } from "../tools/tool-specification.ts";
 
 /** What came of asking for a child. */
 export type SpawnOutcome =
-  | { readonly type: "refused"; readonly because: string }
+  | { readonly type: "refused"; readonly reason: string }
   | { readonly type: "ended"; readonly text: string; readonly isError: boolean; readonly data: unknown }
   | { readonly type: "launched"; readonly text: string; readonly data: unknown };
 
@@ -23,7 +23,7 @@ export interface AgentToolOptions {
   /** Whether children may run in the background. */
   readonly background: boolean;
   /** How many children may run at the same time; absent means as many as calls of other tools. */
-  readonly atOnce?: number;
+  readonly concurrency?: number;
   readonly spawn: Spawn;
 }
 
@@ -36,8 +36,8 @@ export function createAgentTool(options: AgentToolOptions): Tool {
     origin: "builtin",
     input,
     ...offeredSchema(options),
-    runsBeside: () => true,
-    ...(options.atOnce === undefined ? {} : { atOnce: options.atOnce }),
+    isConcurrencySafe: () => true,
+    ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
     async call(value, { signal, callId }) {
       return outcomeOf(await options.spawn({ ...toRequest(value), callId }, { signal }));
     },
@@ -97,16 +97,16 @@ function toRequest(input: AgentInput): SpawnRequest {
 }
 
 function outcomeOf(outcome: SpawnOutcome): ToolOutcome {
-  if (outcome.type === "refused") return { content: outcome.because, isError: true };
+  if (outcome.type === "refused") return { content: outcome.reason, isError: true };
   const isError = outcome.type === "ended" && outcome.isError;
   return { content: outcome.text, data: outcome.data, ...(isError ? { isError } : {}) };
 }
 
 /** All descriptions together take at most so many characters, or the list would crowd out the work. */
-const longestList = 40_000;
+const maxList = 40_000;
 
 function describe({ agents, background }: AgentToolOptions): string {
-  const { text } = describeAgents(agents, { maxCharacters: longestList });
+  const { text } = describeAgents(agents, { maxCharacters: maxList });
   const later = background
     ? "\n- With `run_in_background` you go on at once; when the agent has ended you are told, with its result. Do not wait for it by asking again and again."
     : "";

@@ -49,8 +49,8 @@ describe("[LIM-3] a model whose calls are paid", () => {
   });
 
   test.each([
-    ["cut in the middle", { text: "x".repeat(400), fault: "cut" as const, after: 5 }],
-    ["that cannot be read", { text: "x".repeat(400), fault: "malformed" as const, after: 5 }],
+    ["cut in the middle", { text: "x".repeat(400), failure: "cut" as const, after: 5 }],
+    ["that cannot be read", { text: "x".repeat(400), failure: "malformed" as const, after: 5 }],
   ])("pays for an answer %s as far as the provider said what it took", async (_what, step) => {
     const tree = treeOf(1);
     const scripted = createScriptedModel([{ ...step, usage: { inputTokens: 1000 } }], { facts: { price } });
@@ -61,7 +61,7 @@ describe("[LIM-3] a model whose calls are paid", () => {
 
   test("pays nothing for a request that was turned away", async () => {
     const tree = treeOf(1);
-    const scripted = createScriptedModel([{ fault: "overloaded" }], { facts: { price } });
+    const scripted = createScriptedModel([{ failure: "overloaded" }], { facts: { price } });
     await expect(drain(withBudget(scripted, { budget: tree.agent(undefined) }))).rejects.toThrow();
     expect(tree.spent()).toEqual({ usd: 0, tokens: 0 });
   });

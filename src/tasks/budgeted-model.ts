@@ -1,5 +1,5 @@
 import { contextTokens, type Usage } from "../conversation/usage.ts";
-import { type LimitReached, limitFault } from "../loop/limit-reached.ts";
+import { type LimitReached, limitError } from "../loop/limit-reached.ts";
 import { createAttemptUsage } from "../model/attempt-usage.ts";
 import type { Model } from "../model/model.ts";
 import type { AgentBudget } from "./budget.ts";
@@ -24,7 +24,7 @@ export function withBudget(model: Model, options: BudgetedOptions): Model {
     async *stream(request, { signal }) {
       const need = estimator.needOf(request);
       const reserved = await whileWaiting(() => budget.reserve(need, { signal }));
-      if (reserved.type === "refused") throw limitFault(reserved);
+      if (reserved.type === "refused") throw limitError(reserved);
       options.onReserved?.(reserved.shortened);
       const attempt = createAttemptUsage(() => need.inputTokens);
       const paid = (usage: Usage | undefined): Amount =>
@@ -43,7 +43,7 @@ export function withBudget(model: Model, options: BudgetedOptions): Model {
           }
           const limit = event.type === "attempt-failed" ? reserved.renew(paid(attempt.take())) : undefined;
           yield event;
-          if (limit !== undefined) throw limitFault(limit);
+          if (limit !== undefined) throw limitError(limit);
         }
       } finally {
         signal.removeEventListener("abort", giveBack);

@@ -3,10 +3,10 @@ import type { Message, UserMessage } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AgentRegistry } from "../definitions/registry.ts";
-import type { Problem } from "../foundation/problem.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
 import type { Stopwatch } from "../foundation/stopwatch.ts";
 import type { WaitClock } from "../foundation/wait-clock.ts";
-import type { ToldEvent } from "../journal/recovery-lines.ts";
+import type { ReportedEvent } from "../journal/recovery-lines.ts";
 import type { LoopPorts } from "../loop/loop-ports.ts";
 import type { Model } from "../model/model.ts";
 import type { ChosenModel } from "../model/select-model.ts";
@@ -16,7 +16,7 @@ import type { ChildPlan, SpawnFacts } from "../planning/plan-run.ts";
 import type { ServerInstructions } from "../planning/server-instructions.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { TreeBudget } from "./budget.ts";
-import type { RunLine } from "./task-manager.ts";
+import type { TaskControl } from "./task-manager.ts";
 
 /** A child's own record: its conversation so far, and the pen that goes on with it. */
 export interface ChildRecord {
@@ -24,7 +24,7 @@ export interface ChildRecord {
   readonly record: (event: RunEvent) => void;
   readonly close: () => void;
   /** Writes down that hooks are about to hear of it. */
-  readonly told?: (event: ToldEvent) => void;
+  readonly reported?: (event: ReportedEvent) => void;
   readonly outputFile: string;
   /** Marks it for other processes as one that waits for a place, until it leaves the queue. */
   readonly enterQueue?: () => void;
@@ -86,7 +86,7 @@ export interface ChildHost {
   /** Where the agent's memory is, and what is wrong with it; absent where no agent has any. */
   readonly memory?: (
     definition: AgentDefinition,
-  ) => Promise<{ readonly place?: MemoryPlace; readonly problems: readonly Problem[] }>;
+  ) => Promise<{ readonly place?: MemoryPlace; readonly diagnostics: readonly Diagnostic[] }>;
   /** Which skills stand in the agent's prompt, and what was named in vain. */
   readonly skills?: (definition: AgentDefinition) => {
     readonly names: readonly string[];
@@ -104,14 +104,14 @@ export interface ChildHost {
   /** Before a child is resumed: settles how its last run ended, where its process died. */
   readonly recover?: (agentId: string) => Promise<void>;
   /** What a child that goes on should know of what it had left running; `wasTold` by the ids of tasks. */
-  readonly news?: (agentId: string, wasTold: (taskId: string) => boolean) => readonly UserMessage[];
+  readonly news?: (agentId: string, wasReported: (taskId: string) => boolean) => readonly UserMessage[];
   /** What the child's loop needs, and what goes around it. */
   readonly prepare: (
     plan: ChildPlan,
     context: {
       readonly definition: AgentDefinition;
       readonly model: Model;
-      readonly line: RunLine;
+      readonly line: TaskControl;
       readonly servers?: ChildServers | undefined;
     },
   ) => Promise<PreparedChild>;
@@ -148,7 +148,7 @@ export interface ChildClocks {
 
 /** A child moved into a place of its own. */
 export type Isolated =
-  | { readonly type: "refused"; readonly because: string }
+  | { readonly type: "refused"; readonly reason: string }
   | {
       readonly type: "isolated";
       readonly plan: ChildPlan;

@@ -1,4 +1,4 @@
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 
 /** How many children run at once, and what happens to one more. */
 export interface ChildLimits {
@@ -8,7 +8,7 @@ export interface ChildLimits {
 }
 
 /** Unless the environment or settings say otherwise. */
-const usualChildren = 10;
+const defaultChildren = 10;
 
 /**
  * Reads the setting `limits`: `{"agents": 20, "overflow": "queue"}`. The environment's number wins. A value that cannot be
@@ -18,7 +18,7 @@ export function readChildLimits(
   setting: Readonly<Record<string, unknown>> | undefined,
   fromEnvironment?: number,
 ): ChildLimits {
-  const { agents = usualChildren, overflow } = setting ?? {};
+  const { agents = defaultChildren, overflow } = setting ?? {};
   if (typeof agents !== "number" || !Number.isSafeInteger(agents) || agents < 1) {
     throw unusable("agents", "a whole number from 1", agents);
   }
@@ -29,8 +29,8 @@ export function readChildLimits(
   return { maxRunning, overflow };
 }
 
-function unusable(key: string, expected: string, value: unknown): Fault {
-  return new Fault(
+function unusable(key: string, expected: string, value: unknown): RetinueError {
+  return new RetinueError(
     "invalid-limits",
     `The setting limits.${key} needs ${expected}, but is ${JSON.stringify(value)}.`,
     {

@@ -11,10 +11,10 @@ export interface ChildMail {
 }
 
 /** More than a parent could read at once; what is older can be asked for by id. */
-const mostKept = 200;
+const maxKept = 200;
 
 /** With room for none, as where no parent ever reads, it keeps nothing. */
-export function createChildMail(most: number = mostKept): ChildMail {
+export function createChildMail(most: number = maxKept): ChildMail {
   const messages: UserMessage[] = [];
   let dropped = 0;
   let bell = Promise.withResolvers<void>();

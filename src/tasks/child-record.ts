@@ -1,16 +1,16 @@
 import type { RunEnding } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
 import type { ChildRecord } from "./child-host.ts";
-import type { RunLine, TaskStarted } from "./task-manager.ts";
+import type { TaskControl, TaskStarted } from "./task-manager.ts";
 import { interruptedReason } from "./task-state.ts";
 
 /** A record that cannot be written any more does not keep hooks from hearing of the child. */
-export function tellingOf({ told }: Pick<ChildRecord, "told">): Pick<RunLine, "told"> {
-  if (told === undefined) return {};
+export function tellingOf({ reported }: Pick<ChildRecord, "told">): Pick<TaskControl, "told"> {
+  if (reported === undefined) return {};
   return {
-    told(event) {
+    reported(event) {
       try {
-        told(event);
+        reported(event);
       } catch {
         // The child ends by its next line.
       }
@@ -19,7 +19,7 @@ export function tellingOf({ told }: Pick<ChildRecord, "told">): Pick<RunLine, "t
 }
 
 /** The ending of a child that was planned and found no place; one that came too late for its session can be resumed. */
-export function notStarted({ because: error, isOver }: Extract<TaskStarted, { type: "refused" }>): RunEnding {
+export function notStarted({ reason: error, isOver }: Extract<TaskStarted, { type: "refused" }>): RunEnding {
   const totals = { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 };
   const reason = isOver === true ? interruptedReason : "not-started";
   return { status: "stopped", reason, text: "", error, denials: [], totals };

@@ -5,7 +5,7 @@ import { foldChildRun, isStopOwed } from "./child-run.ts";
 import { foldTranscript } from "./transcript-task.ts";
 
 const plan: JsonRecord = { type: "retinue-plan", plan: { task: { prompt: "Look.", background: true } } };
-const told = (event: string): JsonRecord => ({ type: "retinue-told", event });
+const reported = (event: string): JsonRecord => ({ type: "retinue-told", event });
 const line = (type: string, content: unknown, more: object = {}): JsonRecord => ({
   type,
   isSidechain: true,
@@ -27,19 +27,19 @@ const ending = (reason = "end_turn"): JsonRecord => ({
 describe("[HKS-8] after a crash hooks hear of a stop when they heard of the start, and only then", () => {
   test.each<readonly [string, boolean, readonly JsonRecord[]]>([
     ["it got no further than its plan", false, [plan]],
-    ["hooks were about to hear of its start", true, [plan, told("SubagentStart")]],
-    ["it works", true, [plan, told("SubagentStart"), prompt, answer]],
+    ["hooks were about to hear of its start", true, [plan, reported("SubagentStart")]],
+    ["it works", true, [plan, reported("SubagentStart"), prompt, answer]],
     [
       "hooks were about to hear of its stop",
       false,
-      [plan, told("SubagentStart"), prompt, told("SubagentStop")],
+      [plan, reported("SubagentStart"), prompt, reported("SubagentStop")],
     ],
     [
       "hooks made it go on",
       true,
-      [plan, told("SubagentStart"), prompt, told("SubagentStop"), told("goes-on"), answer],
+      [plan, reported("SubagentStart"), prompt, reported("SubagentStop"), reported("goes-on"), answer],
     ],
-    ["it failed and hooks had not heard yet", true, [plan, told("SubagentStart"), prompt, ending()]],
+    ["it failed and hooks had not heard yet", true, [plan, reported("SubagentStart"), prompt, ending()]],
     ["it was taken up again and not begun", false, [plan, prompt, ending(), plan, results]],
     ["it had no hooks and works", true, [plan, prompt]],
     ["it had no hooks and ended", false, [plan, prompt, ending()]],

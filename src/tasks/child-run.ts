@@ -43,15 +43,15 @@ export function foldChildRun(records: readonly JsonRecord[]): ChildRun {
  */
 export function isStopOwed(records: readonly JsonRecord[]): boolean {
   let isOurs = false;
-  let told: unknown;
+  let reported: unknown;
   let spoke = false;
   for (const record of records) {
-    if (record.type === "retinue-plan") [isOurs, told, spoke] = [true, undefined, false];
-    if (record.type === "retinue-told") told = record.event;
+    if (record.type === "retinue-plan") [isOurs, reported, spoke] = [true, undefined, false];
+    if (record.type === "retinue-told") reported = record.event;
     if (record.runEnding !== undefined) spoke = false;
     spoke ||= saysSomething(record);
   }
-  return isOurs && (told === undefined ? spoke : told === "SubagentStart" || told === "goes-on");
+  return isOurs && (reported === undefined ? spoke : reported === "SubagentStart" || reported === "goes-on");
 }
 
 /** Results alone do not count: those of calls that were cut off are put in before a run begins. */

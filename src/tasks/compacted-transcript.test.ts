@@ -65,7 +65,7 @@ function stepsOf(list: readonly Move[], summaryFails: boolean): readonly Step[] 
   const isSummary = ({ messages }: ModelRequest): boolean =>
     JSON.stringify(messages.at(-1)).includes("summary that you write now");
   return [
-    { match: isSummary, times: "any", ...(summaryFails ? { fault: "server-error" } : { text: "So far." }) },
+    { match: isSummary, times: "any", ...(summaryFails ? { failure: "server-error" } : { text: "So far." }) },
     ...list.flatMap((move): Step[] => [
       ...(move.pauses ? [{ text: "Wait.", stopReason: "pause_turn" } as const] : []),
       answerOf(move),
@@ -82,7 +82,7 @@ function portsOf(list: readonly Move[], summaryFails: boolean): LoopPorts {
       facts: { contextWindow: 3_000, maxOutputTokens: 500 },
     }),
     tools: [read],
-    admit: async ({ input }) => ({ type: "allowed", input }),
+    authorize: async ({ input }) => ({ type: "allowed", input }),
     toolContext: (callId, { signal, progress }) => ({
       signal,
       progress,

@@ -26,7 +26,7 @@ export function isolatesServers(
 }
 
 /** A prompt that was made anew for a worktree says nothing of servers yet. */
-export function toldOf(plan: ChildPlan, servers: ChildServers | undefined): ChildPlan {
+export function reportedOf(plan: ChildPlan, servers: ChildServers | undefined): ChildPlan {
   return withServerInstructions(plan, servers?.instructions ?? []);
 }
 

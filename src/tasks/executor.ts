@@ -3,7 +3,7 @@ import type { RunEvent } from "../conversation/run-event.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import type { ChildServers } from "./child-host.ts";
-import type { RunLine } from "./task-manager.ts";
+import type { TaskControl } from "./task-manager.ts";
 
 /** A child that is decided: its plan, the conversation it goes on with, and the definition for what is code in it. */
 export interface Execution {
@@ -19,5 +19,5 @@ export interface Execution {
  * too. Whoever stops reading early has everything released.
  */
 export interface Executor {
-  execute(execution: Execution, line: RunLine, signal: AbortSignal): AsyncIterable<RunEvent>;
+  execute(execution: Execution, line: TaskControl, signal: AbortSignal): AsyncIterable<RunEvent>;
 }

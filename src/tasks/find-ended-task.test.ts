@@ -18,11 +18,11 @@ test("[SDK-3] an agent that is not in memory any more is found in its files by i
     recall: (id) => findEndedTask(transcripts, { sessionId, id }),
   });
   const tool = createTaskOutputTool({ sources: [source], now: () => 0 });
-  const told = await sample.workspace.call(tool, { task_id: agentId });
-  expect(told).toMatchObject({ isError: false });
-  expect(told.text).toContain(`Task ${agentId} (agent): completed`);
-  expect(told.text).toContain("The heron is");
-  expect(told.text).not.toContain("</task-notification>");
+  const reported = await sample.workspace.call(tool, { task_id: agentId });
+  expect(reported).toMatchObject({ isError: false });
+  expect(reported.text).toContain(`Task ${agentId} (agent): completed`);
+  expect(reported.text).toContain("The heron is");
+  expect(reported.text).not.toContain("</task-notification>");
   for (const other of [agentId.slice(0, 8), "a0000000000000000", "../../x"]) {
     expect(await sample.workspace.call(tool, { task_id: other })).toMatchObject({ isError: true });
   }

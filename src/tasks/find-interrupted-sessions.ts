@@ -14,12 +14,12 @@ export interface InterruptedSession extends Pick<SessionSummary, "id" | "title" 
 
 /** As much of the end of a transcript as tells how it ended; more only where one long line fills that. */
 const tailBytes = [512 * 1024, 32 * 1024 * 1024];
-const mostSessions = 100;
+const maxSessions = 100;
 
 /** Among the newest sessions of a project. Those that other programs wrote do not say how they ended, and do not count. */
 export async function findInterruptedSessions(transcripts: string): Promise<readonly InterruptedSession[]> {
   const found: InterruptedSession[] = [];
-  for (const { id, title, modified, file } of await findSessions(transcripts, { limit: mostSessions })) {
+  for (const { id, title, modified, file } of await findSessions(transcripts, { limit: maxSessions })) {
     if (hasLiveOwner(file)) continue;
     const records = await loadEnd(file).catch(() => []);
     if (!isCutOff(records)) continue;

@@ -61,8 +61,8 @@ describe("[TRN-4] what a killed process leaves is found", () => {
     writeChild(folder, "settled", [long, ending("interrupted")]);
     writeChild(folder, "cut", [long]);
     const gone = JSON.stringify({ ...thisProcess(), started: "before" });
-    const told = { type: "retinue-told", event: "SubagentStart" };
-    writeFileSync(`${writeChild(folder, "owing", [told, long, ending("end_turn")])}.lock`, gone);
+    const reported = { type: "retinue-told", event: "SubagentStart" };
+    writeFileSync(`${writeChild(folder, "owing", [reported, long, ending("end_turn")])}.lock`, gone);
     const ids = (tasks: readonly { readonly id: string }[]) => tasks.map(({ id }) => id).sort();
     expect(ids((await findInterrupted(folder)).agents)).toEqual(["cut", "settled"]);
     const asked: string[] = [];

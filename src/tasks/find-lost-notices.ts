@@ -6,24 +6,24 @@ import { foldChildRun } from "./child-run.ts";
 import type { FoundTask } from "./find-tasks.ts";
 import { endNotice } from "./notice.ts";
 import { resultText } from "./result-text.ts";
-import type { HeardAgents } from "./told-agents.ts";
+import type { HeardAgents } from "./reported-agents.ts";
 
 /** What the main agent should have been told of children that ended, and was not because its process died. */
 export async function findLostNotices(
   tasks: readonly FoundTask[],
-  told: HeardAgents,
+  reported: HeardAgents,
   outputFile: (agentId: string) => string,
 ): Promise<readonly UserMessage[]> {
-  const lost = tasks.filter((task) => isLost(task, told));
+  const lost = tasks.filter((task) => isLost(task, reported));
   return Promise.all(lost.map((task) => noticeOf(task, outputFile(task.id))));
 }
 
 function isLost(
   { id, callId = "", state, background, lastSignAt }: FoundTask,
-  { toldAt, launched, answered }: HeardAgents,
+  { reportedAt, launched, answered }: HeardAgents,
 ): boolean {
   if (state === "running" || state === "interrupted" || answered.has(callId)) return false;
-  return (background || launched.has(id)) && (toldAt.get(id) ?? 0) < lastSignAt;
+  return (background || launched.has(id)) && (reportedAt.get(id) ?? 0) < lastSignAt;
 }
 
 async function noticeOf(task: FoundTask, outputFile: string): Promise<UserMessage> {

@@ -138,7 +138,7 @@ type Standing = Pick<FoundTask, "state" | "queuePosition" | "inFlight" | "canRes
 /** The mark of a process that died means nothing; with a living owner it says that the child has no place yet. */
 function standingOf(
   { isRunning, transcript }: ChildFile & { readonly isRunning: boolean },
-  { state: told, reason }: TranscriptTask,
+  { state: reported, reason }: TranscriptTask,
   records: readonly JsonRecord[],
 ): Standing {
   if (isRunning) {
@@ -147,7 +147,7 @@ function standingOf(
   }
   const owed = isStopOwed(records) ? ({ isStopOwed: true } as const) : {};
   // Whoever finds one cut off writes that down as its ending.
-  if (told !== undefined && reason !== interruptedReason) return { state: told, ...owed };
+  if (reported !== undefined && reason !== interruptedReason) return { state: reported, ...owed };
   const { hasBegun, last, inFlight } = foldChildRun(records);
   return { state: "interrupted", inFlight, canResume: hasBegun || last?.prompt !== undefined, ...owed };
 }
@@ -159,10 +159,10 @@ async function describe(file: ChildFile & { readonly isRunning: boolean }): Prom
   const meta = await loadChildMeta(file.meta);
   const task = foldTranscript(lines.values);
   const plan = readEarlierPlans(lines.values).at(-1);
-  const { state: _state, ...told } = task;
+  const { state: _state, ...reported } = task;
   return [
     {
-      ...told,
+      ...reported,
       id: file.id,
       sessionId: file.sessionId,
       agentType: meta?.agentType ?? plan?.agentType ?? "unknown",
@@ -174,7 +174,7 @@ async function describe(file: ChildFile & { readonly isRunning: boolean }): Prom
       ...optional("name", meta?.name),
       ...optional("model", meta?.model?.id),
       ...standingOf(file, task, lines.values),
-      lastSignAt: told.lastSignAt ?? file.modified,
+      lastSignAt: reported.lastSignAt ?? file.modified,
       transcript: file.transcript,
     },
   ];

@@ -28,7 +28,7 @@ export async function findWorktreeBase(
       const commit = await writeSnapshotCommit(git, repository, message);
       if (commit.type === "failed") {
         throw new Error(
-          `the uncommitted changes could not be taken along (${commit.because}); worktree.baseRef: head leaves them out`,
+          `the uncommitted changes could not be taken along (${commit.reason}); worktree.baseRef: head leaves them out`,
         );
       }
       return oneLine(commit) ?? "";

@@ -18,7 +18,7 @@ export interface WorktreeRepository {
 
 export type RepositoryAnswer =
   | { readonly type: "found"; readonly repository: WorktreeRepository }
-  | { readonly type: "refused"; readonly because: string };
+  | { readonly type: "refused"; readonly reason: string };
 
 /** Says in one sentence why a folder cannot have worktrees, if so. */
 export async function findWorktreeRepository(git: WorktreeGit, directory: string): Promise<RepositoryAnswer> {
@@ -33,7 +33,7 @@ export async function findWorktreeRepository(git: WorktreeGit, directory: string
   const asked = ["--show-toplevel", "--absolute-git-dir", "--git-common-dir"];
   const answers = await Promise.all(asked.map((what) => git(folder, ["rev-parse", what])));
   const failure = answers.find((answer) => answer.type === "failed");
-  if (failure?.type === "failed") return refused(failure.because);
+  if (failure?.type === "failed") return refused(failure.reason);
   const [top = "", gitDirectory = "", commonDirectory = ""] = await Promise.all(
     answers.map((answer) => realpath(resolve(folder, oneLine(answer) ?? ""))),
   );
@@ -95,12 +95,12 @@ async function findMain(
 
 function whyNoRepository(answer: GitAnswer & { readonly type: "failed" }, directory: string): string {
   if (answer.isMissing === true) return "git was not found on the PATH; install it";
-  if (answer.because.includes("not a git repository")) {
+  if (answer.reason.includes("not a git repository")) {
     return `${directory} is not in a git repository; run git init and make a first commit`;
   }
-  return answer.because;
+  return answer.reason;
 }
 
-function refused(because: string): RepositoryAnswer {
-  return { type: "refused", because };
+function refused(reason: string): RepositoryAnswer {
+  return { type: "refused", reason };
 }

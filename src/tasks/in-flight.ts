@@ -25,12 +25,12 @@ const standing: Readonly<Record<Repeats, string>> = {
   unsafe: "may have run",
 };
 
-const telling = ["command", "file_path", "path", "pattern", "url", "query", "skill", "description", "prompt"];
+const reporting = ["command", "file_path", "path", "pattern", "url", "query", "skill", "description", "prompt"];
 const longest = 120;
 
 function shortInput(input: unknown): string {
   if (!isRecord(input)) return "";
-  const key = telling.find((name) => typeof input[name] === "string");
+  const key = reporting.find((name) => typeof input[name] === "string");
   const text = key === undefined ? JSON.stringify(input) : String(input[key]);
   const line = text.replace(/\s+/g, " ").trim();
   return line.length > longest ? `${line.slice(0, longest - 1)}…` : line;

@@ -1,10 +1,10 @@
 import type { Message } from "../conversation/message.ts";
 import { settledSoon } from "../foundation/abort.ts";
-import { Fault, isFault } from "../foundation/fault.ts";
+import { RetinueError, isRetinueError } from "../foundation/retinue-error.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import type { SpawnOutcome } from "./agent-tool.ts";
 import type { ChildHost } from "./child-host.ts";
-import type { Stopper, TaskManager } from "./task-manager.ts";
+import type { StoppedBy, TaskManager } from "./task-manager.ts";
 import { hasEnded, type TaskState, wasCutOff } from "./task-state.ts";
 
 /** Why a run is stopped when the whole session ends; the child then counts as cut off and not as given up. */
@@ -16,7 +16,7 @@ const sessionEnds: ReadonlySet<string> = new Set([
 ]);
 
 export function endsSession(reason: unknown): boolean {
-  return isFault(reason) && sessionEnds.has(reason.code);
+  return isRetinueError(reason) && sessionEnds.has(reason.code);
 }
 
 /** Less than a tool call is waited for after a stop, so that its answer still names the child. */
@@ -28,8 +28,8 @@ export async function stopWithCaller(
   agentId: string,
   reason: unknown,
 ): Promise<void> {
-  const by: Stopper = endsSession(reason) ? "session" : "parent";
-  const late = AbortSignal.abort(new Fault("stop-late", "The agent did not end in time."));
+  const by: StoppedBy = endsSession(reason) ? "session" : "parent";
+  const late = AbortSignal.abort(new RetinueError("stop-late", "The agent did not end in time."));
   await settledSoon(stop(agentId, by), late, patienceMs).catch(() => undefined);
 }
 
@@ -49,7 +49,7 @@ export function interruptedOutcome({ agent, task }: ChildPlan): SpawnOutcome {
 }
 
 /** A child that goes on reads before its first turn what became of the commands it had left running. */
-export function tellNews(
+export function reportEvent(
   agentId: string,
   {
     host,
@@ -61,9 +61,9 @@ export function tellNews(
     readonly history: readonly Message[];
   },
 ): void {
-  const wasTold = (taskId: string): boolean =>
+  const wasReported = (taskId: string): boolean =>
     JSON.stringify(history).includes(`<task-id>${taskId}</task-id>`);
-  for (const message of host.news?.(agentId, wasTold) ?? []) tasks.send(agentId, message);
+  for (const message of host.news?.(agentId, wasReported) ?? []) tasks.send(agentId, message);
 }
 
 /** Marks results that do not tell how a child ended. */

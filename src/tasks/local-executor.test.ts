@@ -61,7 +61,7 @@ describeExecutorContract(
           ports: {
             model,
             tools: [echo],
-            admit: async ({ input }) => ({ type: "allowed", input }),
+            authorize: async ({ input }) => ({ type: "allowed", input }),
             toolContext: (callId, options) => ({
               ...options,
               callId,

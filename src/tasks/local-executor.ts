@@ -4,7 +4,7 @@ import type { LoopInput } from "../loop/loop-ports.ts";
 import type { ChildHost } from "./child-host.ts";
 import type { Execution, Executor } from "./executor.ts";
 import { stepsOf } from "./spawn-steps.ts";
-import type { RunLine } from "./task-manager.ts";
+import type { TaskControl } from "./task-manager.ts";
 
 /** Runs children in this process, on what the session around them gives. */
 export function createLocalExecutor(host: Pick<ChildHost, "model" | "prepare">): Executor {
@@ -19,7 +19,7 @@ async function* run(
     signal,
   }: {
     readonly host: Pick<ChildHost, "model" | "prepare">;
-    readonly line: RunLine;
+    readonly line: TaskControl;
     readonly signal: AbortSignal;
   },
 ): AsyncGenerator<RunEvent> {

@@ -1,4 +1,4 @@
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import type { Stopwatch } from "../foundation/stopwatch.ts";
 import type { LimitReached } from "../loop/limit-reached.ts";
 import type { LoopLimits } from "../loop/loop-ports.ts";
@@ -33,20 +33,20 @@ export function createLoopLimits(options: LoopLimitOptions): LoopLimits {
             stopwatch
               .reach(() => deadline, over.signal)
               .then(
-                () => late.abort(lateFault(tool.name, toolTimeMs)),
+                () => late.abort(lateError(tool.name, toolTimeMs)),
                 () => undefined,
               );
             return {
               signal: AbortSignal.any([signal, late.signal]),
-              [Symbol.dispose]: () => over.abort(new Fault("call-over", "The call is over.")),
+              [Symbol.dispose]: () => over.abort(new RetinueError("call-over", "The call is over.")),
             };
           },
         }),
   };
 }
 
-function lateFault(tool: string, limitMs: number): Fault {
-  return new Fault(
+function lateError(tool: string, limitMs: number): RetinueError {
+  return new RetinueError(
     "tool-timeout",
     `${tool} did not end within ${limitMs / 1000} s, the limit for one call, and was stopped; it may have had part of its effect.`,
     { advice: "Do less in one call, or start long work in the background." },

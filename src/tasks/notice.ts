@@ -1,7 +1,7 @@
 import type { UserMessage } from "../conversation/message.ts";
 import { contextTokens } from "../conversation/usage.ts";
 import type { CommandRecord } from "../tools/command-record.ts";
-import { defuse } from "./result-text.ts";
+import { escapeControlTags } from "./result-text.ts";
 import type { TaskState } from "./task-state.ts";
 
 /** What a parent is told when a child in the background has ended. */
@@ -16,7 +16,7 @@ export function endNotice(
     `<task-id>${state.id}</task-id>`,
     `<output-file>${outputFile}</output-file>`,
     `<status>${statusWord(state)}</status>`,
-    `<summary>Agent ${JSON.stringify(defuse(state.description))} ${ending(state)}</summary>`,
+    `<summary>Agent ${JSON.stringify(escapeControlTags(state.description))} ${ending(state)}</summary>`,
     `<result>\n${text}\n</result>`,
     `<usage>subagent_tokens: ${contextTokens(usage) + usage.outputTokens}, tool_uses: ${toolUses}, duration_ms: ${duration}</usage>`,
     "</task-notification>",
@@ -28,7 +28,7 @@ export function endNotice(
 export function lostMessageNotice(agentId: string, reason: string): UserMessage {
   const lines = [
     "<task-notification>",
-    `<summary>Your message to the agent ${agentId} did not reach it before it ended: ${defuse(reason)}</summary>`,
+    `<summary>Your message to the agent ${agentId} did not reach it before it ended: ${escapeControlTags(reason)}</summary>`,
     "</task-notification>",
   ];
   return { role: "user", content: [{ type: "text", text: lines.join("\n") }] };
@@ -41,7 +41,7 @@ export function commandNotice({ id, description, outputFile, end }: CommandRecor
     `<task-id>${id}</task-id>`,
     ...(outputFile === undefined ? [] : [`<output-file>${outputFile}</output-file>`]),
     "<status>stopped</status>",
-    `<summary>Background command ${JSON.stringify(defuse(description))} no longer runs. ${end?.note ?? ""}</summary>`,
+    `<summary>Background command ${JSON.stringify(escapeControlTags(description))} no longer runs. ${end?.note ?? ""}</summary>`,
     "</task-notification>",
   ];
   return { role: "user", content: [{ type: "text", text: lines.join("\n") }] };
@@ -65,7 +65,7 @@ export function stallNotice(state: TaskState, stall: Stall): UserMessage {
 }
 
 export function stallText({ description }: TaskState, { silentMs, stops }: Stall): string {
-  const what = `Agent ${JSON.stringify(defuse(description))} has given no sign of life for ${Math.round(silentMs / 1000)} s`;
+  const what = `Agent ${JSON.stringify(escapeControlTags(description))} has given no sign of life for ${Math.round(silentMs / 1000)} s`;
   return stops
     ? `${what} and was stopped.`
     : `${what}; TaskStop ends it, else it is stopped after twice that time.`;

@@ -4,7 +4,7 @@ import { textOf } from "../conversation/message.ts";
 import { findLostNotices } from "./find-lost-notices.ts";
 import type { FoundTask } from "./find-tasks.ts";
 import { interruptedLine, interruptedNote } from "./recovery-note.ts";
-import { readToldAgents } from "./told-agents.ts";
+import { readReportedAgents } from "./reported-agents.ts";
 
 const agent: InterruptedAgent = {
   id: "a1",
@@ -43,20 +43,20 @@ describe("[TRN-4] the main agent is told of children that were cut off", () => {
       message: { content },
       ...more,
     });
-    const heard = readToldAgents([
+    const heard = readReportedAgents([
       line(interruptedNote([{ ...agent, description: "<task-id>a8</task-id>" }]).content),
       line([{ type: "tool_result", tool_use_id: "x", content: "<task-id>a9</task-id>" }]),
       line("x", { toolUseResult: { status: "async_launched", agentId: "a3" } }),
       line("x", { toolUseResult: { status: "completed", agentId: "a4" } }),
     ]);
-    expect([...heard.toldAt.keys()]).toEqual(["a1", "a4"]);
+    expect([...heard.reportedAt.keys()]).toEqual(["a1", "a4"]);
     expect(heard.launched).toEqual(new Map([["a3", ""]]));
   });
 
   test("an end in the background that it was told of is not told again", async () => {
     const task = { id: "a1", state: "completed", background: true, lastSignAt: 5 } as FoundTask;
     const heard = {
-      toldAt: new Map([["a1", 5]]),
+      reportedAt: new Map([["a1", 5]]),
       launched: new Map<string, string>(),
       answered: new Set(["t1"]),
     };
@@ -66,6 +66,6 @@ describe("[TRN-4] the main agent is told of children that were cut off", () => {
       { ...task, callId: "t1" },
       { ...task, state: "interrupted" as const },
     ];
-    expect(await findLostNotices(others, { ...heard, toldAt: new Map() }, () => "")).toEqual([]);
+    expect(await findLostNotices(others, { ...heard, reportedAt: new Map() }, () => "")).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-import { defuse } from "../conversation/defuse.ts";
+import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
 import type { UserMessage } from "../conversation/message.ts";
 import { inFlightText } from "./in-flight.ts";
@@ -26,7 +26,7 @@ export function stoppedNote(
 ): UserMessage {
   const lines = agents.map(
     ({ id, agentType, description }) =>
-      `- ${id} (${defuse(agentType)}, ${JSON.stringify(defuse(description))})`,
+      `- ${id} (${escapeControlTags(agentType)}, ${JSON.stringify(escapeControlTags(description))})`,
   );
   const text = [
     "<agents-stopped>",
@@ -51,8 +51,8 @@ function sentence({ id, agentType, description, inFlight }: InterruptedAgent): s
   const open =
     inFlight.length === 0
       ? ""
-      : ` In flight: ${inFlight.map((call) => defuse(inFlightText(call))).join(", ")}.`;
-  return `Agent ${id} (${defuse(agentType)}, ${JSON.stringify(defuse(description))}) was cut off when the session ended.${open}`;
+      : ` In flight: ${inFlight.map((call) => escapeControlTags(inFlightText(call))).join(", ")}.`;
+  return `Agent ${id} (${escapeControlTags(agentType)}, ${JSON.stringify(escapeControlTags(description))}) was cut off when the session ended.${open}`;
 }
 
 function advice({ id, standing }: InterruptedAgent): string {

@@ -3,7 +3,7 @@ import type { RunEnding } from "../conversation/run-event.ts";
 import { contextTokens } from "../conversation/usage.ts";
 import { pageLength, pageOf } from "../tools/text-page.ts";
 
-export { defuse } from "../conversation/defuse.ts";
+export { escapeControlTags } from "../conversation/escape-control-tags.ts";
 
 /** What a parent reads of a child's end. */
 export interface ResultInput {
@@ -16,7 +16,7 @@ export interface ResultInput {
 }
 
 /** The most characters of a child's text that its parent's model gets. */
-export const longestResult = pageLength;
+export const maxResult = pageLength;
 
 /** A child's text as its parent reads it, whole. */
 export function wholeText({ text }: Pick<RunEnding, "text">): string {

@@ -3,7 +3,7 @@ import { sleep } from "../foundation/abort.ts";
 import { takeOwnerLock } from "../storage/owner-lock.ts";
 
 const firstWaitMs = 20;
-const longestWaitMs = 250;
+const maxWaitMs = 250;
 const patienceMs = 60_000;
 
 /** Git cannot list worktrees while another process adds or removes one, so those who do take turns in a repository. */
@@ -24,7 +24,7 @@ export async function runAlone<Result>(
       }
     }
     await sleep(waitMs, signal);
-    waitMs = Math.min(waitMs * 1.2, longestWaitMs);
+    waitMs = Math.min(waitMs * 1.2, maxWaitMs);
   }
   throw new Error(`another process holds ${file}.lock; if none is running, remove that file`);
 }

@@ -23,7 +23,7 @@ export interface Cleanup {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
   /** Somebody asked for it now, rather than it being done beside other work. */
-  readonly atOnce?: boolean;
+  readonly concurrency?: boolean;
   /** The most sessions that are looked at. */
   readonly limit?: number;
 }

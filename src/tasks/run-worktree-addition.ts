@@ -25,8 +25,8 @@ export async function addWorktree(git: WorktreeGit, addition: WorktreeAddition):
   const { repository, plan, base } = addition;
   const { main, top, commonDirectory } = repository;
   const folder = await openFolder(repository, plan.folder);
-  const problem = await excludeFromStatus(commonDirectory, folderExcludes([main, top], folder));
-  if (problem !== undefined) throw new Error(problem);
+  const diagnostic = await excludeFromStatus(commonDirectory, folderExcludes([main, top], folder));
+  if (diagnostic !== undefined) throw new Error(diagnostic);
   const path = join(folder, plan.name);
   const act = (...words: string[]) => git(main, words, { isUnstoppable: true });
   const reference = `refs/heads/${plan.branch}`;
@@ -128,13 +128,13 @@ export async function fillWorktree(
 ): Promise<void> {
   const { path } = own.mark;
   must(await git(path, ["reset", "--hard", "--quiet"]));
-  const problem = await writeExtraFiles(git, { repository, path, links: plan.links });
-  if (problem !== undefined) throw new Error(problem);
+  const diagnostic = await writeExtraFiles(git, { repository, path, links: plan.links });
+  if (diagnostic !== undefined) throw new Error(diagnostic);
   if (!(await makeFolders(path, repository.inside))) {
     throw new Error(`the folder ${repository.inside} has no counterpart in the worktree`);
   }
 }
 
 function must(answer: GitAnswer): void {
-  if (answer.type === "failed") throw new Error(answer.because);
+  if (answer.type === "failed") throw new Error(answer.reason);
 }

@@ -12,7 +12,7 @@ export interface WorktreeCleanup {
   readonly now: number;
   readonly olderThanDays: number;
   /** Somebody asked for it now: unchanged ones that a dead process left go whatever their age. */
-  readonly atOnce?: boolean;
+  readonly concurrency?: boolean;
   /** Only tells what would be removed. */
   readonly dryRun: boolean;
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -23,13 +23,13 @@ export interface CleanedWorktrees {
   readonly removed: readonly WorktreeNote[];
   readonly kept: readonly WorktreeNote[];
   /** Why nothing could be looked at. */
-  readonly problem?: string;
+  readonly diagnostic?: string;
 }
 
 export interface WorktreeNote {
   readonly path: string;
   readonly branch: string;
-  readonly because: string;
+  readonly reason: string;
 }
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -38,35 +38,35 @@ const dayMs = 24 * 60 * 60 * 1000;
 export async function cleanUpWorktrees(cleanup: WorktreeCleanup): Promise<CleanedWorktrees> {
   const git = createWorktreeGit(cleanup);
   const answer = await findWorktreeRepository(git, cleanup.repository).catch((error: unknown) => {
-    return { type: "refused" as const, because: String(error) };
+    return { type: "refused" as const, reason: String(error) };
   });
-  if (answer.type === "refused") return { removed: [], kept: [], problem: answer.because };
+  if (answer.type === "refused") return { removed: [], kept: [], diagnostic: answer.reason };
   const removed: WorktreeNote[] = [];
   const kept: WorktreeNote[] = [];
   const { commonDirectory } = answer.repository;
-  for (const { path, branch, because } of await recoverWorktrees(git, commonDirectory, cleanup)) {
-    if (because !== undefined) kept.push({ path, branch, because });
-    else removed.push({ path, branch, because: "its process ended while it was made or removed" });
+  for (const { path, branch, reason } of await recoverWorktrees(git, commonDirectory, cleanup)) {
+    if (reason !== undefined) kept.push({ path, branch, reason });
+    else removed.push({ path, branch, reason: "its process ended while it was made or removed" });
   }
   const known = new Set([...removed, ...kept].map(({ path }) => path));
   for (const own of await findOwnWorktrees(commonDirectory)) {
     if (known.has(own.mark.path)) continue;
-    if (cleanup.signal.aborted) return { removed, kept, problem: "it was stopped" };
-    const because = whyTooEarly(own.mark, cleanup) ?? (await removeOne(git, own, cleanup));
+    if (cleanup.signal.aborted) return { removed, kept, diagnostic: "it was stopped" };
+    const reason = whyTooEarly(own.mark, cleanup) ?? (await removeOne(git, own, cleanup));
     const note = { path: own.mark.path, branch: own.mark.branch };
-    if (because === undefined) removed.push({ ...note, because: "nothing was changed in it" });
-    else kept.push({ ...note, because });
+    if (reason === undefined) removed.push({ ...note, reason: "nothing was changed in it" });
+    else kept.push({ ...note, reason });
   }
   return { removed, kept };
 }
 
 function whyTooEarly(
   mark: WorktreeMark,
-  { now, olderThanDays, atOnce }: WorktreeCleanup,
+  { now, olderThanDays, concurrency }: WorktreeCleanup,
 ): string | undefined {
   const inUse = whyInUse(mark);
   if (inUse !== undefined) return inUse;
-  if (atOnce === true && mark.ended === undefined) return undefined;
+  if (concurrency === true && mark.ended === undefined) return undefined;
   const isOld = now - (mark.ended ?? mark.started) >= olderThanDays * dayMs;
   return isOld ? undefined : `it is younger than ${olderThanDays} days`;
 }
@@ -78,7 +78,7 @@ async function removeOne(
 ): Promise<string | undefined> {
   try {
     const removal = await removeUnchanged(git, own, { dryRun, unlessInUse: true });
-    return removal.type === "removed" ? undefined : removal.because;
+    return removal.type === "removed" ? undefined : removal.reason;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

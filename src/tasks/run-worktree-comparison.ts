@@ -23,16 +23,16 @@ export async function whyTouched(
         variables,
       });
     const index = await inIt("read-tree", pending.base);
-    if (index.type === "failed") return `its first state could not be read (${index.because})`;
+    if (index.type === "failed") return `its first state could not be read (${index.reason})`;
     const changed = await inIt("diff-files", "--name-only", "-z", "--diff-filter=MT");
-    if (changed.type === "failed") return `its state could not be read (${changed.because})`;
+    if (changed.type === "failed") return `its state could not be read (${changed.reason})`;
     for (const file of namesOf(changed.text)) {
       const first = await inIt("cat-file", "--filters", `${pending.base}:${file}`);
       const whole = first.type === "failed" ? undefined : first.text;
       if (!(await isBeginning(join(pending.path, file), whole))) return `${file} in it was changed`;
     }
     const others = await inIt("ls-files", "--others", "-z");
-    if (others.type === "failed") return `its files could not be listed (${others.because})`;
+    if (others.type === "failed") return `its files could not be listed (${others.reason})`;
     const began = await stat(pendingFile(commonDirectory, pending.path));
     const isExpected = (file: string): Promise<boolean> =>
       pending.stage === "adding"

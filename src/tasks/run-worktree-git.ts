@@ -12,7 +12,7 @@ export type GitAnswer =
   | { readonly type: "done"; readonly text: string }
   | {
       readonly type: "failed";
-      readonly because: string;
+      readonly reason: string;
       readonly exitCode?: number;
       readonly isMissing?: boolean;
     };
@@ -29,7 +29,7 @@ export interface WorktreeGitOptions {
 }
 
 const timeLimitMs = 300_000;
-const mostOutput = 64 * 1024 * 1024;
+const maxOutput = 64 * 1024 * 1024;
 
 export function createWorktreeGit({ environment, signal }: WorktreeGitOptions): WorktreeGit {
   const inherited = withoutRepository(environment);
@@ -42,7 +42,7 @@ export function createWorktreeGit({ environment, signal }: WorktreeGitOptions): 
       ...(options.input === undefined ? {} : { input: options.input }),
       signal: options.isUnstoppable === true ? new AbortController().signal : signal,
       timeLimitMs,
-      maxBytes: mostOutput,
+      maxBytes: maxOutput,
     });
     return answerOf(result, parameters);
   };
@@ -83,7 +83,7 @@ function withoutRepository(environment: WorktreeGitOptions["environment"]): Reco
 
 function answerOf(result: ProcessResult, parameters: readonly string[]): GitAnswer {
   const command = `git ${parameters.find((word) => /^[a-z]/.test(word)) ?? ""}`;
-  const failed = (because: string, more: object = {}): GitAnswer => ({ type: "failed", because, ...more });
+  const failed = (reason: string, more: object = {}): GitAnswer => ({ type: "failed", reason, ...more });
   if (result.notStarted !== undefined) {
     const isMissing = result.notStarted.includes("ENOENT");
     return failed(isMissing ? "git was not found" : result.notStarted, { isMissing });

@@ -61,7 +61,7 @@ const request = () => ({
 
 async function made(agentId = "a1"): Promise<Worktree> {
   const start = await makeWorktree({ ...request(), agentId });
-  if (start.type === "refused") throw new Error(start.because);
+  if (start.type === "refused") throw new Error(start.reason);
   return start.worktree;
 }
 
@@ -70,7 +70,7 @@ const clean = (changes: object = {}) =>
     repository: shop,
     now: Date.now(),
     olderThanDays: 30,
-    atOnce: true,
+    concurrency: true,
     dryRun: false,
     environment,
     signal: new AbortController().signal,
@@ -221,7 +221,7 @@ describe("[SPN-7] what a git that was killed with its process leaves", () => {
     die(path);
     expect(await clean()).toMatchObject({
       removed: [],
-      kept: [{ path, because: expect.stringMatching(why) }],
+      kept: [{ path, reason: expect.stringMatching(why) }],
     });
     expect(existsSync(join(path, "b.txt"))).toBe(true);
   });
@@ -267,10 +267,10 @@ describe("[SPN-7] a worktree whose agent has begun", () => {
     expect(listPending(join(shop, ".git"))).toEqual([]);
     writeFileSync(join(second.path, "new.txt"), "work");
     for (const { path } of [first, second]) die(path);
-    expect((await clean({ atOnce: false })).kept).toHaveLength(2);
+    expect((await clean({ concurrency: false })).kept).toHaveLength(2);
     expect(await clean()).toMatchObject({
       removed: [{ path: first.path }],
-      kept: [{ path: second.path, because: "it holds uncommitted changes" }],
+      kept: [{ path: second.path, reason: "it holds uncommitted changes" }],
     });
   });
 

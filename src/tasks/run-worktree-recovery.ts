@@ -14,7 +14,7 @@ export interface RecoveredWorktree {
   readonly path: string;
   readonly branch: string;
   /** Why it is still there; absent when it is gone. */
-  readonly because?: string;
+  readonly reason?: string;
 }
 
 /**
@@ -37,11 +37,11 @@ export async function recoverWorktrees(
   return runAlone(commonDirectory, git.signal, async () => {
     const recovered: RecoveredWorktree[] = [];
     for (const pending of leftPending(commonDirectory)) {
-      const because = await removeLeft(git, commonDirectory, pending);
+      const reason = await removeLeft(git, commonDirectory, pending);
       const { path, branch } = pending;
-      recovered.push({ path, branch, ...(because === undefined ? {} : { because }) });
+      recovered.push({ path, branch, ...(reason === undefined ? {} : { reason }) });
     }
-    await mendPointers(commonDirectory, git.signal);
+    await repairPointers(commonDirectory, git.signal);
     return recovered;
   });
 }
@@ -77,7 +77,7 @@ async function removeLeft(
   const words = [`--git-dir=${commonDirectory}`, "update-ref", "-d", reference, base];
   const answer = await git(commonDirectory, words, { isUnstoppable: true });
   if (answer.type === "failed" && (await hasBranch(git, commonDirectory, reference)))
-    return `its branch could not be deleted (${answer.because})`;
+    return `its branch could not be deleted (${answer.reason})`;
   removePending(commonDirectory, pending);
   return undefined;
 }
@@ -148,7 +148,7 @@ async function findEmptyPointers(commonDirectory: string): Promise<readonly stri
 const writingMs = 1_000;
 
 /** What git always writes there: the worktree's record stands two folders below the repository's data. */
-async function mendPointers(commonDirectory: string, signal: AbortSignal): Promise<void> {
+async function repairPointers(commonDirectory: string, signal: AbortSignal): Promise<void> {
   const [first] = await findEmptyPointers(commonDirectory);
   if (first === undefined) return;
   await sleep(writingMs, signal);

@@ -9,7 +9,7 @@ import { removePending, writePending } from "./write-pending-worktree.ts";
 
 export type Removal =
   | { readonly type: "removed" }
-  | { readonly type: "kept"; readonly because: string; readonly path: string };
+  | { readonly type: "kept"; readonly reason: string; readonly path: string };
 
 /** Removes a worktree with its branch if it is still the one that was made and nothing was done in it. */
 export async function removeUnchanged(
@@ -20,7 +20,7 @@ export async function removeUnchanged(
   const early = await whyNotOurs(own);
   if (early !== undefined) return kept(own, early);
   const changed = await whyChanged(git, own);
-  if (changed !== undefined) return kept(own, { because: changed });
+  if (changed !== undefined) return kept(own, { reason: changed });
   return alone(own, async () => {
     const late = (await whyNotOurs(own)) ?? (await whyEntangled(git, own)) ?? (await whyTaken(own, options));
     if (late !== undefined) return kept(own, late);
@@ -34,8 +34,8 @@ async function whyTaken(
   { unlessInUse }: { readonly unlessInUse?: boolean },
 ): Promise<Strange | undefined> {
   const mark = unlessInUse === true ? await readMark(administration) : undefined;
-  const because = mark === undefined ? undefined : whyInUse(mark);
-  return because === undefined ? undefined : { because };
+  const reason = mark === undefined ? undefined : whyInUse(mark);
+  return reason === undefined ? undefined : { reason };
 }
 
 /** Removes it as it is: for one that was never handed out, because making it did not get to the end. */
@@ -47,7 +47,7 @@ export async function removeUnfinished(git: WorktreeGit, own: OwnWorktree): Prom
 }
 
 export interface Strange {
-  readonly because: string;
+  readonly reason: string;
   readonly path?: string;
 }
 
@@ -64,23 +64,23 @@ export async function whyNotOurs({ mark, administration }: OwnWorktree): Promise
   const { path } = mark;
   const written = await readMark(administration);
   if (written?.token !== mark.token || written.path !== path || written.branch !== mark.branch) {
-    return { because: "git no longer has it as the worktree that was made here, so it is left alone" };
+    return { reason: "git no longer has it as the worktree that was made here, so it is left alone" };
   }
   const link = resolve(administration, (await readText(join(administration, "gitdir"))).trim());
   if (link !== join(path, ".git")) {
-    return { because: `it was moved to ${dirname(link)}, so it is left alone`, path: dirname(link) };
+    return { reason: `it was moved to ${dirname(link)}, so it is left alone`, path: dirname(link) };
   }
   if ((await lstat(join(administration, "locked")).catch(() => undefined)) !== undefined) {
-    return { because: "somebody has locked it (git worktree unlock opens it), so it is left alone" };
+    return { reason: "somebody has locked it (git worktree unlock opens it), so it is left alone" };
   }
   const number = await folderNumber(path);
   if (number === undefined)
-    return { because: "its folder is gone; its branch and git's record of it are left" };
+    return { reason: "its folder is gone; its branch and git's record of it are left" };
   const back = (await readText(join(path, ".git"))).replace(/^gitdir: /, "").trim();
   const isSame = number === mark.folder && (await realpath(path)) === path;
   const target = await realpath(resolve(path, back)).catch(() => undefined);
   if (!isSame || target !== administration) {
-    return { because: "something else stands in its place, so it is left alone" };
+    return { reason: "something else stands in its place, so it is left alone" };
   }
   return undefined;
 }
@@ -105,7 +105,7 @@ async function whyChanged(git: WorktreeGit, own: OwnWorktree): Promise<string | 
     "--untracked-files=all",
     "--ignore-submodules=none",
   );
-  if (status.type === "failed") return `its state could not be read (${status.because})`;
+  if (status.type === "failed") return `its state could not be read (${status.reason})`;
   if (status.text !== "") return "it holds uncommitted changes";
   if ((await readdir(join(administration, "modules")).catch(() => [])).length > 0) {
     return "it holds submodules of its own";
@@ -116,15 +116,15 @@ async function whyChanged(git: WorktreeGit, own: OwnWorktree): Promise<string | 
 async function whyEntangled(git: WorktreeGit, own: OwnWorktree): Promise<Strange | undefined> {
   const { mark } = own;
   const list = await inRepository(git, own, ["worktree", "list", "--porcelain"]);
-  if (list.type === "failed") return { because: `git could not list the worktrees (${list.because})` };
+  if (list.type === "failed") return { reason: `git could not list the worktrees (${list.reason})` };
   const others = list.text
     .split("\n\n")
     .map((entry) => entry.split("\n"))
     .filter(([first]) => first?.startsWith("worktree ") === true && first !== `worktree ${mark.path}`);
   const nested = others.find(([first = ""]) => contains(mark.path, resolve(first.slice("worktree ".length))));
-  if (nested !== undefined) return { because: "another worktree lies in it" };
+  if (nested !== undefined) return { reason: "another worktree lies in it" };
   const shares = others.some((lines) => lines.includes(`branch refs/heads/${mark.branch}`));
-  return shares ? { because: "another worktree has its branch checked out" } : undefined;
+  return shares ? { reason: "another worktree has its branch checked out" } : undefined;
 }
 
 /** Commits that were made and left again are known to nothing but this worktree's own record of where HEAD has been. */
@@ -140,7 +140,7 @@ async function whyUnreachable(git: WorktreeGit, own: OwnWorktree): Promise<strin
   const held = ["--not", "--branches", "--tags", "--remotes", mark.base];
   const words = ["rev-list", "--max-count=1", "--ignore-missing", "--stdin", ...held];
   const answer = await inRepository(git, own, words, { input: `${commits.join("\n")}\n` });
-  if (answer.type === "failed") return `its commits could not be read (${answer.because})`;
+  if (answer.type === "failed") return `its commits could not be read (${answer.reason})`;
   return answer.text === "" ? undefined : "it holds commits that no branch has";
 }
 
@@ -158,13 +158,13 @@ async function removeOwn(
     owner: thisProcess(),
   });
   let answer = await act("worktree", "remove", ...(force ? ["--force"] : []), "--", mark.path);
-  const mindsSubmodules = answer.type === "failed" && answer.because.includes("submodules");
+  const mindsSubmodules = answer.type === "failed" && answer.reason.includes("submodules");
   if (mindsSubmodules && (await whyChanged(git, own)) === undefined) {
     answer = await act("worktree", "remove", "--force", "--", mark.path);
   }
   if (answer.type === "failed") {
     removePending(own.commonDirectory, { path });
-    return kept(own, { because: `git did not remove it (${answer.because})` });
+    return kept(own, { reason: `git did not remove it (${answer.reason})` });
   }
   // Git deletes the branch only while it still names the commit it began with.
   await act("update-ref", "-d", `refs/heads/${mark.branch}`, mark.base);

@@ -74,14 +74,14 @@ function ask(changes: Partial<WorktreeRequest> = {}): Promise<Awaited<ReturnType
 
 async function made(changes: Partial<WorktreeRequest> = {}): Promise<Worktree> {
   const start = await ask(changes);
-  if (start.type === "refused") throw new Error(start.because);
+  if (start.type === "refused") throw new Error(start.reason);
   return start.worktree;
 }
 
 async function refusal(changes: Partial<WorktreeRequest> = {}): Promise<string> {
   const start = await ask(changes);
   if (start.type === "made") throw new Error(`made ${start.worktree.path}`);
-  return start.because;
+  return start.reason;
 }
 
 function read(folder: string, name: string): string {
@@ -450,8 +450,8 @@ describe("a worktree that cannot be had is refused in one sentence", () => {
   it.each([
     ["in a folder that is not there", "missing", "is not a folder"],
     ["in git's own data", ".git/refs", "git's own data"],
-  ])("%s", async (_, folder, because) => {
-    expect(await refusal({ directory: join(shop, folder) })).toContain(because);
+  ])("%s", async (_, folder, reason) => {
+    expect(await refusal({ directory: join(shop, folder) })).toContain(reason);
   });
 
   it("in a bare repository", async () => {
@@ -511,7 +511,7 @@ describe("many and stopped ones", () => {
     for (const { path } of worktrees) expect(read(path, "a.txt")).toBe("changed\n");
     expect(git(shop, "worktree", "list").trim().split("\n")).toHaveLength(11);
     const ends = await Promise.all(worktrees.map((worktree) => worktree.finish()));
-    expect(ends.map(({ kept, because }) => [kept, because])).toEqual(
+    expect(ends.map(({ kept, reason }) => [kept, reason])).toEqual(
       ends.map(() => [false, "nothing was changed in it"]),
     );
     expect(userState()).toEqual(before);
@@ -540,7 +540,7 @@ describe("many and stopped ones", () => {
     const start = ask({ signal: stop.signal });
     while (!existsSync(reached)) await new Promise((resolve) => setImmediate(resolve));
     stop.abort();
-    expect(await start).toMatchObject({ type: "refused", because: expect.stringContaining("stopped") });
+    expect(await start).toMatchObject({ type: "refused", reason: expect.stringContaining("stopped") });
     expectNothingLeft();
     expect(userState()).toEqual(before);
   }, 60_000);
@@ -562,7 +562,7 @@ describe("many and stopped ones", () => {
 describe("the end of a worktree", () => {
   it("unchanged, it goes together with its branch, and asking twice is harmless [SPN-7]", async () => {
     const { path, branch, finish } = await made();
-    const end = { kept: false, path, branch, because: "nothing was changed in it" };
+    const end = { kept: false, path, branch, reason: "nothing was changed in it" };
     expect(await finish()).toEqual(end);
     expect(await finish()).toEqual(end);
     expectNothingLeft();
@@ -611,10 +611,10 @@ describe("the end of a worktree", () => {
         git(path, "worktree", "add", "-q", "-b", "inner", "build/inner");
       },
     ],
-  ])("with %s it is kept and reported [SPN-7]", async (_, because, work) => {
+  ])("with %s it is kept and reported [SPN-7]", async (_, reason, work) => {
     const { path, branch, finish } = await made();
     await work(path);
-    expect(await finish()).toEqual({ kept: true, path, branch, because: expect.stringContaining(because) });
+    expect(await finish()).toEqual({ kept: true, path, branch, reason: expect.stringContaining(reason) });
     expect(existsSync(join(path, ".git"))).toBe(true);
     expect(branches()).toContain(branch);
   });
@@ -678,11 +678,11 @@ describe("the end of a worktree", () => {
         git(shop, "worktree", "add", "-q", path, "retinue/reviewer-a1");
       },
     ],
-  ])("%s, it is left alone [SPN-7]", async (_, because, happen) => {
+  ])("%s, it is left alone [SPN-7]", async (_, reason, happen) => {
     const { path, branch, finish } = await made();
     await happen(path);
     const before = existsSync(path) ? readdirSync(path) : [];
-    expect(await finish()).toMatchObject({ kept: true, because: expect.stringContaining(because) });
+    expect(await finish()).toMatchObject({ kept: true, reason: expect.stringContaining(reason) });
     expect(existsSync(path) ? readdirSync(path) : []).toEqual(before);
     expect(branches()).toContain(branch);
   });
@@ -770,7 +770,7 @@ describe("cleaning up", () => {
       "retinue/reviewer-dead",
       "retinue/reviewer-ended",
     ]);
-    expect(done.kept.map(({ branch, because }) => [branch, because])).toEqual([
+    expect(done.kept.map(({ branch, reason }) => [branch, reason])).toEqual([
       ["retinue/reviewer-changed", "it holds uncommitted changes"],
       ["retinue/reviewer-running", "the process that made it is still running"],
       ["retinue/reviewer-young", "it is younger than 5 days"],
@@ -787,7 +787,7 @@ describe("cleaning up", () => {
     await writeFile(file, JSON.stringify({ version: 1, ...mark, owner }));
     expect(await clean()).toMatchObject({
       removed: [],
-      kept: [{ because: expect.stringContaining("machine") }],
+      kept: [{ reason: expect.stringContaining("machine") }],
     });
   });
 
@@ -796,7 +796,7 @@ describe("cleaning up", () => {
     expect(await clean({ repository: root, environment: closed })).toMatchObject({
       removed: [],
       kept: [],
-      problem: expect.stringContaining("not in a git repository"),
+      diagnostic: expect.stringContaining("not in a git repository"),
     });
   });
 });

@@ -29,7 +29,7 @@ export interface WorktreeRequest {
 
 export type WorktreeStart =
   | { readonly type: "made"; readonly worktree: Worktree }
-  | { readonly type: "refused"; readonly because: string };
+  | { readonly type: "refused"; readonly reason: string };
 
 export interface Worktree {
   readonly path: string;
@@ -46,7 +46,7 @@ export interface WorktreeEnd {
   readonly kept: boolean;
   readonly path: string;
   readonly branch: string;
-  readonly because: string;
+  readonly reason: string;
 }
 
 /** Gives an agent a working tree and a branch of its own, whole or not at all. Never rejects. */
@@ -63,7 +63,7 @@ async function make(request: WorktreeRequest): Promise<WorktreeStart> {
   const { directory, environment, signal, agentId } = request;
   const git = createWorktreeGit({ environment, signal });
   const answer = await findWorktreeRepository(git, directory);
-  if (answer.type === "refused") throw new Error(answer.because);
+  if (answer.type === "refused") throw new Error(answer.reason);
   const { repository } = answer;
   const plan = planWorktree({
     ...request,
@@ -71,7 +71,7 @@ async function make(request: WorktreeRequest): Promise<WorktreeStart> {
     gitDirectory: repository.commonDirectory,
     home: environment["HOME"] ?? environment["USERPROFILE"],
   });
-  if (plan.type === "refused") throw new Error(plan.because);
+  if (plan.type === "refused") throw new Error(plan.reason);
   await recoverWorktrees(git, repository.commonDirectory);
   const old = request.resume === true ? await takeUp(repository, request) : undefined;
   if (old !== undefined) return handOut(old, repository, request);
@@ -85,7 +85,7 @@ async function make(request: WorktreeRequest): Promise<WorktreeStart> {
   } catch (error) {
     const undone = await removeUnfinished(git, own);
     if (undone.type === "removed") throw error;
-    return refused(`${reasonOf(error, signal)}; ${own.mark.path} is left over: ${undone.because}`);
+    return refused(`${reasonOf(error, signal)}; ${own.mark.path} is left over: ${undone.reason}`);
   }
   return handOut(own, repository, request);
 }
@@ -100,9 +100,9 @@ async function takeUp(
     const own = all.find(({ mark }) => mark.agentId === agentId);
     if (own === undefined) return undefined;
     const { ended: _, ...mark } = own.mark;
-    const because = whyInUse(own.mark) ?? (await whyNotOurs(own))?.because;
-    if (because !== undefined) {
-      throw new Error(`the one of this agent, ${mark.path}, cannot be taken up again: ${because}`);
+    const reason = whyInUse(own.mark) ?? (await whyNotOurs(own))?.reason;
+    if (reason !== undefined) {
+      throw new Error(`the one of this agent, ${mark.path}, cannot be taken up again: ${reason}`);
     }
     if (!(await makeFolders(mark.path, inside))) throw new Error(`${mark.path} has no folder ${inside}`);
     const taken = { ...own, mark: { ...mark, owner: thisProcess() } };
@@ -119,12 +119,12 @@ function handOut(own: OwnWorktree, { inside }: WorktreeRepository, request: Work
     try {
       const removal = await removeUnchanged(git, own);
       if (removal.type === "removed")
-        return { kept: false, path, branch, because: "nothing was changed in it" };
+        return { kept: false, path, branch, reason: "nothing was changed in it" };
       await noteEnd(own, nowOf(request)());
       removePending(own.commonDirectory, { path });
-      return { kept: true, path: removal.path, branch, because: removal.because };
+      return { kept: true, path: removal.path, branch, reason: removal.reason };
     } catch (error) {
-      return { kept: true, path, branch, because: messageOf(error) };
+      return { kept: true, path, branch, reason: messageOf(error) };
     }
   };
   let ending: Promise<WorktreeEnd> | undefined;
@@ -155,6 +155,6 @@ function reasonOf(error: unknown, signal: AbortSignal): string {
   return signal.aborted ? "it was stopped" : messageOf(error).replace(/\.$/, "");
 }
 
-function refused(because: string): WorktreeStart {
-  return { type: "refused", because: `No worktree was made, because ${because}.` };
+function refused(reason: string): WorktreeStart {
+  return { type: "refused", reason: `No worktree was made, because ${reason}.` };
 }

@@ -15,7 +15,7 @@ export function createSendMessageTool(messenger: Messenger): Tool {
     origin: "builtin",
     input,
     inputSchema: jsonSchemaOf(offered),
-    runsBeside: () => true,
+    isConcurrencySafe: () => true,
     async call(value, { signal, callId }) {
       const message = readMessage(value);
       if (typeof message !== "object") return failed(message);
@@ -63,7 +63,7 @@ function outcomeOf(sent: SendOutcome): ToolOutcome {
     return { content: message, data: { success: true, message } };
   }
   const { outcome } = sent;
-  if (outcome.type === "refused") return failed(outcome.because);
+  if (outcome.type === "refused") return failed(outcome.reason);
   const message = `The agent ${id} had ended and was resumed with the message.`;
   const details = typeof outcome.data === "object" && outcome.data !== null ? outcome.data : {};
   const isError = outcome.type === "ended" && outcome.isError;

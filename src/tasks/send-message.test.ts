@@ -66,7 +66,7 @@ test("a message that a child took and did not read before it ended resumes it [T
 });
 
 test("where that fails, the sender is told [TRN-3]", async () => {
-  const { tasks, messenger, lost, start, resumedOnce } = setUp([], { type: "refused", because: "no place" });
+  const { tasks, messenger, lost, start, resumedOnce } = setUp([], { type: "refused", reason: "no place" });
   const gate = Promise.withResolvers<void>();
   start("a1", undefined, gate.promise);
   await messenger.send("a1", "One.", { signal });

@@ -63,7 +63,7 @@ export function createMessenger({ tasks, find, resume, onLost }: MessengerOption
     if (text === "") return;
     const request = { ...requestFor(recipient, text), background: true };
     const outcome = await resume(request, { signal: new AbortController().signal });
-    if (outcome.type === "refused") onLost?.(recipient, outcome.because);
+    if (outcome.type === "refused") onLost?.(recipient, outcome.reason);
   }
 
   return {
@@ -89,7 +89,7 @@ export function createMessenger({ tasks, find, resume, onLost }: MessengerOption
         },
         { signal },
       );
-      return outcome.type === "refused" ? refused(outcome.because) : { type: "resumed", recipient, outcome };
+      return outcome.type === "refused" ? refused(outcome.reason) : { type: "resumed", recipient, outcome };
     },
   };
 }

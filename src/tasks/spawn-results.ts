@@ -1,7 +1,7 @@
 import type { RunEnding } from "../conversation/run-event.ts";
 import { contextTokens } from "../conversation/usage.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
-import { defuse } from "./result-text.ts";
+import { escapeControlTags } from "./result-text.ts";
 import type { TaskState } from "./task-state.ts";
 
 /** What programs and transcripts keep of a child that ended while its parent waited. */
@@ -12,7 +12,7 @@ export function completedData(plan: ChildPlan, state: TaskState, ending: RunEndi
     status: plan.task.forksContext ? "sub_agent_entered" : "completed",
     agentId: plan.agent.id,
     agentType: plan.task.agentType,
-    content: [{ type: "text", text: defuse(ending.text) }],
+    content: [{ type: "text", text: escapeControlTags(ending.text) }],
     endStatus: ending.status,
     stopReason: ending.reason,
     resolvedModel: plan.model.value,

@@ -4,7 +4,7 @@ import type { RunEvent } from "../conversation/run-event.ts";
 import { builtinAgents } from "../definitions/builtin/builtin-agents.ts";
 import { type AgentInput, defineAgent } from "../definitions/define-agent.ts";
 import { createRegistry } from "../definitions/registry.ts";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { shippedAliases } from "../model/model-aliases.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
@@ -102,8 +102,8 @@ function stage(
       ports: {
         model: childModel,
         tools: tools.filter(({ name }) => plan.tools.some((grant) => grant.name === name)),
-        admit: async ({ input }) =>
-          line.attended() ? { type: "allowed", input } : { type: "denied", because: "nobody can be asked" },
+        authorize: async ({ input }) =>
+          line.attended() ? { type: "allowed", input } : { type: "denied", reason: "nobody can be asked" },
         toolContext: (callId, options) => ({
           ...options,
           callId,
@@ -121,7 +121,7 @@ function stage(
       prompt: async (text) => ({ role: "user", content: [{ type: "text", text }] }),
       end: async () => undefined,
     }),
-    isolate: async () => ({ type: "refused", because: "there is no repository here" }),
+    isolate: async () => ({ type: "refused", reason: "there is no repository here" }),
     newAgentId: () => {
       ids += 1;
       return `a${ids}`;
@@ -194,7 +194,7 @@ describe("[AGT-3, AGT-4] a child in the foreground", () => {
     expect(await stage([{ blocks: [] }, "Now."]).spawn()).toMatchObject({
       data: { content: [{ text: "Now." }] },
     });
-    const failed = await stage([{ fault: "unauthorized" }]).spawn();
+    const failed = await stage([{ failure: "unauthorized" }]).spawn();
     expect(failed).toMatchObject({
       type: "ended",
       isError: true,
@@ -217,7 +217,7 @@ describe("[AGT-3, AGT-4] a child in the foreground", () => {
 
   test("stopping the parent stops it", async () => {
     const controller = new AbortController();
-    const { spawn, tasks } = stage([{ text: "Never", fault: "stall", after: 1 }]);
+    const { spawn, tasks } = stage([{ text: "Never", failure: "stall", after: 1 }]);
     const running = spawn({}, controller.signal);
     while (tasks.list().length === 0) await Promise.resolve();
     controller.abort();
@@ -229,10 +229,10 @@ describe("[AGT-3, AGT-4] a child in the foreground", () => {
 
   test("[TRN-3] the end of the session stops it so that it can be resumed, and its call names it", async () => {
     const controller = new AbortController();
-    const { spawn, tasks } = stage([{ text: "Never", fault: "stall", after: 1 }]);
+    const { spawn, tasks } = stage([{ text: "Never", failure: "stall", after: 1 }]);
     const running = spawn({}, controller.signal);
     while (tasks.list().length === 0) await Promise.resolve();
-    controller.abort(new Fault("interrupted", "Stopped by SIGINT."));
+    controller.abort(new RetinueError("interrupted", "Stopped by SIGINT."));
     const [state] = tasks.list();
     expect(await running).toMatchObject({
       type: "ended",
@@ -248,11 +248,11 @@ describe("[AGT-3, AGT-4] a child in the foreground", () => {
 
   test("one that was stopped before it is written down leaves no trace", async () => {
     const controller = new AbortController();
-    controller.abort(new Fault("interrupted", "Stopped by SIGINT."));
+    controller.abort(new RetinueError("interrupted", "Stopped by SIGINT."));
     const { spawn, recorded } = stage(["Never."]);
     expect(await spawn({}, controller.signal)).toMatchObject({
       type: "refused",
-      because: expect.stringContaining("stopped before it began"),
+      reason: expect.stringContaining("stopped before it began"),
     });
     expect(recorded.size).toBe(0);
   });
@@ -276,7 +276,7 @@ describe("which child", () => {
   test("[SPN-2] an unknown type is an error that lists the available ones and the nearest", async () => {
     const outcome = await stage([]).spawn({ agentType: "Explorr" });
     expect(outcome).toMatchObject({ type: "refused" });
-    expect(outcome.type === "refused" && outcome.because).toMatch(
+    expect(outcome.type === "refused" && outcome.reason).toMatch(
       /Did you mean Explore\? Available: .*general-purpose/,
     );
   });
@@ -285,7 +285,7 @@ describe("which child", () => {
     const outcome = await stage([], { agents: [{ name: "secret", description: "d", prompt: "p" }] }).spawn({
       agentType: "secret",
     });
-    expect(outcome).toMatchObject({ type: "refused", because: expect.stringContaining("Agent(secret)") });
+    expect(outcome).toMatchObject({ type: "refused", reason: expect.stringContaining("Agent(secret)") });
   });
 
   test("[MDL-1] the call's model, else the definition's, else the parent's", async () => {
@@ -305,7 +305,7 @@ describe("which child", () => {
     const nested = stage([], { plan: { task: {} } as Partial<RunPlan> });
     expect(await nested.spawn()).toMatchObject({
       type: "refused",
-      because: expect.stringContaining("cannot start agents"),
+      reason: expect.stringContaining("cannot start agents"),
     });
   });
 
@@ -320,23 +320,23 @@ describe("which child", () => {
     const { spawn, model } = stage([]);
     expect(await spawn({ isolation: "worktree" })).toMatchObject({
       type: "refused",
-      because: expect.stringContaining("there is no repository here"),
+      reason: expect.stringContaining("there is no repository here"),
     });
     expect(await spawn({ isolation: "container" })).toMatchObject({
       type: "refused",
-      because: expect.stringContaining("There is no isolation"),
+      reason: expect.stringContaining("There is no isolation"),
     });
     expect(model.requests).toHaveLength(0);
   });
 
   test("[LIM-1] one too many is refused in the promised words", async () => {
-    const { spawn, tasks } = stage([{ text: "x", fault: "stall", after: 1, times: "any" }], {
+    const { spawn, tasks } = stage([{ text: "x", failure: "stall", after: 1, times: "any" }], {
       maxRunning: 1,
     });
     await spawn({ background: true });
     expect(await spawn({ background: true })).toMatchObject({
       type: "refused",
-      because: expect.stringContaining("max concurrent agents reached (1)"),
+      reason: expect.stringContaining("max concurrent agents reached (1)"),
     });
     await tasks[Symbol.asyncDispose]();
   });
@@ -366,7 +366,7 @@ describe("[BGR-1, BGR-2] in the background", () => {
     await spawn({ background: true });
     expect(await tasks.ended("a1")).toMatchObject({
       status: "completed",
-      ending: { denials: [{ because: "nobody can be asked" }] },
+      ending: { denials: [{ reason: "nobody can be asked" }] },
     });
   });
 

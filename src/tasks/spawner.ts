@@ -1,7 +1,7 @@
 import type { Message } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import { isFault } from "../foundation/fault.ts";
+import { isRetinueError } from "../foundation/retinue-error.ts";
 import { withEarlier } from "../planning/earlier-run.ts";
 import { runsInBackground } from "../planning/in-background.ts";
 import { type ChildPlan, type ChildPlanned, planRun } from "../planning/plan-run.ts";
@@ -14,18 +14,18 @@ import {
   type DecidedChild,
   type HeldForChild,
   isolatesServers,
-  toldOf,
+  reportedOf,
   unlessStarted,
 } from "./decided-child.ts";
-import { interruptedOutcome, isInterrupted, stopWithCaller, tellNews } from "./interrupted-child.ts";
+import { interruptedOutcome, isInterrupted, stopWithCaller, reportEvent } from "./interrupted-child.ts";
 import { createLocalExecutor } from "./local-executor.ts";
 import { endNotice, stallNotice, stallText } from "./notice.ts";
 import { resultText } from "./result-text.ts";
 import { refuseUnpaid, unknownType, withModel } from "./spawn-checks.ts";
 import { completedData, launchedData, launchedText } from "./spawn-results.ts";
-import type { RunLine, TaskManager } from "./task-manager.ts";
+import type { TaskControl, TaskManager } from "./task-manager.ts";
 import { hasEnded, type TaskState } from "./task-state.ts";
-import { tellDefinition } from "./tell-definition.ts";
+import { describeDefinition } from "./report-definition.ts";
 import { watchChild } from "./watch-child.ts";
 
 export interface SpawnerOptions {
@@ -44,7 +44,7 @@ export interface Spawner {
     options?: { readonly signal?: AbortSignal },
   ): Promise<
     | { readonly type: "started"; readonly plan: ChildPlan; readonly outputFile: string }
-    | { readonly type: "refused"; readonly because: string }
+    | { readonly type: "refused"; readonly reason: string }
   >;
 }
 
@@ -61,7 +61,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
   async function decide(
     request: SpawnRequest,
     connecting: Connecting,
-  ): Promise<{ readonly type: "refused"; readonly because: string } | DecidedChild> {
+  ): Promise<{ readonly type: "refused"; readonly reason: string } | DecidedChild> {
     const recalled = request.resume === undefined ? undefined : await host.recall(request.resume);
     if (request.resume !== undefined && recalled === undefined)
       return refused(`There is no agent ${request.resume} that could be resumed.`);
@@ -88,7 +88,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
         ...(skills === undefined ? {} : { skills: skills.names }),
         ...(earlier === undefined ? {} : { earlier }),
         notes: [
-          ...(memory?.problems.map(({ message }) => message) ?? []),
+          ...(memory?.diagnostics.map(({ message }) => message) ?? []),
           ...(skills?.notes ?? []),
           ...(servers?.notes ?? []),
         ],
@@ -108,8 +108,8 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       const servers = await host.servers?.(definition, { ...options, ...directory });
       held.servers = servers;
       const planned = planWith(servers);
-      if (planned.type === "refused") return refused([planned.because, ...(servers?.notes ?? [])].join(" "));
-      const plan = toldOf(place?.move(planned.plan) ?? planned.plan, servers);
+      if (planned.type === "refused") return refused([planned.reason, ...(servers?.notes ?? [])].join(" "));
+      const plan = reportedOf(place?.move(planned.plan) ?? planned.plan, servers);
       return { type: "planned", plan, definition, held };
     });
   }
@@ -155,7 +155,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       const place = await host.isolate(planned, definition, { signal });
       if (place.type === "refused") return place;
       held.isolated = place;
-      own = toldOf(place.plan, servers);
+      own = reportedOf(place.plan, servers);
     }
     const plan = own.task.background && host.preapprove !== undefined ? await host.preapprove(own) : own;
     if (plan.task.resumed) await host.recover?.(plan.agent.id);
@@ -178,13 +178,13 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       },
       events(line, signal) {
         record.leaveQueue?.();
-        const run = (own: RunLine, stop: AbortSignal): AsyncIterable<RunEvent> =>
+        const run = (own: TaskControl, stop: AbortSignal): AsyncIterable<RunEvent> =>
           executor.execute({ plan, history, definition, servers }, { ...own, ...tellingOf(record) }, stop);
         return watchChild({ plan, clocks: host.clocks, line, run }, signal);
       },
       onEvent(event, state) {
         record.record(event);
-        if (event.type === "run-stalled") tellStall(event, state);
+        if (event.type === "run-stalled") reportStall(event, state);
       },
       onEnd: (state) => finish(state, { record, definition, leave: held.isolated?.finish, servers }),
     });
@@ -194,12 +194,12 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       return started;
     }
     if (started.state.status === "queued") record.enterQueue?.();
-    if (plan.task.resumed) tellNews(plan.agent.id, { host, tasks, history });
+    if (plan.task.resumed) reportEvent(plan.agent.id, { host, tasks, history });
     return { type: "started", plan, outputFile: record.outputFile };
   }
 
   /** The person hears of it; the parent only where it does not wait for the child anyway. */
-  function tellStall(event: Extract<RunEvent, { type: "run-stalled" }>, state: TaskState): void {
+  function reportStall(event: Extract<RunEvent, { type: "run-stalled" }>, state: TaskState): void {
     host.report?.(stallText(state, event));
     if (state.background && !event.stops) host.notify(stallNotice(state, event));
   }
@@ -219,7 +219,7 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
     },
   ): Promise<void> {
     try {
-      await tellDefinition(state, definition);
+      await describeDefinition(state, definition);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       host.report?.(`The \`onEnd\` of the agent ${definition.name} failed: ${why}`);
@@ -245,14 +245,14 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
       try {
         started = await start(request, { signal });
       } catch (error) {
-        const advice = isFault(error) && error.advice !== undefined ? ` ${error.advice}` : "";
+        const advice = isRetinueError(error) && error.advice !== undefined ? ` ${error.advice}` : "";
         return {
           type: "refused",
-          because: `The agent could not be started: ${error instanceof Error ? error.message : String(error)}${advice}`,
+          reason: `The agent could not be started: ${error instanceof Error ? error.message : String(error)}${advice}`,
         };
       }
       if (started.type === "refused")
-        return { type: "refused", because: `The agent was not started: ${started.because}` };
+        return { type: "refused", reason: `The agent was not started: ${started.reason}` };
       const { plan, outputFile } = started;
       if (plan.task.background) return launched(plan, outputFile);
       const state = await tasks.wait(plan.agent.id, { signal });
@@ -267,8 +267,8 @@ export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner 
   };
 }
 
-function refused(because: string): { readonly type: "refused"; readonly because: string } {
-  return { type: "refused", because };
+function refused(reason: string): { readonly type: "refused"; readonly reason: string } {
+  return { type: "refused", reason };
 }
 
 function textOfEnd(state: TaskState, file: string, worktree?: KeptWorktree): string {

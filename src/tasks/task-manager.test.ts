@@ -108,7 +108,7 @@ describe("[LIM-1] places", () => {
     tasks.start(task("b", patient));
     expect(tasks.start(task("c", quick))).toEqual({
       type: "refused",
-      because: "max concurrent agents reached (2)",
+      reason: "max concurrent agents reached (2)",
     });
     await tasks.stop("a", "program");
     expect(tasks.start(task("c", quick))).toMatchObject({ type: "started" });

@@ -1,9 +1,9 @@
 import type { UserMessage } from "../conversation/message.ts";
 import { addTotals, type RunEvent, type RunTotals } from "../conversation/run-event.ts";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { createFeed } from "../foundation/feed.ts";
 import type { Stopwatch } from "../foundation/stopwatch.ts";
-import type { ToldEvent } from "../journal/recovery-lines.ts";
+import type { ReportedEvent } from "../journal/recovery-lines.ts";
 import { endedBy, givenUp } from "./forced-ending.ts";
 import {
   foldTask,
@@ -15,7 +15,7 @@ import {
 } from "./task-state.ts";
 
 /** What a running child knows of those who may be watching it. */
-export interface RunLine {
+export interface TaskControl {
   /** Whether somebody waits for it who could be asked; false in the background. */
   attended(): boolean;
   /** Aborted when the child is moved to the background: open questions are then answered no. */
@@ -23,7 +23,7 @@ export interface RunLine {
   /** Messages sent to it since it last asked. */
   takeMessages(): readonly UserMessage[];
   /** Writes down that hooks are about to hear of it, so that after a crash they do not hear it twice. */
-  told?(event: ToldEvent): void;
+  reported?(event: ReportedEvent): void;
   /** Its own time, which stands still while a person is asked for it. */
   readonly stopwatch?: Stopwatch;
 }
@@ -33,7 +33,7 @@ export interface TaskRun {
   readonly start: Omit<TaskStart, "at">;
   /** Where it was called for, before others that took longer to prepare; the queue keeps this order. */
   readonly order?: number;
-  readonly events: (line: RunLine, signal: AbortSignal) => AsyncIterable<RunEvent>;
+  readonly events: (line: TaskControl, signal: AbortSignal) => AsyncIterable<RunEvent>;
   /** Hears each event after it was folded; what it throws ends the child, not its siblings. */
   readonly onEvent?: (event: RunEvent, state: TaskState) => void;
   /** Runs once, when the child has ended, however it ended. */
@@ -43,14 +43,14 @@ export interface TaskRun {
 export type TaskStarted =
   | { readonly type: "started"; readonly state: TaskState }
   /** `isOver`: the session has ended meanwhile. */
-  | { readonly type: "refused"; readonly because: string; readonly isOver?: true };
+  | { readonly type: "refused"; readonly reason: string; readonly isOver?: true };
 
-export interface TaskNews {
+export interface TaskEvent {
   readonly event: RunEvent;
   readonly state: TaskState;
 }
 
-export type Stopper = "user" | "parent" | "program" | "session";
+export type StoppedBy = "user" | "parent" | "program" | "session";
 
 /** All child agents of a session: at most so many at once, each with one driver. */
 export interface TaskManager extends AsyncDisposable {
@@ -63,7 +63,7 @@ export interface TaskManager extends AsyncDisposable {
   ended(id: string): Promise<TaskState | undefined>;
   /** Stops waiting: the caller is freed at once and the child goes on unattended. */
   detach(id: string): boolean;
-  stop(id: string, by: Stopper): Promise<TaskState | undefined>;
+  stop(id: string, by: StoppedBy): Promise<TaskState | undefined>;
   /** Between its turns the child reads it. False when it has ended or is not known. */
   send(id: string, message: UserMessage): boolean;
   /** Messages that a child had taken and not read when it ended; given once. */
@@ -73,7 +73,7 @@ export interface TaskManager extends AsyncDisposable {
   /** What all runs that have ended since the last asking took together; of an agent that was resumed there are several. */
   takeTotals(): RunTotals | undefined;
   /** Leaving the loop, or `return()`, ends the watching. */
-  watch(): AsyncIterableIterator<TaskNews>;
+  watch(): AsyncIterableIterator<TaskEvent>;
 }
 
 export interface TaskManagerOptions {
@@ -107,7 +107,7 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
   /** Those that have ended and let go of everything, oldest first. */
   const ended = new Set<Entry>();
   let totals: RunTotals | undefined;
-  const feed = createFeed<TaskNews>();
+  const feed = createFeed<TaskEvent>();
   let isClosed = false;
 
   /** The state, with the place in the queue of one that waits. */
@@ -124,16 +124,16 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
   }
 
   function start(run: TaskRun): TaskStarted {
-    if (isClosed) return { type: "refused", because: "the session is over", isOver: true };
+    if (isClosed) return { type: "refused", reason: "the session is over", isOver: true };
     const known = entries.get(run.start.id);
     if (known !== undefined && !hasEnded(known.state)) {
       return {
         type: "refused",
-        because: `the agent ${run.start.id} is still running; send it a message instead`,
+        reason: `the agent ${run.start.id} is still running; send it a message instead`,
       };
     }
     const full = refusal(run.start.background);
-    if (full !== undefined) return { type: "refused", because: full };
+    if (full !== undefined) return { type: "refused", reason: full };
     const isFull = active.size >= maxRunning;
     const state = startedTask({ ...run.start, at: now() });
     const entry: Entry = {
@@ -172,7 +172,7 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
   async function drive(entry: Entry): Promise<void> {
     const { controller } = entry;
     active.add(entry);
-    const line: RunLine = {
+    const line: TaskControl = {
       attended: () => !entry.state.background,
       unattended: entry.moved.signal,
       takeMessages: () => entry.mail.splice(0),
@@ -181,7 +181,7 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
     const settled = new AbortController();
     await Promise.race([finished, givenUp(controller.signal, settled.signal)]);
     settled.abort();
-    conclude(entry, new Fault("no-end", "The agent did not say how it ended."));
+    conclude(entry, new RetinueError("no-end", "The agent did not say how it ended."));
     await letGo(entry);
   }
 
@@ -218,7 +218,7 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
     }
   }
 
-  async function follow(entry: Entry, line: RunLine): Promise<void> {
+  async function follow(entry: Entry, line: TaskControl): Promise<void> {
     for await (const event of entry.run.events(line, entry.controller.signal)) {
       if (hasEnded(entry.state)) return;
       take(entry, event);
@@ -235,7 +235,7 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
     void drive(entry);
   }
 
-  async function stop(id: string, by: Stopper): Promise<TaskState | undefined> {
+  async function stop(id: string, by: StoppedBy): Promise<TaskState | undefined> {
     const entry = entries.get(id);
     if (entry === undefined || hasEnded(entry.state)) return entry?.state;
     entry.controller.abort(stopReason(by));
@@ -281,7 +281,7 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
       const entry = entries.get(id);
       if (entry === undefined || hasEnded(entry.state)) return false;
       entry.state = { ...entry.state, background: true };
-      entry.moved.abort(new Fault("detached", "The agent was moved to the background."));
+      entry.moved.abort(new RetinueError("detached", "The agent was moved to the background."));
       entry.detached.resolve();
       return true;
     },
@@ -305,9 +305,9 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
 }
 
 /** One that ends because its session does is cut off, as if the process had died, and not given up. */
-function stopReason(by: Stopper): Fault {
-  if (by === "session") return new Fault(interruptedReason, "The session ended before the agent did.");
-  return new Fault(`stopped-by-${by}`, `The agent was stopped by the ${by}.`);
+function stopReason(by: StoppedBy): RetinueError {
+  if (by === "session") return new RetinueError(interruptedReason, "The session ended before the agent did.");
+  return new RetinueError(`stopped-by-${by}`, `The agent was stopped by the ${by}.`);
 }
 
 async function* nothing(): AsyncGenerator<RunEvent> {}

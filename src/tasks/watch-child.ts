@@ -3,13 +3,13 @@ import { createStopwatch } from "../foundation/stopwatch.ts";
 import { type SilenceLimit, watchRun } from "../loop/watch-run.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import type { ChildClocks } from "./child-host.ts";
-import type { RunLine } from "./task-manager.ts";
+import type { TaskControl } from "./task-manager.ts";
 
 export interface WatchedChild {
   readonly plan: Pick<ChildPlan, "limits">;
   readonly clocks: ChildClocks | undefined;
-  readonly line: RunLine;
-  readonly run: (line: RunLine, signal: AbortSignal) => AsyncIterable<RunEvent>;
+  readonly line: TaskControl;
+  readonly run: (line: TaskControl, signal: AbortSignal) => AsyncIterable<RunEvent>;
 }
 
 /** A child's run under its clocks; its time begins now, so waiting for a place has cost it nothing. */
@@ -37,7 +37,7 @@ export function watchChild(
 /** A child that nobody set a limit for gets one once nobody watches it any more. */
 function silenceOf(
   own: number | undefined,
-  line: RunLine,
+  line: TaskControl,
   { backgroundStopMs = 0 }: ChildClocks,
 ): SilenceLimit | undefined {
   if (own !== undefined) return { reportMs: own, stopMs: own * 2 };

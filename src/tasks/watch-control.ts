@@ -16,7 +16,7 @@ import type { TaskManager } from "./task-manager.ts";
 
 /** Some file systems tell nobody of changes, so the folder is also looked at this often. */
 const pollMs = 500;
-const longestRequest = 4096;
+const maxRequest = 4096;
 
 /** The same manager, whose children other processes of the same user can stop; looks only while children run. */
 export function watchControl(tasks: TaskManager, files: ControlFiles): TaskManager {
@@ -85,7 +85,7 @@ function isOwnRequest(file: string): boolean {
     const status = fstatSync(descriptor);
     const isOurs = process.getuid === undefined || status.uid === process.getuid();
     const isPrivate = process.getuid === undefined || (status.mode & 0o022) === 0;
-    if (!status.isFile() || !isOurs || !isPrivate || status.size > longestRequest) return false;
+    if (!status.isFile() || !isOurs || !isPrivate || status.size > maxRequest) return false;
     return isStopRequest(readFileSync(descriptor, "utf8"));
   } catch {
     return false;

@@ -74,7 +74,7 @@ describe("the plan of a worktree", () => {
   ])("refuses the agent id %j, which cannot be part of a branch name", (agentId) => {
     expect(planWorktree({ ...place, agentId })).toMatchObject({
       type: "refused",
-      because: expect.stringContaining("agent id"),
+      reason: expect.stringContaining("agent id"),
     });
   });
 
@@ -93,10 +93,10 @@ describe("the plan of a worktree", () => {
     ["/home/ada/shop", "the repository itself"],
     [".git/trees", "git's own data"],
     ["", "the repository itself"],
-  ])("refuses the location %j", (location, because) => {
+  ])("refuses the location %j", (location, reason) => {
     expect(planWorktree({ ...place, settings: { location } })).toMatchObject({
       type: "refused",
-      because: expect.stringContaining(because),
+      reason: expect.stringContaining(reason),
     });
   });
 
@@ -117,7 +117,7 @@ describe("the plan of a worktree", () => {
     ".GIT",
   ])("refuses to link %j, which is not a folder of the repository", (entry) => {
     const plan = planWorktree({ ...place, settings: { symlinkDirectories: ["node_modules", entry] } });
-    expect(plan).toMatchObject({ type: "refused", because: expect.stringContaining(JSON.stringify(entry)) });
+    expect(plan).toMatchObject({ type: "refused", reason: expect.stringContaining(JSON.stringify(entry)) });
   });
 
   it("takes each folder to link once, without detours", () => {

@@ -30,7 +30,7 @@ export interface PlannedWorktree {
   readonly links: readonly string[];
 }
 
-export type WorktreePlan = PlannedWorktree | { readonly type: "refused"; readonly because: string };
+export type WorktreePlan = PlannedWorktree | { readonly type: "refused"; readonly reason: string };
 
 const defaultFolder = join(".claude", "worktrees");
 
@@ -78,7 +78,7 @@ export function excludePattern(path: string): string {
     .split(sep)
     .join("/")
     .replace(/[\\*?[\]]/g, "\\$&");
-  return `/${escaped.replace(/ +$/, (blanks) => "\\ ".repeat(blanks.length))}`;
+  return `/${escaped.replace(/ +$/, (spaces) => "\\ ".repeat(spaces.length))}`;
 }
 
 export function contains(folder: string, path: string): boolean {
@@ -110,6 +110,6 @@ function slug(name: string): string {
   return plain.replace(/^-+|-+$/g, "") || "agent";
 }
 
-function refused(because: string): WorktreePlan {
-  return { type: "refused", because };
+function refused(reason: string): WorktreePlan {
+  return { type: "refused", reason };
 }

@@ -22,10 +22,10 @@ describe("the settings of worktrees", () => {
     [{ location: "" }, "worktree.location"],
     [{ symlinkDirectories: ["a", 4] }, "worktree.symlinkDirectories"],
     [{ symlinkDirectories: "node_modules" }, "worktree.symlinkDirectories"],
-  ])("%j is refused and not guessed at [SPN-7]", (value, because) => {
+  ])("%j is refused and not guessed at [SPN-7]", (value, reason) => {
     expect(readWorktreeSettings(value)).toEqual({
       type: "refused",
-      because: expect.stringContaining(because),
+      reason: expect.stringContaining(reason),
     });
   });
 

@@ -3,7 +3,7 @@ import type { WorktreeSettings } from "./worktree-plan.ts";
 
 export type WorktreeSettingsReading =
   | { readonly type: "read"; readonly settings: WorktreeSettings }
-  | { readonly type: "refused"; readonly because: string };
+  | { readonly type: "refused"; readonly reason: string };
 
 /** Reads the `worktree` key of the settings. A wrong value is refused, since isolating otherwise than asked misleads. */
 export function readWorktreeSettings(value: unknown): WorktreeSettingsReading {
@@ -39,5 +39,5 @@ function isTexts(value: unknown): value is readonly string[] {
 }
 
 function refused(key: string, expected: string, value: unknown): WorktreeSettingsReading {
-  return { type: "refused", because: `The setting ${key} is ${shown(value)}; write ${expected}.` };
+  return { type: "refused", reason: `The setting ${key} is ${shown(value)}; write ${expected}.` };
 }

@@ -7,7 +7,7 @@ import { writeRecovery } from "./write-recovery.ts";
 const sessionId = "3f0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";
 const mark = { sessionId, agentId: "a1", isSidechain: true };
 const plan = { type: "retinue-plan", plan: { task: { agentType: "Explore", description: "look" } } };
-const told = (event: string) => ({ type: "retinue-told", event });
+const reported = (event: string) => ({ type: "retinue-told", event });
 const said = (uuid: string, content: string) => ({ type: "user", uuid, message: { role: "user", content } });
 const answered = (uuid: string, text: string) => ({
   type: "assistant",
@@ -40,25 +40,25 @@ const linesOf = (file: string): Record<string, unknown>[] =>
     .split("\n")
     .map((line) => JSON.parse(line));
 
-function settle(file: string, tellStop?: (text: string) => Promise<void>) {
+function settle(file: string, reportStop?: (text: string) => Promise<void>) {
   return writeRecovery({
     file,
     ids: { uuid: () => crypto.randomUUID() },
     now: () => Date.UTC(2026, 0, 2),
     facts: { sessionId, agentId: "a1", cwd: "/", version: "1", entrypoint: "cli" },
-    ...(tellStop === undefined ? {} : { tellStop }),
+    ...(reportStop === undefined ? {} : { reportStop }),
   });
 }
 
 const first = [
   plan,
-  told("SubagentStart"),
+  reported("SubagentStart"),
   said("u1", "Go."),
   answered("m1", "One."),
-  told("SubagentStop"),
+  reported("SubagentStop"),
   ended,
 ];
-const second = [plan, told("SubagentStart"), said("u2", "Go on."), answered("m2", "Two.")];
+const second = [plan, reported("SubagentStart"), said("u2", "Go on."), answered("m2", "Two.")];
 
 test("[LIM-4] the ending of a run that was cut off counts what that run took, and no run before it", async () => {
   const file = writeLines([...first, ...second]);

@@ -1,7 +1,7 @@
 import { readdirSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { RunEnding } from "../conversation/run-event.ts";
-import { isFault } from "../foundation/fault.ts";
+import { isRetinueError } from "../foundation/retinue-error.ts";
 import type { JsonRecord } from "../foundation/json-value.ts";
 import type { IdSource } from "../journal/id-source.ts";
 import { loadSession } from "../journal/load-session.ts";
@@ -20,7 +20,7 @@ export interface RecoveryOptions {
   readonly now: () => number;
   readonly facts: TranscriptFacts;
   /** Tells hooks that the child has stopped; absent where nobody listens. */
-  readonly tellStop?: (lastText: string) => Promise<void>;
+  readonly reportStop?: (lastText: string) => Promise<void>;
 }
 
 /**
@@ -38,10 +38,10 @@ export async function writeRecovery(options: RecoveryOptions): Promise<"settled"
     if (plan === undefined) return "left";
     const isOpen = foldTranscript(records).state === undefined;
     const writer = createTranscriptWriter({ log, ids, now, facts: () => facts, leaf });
-    if (isStopOwed && options.tellStop !== undefined) {
+    if (isStopOwed && options.reportStop !== undefined) {
       // Written first: a second crash must not make hooks hear it twice.
-      writer.told("SubagentStop");
-      await options.tellStop(lastText);
+      writer.reported("SubagentStop");
+      await options.reportStop(lastText);
     }
     if (isOpen) writer.record({ type: "run-ended", ending: interruptedEnding(records, lastText) });
     removeLeftovers(file);
@@ -63,7 +63,7 @@ function openUnlessInUse(file: string, expectLength: number): AppendLog | undefi
   try {
     return openAppendLog(file, { expectLength });
   } catch (error) {
-    if (isFault(error) && (error.code === "file-in-use" || error.code === "file-changed")) return undefined;
+    if (isRetinueError(error) && (error.code === "file-in-use" || error.code === "file-changed")) return undefined;
     throw error;
   }
 }

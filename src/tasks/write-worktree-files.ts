@@ -14,7 +14,7 @@ export interface ExtraFiles {
 
 /** The file that names, in the syntax of .gitignore, which ignored files a worktree gets a copy of. */
 const includeFile = ".worktreeinclude";
-const mostCopies = 10_000;
+const maxCopies = 10_000;
 
 /** Links and copies what git ignores and the worktree still needs. Returns why it could not, or undefined. */
 export async function writeExtraFiles(git: WorktreeGit, extra: ExtraFiles): Promise<string | undefined> {
@@ -22,8 +22,8 @@ export async function writeExtraFiles(git: WorktreeGit, extra: ExtraFiles): Prom
   const linked = await linkFolders(git, extra);
   const named = await findNamed(git, repository.top);
   if (typeof named === "string") return named;
-  if (named.length > mostCopies) {
-    return `${includeFile} names ${named.length} files, and at most ${mostCopies} are copied; name large folders in worktree.symlinkDirectories instead`;
+  if (named.length > maxCopies) {
+    return `${includeFile} names ${named.length} files, and at most ${maxCopies} are copied; name large folders in worktree.symlinkDirectories instead`;
   }
   const copied: string[] = [];
   for (const file of named) {
@@ -100,11 +100,11 @@ async function findNamed(git: WorktreeGit, top: string): Promise<readonly string
   );
   if (!hasList) return [];
   const listed = await git(top, ["ls-files", "--others", "--ignored", `--exclude-from=${includeFile}`, "-z"]);
-  if (listed.type === "failed") return listed.because;
+  if (listed.type === "failed") return listed.reason;
   if (listed.text === "") return [];
   const ignored = await git(top, ["check-ignore", "-z", "--stdin"], { input: listed.text });
   // Exit code 1 says that none of them is ignored.
-  if (ignored.type === "failed") return ignored.exitCode === 1 ? [] : ignored.because;
+  if (ignored.type === "failed") return ignored.exitCode === 1 ? [] : ignored.reason;
   return ignored.text.split("\0").filter((file) => file !== "" && !file.endsWith("/"));
 }
 
@@ -135,7 +135,7 @@ async function hideUntracked(
 ): Promise<string | undefined> {
   if (made.size === 0) return undefined;
   const status = await git(path, ["ls-files", "--others", "--exclude-standard", "-z"]);
-  if (status.type === "failed") return status.because;
+  if (status.type === "failed") return status.reason;
   const untracked = status.text.split("\0").map((file) => file.split("/").join(sep));
   const seen = untracked.filter((file) => made.has(file) && !/[\r\n]/.test(file));
   return excludeFromStatus(repository.commonDirectory, seen.map(excludePattern));

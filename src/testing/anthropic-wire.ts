@@ -4,17 +4,17 @@ import type { JsonRecord } from "../foundation/json-value.ts";
 import type { ModelRequest } from "../model/model.ts";
 import { findAnthropicFlaw } from "./anthropic-flaws.ts";
 import type { Piece, ScriptedAnswer } from "./scripted-answer.ts";
-import { faultKinds } from "./scripted-answer.ts";
-import { listOf, type StatusFault, textOfValue, type Wire, type WireStream } from "./wire.ts";
+import { errorKinds } from "./scripted-answer.ts";
+import { listOf, type StatusError, textOfValue, type Wire, type WireStream } from "./wire.ts";
 
 /** The Anthropic Messages protocol. */
 export const anthropicWire: Wire = {
   readRequest: readAnthropicRequest,
   findFlaw: findAnthropicFlaw,
-  statusOf: (fault) => faultKinds[fault].status ?? 500,
-  errorBody: (fault, message) => ({
+  statusOf: (failure) => errorKinds[failure].status ?? 500,
+  errorBody: (failure, message) => ({
     type: "error",
-    error: { type: errorTypes[fault], message },
+    error: { type: errorTypes[failure], message },
     request_id: "req_fake",
   }),
   whole: (answer, model, usage) => ({
@@ -43,7 +43,7 @@ function openStream(answer: ScriptedAnswer, body: JsonRecord, usage: Usage): Wir
         delta: { stop_reason: answer.stopReason, stop_sequence: null },
         usage: { output_tokens: usage.outputTokens },
       }) + event("message_stop", {}),
-    error: (fault, message) => event("error", anthropicWire.errorBody(fault, message)),
+    error: (failure, message) => event("error", anthropicWire.errorBody(failure, message)),
     malformed: () => 'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"del\n\n',
   };
 }
@@ -74,7 +74,7 @@ function withoutMark({ cache_control: _, ...block }: JsonRecord): JsonRecord {
   return block;
 }
 
-const errorTypes: Readonly<Record<StatusFault, string>> = {
+const errorTypes: Readonly<Record<StatusError, string>> = {
   "rate-limited": "rate_limit_error",
   overloaded: "overloaded_error",
   "server-error": "api_error",

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Activation, Engine, RunActivation, ServeOptions, Store } from "../cluster/store.ts";
-import { isFault } from "../foundation/fault.ts";
+import { isRetinueError } from "../foundation/retinue-error.ts";
 import type { TestRunner } from "./model-contract.ts";
 import type { WithStore } from "./store-contract.ts";
 
@@ -101,13 +101,13 @@ function describeWaking(withStore: WithStore, { test, expect }: TestRunner): voi
 function describeRoom(withStore: WithStore, { test, expect }: TestRunner): void {
   test("no more agents run at once than there are slots, and all get their turn", () =>
     withStore(async ({ engine }) => {
-      expect(await mostAtOnce(engine, { slots: 2 })).toEqual({ most: 2, ran: 8 });
+      expect(await maxConcurrency(engine, { slots: 2 })).toEqual({ most: 2, ran: 8 });
     }));
 
   test("no more agents run at once than the limit of the store", () =>
     withStore(async ({ engine }) => {
       await engine.limit(1);
-      expect(await mostAtOnce(engine, { slots: 4 })).toEqual({ most: 1, ran: 8 });
+      expect(await maxConcurrency(engine, { slots: 4 })).toEqual({ most: 1, ran: 8 });
       await engine.limit(undefined);
     }));
 
@@ -298,7 +298,7 @@ function createMailbox({ log, engine }: Store) {
   };
 }
 
-async function mostAtOnce(
+async function maxConcurrency(
   engine: Engine,
   options: ServeOptions,
 ): Promise<{ readonly most: number; readonly ran: number }> {
@@ -351,6 +351,6 @@ async function refusalOf(deed: () => Promise<unknown>): Promise<string | undefin
     await deed();
     return undefined;
   } catch (error) {
-    return isFault(error) ? error.code : String(error);
+    return isRetinueError(error) ? error.code : String(error);
   }
 }

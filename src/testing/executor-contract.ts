@@ -1,7 +1,7 @@
 import type { UserMessage } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { Execution, Executor } from "../tasks/executor.ts";
-import type { RunLine } from "../tasks/task-manager.ts";
+import type { TaskControl } from "../tasks/task-manager.ts";
 import type { TestRunner } from "./model-contract.ts";
 import type { Step } from "./script.ts";
 
@@ -42,12 +42,12 @@ export function describeExecutorContract(
       }));
 
     test("a model that fails is an ending, not a throw", () =>
-      withExecutor([{ fault: "unauthorized" }], async (subject) => {
+      withExecutor([{ failure: "unauthorized" }], async (subject) => {
         expect(endingOf(await drain(subject, "Work.")).status).toBe("failed");
       }));
 
     test("a stop in the middle ends it as stopped, and nothing follows", () =>
-      withExecutor([{ text: "Never", fault: "stall", after: 1 }], async (subject) => {
+      withExecutor([{ text: "Never", failure: "stall", after: 1 }], async (subject) => {
         const controller = new AbortController();
         const events = await drain(subject, "Work.", {
           signal: controller.signal,
@@ -99,7 +99,7 @@ export function describeExecutorContract(
 const never = new AbortController().signal;
 const more: UserMessage = { role: "user", content: [{ type: "text", text: "One more thing." }] };
 
-function lineOf(mail: UserMessage[]): RunLine {
+function lineOf(mail: UserMessage[]): TaskControl {
   return { attended: () => true, unattended: never, takeMessages: () => mail.splice(0) };
 }
 

@@ -1,4 +1,4 @@
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import type { HostQuestion, TodoItem, ToolHost } from "../tools/tool-host.ts";
 
 export interface FakeHostOptions {
@@ -23,7 +23,7 @@ export function createFakeHost({ answers = {}, privateHosts = [] }: FakeHostOpti
     questions.push(question);
     const found = typeof answers === "function" ? answers(question) : known?.get(question.question);
     if (found !== undefined) return found;
-    throw new Fault("unanswered-question", `The fake host has no answer to "${question.question}".`, {
+    throw new RetinueError("unanswered-question", `The fake host has no answer to "${question.question}".`, {
       advice: "Add the question's text with its answer to `answers`.",
     });
   };

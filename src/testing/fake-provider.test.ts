@@ -42,8 +42,8 @@ describe("[MDL-5] the fake provider speaks the Messages protocol", () => {
     ["context-too-long", 400, "invalid_request_error"],
     ["unauthorized", 401, "authentication_error"],
     ["not-found", 404, "not_found_error"],
-  ] as const)("%s is status %d with the error %s", async (fault, status, type) => {
-    await using provider = await startFakeProvider({ script: [{ fault, retryAfterMs: 1_500 }] });
+  ] as const)("%s is status %d with the error %s", async (failure, status, type) => {
+    await using provider = await startFakeProvider({ script: [{ failure, retryAfterMs: 1_500 }] });
     const response = await post(provider, body);
     expect(response.status).toBe(status);
     expect([response.headers.get("retry-after"), response.headers.get("retry-after-ms")]).toEqual([
@@ -55,7 +55,7 @@ describe("[MDL-5] the fake provider speaks the Messages protocol", () => {
 
   test("a fault after some deltas is an error event in the stream", async () => {
     await using provider = await startFakeProvider({
-      script: [{ text: "abc", fault: "overloaded", after: 1 }],
+      script: [{ text: "abc", failure: "overloaded", after: 1 }],
     });
     const text = await (await post(provider, { ...body, stream: true })).text();
     expect(text).toContain('"text":"abc"');
@@ -67,8 +67,8 @@ describe("[MDL-5] the fake provider speaks the Messages protocol", () => {
     ["connection-failed", undefined],
     ["cut", undefined],
     ["cut", 1],
-  ] as const)("%s after %s deltas breaks the connection", async (fault, after) => {
-    const step = { text: "abcdef", fault, ...(after === undefined ? {} : { after }) };
+  ] as const)("%s after %s deltas breaks the connection", async (failure, after) => {
+    const step = { text: "abcdef", failure, ...(after === undefined ? {} : { after }) };
     await using provider = await startFakeProvider({ script: [step, step] });
     for (const stream of [true, false]) {
       await expect(post(provider, { ...body, stream }).then((response) => response.text())).rejects.toThrow();
@@ -147,7 +147,7 @@ describe("[MDL-5] the fake provider is honest with the test", () => {
 
   test("a client that goes away is noticed, and disposing ends what hangs", async () => {
     const provider = await startFakeProvider({
-      script: [{ fault: "stall" }, { text: "abc", fault: "stall", after: 1 }],
+      script: [{ failure: "stall" }, { text: "abc", failure: "stall", after: 1 }],
     });
     const controller = new AbortController();
     const gone = fetch(`${provider.url}/v1/messages`, {

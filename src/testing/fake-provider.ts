@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Usage } from "../conversation/usage.ts";
-import { Fault, isFault } from "../foundation/fault.ts";
+import { RetinueError, isRetinueError } from "../foundation/retinue-error.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
 import type { ModelRequest } from "../model/model.ts";
 import { anthropicWire } from "./anthropic-wire.ts";
@@ -145,8 +145,8 @@ async function serveAnswer(session: Session, exchange: Exchange, wire: Wire): Pr
     record.status = "failed";
     return sendJson(response, answer.status, answer.body);
   }
-  if (answer.fault === undefined) record.usage = answer.usage;
-  else if (answer.fault !== "stall") record.status = "failed";
+  if (answer.failure === undefined) record.usage = answer.usage;
+  else if (answer.failure !== "stall") record.status = "failed";
   if (options.latencyMs !== undefined) await wait(options.latencyMs, undefined, { signal });
   const delayMs = answer.delayMs || (options.deltaDelayMs ?? 0);
   const { deltaSize = 24 } = options;
@@ -189,7 +189,7 @@ interface Exchange {
 
 async function readExchange(incoming: IncomingMessage, response: ServerResponse): Promise<Exchange> {
   const gone = new AbortController();
-  response.once("close", () => gone.abort(new Fault("client-gone", "The client closed the connection.")));
+  response.once("close", () => gone.abort(new RetinueError("client-gone", "The client closed the connection.")));
   const parsed: unknown = JSON.parse((await text(incoming)) || "{}");
   return {
     path: (incoming.url ?? "/").split("?")[0] ?? "/",
@@ -229,7 +229,7 @@ function sendJson(response: ServerResponse, status: number, body: JsonRecord): v
 
 function messageOf(error: unknown): string {
   const said = error instanceof Error ? error.message : String(error);
-  return isFault(error) ? `${error.code}: ${said}` : said;
+  return isRetinueError(error) ? `${error.code}: ${said}` : said;
 }
 
 function listen(server: ReturnType<typeof createServer>, port: number): Promise<void> {

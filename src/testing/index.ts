@@ -15,6 +15,6 @@ export {
   describeModelContract,
   type TestRunner,
 } from "./model-contract.ts";
-export type { ScriptedCall, ScriptedStep, Step, StepAnswer, StepFault, StepFunction } from "./script.ts";
+export type { ScriptedCall, ScriptedStep, Step, StepAnswer, StepError, StepFunction } from "./script.ts";
 export { createScriptedModel, type ScriptedModel, type ScriptedModelOptions } from "./scripted-model.ts";
 export { type CreateStore, describeStoreContract, type StoreSubject } from "./store-contract.ts";

@@ -1,5 +1,5 @@
 import { isConflict, type JsonValue, type Log } from "../cluster/store.ts";
-import { isFault } from "../foundation/fault.ts";
+import { isRetinueError } from "../foundation/retinue-error.ts";
 import type { TestRunner } from "./model-contract.ts";
 import type { WithStore } from "./store-contract.ts";
 
@@ -165,6 +165,6 @@ async function refusal(deed: () => Promise<unknown>): Promise<string | undefined
     return undefined;
   } catch (error) {
     if (isConflict(error)) return "conflict";
-    return isFault(error) ? error.code : String(error);
+    return isRetinueError(error) ? error.code : String(error);
   }
 }

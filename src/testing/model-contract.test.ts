@@ -12,7 +12,7 @@ describeModelContract(
   "[MDL-5] the scripted model",
   async (steps) => ({ model: createScriptedModel(steps), dispose: async () => undefined }),
   runner,
-  { exceptFaults: ["stall"] },
+  { exceptErrors: ["stall"] },
 );
 
 describeModelContract(

@@ -1,7 +1,7 @@
 import type { Model, ModelRequest } from "../model/model.ts";
-import { ModelFault, type ModelFaultCode } from "../model/model-fault.ts";
+import { ModelError, type ModelErrorCode } from "../model/model-error.ts";
 import { becomesZero, blocksByIndex, drain, endOf, messageOf, readDeltas, said } from "./drain-model.ts";
-import type { Step, StepFault } from "./script.ts";
+import type { Step, StepError } from "./script.ts";
 
 /** What the contract needs of a test runner; vitest and jest have it. */
 export interface TestRunner {
@@ -27,7 +27,7 @@ export type CreateSubject = (steps: readonly Step[], options: ContractOptions) =
 
 export interface ContractTraits {
   /** Faults this model cannot meet, such as a stall it leaves to its caller. */
-  readonly exceptFaults?: readonly StepFault[];
+  readonly exceptErrors?: readonly StepError[];
   /** False where the protocol has no thinking. */
   readonly hasThinking?: boolean;
 }
@@ -112,7 +112,7 @@ export function describeModelContract(
         }));
     }
 
-    describeFaults({ describe, test, expect }, withModel, traits);
+    describeErrors({ describe, test, expect }, withModel, traits);
     describeAborts({ describe, test, expect }, withModel);
   });
 }
@@ -123,27 +123,27 @@ type WithModel = (
   stallMs?: number,
 ) => Promise<void>;
 
-function describeFaults({ test, expect }: TestRunner, withModel: WithModel, traits: ContractTraits): void {
-  for (const [fault, after, code] of faults) {
-    if (traits.exceptFaults?.includes(fault)) continue;
+function describeErrors({ test, expect }: TestRunner, withModel: WithModel, traits: ContractTraits): void {
+  for (const [failure, after, code] of errors) {
+    if (traits.exceptErrors?.includes(failure)) continue;
     const when = after === undefined ? "before the answer" : `after ${after} deltas`;
-    test(`${fault} ${when} is a ModelFault with the code ${code}`, () =>
+    test(`${failure} ${when} is a ModelFault with the code ${code}`, () =>
       withModel(
-        [{ text: longText, fault, ...(after === undefined ? {} : { after }) }],
+        [{ text: longText, failure, ...(after === undefined ? {} : { after }) }],
         async ({ model }) => {
           const { events, error } = await drain(model, request());
-          expect(error instanceof ModelFault ? error.code : error).toBe(code);
+          expect(error instanceof ModelError ? error.code : error).toBe(code);
           expect(events.some(({ type }) => type === "message-ended")).toBe(false);
         },
-        fault === "stall" ? 100 : 20_000,
+        failure === "stall" ? 100 : 20_000,
       ));
   }
 
   test("the wait that a provider asks for is passed on", () =>
-    withModel([{ fault: "rate-limited", retryAfterMs: 7_000 }], async ({ model }) => {
+    withModel([{ failure: "rate-limited", retryAfterMs: 7_000 }], async ({ model }) => {
       const { error } = await drain(model, request());
-      expect(error instanceof ModelFault && error.retryAfterMs).toBe(7_000);
-      expect(error instanceof ModelFault && error.mayPass).toBe(true);
+      expect(error instanceof ModelError && error.retryAfterMs).toBe(7_000);
+      expect(error instanceof ModelError && error.mayPass).toBe(true);
     }));
 }
 
@@ -152,7 +152,7 @@ function describeAborts({ test, expect }: TestRunner, withModel: WithModel): voi
     withModel([{ text: "never", times: "any" }], async ({ model, openRequests }) => {
       const { events, error } = await drain(model, request(), AbortSignal.abort(new Error("too late")));
       expect(events).toEqual([]);
-      expect(error instanceof Error && !(error instanceof ModelFault)).toBe(true);
+      expect(error instanceof Error && !(error instanceof ModelError)).toBe(true);
       expect(openRequests?.() ?? 0).toBe(0);
     }));
 
@@ -162,7 +162,7 @@ function describeAborts({ test, expect }: TestRunner, withModel: WithModel): voi
   ] as const) {
     test(`an abort ${when} ends the stream at once and lets go of the provider`, () =>
       withModel(
-        [{ text: longText, fault: "stall", ...(after === undefined ? {} : { after }) }],
+        [{ text: longText, failure: "stall", ...(after === undefined ? {} : { after }) }],
         async ({ model, openRequests }) => {
           const controller = new AbortController();
           const draining = drain(model, request(), controller.signal, (count) => {
@@ -170,7 +170,7 @@ function describeAborts({ test, expect }: TestRunner, withModel: WithModel): voi
           });
           if (after === undefined) setTimeout(() => controller.abort(), 20);
           const { events, error } = await draining;
-          expect(error !== undefined && !(error instanceof ModelFault)).toBe(true);
+          expect(error !== undefined && !(error instanceof ModelError)).toBe(true);
           expect(events.some(({ type }) => type === "message-ended")).toBe(false);
           expect(await becomesZero(openRequests)).toBe(true);
         },
@@ -178,7 +178,7 @@ function describeAborts({ test, expect }: TestRunner, withModel: WithModel): voi
   }
 
   test("a reader that stops early lets go of the provider", () =>
-    withModel([{ text: longText, fault: "stall", after: 2 }], async ({ model, openRequests }) => {
+    withModel([{ text: longText, failure: "stall", after: 2 }], async ({ model, openRequests }) => {
       for await (const event of model.stream(request(), { signal: new AbortController().signal })) {
         if (event.type === "text-delta") break;
       }
@@ -219,7 +219,7 @@ const stopReasons = [
   ["refusal", "refusal"],
 ] as const;
 
-const faults: readonly (readonly [StepFault, number | undefined, ModelFaultCode])[] = [
+const errors: readonly (readonly [StepError, number | undefined, ModelErrorCode])[] = [
   ["rate-limited", undefined, "rate-limited"],
   ["overloaded", undefined, "overloaded"],
   ["overloaded", 2, "overloaded"],

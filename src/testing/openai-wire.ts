@@ -3,16 +3,16 @@ import type { StopReason } from "../conversation/stop-reason.ts";
 import type { Usage } from "../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
 import { readOpenAiRequest } from "./openai-request.ts";
-import { faultKinds, type Piece, type ScriptedAnswer, writtenInput } from "./scripted-answer.ts";
-import { listOf, type StatusFault, textOfValue, type Wire, type WireStream } from "./wire.ts";
+import { errorKinds, type Piece, type ScriptedAnswer, writtenInput } from "./scripted-answer.ts";
+import { listOf, type StatusError, textOfValue, type Wire, type WireStream } from "./wire.ts";
 
 /** The chat completions protocol of OpenAI, which most other providers and local servers speak. */
 export const openAiWire: Wire = {
   readRequest: readOpenAiRequest,
   findFlaw,
-  statusOf: (fault) => (fault === "overloaded" ? 503 : (faultKinds[fault].status ?? 500)),
-  errorBody: (fault, message) => ({
-    error: { message, type: errorTypes[fault], param: null, code: errorCodes.get(fault) ?? null },
+  statusOf: (failure) => (failure === "overloaded" ? 503 : (errorKinds[failure].status ?? 500)),
+  errorBody: (failure, message) => ({
+    error: { message, type: errorTypes[failure], param: null, code: errorCodes.get(failure) ?? null },
   }),
   whole: (answer, model, usage) => ({
     id: answer.id,
@@ -43,7 +43,7 @@ function openStream(answer: ScriptedAnswer, body: JsonRecord, usage: Usage): Wir
       chunk({}, finishReasons[answer.stopReason]) +
       (wantsUsage ? line({ ...head, choices: [], usage: usageOf(usage) }) : "") +
       "data: [DONE]\n\n",
-    error: (fault, message) => line(openAiWire.errorBody(fault, message)),
+    error: (failure, message) => line(openAiWire.errorBody(failure, message)),
     malformed: () => 'data: {"id":"broken","choices":[{"ind\n\n',
   };
 }
@@ -116,7 +116,7 @@ const finishReasons: Readonly<Record<StopReason, string>> = {
   model_context_window_exceeded: "length",
 };
 
-const errorTypes: Readonly<Record<StatusFault, string>> = {
+const errorTypes: Readonly<Record<StatusError, string>> = {
   "rate-limited": "rate_limit_error",
   overloaded: "server_error",
   "server-error": "server_error",
@@ -126,7 +126,7 @@ const errorTypes: Readonly<Record<StatusFault, string>> = {
   "not-found": "invalid_request_error",
 };
 
-const errorCodes: ReadonlyMap<StatusFault, string> = new Map([
+const errorCodes: ReadonlyMap<StatusError, string> = new Map([
   ["rate-limited", "rate_limit_exceeded"],
   ["overloaded", "overloaded"],
   ["context-too-long", "context_length_exceeded"],

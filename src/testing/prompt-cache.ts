@@ -29,7 +29,7 @@ export interface PromptCache {
 export function createPromptCache({ minimumTokens, now }: PromptCacheOptions): PromptCache {
   const expiries = new Map<string, number>();
 
-  const longestHit = (prefixes: readonly Prefix[], marked: readonly number[]): number => {
+  const maxHit = (prefixes: readonly Prefix[], marked: readonly number[]): number => {
     const time = now();
     for (const position of marked.toReversed()) {
       for (let at = position; at >= 0 && at > position - lookBack; at -= 1) {
@@ -46,7 +46,7 @@ export function createPromptCache({ minimumTokens, now }: PromptCacheOptions): P
       const marked = prefixes.flatMap(({ lifetimeMs, tokens }, at) =>
         lifetimeMs !== undefined && tokens >= minimumTokens ? [at] : [],
       );
-      const hit = longestHit(prefixes, marked);
+      const hit = maxHit(prefixes, marked);
       const total = prefixes.at(-1)?.tokens ?? 0;
       const cacheReadTokens = prefixes[hit]?.tokens ?? 0;
       const covered = Math.max(cacheReadTokens, prefixes[marked.at(-1) ?? -1]?.tokens ?? 0);

@@ -1,15 +1,15 @@
 import type { AssistantBlock, Message } from "../conversation/message.ts";
 import type { StopReason } from "../conversation/stop-reason.ts";
 import type { Usage } from "../conversation/usage.ts";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import type { ModelRequest } from "../model/model.ts";
-import { ModelFault } from "../model/model-fault.ts";
+import { ModelError } from "../model/model-error.ts";
 
 /**
  * What goes wrong on demand. Faults with a status come before the answer, or inside it where `after` says how many
  * deltas were sent. `connection-failed` breaks before any answer, `cut` inside it, `stall` says nothing more and waits.
  */
-export type StepFault =
+export type StepError =
   | "rate-limited"
   | "overloaded"
   | "server-error"
@@ -39,7 +39,7 @@ export interface StepAnswer {
   readonly stopReason?: StopReason;
   /** Laid over the estimate. */
   readonly usage?: Partial<Usage>;
-  readonly fault?: StepFault;
+  readonly failure?: StepError;
   /** Deltas that come before the fault. */
   readonly after?: number;
   readonly retryAfterMs?: number;
@@ -99,7 +99,7 @@ export function createScript(steps: readonly Step[]): Script {
         ...(unused.length === 0 ? [] : ["Steps that were never asked for:", ...unused]),
         ...(unanswered.length === 0 ? [] : ["Requests that found no step:", ...indent(unanswered)]),
       ];
-      throw new Fault("script-unfinished", parts.join("\n"), {
+      throw new RetinueError("script-unfinished", parts.join("\n"), {
         advice: "Take out the steps that are not needed, or find out why the run ended early.",
       });
     },
@@ -128,12 +128,12 @@ function lastUserText(messages: readonly Message[]): string {
   return texts.join("\n");
 }
 
-function mismatch(request: ModelRequest, total: number, open: number): ModelFault {
+function mismatch(request: ModelRequest, total: number, open: number): ModelError {
   const why =
     open === 0
       ? `all ${total} steps are used`
       : `none of the ${open} steps that are left matches, of ${total} in all`;
-  return new ModelFault(
+  return new ModelError(
     "script-mismatch",
     `The script has no step for ${describeRequest(request)}: ${why}.`,
     {
@@ -151,7 +151,7 @@ function describeStep(step: ScriptedStep): string {
   const match = typeof step.match === "string" ? `match ${brief(step.match)}, ` : "";
   const calls = step.calls?.map(({ name }) => name).join(", ");
   const parts = [
-    step.fault === undefined ? undefined : `fault ${step.fault}`,
+    step.failure === undefined ? undefined : `fault ${step.failure}`,
     step.text === undefined ? undefined : `text ${brief(step.text)}`,
     calls === undefined ? undefined : `calls ${calls}`,
     step.respond === undefined ? undefined : "a function",

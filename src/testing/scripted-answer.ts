@@ -4,8 +4,8 @@ import { estimateBlockTokens, estimateRequestTokens } from "../conversation/toke
 import type { Usage } from "../conversation/usage.ts";
 import { readCallInput } from "../model/call-input.ts";
 import type { ModelRequest } from "../model/model.ts";
-import { ModelFault, type ModelFaultCode } from "../model/model-fault.ts";
-import type { StepAnswer, StepFault } from "./script.ts";
+import { ModelError, type ModelErrorCode } from "../model/model-error.ts";
+import type { StepAnswer, StepError } from "./script.ts";
 
 /** A step made ready to be said: every id and count is settled and depends on nothing but the request and its number. */
 export interface ScriptedAnswer {
@@ -13,7 +13,7 @@ export interface ScriptedAnswer {
   readonly blocks: readonly AssistantBlock[];
   readonly stopReason: StopReason;
   readonly usage: Usage;
-  readonly fault?: StepFault;
+  readonly failure?: StepError;
   readonly after?: number;
   readonly retryAfterMs?: number;
   readonly delayMs: number;
@@ -45,7 +45,7 @@ export function answerStep(step: StepAnswer, request: ModelRequest, number: numb
     blocks,
     stopReason: step.stopReason ?? (calls ? "tool_use" : "end_turn"),
     usage: { ...usage, ...step.usage },
-    ...(step.fault === undefined ? {} : { fault: step.fault }),
+    ...(step.failure === undefined ? {} : { failure: step.failure }),
     ...(step.after === undefined ? {} : { after: step.after }),
     ...(step.retryAfterMs === undefined ? {} : { retryAfterMs: step.retryAfterMs }),
     delayMs: step.delayMs ?? 0,
@@ -55,7 +55,7 @@ export function answerStep(step: StepAnswer, request: ModelRequest, number: numb
 /** The pieces that come before the fault, or all of them. */
 export function piecesOf(answer: ScriptedAnswer, deltaSize: number): readonly Piece[] {
   const pieces = answer.blocks.flatMap((block, index) => piecesOfBlock(block, index, deltaSize));
-  if (answer.fault === undefined) return pieces;
+  if (answer.failure === undefined) return pieces;
   const after = answer.after ?? 0;
   let deltas = 0;
   const end = pieces.findIndex((piece) => piece.type === "delta" && ++deltas > after);
@@ -63,13 +63,13 @@ export function piecesOf(answer: ScriptedAnswer, deltaSize: number): readonly Pi
 }
 
 /** Whether the fault strikes before the answer has begun. */
-export function failsAtOnce({ fault, after }: ScriptedAnswer): boolean {
-  if (fault === undefined) return false;
-  return fault === "connection-failed" || (after === undefined && fault !== "cut" && fault !== "malformed");
+export function failsConcurrency({ failure, after }: ScriptedAnswer): boolean {
+  if (failure === undefined) return false;
+  return failure === "connection-failed" || (after === undefined && failure !== "cut" && failure !== "malformed");
 }
 
 /** What each fault is called over HTTP and in a ModelFault. */
-export const faultKinds: Readonly<Record<Exclude<StepFault, "stall">, FaultKind>> = {
+export const errorKinds: Readonly<Record<Exclude<StepError, "stall">, ErrorKind>> = {
   "rate-limited": { code: "rate-limited", status: 429, message: "The scripted rate limit is reached." },
   overloaded: { code: "overloaded", status: 529, message: "The scripted provider is overloaded." },
   "server-error": { code: "server-error", status: 500, message: "The scripted provider failed." },
@@ -86,15 +86,15 @@ export const faultKinds: Readonly<Record<Exclude<StepFault, "stall">, FaultKind>
   malformed: { code: "stream-malformed", message: "The scripted answer cannot be read." },
 };
 
-export interface FaultKind {
-  readonly code: ModelFaultCode;
+export interface ErrorKind {
+  readonly code: ModelErrorCode;
   readonly status?: number;
   readonly message: string;
 }
 
-export function scriptedFault(fault: Exclude<StepFault, "stall">, retryAfterMs?: number): ModelFault {
-  const { code, status, message } = faultKinds[fault];
-  return new ModelFault(code, message, {
+export function scriptedError(failure: Exclude<StepError, "stall">, retryAfterMs?: number): ModelError {
+  const { code, status, message } = errorKinds[failure];
+  return new ModelError(code, message, {
     ...(status === undefined ? {} : { status }),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   });

@@ -118,7 +118,7 @@ describe("[MDL-5] the scripted model notices when a test and its script disagree
 
 describe("[MDL-5] the scripted model fails on demand", () => {
   test("as many deltas as told come before the fault", async () => {
-    const model = createScriptedModel([{ text: "abcdefghij", fault: "cut", after: 2 }], { deltaSize: 3 });
+    const model = createScriptedModel([{ text: "abcdefghij", failure: "cut", after: 2 }], { deltaSize: 3 });
     const seen: ModelEvent[] = [];
     await expect(collect(model, seen)).rejects.toMatchObject({ code: "stream-cut" });
     expect(seen.flatMap((event) => (event.type === "text-delta" ? [event.text] : []))).toEqual([
@@ -128,7 +128,7 @@ describe("[MDL-5] the scripted model fails on demand", () => {
   });
 
   test("a stall waits for the signal and ends with its reason", async () => {
-    const model = createScriptedModel([{ fault: "stall" }]);
+    const model = createScriptedModel([{ failure: "stall" }]);
     const controller = new AbortController();
     const waiting = collect(model, [], controller.signal);
     controller.abort(new Error("enough"));

@@ -3,11 +3,11 @@ import type { Model, ModelEvent, ModelFacts, ModelRequest } from "../model/model
 import { createScript, type Step } from "./script.ts";
 import {
   answerStep,
-  failsAtOnce,
+  failsConcurrency,
   type Piece,
   piecesOf,
   type ScriptedAnswer,
-  scriptedFault,
+  scriptedError,
 } from "./scripted-answer.ts";
 
 export interface ScriptedModelOptions {
@@ -38,7 +38,7 @@ export function createScriptedModel(
     requests.push({ ...request, messages: [...request.messages] });
     const number = requests.length;
     const answer = answerStep(await script.take(request), request, number);
-    if (failsAtOnce(answer)) await fail(answer, signal);
+    if (failsConcurrency(answer)) await fail(answer, signal);
     const { id, usage } = answer;
     const startUsage = { ...usage, outputTokens: 0 };
     yield { type: "message-started", id, model: facts.id, usage: startUsage };
@@ -48,7 +48,7 @@ export function createScriptedModel(
       yield eventOf(piece);
     }
     signal.throwIfAborted();
-    if (answer.fault !== undefined) await fail(answer, signal);
+    if (answer.failure !== undefined) await fail(answer, signal);
     const message = { role: "assistant" as const, content: answer.blocks };
     yield { type: "message-ended", id, model: facts.id, message, stopReason: answer.stopReason, usage };
   }
@@ -76,8 +76,8 @@ function eventOf(piece: Piece): ModelEvent {
   return { type: piece.kind === "text" ? "text-delta" : "thinking-delta", index, text };
 }
 
-async function fail({ fault, retryAfterMs }: ScriptedAnswer, signal: AbortSignal): Promise<never> {
-  if (fault !== undefined && fault !== "stall") throw scriptedFault(fault, retryAfterMs);
+async function fail({ failure, retryAfterMs }: ScriptedAnswer, signal: AbortSignal): Promise<never> {
+  if (failure !== undefined && failure !== "stall") throw scriptedError(failure, retryAfterMs);
   return new Promise((_, reject) => {
     if (signal.aborted) reject(signal.reason);
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });

@@ -1,8 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
 import type { JsonRecord } from "../foundation/json-value.ts";
-import { failsAtOnce, faultKinds, piecesOf, type ScriptedAnswer } from "./scripted-answer.ts";
-import { isStatusFault, textOfValue, type Wire, type WireStream } from "./wire.ts";
+import { failsConcurrency, errorKinds, piecesOf, type ScriptedAnswer } from "./scripted-answer.ts";
+import { isStatusError, textOfValue, type Wire, type WireStream } from "./wire.ts";
 
 export interface Line {
   readonly wire: Wire;
@@ -17,38 +17,38 @@ export interface Line {
 
 /** Says an answer over HTTP, or does to the connection what its fault says. */
 export async function sendAnswer(answer: ScriptedAnswer, line: Line): Promise<void> {
-  if (failsAtOnce(answer)) return failBefore(answer, line);
+  if (failsConcurrency(answer)) return failBefore(answer, line);
   line.onBegin();
   if (line.body["stream"] === true) return sendStream(answer, line);
   return sendWhole(answer, line);
 }
 
-async function failBefore({ fault, retryAfterMs }: ScriptedAnswer, line: Line): Promise<void> {
-  if (fault === "stall") return untilGone(line.signal);
-  if (fault === undefined || !isStatusFault(fault)) {
+async function failBefore({ failure, retryAfterMs }: ScriptedAnswer, line: Line): Promise<void> {
+  if (failure === "stall") return untilGone(line.signal);
+  if (failure === undefined || !isStatusError(failure)) {
     line.response.socket?.resetAndDestroy();
     return;
   }
   const { wire, response } = line;
-  response.writeHead(wire.statusOf(fault), {
+  response.writeHead(wire.statusOf(failure), {
     "content-type": "application/json",
     ...requestIds,
     ...(retryAfterMs === undefined ? {} : retryHeaders(retryAfterMs)),
   });
-  response.end(JSON.stringify(wire.errorBody(fault, faultKinds[fault].message)));
+  response.end(JSON.stringify(wire.errorBody(failure, errorKinds[failure].message)));
 }
 
 async function sendWhole(answer: ScriptedAnswer, line: Line): Promise<void> {
   const { wire, body, response, signal } = line;
   const json = JSON.stringify(wire.whole(answer, textOfValue(body["model"]), answer.usage));
-  const { fault } = answer;
-  if (fault !== undefined && isStatusFault(fault)) return failBefore(answer, line);
+  const { failure } = answer;
+  if (failure !== undefined && isStatusError(failure)) return failBefore(answer, line);
   response.writeHead(200, { "content-type": "application/json", ...requestIds });
-  if (fault === undefined) return void response.end(json);
+  if (failure === undefined) return void response.end(json);
   const half = json.slice(0, json.length / 2);
-  if (fault === "malformed") return void response.end(half);
+  if (failure === "malformed") return void response.end(half);
   await write(response, half);
-  if (fault === "stall") return untilGone(signal);
+  if (failure === "stall") return untilGone(signal);
   response.destroy();
 }
 
@@ -69,19 +69,19 @@ async function sendStream(answer: ScriptedAnswer, line: Line): Promise<void> {
     }
     ready += stream.piece(piece);
   }
-  if (answer.fault === undefined) return void response.end(ready + stream.end());
+  if (answer.failure === undefined) return void response.end(ready + stream.end());
   await write(response, ready);
-  await failInside(answer.fault, stream, line);
+  await failInside(answer.failure, stream, line);
 }
 
 async function failInside(
-  fault: NonNullable<ScriptedAnswer["fault"]>,
+  failure: NonNullable<ScriptedAnswer["fault"]>,
   stream: WireStream,
   { response, signal }: Line,
 ): Promise<void> {
-  if (fault === "stall") return untilGone(signal);
-  if (fault === "malformed") return void response.end(stream.malformed());
-  if (isStatusFault(fault)) return void response.end(stream.error(fault, faultKinds[fault].message));
+  if (failure === "stall") return untilGone(signal);
+  if (failure === "malformed") return void response.end(stream.malformed());
+  if (isStatusError(failure)) return void response.end(stream.error(failure, errorKinds[failure].message));
   response.destroy();
 }
 

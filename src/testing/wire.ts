@@ -1,7 +1,7 @@
 import type { Usage } from "../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
 import type { ModelRequest } from "../model/model.ts";
-import type { StepFault } from "./script.ts";
+import type { StepError } from "./script.ts";
 import type { Piece, ScriptedAnswer } from "./scripted-answer.ts";
 
 /** A provider's way of speaking: how it is asked, and what an answer looks like on the wire. */
@@ -9,8 +9,8 @@ export interface Wire {
   readRequest(body: JsonRecord): ModelRequest;
   /** What the real provider would refuse the request for. */
   findFlaw(body: JsonRecord): string | undefined;
-  statusOf(fault: StatusFault): number;
-  errorBody(fault: StatusFault, message: string): JsonRecord;
+  statusOf(failure: StatusError): number;
+  errorBody(failure: StatusError, message: string): JsonRecord;
   /** The answer in one piece. */
   whole(answer: ScriptedAnswer, model: string, usage: Usage): JsonRecord;
   /** The answer as server-sent events, each a text ready to be written. */
@@ -22,15 +22,15 @@ export interface WireStream {
   piece(piece: Piece): string;
   end(): string;
   /** An error inside the stream. */
-  error(fault: StatusFault, message: string): string;
+  error(failure: StatusError, message: string): string;
   /** An event that breaks off in the middle of its JSON. */
   malformed(): string;
 }
 
-export type StatusFault = Exclude<StepFault, "connection-failed" | "cut" | "malformed" | "stall">;
+export type StatusError = Exclude<StepError, "connection-failed" | "cut" | "malformed" | "stall">;
 
-export function isStatusFault(fault: StepFault): fault is StatusFault {
-  return !["connection-failed", "cut", "malformed", "stall"].includes(fault);
+export function isStatusError(failure: StepError): failure is StatusError {
+  return !["connection-failed", "cut", "malformed", "stall"].includes(failure);
 }
 
 export function listOf(value: unknown): readonly JsonRecord[] {

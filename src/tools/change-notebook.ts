@@ -16,19 +16,19 @@ export type NotebookChange =
       readonly text: string;
       readonly cell: { readonly id: string; readonly type: string };
     }
-  | { readonly type: "refused"; readonly because: string };
+  | { readonly type: "refused"; readonly reason: string };
 
 /** Changes one cell in the text of a notebook; everything else stays as it is written, byte for byte. */
 export function changeNotebook(text: string, notebook: Notebook, change: CellChange): NotebookChange {
   const cell = change.cellId === undefined ? undefined : findCell(notebook, change.cellId);
   if (change.cellId !== undefined && cell === undefined) {
-    return { type: "refused", because: `there is no cell ${change.cellId}; ${listCells(notebook)}` };
+    return { type: "refused", reason: `there is no cell ${change.cellId}; ${listCells(notebook)}` };
   }
   if (change.mode === "insert") return insertCell(text, notebook, change, cell);
   if (cell === undefined) {
     return {
       type: "refused",
-      because: `cell_id must say which cell to ${change.mode}; ${listCells(notebook)}`,
+      reason: `cell_id must say which cell to ${change.mode}; ${listCells(notebook)}`,
     };
   }
   if (change.mode === "delete") {
@@ -45,7 +45,7 @@ function insertCell(
   after: NotebookCell | undefined,
 ): NotebookChange {
   if (change.cellType === undefined) {
-    return { type: "refused", because: "a cell that is inserted needs a cell_type: code or markdown" };
+    return { type: "refused", reason: "a cell that is inserted needs a cell_type: code or markdown" };
   }
   const index = after === undefined ? 0 : after.index + 1;
   const made = {

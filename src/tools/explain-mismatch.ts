@@ -18,7 +18,7 @@ export function explainMismatch(text: string, wanted: string): string {
   if (!wanted.includes("\n") && wanted.includes("\\n")) {
     return "It holds a backslash and an n where a line break may be meant; give real line breaks.";
   }
-  const best = mostAlike(lines, target);
+  const best = maxAlike(lines, target);
   if (best === undefined) return "Nothing in the file is like it. Read the file again.";
   return `The most similar lines in the file are:\n${showLines(lines, best, target.length)}`;
 }
@@ -73,7 +73,7 @@ function findLines(
 }
 
 /** By the pairs of letters that the longest wanted line shares with each line of the file. */
-function mostAlike(lines: readonly string[], target: readonly string[]): number | undefined {
+function maxAlike(lines: readonly string[], target: readonly string[]): number | undefined {
   const longest = target.reduce(
     (best, line, index) => (line.trim().length > (target[best] ?? "").trim().length ? index : best),
     0,

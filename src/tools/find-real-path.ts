@@ -1,6 +1,6 @@
 import { readlink, realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 
 /**
  * Where a file is, or would be made: links are followed, also dangling ones, and what does not exist yet is put below
@@ -23,7 +23,7 @@ export async function findRealPath(path: string): Promise<string> {
     missing.unshift(basename(current));
     current = parent;
   }
-  throw new Fault("too-many-links", `${path} leads through more than ${maxLinks} links.`);
+  throw new RetinueError("too-many-links", `${path} leads through more than ${maxLinks} links.`);
 }
 
 async function realPathIfThere(path: string): Promise<string | undefined> {

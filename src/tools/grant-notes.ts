@@ -1,4 +1,4 @@
-import type { DocumentPath, Finding } from "../foundation/problem.ts";
+import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
 import { parseRule } from "../permissions/parse-rule.ts";
 import { warnOfRule } from "../permissions/rule-warning.ts";
 import type { ToolMatch } from "./match-tools.ts";
@@ -12,12 +12,12 @@ type NoteCode =
   | "memory-tool-disallowed";
 
 /** A finding about one entry, in words that name it. */
-export function finding(code: NoteCode, entry: string, path: DocumentPath): Finding {
+export function issue(code: NoteCode, entry: string, path: DocumentPath): Issue {
   return { code, path, ...notes[code](shorten(entry)) };
 }
 
 /** What a person should know about how an entry was understood; nothing when it was taken as written. */
-export function describeMatch(entry: string, { meaning, tools }: ToolMatch, path: DocumentPath): Finding[] {
+export function describeMatch(entry: string, { meaning, tools }: ToolMatch, path: DocumentPath): Issue[] {
   const shown = shorten(entry);
   switch (meaning.type) {
     case "known":
@@ -45,8 +45,8 @@ export function describeSpecifiers(
   tool: string,
   specifiers: readonly string[],
   path: DocumentPath,
-): readonly Finding[] {
-  return specifiers.flatMap((text): Finding[] => {
+): readonly Issue[] {
+  return specifiers.flatMap((text): Issue[] => {
     const reading = parseRule(`${tool}(${text})`);
     const warning = reading.type === "rule" ? warnOfRule(reading.rule) : undefined;
     return warning === undefined
@@ -56,7 +56,7 @@ export function describeSpecifiers(
 }
 
 /** A tool that exists and that something above the definition takes away. */
-export function withheldTool(entry: string, reason: string, path: DocumentPath): Finding {
+export function withheldTool(entry: string, reason: string, path: DocumentPath): Issue {
   return {
     severity: "warning",
     code: "withheld-tool",
@@ -74,8 +74,8 @@ function renamed(
   entry: string,
   meaning: Extract<ToolMatch["meaning"], { type: "renamed" }>,
   path: DocumentPath,
-): Finding {
-  const isOldName = meaning.because === "old-name";
+): Issue {
+  const isOldName = meaning.reason === "old-name";
   return {
     severity: "note",
     code: isOldName ? "old-tool-name" : "tool-letter-case",
@@ -87,7 +87,7 @@ function renamed(
   };
 }
 
-function unavailable(entry: string, path: DocumentPath): Finding {
+function unavailable(entry: string, path: DocumentPath): Issue {
   return {
     severity: "note",
     code: "unavailable-tool",
@@ -96,7 +96,7 @@ function unavailable(entry: string, path: DocumentPath): Finding {
   };
 }
 
-function noSuchMcpTool(entry: string, path: DocumentPath): Finding {
+function noSuchMcpTool(entry: string, path: DocumentPath): Issue {
   return {
     severity: "note",
     code: "unavailable-mcp-tool",
@@ -106,7 +106,7 @@ function noSuchMcpTool(entry: string, path: DocumentPath): Finding {
   };
 }
 
-function unknown(entry: string, nearest: string | undefined, path: DocumentPath): Finding {
+function unknown(entry: string, nearest: string | undefined, path: DocumentPath): Issue {
   return {
     severity: "warning",
     code: "unknown-tool",
@@ -120,7 +120,7 @@ function shorten(entry: string): string {
   return entry.length > 120 ? `${entry.slice(0, 117)}...` : entry;
 }
 
-const notes: Record<NoteCode, (entry: string) => Pick<Finding, "severity" | "message" | "advice">> = {
+const notes: Record<NoteCode, (entry: string) => Pick<Issue, "severity" | "message" | "advice">> = {
   "malformed-entry": (entry) => ({
     severity: "warning",
     message: `\`${entry}\` is not of the form \`Tool\` or \`Tool(specifier)\`, so it grants nothing.`,

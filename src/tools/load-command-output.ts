@@ -1,9 +1,9 @@
 import { open } from "node:fs/promises";
 
-const usualLimit = 30_000;
+const defaultLimit = 30_000;
 
 /** What an earlier process kept of a command's output: all of it, or its beginning and end; empty where nothing is kept. */
-export async function loadCommandOutput(file: string | undefined, limit = usualLimit): Promise<string> {
+export async function loadCommandOutput(file: string | undefined, limit = defaultLimit): Promise<string> {
   if (file === undefined) return "";
   const handle = await open(file).catch(() => undefined);
   if (handle === undefined) return "";

@@ -56,7 +56,7 @@ function matchLetterCase(
   const tools = available.filter((tool) => tool.name.toLowerCase() === lower);
   const first = tools[0];
   if (first !== undefined) {
-    return { tools, meaning: { type: "renamed", name: first.name, because: "letter-case" } };
+    return { tools, meaning: { type: "renamed", name: first.name, reason: "letter-case" } };
   }
   if (meaning.type !== "unknown") return { tools: [], meaning };
   const nearest = nearestName(name, [...available.map((tool) => tool.name), ...knownToolNames()]);

@@ -18,7 +18,7 @@ export interface Notebook {
 
 export type NotebookReading =
   | { readonly type: "notebook"; readonly notebook: Notebook }
-  | { readonly type: "broken"; readonly because: string };
+  | { readonly type: "broken"; readonly reason: string };
 
 export function readNotebookJson(text: string): NotebookReading {
   let value: unknown;
@@ -27,11 +27,11 @@ export function readNotebookJson(text: string): NotebookReading {
   } catch (error) {
     return {
       type: "broken",
-      because: `it is not valid JSON: ${error instanceof Error ? error.message : error}`,
+      reason: `it is not valid JSON: ${error instanceof Error ? error.message : error}`,
     };
   }
   if (!isRecord(value) || !Array.isArray(value["cells"])) {
-    return { type: "broken", because: "it has no list of cells; notebooks of format 4 and later have one" };
+    return { type: "broken", reason: "it has no list of cells; notebooks of format 4 and later have one" };
   }
   const cells = value["cells"].map(readCell);
   const major = Number(value["nbformat"]);

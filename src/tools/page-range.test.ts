@@ -20,7 +20,7 @@ test.each([
   ["1-21", "more than 20"],
   ["one", "no page range"],
   ["1,2", "no page range"],
-])("of 30 pages %j is refused", (given, because) => {
+])("of 30 pages %j is refused", (given, reason) => {
   const range = readPageRange(given, { total: 30, limit: 20 });
-  expect(range).toMatchObject({ type: "refused", because: expect.stringContaining(because) });
+  expect(range).toMatchObject({ type: "refused", reason: expect.stringContaining(reason) });
 });

@@ -1,6 +1,6 @@
 export type PageRange =
   | { readonly type: "pages"; readonly first: number; readonly last: number }
-  | { readonly type: "refused"; readonly because: string };
+  | { readonly type: "refused"; readonly reason: string };
 
 /** Which pages to show: `3`, `10-20`, `10-`; the first ones when nothing is said. */
 export function readPageRange(
@@ -22,6 +22,6 @@ export function readPageRange(
   return { type: "pages", first, last };
 }
 
-function refused(because: string): PageRange {
-  return { type: "refused", because };
+function refused(reason: string): PageRange {
+  return { type: "refused", reason };
 }

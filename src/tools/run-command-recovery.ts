@@ -29,7 +29,7 @@ export interface RecoveredCommands {
 }
 
 /** The most commands in the background that are remembered. */
-const mostRemembered = 100;
+const maxRemembered = 100;
 
 /** What is still running of a session whose process is gone is ended, and the records say so. Never rejects. */
 export async function recoverCommands(recovery: CommandRecovery): Promise<RecoveredCommands> {
@@ -48,7 +48,7 @@ export async function recoverCommands(recovery: CommandRecovery): Promise<Recove
     .map((record) => settled.get(record) ?? fromElsewhere(record))
     .filter(({ end }) => end !== undefined)
     .sort((a, b) => a.startedAt - b.startedAt);
-  const forgotten = background.slice(0, Math.max(0, background.length - mostRemembered));
+  const forgotten = background.slice(0, Math.max(0, background.length - maxRemembered));
   await Promise.all(forgotten.map(({ id }) => rm(fileOf(folder, id), { force: true })));
   return { ended, background: background.slice(forgotten.length) };
 }

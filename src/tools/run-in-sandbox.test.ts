@@ -31,7 +31,7 @@ describe("where there is no sandbox", () => {
   it("refuses the command and says what to do", async () => {
     const wrap = await sandboxWith({ enabled: true }, missing)?.wrap(invocation, wrapOptions);
     expect(wrap).toMatchObject({ type: "refused" });
-    expect(wrap?.type === "refused" && wrap.because).toContain("npm install @anthropic-ai/sandbox-runtime");
+    expect(wrap?.type === "refused" && wrap.reason).toContain("npm install @anthropic-ai/sandbox-runtime");
   });
 
   it("runs it with a note only when a setting says so in words", async () => {
@@ -56,7 +56,7 @@ describe("where there is no sandbox", () => {
     const sandbox = sandboxWith({ enabled: true }, async () => ({ SandboxManager: manager }));
     for (const expected of [1, 2]) {
       const wrap = await sandbox?.wrap(invocation, wrapOptions);
-      expect(wrap?.type === "refused" && wrap.because).toContain("bwrap) not found");
+      expect(wrap?.type === "refused" && wrap.reason).toContain("bwrap) not found");
       expect(starts).toBe(expected);
     }
   });
@@ -76,7 +76,7 @@ describe("where there is no sandbox", () => {
       invocation,
       wrapOptions,
     );
-    expect(wrap?.type === "refused" && wrap.because).toContain("No permissions to create new namespace");
+    expect(wrap?.type === "refused" && wrap.reason).toContain("No permissions to create new namespace");
   });
 
   it("refuses on a system that has none, and beside another user of it in the same process", async () => {
@@ -88,7 +88,7 @@ describe("where there is no sandbox", () => {
     ] as const) {
       const sandbox = sandboxWith({ enabled: true }, async () => ({ SandboxManager: manager }));
       const wrap = await sandbox?.wrap(invocation, wrapOptions);
-      expect(wrap?.type === "refused" && wrap.because).toContain(words);
+      expect(wrap?.type === "refused" && wrap.reason).toContain(words);
     }
   });
 });

@@ -35,8 +35,8 @@ export function createSandbox(options: SessionSandboxOptions): Sandbox | undefin
           ended: () => manager.cleanupAfterCommand(),
         };
       } catch (error) {
-        const because = `The sandbox could not take the command, so it did not run: ${error instanceof Error ? error.message : String(error)}`;
-        return { type: "refused", because };
+        const reason = `The sandbox could not take the command, so it did not run: ${error instanceof Error ? error.message : String(error)}`;
+        return { type: "refused", reason };
       }
     },
   };
@@ -51,6 +51,6 @@ function withoutSandbox(
   }
   return {
     type: "refused",
-    because: `Settings want commands in a sandbox, and there is none: ${why}. Nothing was run. ${advice} To run without protection where there is no sandbox, set "failIfUnavailable": false under "sandbox".`,
+    reason: `Settings want commands in a sandbox, and there is none: ${why}. Nothing was run. ${advice} To run without protection where there is no sandbox, set "failIfUnavailable": false under "sandbox".`,
   };
 }

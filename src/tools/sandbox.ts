@@ -22,7 +22,7 @@ export type SandboxWrap =
   /** A setting says that this command runs without protection. */
   | { readonly type: "unprotected"; readonly note?: string }
   /** There is no protection, and nothing says that there need not be. */
-  | { readonly type: "refused"; readonly because: string };
+  | { readonly type: "refused"; readonly reason: string };
 
 /** Keeps what a command does to the world inside limits that the operating system enforces. */
 export interface Sandbox {

@@ -31,7 +31,7 @@ afterEach(async () => {
 
 async function start(command: string, changes: Partial<ShellRequest> = {}): Promise<string> {
   const started = await shells.start(request(command, changes));
-  if (started.type === "refused") throw new Error(started.because);
+  if (started.type === "refused") throw new Error(started.reason);
   return started.shell.id;
 }
 

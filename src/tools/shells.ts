@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { settledSoon } from "../foundation/abort.ts";
 import { type ProcessEnding, startProcess } from "../foundation/drive-process.ts";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { groupWatchdog } from "../foundation/watch-groups.ts";
 import type { CommandEnd, CommandRecord } from "./command-record.ts";
 import type { Shell } from "./find-shell.ts";
@@ -50,7 +50,7 @@ export interface ShellRequest {
 
 export type ShellStart =
   | { readonly type: "started"; readonly shell: TaskView }
-  | { readonly type: "refused"; readonly because: string };
+  | { readonly type: "refused"; readonly reason: string };
 
 /** The background shells of a session. Disposing ends them all; nothing is left running. */
 export interface Shells extends TaskSource, AsyncDisposable {
@@ -87,7 +87,7 @@ export function createShells(options: ShellsOptions): Shells {
   const followedEnd = async (owner?: string): Promise<void> => {
     const chosen = [...followed].filter((one) => owner === undefined || one.owner === owner);
     if (chosen.length === 0) return;
-    const late = AbortSignal.abort(new Fault("command-late", "A command did not end in time."));
+    const late = AbortSignal.abort(new RetinueError("command-late", "A command did not end in time."));
     const ends = Promise.allSettled(chosen.map(({ ended }) => ended));
     await settledSoon(ends, late, patienceMs).catch(() => undefined);
   };
@@ -112,10 +112,10 @@ export function createShells(options: ShellsOptions): Shells {
     kind: "shell",
     async start(request) {
       if (isDisposed)
-        return { type: "refused", because: "The session is over; nothing can be started in it." };
+        return { type: "refused", reason: "The session is over; nothing can be started in it." };
       if (running().length >= maxRunning) {
-        const because = `${maxRunning} shells run in the background already; stop one with TaskStop, or wait.`;
-        return { type: "refused", because };
+        const reason = `${maxRunning} shells run in the background already; stop one with TaskStop, or wait.`;
+        return { type: "refused", reason };
       }
       const entry = createEntry(freshId(options.newId, isTaken), request, now());
       entries.set(entry.view.id, entry);

@@ -15,7 +15,7 @@ export interface TerminalCleaner {
 export function createTerminalCleaner(): TerminalCleaner {
   let cutEscape = "";
   let line = "";
-  const pending = () => harmless(foldLine(line));
+  const pending = () => stripControlCharacters(foldLine(line));
   return {
     take(piece) {
       const { text, rest } = splitEscape(cutEscape + piece);
@@ -24,10 +24,10 @@ export function createTerminalCleaner(): TerminalCleaner {
       const end = plain.lastIndexOf("\n") + 1;
       line = foldPending(plain.slice(end));
       const done = foldLines(plain.slice(0, end));
-      if (line.length <= longestHeldLine) return harmless(done);
+      if (line.length <= maxHeldLine) return stripControlCharacters(done);
       const long = foldLine(line);
       line = "";
-      return harmless(done + long);
+      return stripControlCharacters(done + long);
     },
     pending,
     takePending() {
@@ -43,8 +43,8 @@ export function cleanTerminalText(text: string): string {
   return cleaner.take(text) + cleaner.pending();
 }
 
-const longestHeldLine = 16_384;
-const longestEscape = 4_096;
+const maxHeldLine = 16_384;
+const maxEscape = 4_096;
 
 function foldLines(text: string): string {
   return text.includes("\r") ? text.split("\n").map(foldLine).join("\n") : text;
@@ -75,13 +75,13 @@ function withoutEscapes(text: string): string {
 function splitEscape(text: string): { readonly text: string; readonly rest: string } {
   const at = text.lastIndexOf("\x1b");
   const tail = at === -1 ? "" : text.slice(at);
-  if (tail === "" || tail.length > longestEscape || !unfinishedEscape.test(tail)) return { text, rest: "" };
+  if (tail === "" || tail.length > maxEscape || !unfinishedEscape.test(tail)) return { text, rest: "" };
   return { text: text.slice(0, at), rest: tail };
 }
 
 const control = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd]/;
 
-function harmless(text: string): string {
+function stripControlCharacters(text: string): string {
   if (!control.test(text)) return text;
   return text
     .replace(/[^\n\x08]\x08/g, "")

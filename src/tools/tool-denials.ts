@@ -1,5 +1,5 @@
-import type { Finding } from "../foundation/problem.ts";
-import { describeMatch, describeSpecifiers, finding } from "./grant-notes.ts";
+import type { Issue } from "../foundation/diagnostic.ts";
+import { describeMatch, describeSpecifiers, issue } from "./grant-notes.ts";
 import { splitEntries } from "./list-field.ts";
 import { type AvailableTool, matchTools } from "./match-tools.ts";
 import { parseToolEntry, type ToolEntry } from "./tool-entry.ts";
@@ -22,7 +22,7 @@ export interface Denials {
 export function readDenials(
   entries: readonly string[],
   available: readonly AvailableTool[],
-  notes: Finding[],
+  notes: Issue[],
 ): Denials {
   const whole = new Set<string>();
   const scoped = new Map<string, readonly string[]>();
@@ -33,7 +33,7 @@ export function readDenials(
     const match = matchTools(entry.name, available);
     const path = ["disallowedTools", index];
     notes.push(...describeMatch(text, match, path));
-    if (entry.type === "malformed") notes.push(finding("malformed-denial", text, path));
+    if (entry.type === "malformed") notes.push(issue("malformed-denial", text, path));
     if (entry.type !== "scoped") removes.push(text);
     else if (match.tools.length === 0) unmatched.push(text.trim());
     for (const tool of match.tools) {

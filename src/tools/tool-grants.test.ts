@@ -18,7 +18,7 @@ const available = [...builtin, ...mcp];
 
 function grant(definition: GrantRequest["definition"], role: GrantRequest["role"] = "subagent") {
   const result = grantTools({ definition, available, role });
-  if (result.type === "refused") throw new Error(result.because);
+  if (result.type === "refused") throw new Error(result.reason);
   return result;
 }
 
@@ -170,7 +170,7 @@ describe("a definition whose `tools` resolve to nothing [TLS-5]", () => {
     const result = grantTools({ definition, available, role: "subagent" });
     expect(result).toMatchObject({ type: "refused", entries: definition.tools });
     for (const entry of definition.tools ?? []) {
-      expect(result.type === "refused" && result.because).toContain(`\`${entry}\``);
+      expect(result.type === "refused" && result.reason).toContain(`\`${entry}\``);
     }
   });
 });

@@ -1,5 +1,5 @@
-import type { Finding } from "../foundation/problem.ts";
-import { describeMatch, describeSpecifiers, finding, listNames, withheldTool } from "./grant-notes.ts";
+import type { Issue } from "../foundation/diagnostic.ts";
+import { describeMatch, describeSpecifiers, issue, listNames, withheldTool } from "./grant-notes.ts";
 import { type AvailableTool, matchTools } from "./match-tools.ts";
 import { type Denials, type Exclusions, readDenials, specifiers } from "./tool-denials.ts";
 import { parseToolEntry } from "./tool-entry.ts";
@@ -50,13 +50,13 @@ export type ToolGrant =
       readonly spawn: SpawnRule;
       /** What `disallowedTools` says, which holds for the agents below as well. */
       readonly exclusions: Exclusions;
-      readonly notes: readonly Finding[];
+      readonly notes: readonly Issue[];
     }
   | {
       readonly type: "refused";
       readonly entries: readonly string[];
-      readonly because: string;
-      readonly notes: readonly Finding[];
+      readonly reason: string;
+      readonly notes: readonly Issue[];
     };
 
 /** Which of the available tools a definition gets, and how far. `disallowedTools` is applied first and always wins. */
@@ -68,7 +68,7 @@ export function grantTools({
   forMemory,
   role,
 }: GrantRequest): ToolGrant {
-  const notes: Finding[] = [];
+  const notes: Issue[] = [];
   const denied = readDenials(definition.disallowedTools ?? [], available, notes);
   const reachable = new Set(available.filter((tool) => !denied.whole.has(tool.name) && mayHave(tool, role)));
   const wanted = readWishes(definition.tools, { available, withheld, inherited, reachable, role, notes });
@@ -108,7 +108,7 @@ function withoutChildTools(
   }: {
     readonly available: readonly AvailableTool[];
     readonly entries: readonly string[] | undefined;
-    readonly notes: Finding[];
+    readonly notes: Issue[];
   },
 ): readonly GrantedTool[] {
   const names = new Set(
@@ -116,7 +116,7 @@ function withoutChildTools(
   );
   for (const [index, text] of entries.entries()) {
     if (names.has(parseToolEntry(text).name) && granted.some(({ name }) => names.has(name)))
-      notes.push(finding("needs-agent-tool", text, ["tools", index]));
+      notes.push(issue("needs-agent-tool", text, ["tools", index]));
   }
   return granted.filter(({ name }) => !names.has(name));
 }
@@ -127,7 +127,7 @@ interface WishContext {
   readonly inherited: GrantRequest["inherited"];
   readonly reachable: ReadonlySet<AvailableTool>;
   readonly role: GrantRequest["role"];
-  readonly notes: Finding[];
+  readonly notes: Issue[];
 }
 
 type Limits = "whole" | readonly string[];
@@ -141,7 +141,7 @@ function readWishes(entries: readonly string[] | undefined, context: WishContext
     const entry = parseToolEntry(text);
     const path = ["tools", index];
     if (entry.type === "malformed") {
-      context.notes.push(finding("malformed-entry", text, path));
+      context.notes.push(issue("malformed-entry", text, path));
       continue;
     }
     const match = matchTools(entry.name, context.available);
@@ -166,7 +166,7 @@ function describeWithheld(
   name: string,
   { withheld, role }: WishContext,
   path: readonly (string | number)[],
-): Finding[] {
+): Issue[] {
   const named = matchTools(
     name,
     withheld.map(({ tool }) => tool),
@@ -181,11 +181,11 @@ function describeLoss(
   tools: readonly AvailableTool[],
   context: WishContext,
   path: readonly (string | number)[],
-): Finding[] {
+): Issue[] {
   const lost = tools.filter((tool) => !context.reachable.has(tool));
   if (lost.length === 0 || text.includes("*")) return [];
   const isSpawn = lost.some((tool) => !mayHave(tool, context.role));
-  return [finding(isSpawn ? "subagent-cannot-spawn" : "tool-is-disallowed", text, path)];
+  return [issue(isSpawn ? "subagent-cannot-spawn" : "tool-is-disallowed", text, path)];
 }
 
 function addLimits(before: Limits | undefined, more: Limits): Limits {
@@ -235,7 +235,7 @@ function addMemoryTools(
     readonly available: readonly AvailableTool[];
     readonly withheld: readonly WithheldTool[];
     readonly denied: Denials;
-    readonly notes: Finding[];
+    readonly notes: Issue[];
   },
 ): GrantedTool[] {
   const byName = new Map(granted.map((tool) => [tool.name, tool]));
@@ -243,7 +243,7 @@ function addMemoryTools(
   for (const tool of available.filter(({ name, origin }) => origin === "builtin" && memoryTools.has(name))) {
     const deny = denied.scoped.get(tool.name);
     const present = byName.get(tool.name);
-    if (denied.whole.has(tool.name)) notes.push(finding("memory-tool-disallowed", tool.name, ["memory"]));
+    if (denied.whole.has(tool.name)) notes.push(issue("memory-tool-disallowed", tool.name, ["memory"]));
     else if (present?.allowOnly !== undefined) byName.set(tool.name, { ...present, alsoIn: "memory" });
     else if (present === undefined) {
       byName.set(tool.name, {
@@ -263,11 +263,11 @@ function addMemoryTools(
 function refuse(
   entries: readonly string[],
   role: GrantRequest["role"],
-  notes: readonly Finding[],
+  notes: readonly Issue[],
 ): ToolGrant {
   const reasons = notes.filter(({ path }) => path[0] === "tools").map(({ message }) => message);
   const summary = `\`tools\` names ${listNames(entries)}, and none of it is a tool this ${role === "main" ? "agent" : "subagent"} can have.`;
-  return { type: "refused", entries, because: [summary, ...new Set(reasons)].join(" "), notes };
+  return { type: "refused", entries, reason: [summary, ...new Set(reasons)].join(" "), notes };
 }
 
 const memoryTools: ReadonlySet<string> = new Set(["Read", "Write", "Edit"]);

@@ -5,7 +5,7 @@ import { absentToolNames, builtinTools } from "./builtin-tools.ts";
 /** What the name of a tool in somebody's file means here. */
 export type ToolNameMeaning =
   | { readonly type: "known"; readonly name: string }
-  | { readonly type: "renamed"; readonly name: string; readonly because: "old-name" | "letter-case" }
+  | { readonly type: "renamed"; readonly name: string; readonly reason: "old-name" | "letter-case" }
   /** Known elsewhere, but this product has no such tool. */
   | { readonly type: "absent" }
   /** Without a server: every server. Without a tool: every tool of the server. */
@@ -29,7 +29,7 @@ export function knownToolNames(): readonly string[] {
 function resolveLetterCase(name: string): ToolNameMeaning {
   const lower = name.toLowerCase();
   const known = byLowerCase.get(lower);
-  if (known !== undefined) return { type: "renamed", name: known, because: "letter-case" };
+  if (known !== undefined) return { type: "renamed", name: known, reason: "letter-case" };
   const today = renamedByLowerCase.get(lower);
   if (today !== undefined) return fromOldName(today);
   const nearest = nearestName(name, builtinNames);
@@ -38,7 +38,7 @@ function resolveLetterCase(name: string): ToolNameMeaning {
 
 /** Some tools were renamed that this product does not have under any name. */
 function fromOldName(today: string): ToolNameMeaning {
-  return builtinNames.has(today) ? { type: "renamed", name: today, because: "old-name" } : { type: "absent" };
+  return builtinNames.has(today) ? { type: "renamed", name: today, reason: "old-name" } : { type: "absent" };
 }
 
 /** A server's name ends at the first double underscore, as it does when the tool names are made. */

@@ -32,7 +32,7 @@ export interface ToolContext {
   /** The command as it was judged; it runs in place of the one in the input. */
   readonly judged?: JudgedCommand;
   /** What the paths of this call led to when it was allowed; a file that is reached otherwise was not allowed. */
-  readonly decidedPaths?: readonly string[];
+  readonly approvedPaths?: readonly string[];
   /** Whether what a search of this tool finds in a file may be shown, by real path; absent means everything may. */
   readonly mayRead?: (path: string, tool: string) => boolean;
   /** Around each change of a file, by real path: other processes that change the same one wait for it. */
@@ -76,11 +76,11 @@ export interface Tool<Input = unknown> {
   readonly input?: z.ZodType<Input>;
   readonly inputSchema?: Readonly<Record<string, unknown>>;
   /** Whether this call may run beside others; absent means: when the effect is `read`. */
-  readonly runsBeside?: (input: Input) => boolean;
+  readonly isConcurrencySafe?: (input: Input) => boolean;
   /** What a second run of a call does, for those who find one cut off; absent means: `pure` when it reads, else `unsafe`. */
   readonly repeats?: Repeats;
   /** How many calls of one answer run at the same time where they may run beside each other; absent means ten. */
-  readonly atOnce?: number;
+  readonly concurrency?: number;
   /** Whether what was asked for still goes on, by the outcome's data: the same answer again is then no sign of a loop. */
   readonly isPending?: (data: unknown) => boolean;
   /** The paths a call touches, for permission rules; absent for tools that touch none. `home` is what `~` stands for. */

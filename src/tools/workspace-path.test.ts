@@ -23,10 +23,10 @@ describe("resolving a path", () => {
     ["", "empty"],
     ["  ", "empty"],
     ["a\0b", "NUL"],
-  ])("%j is refused", (given, because) => {
+  ])("%j is refused", (given, reason) => {
     expect(resolveWorkspacePath(given, base)).toMatchObject({
       type: "refused",
-      because: expect.stringContaining(because),
+      reason: expect.stringContaining(reason),
     });
   });
 

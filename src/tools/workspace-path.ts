@@ -9,19 +9,19 @@ export interface PathBase {
 
 export type ResolvedPath =
   | { readonly type: "path"; readonly path: string }
-  | { readonly type: "refused"; readonly because: string };
+  | { readonly type: "refused"; readonly reason: string };
 
 /** The absolute path that a given one means. Decides nothing about rights and touches no file. */
 export function resolveWorkspacePath(given: string, { directory, home }: PathBase): ResolvedPath {
-  if (given.trim() === "") return { type: "refused", because: "The path is empty; give the path of a file." };
+  if (given.trim() === "") return { type: "refused", reason: "The path is empty; give the path of a file." };
   if (given.includes("\0")) {
-    return { type: "refused", because: "The path holds a NUL character, which no file name can have." };
+    return { type: "refused", reason: "The path holds a NUL character, which no file name can have." };
   }
   if (given !== "~" && !given.startsWith("~/")) return { type: "path", path: resolve(directory, given) };
   if (home === undefined || !isAbsolute(home)) {
     return {
       type: "refused",
-      because: `The home directory is not known, so ${given} means nothing here; give an absolute path.`,
+      reason: `The home directory is not known, so ${given} means nothing here; give an absolute path.`,
     };
   }
   return { type: "path", path: join(home, given.slice(1)) };

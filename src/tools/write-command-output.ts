@@ -93,9 +93,9 @@ function createOutputFile(path: string, limit: number): OutputFile {
   let state: "none" | "open" | "closed" | "failed" = "none";
   let descriptor = -1;
   let room = limit;
-  let problem = "";
+  let diagnostic = "";
   const fail = (error: unknown) => {
-    problem = error instanceof Error ? error.message : String(error);
+    diagnostic = error instanceof Error ? error.message : String(error);
     state = "failed";
   };
   return {
@@ -121,7 +121,7 @@ function createOutputFile(path: string, limit: number): OutputFile {
     isOpen: () => state === "open",
     isClosed: () => state === "closed",
     note() {
-      if (state === "failed") return `; the whole could not be kept: ${problem}`;
+      if (state === "failed") return `; the whole could not be kept: ${diagnostic}`;
       return room > 0 ? `; all of it is in ${path}` : `; the first ${limit} bytes are in ${path}`;
     },
   };

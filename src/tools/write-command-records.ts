@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { replaceWholeFile } from "../storage/create-whole-file.ts";
 import { identifyProcess, thisProcess } from "../storage/process-identity.ts";
 import { type CommandEnd, type CommandRecord, formatCommandRecord } from "./command-record.ts";
@@ -20,7 +20,7 @@ export interface OpenCommand {
   end(end: Omit<CommandEnd, "at">): void;
 }
 
-const longestCommand = 2_000;
+const maxCommand = 2_000;
 
 /** `now` tells milliseconds since 1970. */
 export function createCommandRecords(folder: string, now: () => number): CommandRecords {
@@ -29,11 +29,11 @@ export function createCommandRecords(folder: string, now: () => number): Command
       const id = command.id ?? `f${randomBytes(6).toString("hex")}`;
       const identity = identifyProcess(leader);
       if (identity === undefined)
-        throw new Fault("command-gone", "The process ended before its command could be run.");
+        throw new RetinueError("command-gone", "The process ended before its command could be run.");
       const record: CommandRecord = {
         ...command,
         id,
-        command: command.command.slice(0, longestCommand),
+        command: command.command.slice(0, maxCommand),
         startedAt: now(),
         owner: thisProcess(),
         leader: identity,
@@ -44,7 +44,7 @@ export function createCommandRecords(folder: string, now: () => number): Command
         writeFileSync(file, formatCommandRecord(record), { mode: 0o600, flag: "wx" });
       } catch (error) {
         const why = error instanceof Error ? error.message : String(error);
-        throw new Fault("command-unrecorded", `It could not be written down, so it was not run: ${why}`);
+        throw new RetinueError("command-unrecorded", `It could not be written down, so it was not run: ${why}`);
       }
       return { end: (end) => endRecord(file, record, { ...end, at: now() }) };
     },

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { takeOwnerLock } from "../storage/owner-lock.ts";
 import { findRealPath } from "./find-real-path.ts";
 import { isInside } from "./workspace-path.ts";
@@ -48,7 +48,7 @@ async function makeLockFile(root: string, path: string): Promise<string> {
   const folder = join(root, locksFolder);
   await mkdir(folder, { recursive: true });
   if ((await findRealPath(folder)) !== folder)
-    throw new Fault("locks-elsewhere", `${folder} is a link, so nothing in ${root} is changed.`);
+    throw new RetinueError("locks-elsewhere", `${folder} is a link, so nothing in ${root} is changed.`);
   await writeFile(join(folder, ".gitignore"), "*\n", { flag: "wx" }).catch(unlessThere);
   return join(folder, createHash("sha256").update(relative(root, path)).digest("hex").slice(0, 32));
 }
@@ -71,7 +71,7 @@ async function waitForLock(
     if (answer.type === "taken") return answer.lock;
     if (waited >= patienceMs) {
       const by = answer.by === undefined ? "another process" : `the process ${answer.by.pid}`;
-      throw new Fault("file-busy", `${path} is being changed by ${by}; try again later.`);
+      throw new RetinueError("file-busy", `${path} is being changed by ${by}; try again later.`);
     }
     await pause(delay, undefined, { signal });
     waited += delay;

@@ -32,7 +32,7 @@ interface Trial {
   readonly isDirect: boolean;
 }
 
-interface Finding {
+interface Issue {
   readonly trial: Trial;
   readonly id: string;
   readonly happened: boolean;
@@ -58,31 +58,31 @@ export async function runAttacks(
     ...(only === "control" ? [] : planGated(able)),
     ...(only === "gated" ? [] : planControls(able)),
   ];
-  const findings: Finding[] = [];
+  const issues: Issue[] = [];
   await inParallel(trials, parallel, async (trial) => {
-    findings.push(...(await runTrial(stock, trial)));
+    issues.push(...(await runTrial(stock, trial)));
   });
-  const byId = Map.groupBy(findings, ({ id }) => id);
+  const byId = Map.groupBy(issues, ({ id }) => id);
   return attacks.map((attack) => judge(attack, byId.get(attack.id) ?? [], missing.get(attack.id)));
 }
 
 function judge(
   { id, className, title }: PlannedAttack,
-  findings: readonly Finding[],
+  issues: readonly Issue[],
   missing: string | undefined,
 ): AttackResult {
-  const evidence = findings.map(
+  const evidence = issues.map(
     (each) => `${each.trial.kind} ${each.trial.mode}: ${each.evidence.slice(0, 2_000)}`,
   );
   const base = { id, className, title, modes: [], evidence };
   if (missing !== undefined) return { ...base, outcome: "skipped", detail: `there is no ${missing} here` };
-  const broken = findings.find((finding) => finding.broken !== undefined);
+  const broken = issues.find((issue) => issue.broken !== undefined);
   if (broken !== undefined) return { ...base, outcome: "broken", detail: broken.broken ?? "" };
-  const controls = findings.filter(({ trial }) => trial.kind === "control");
+  const controls = issues.filter(({ trial }) => trial.kind === "control");
   if (controls.some(({ happened }) => !happened)) {
     return { ...base, outcome: "vacuous", detail: "the control shows no effect" };
   }
-  const gated = findings.filter(({ trial, happened }) => trial.kind === "gated" && happened);
+  const gated = issues.filter(({ trial, happened }) => trial.kind === "gated" && happened);
   const modes = gated.map(({ trial }) => trial.mode);
   return { ...base, modes, outcome: modes.length > 0 ? "succeeded" : "held" };
 }
@@ -151,7 +151,7 @@ function planSessions(planned: readonly Planned[], kind: Trial["kind"]): readonl
   });
 }
 
-async function runTrial(stock: Stock, trial: Trial): Promise<readonly Finding[]> {
+async function runTrial(stock: Stock, trial: Trial): Promise<readonly Issue[]> {
   const sending = trial.attacks.filter(({ effect }) => "sent" in effect);
   await using webs = await startWebServers(sending.map(({ id }) => id));
   let place: Place;
@@ -168,13 +168,13 @@ async function runTrial(stock: Stock, trial: Trial): Promise<readonly Finding[]>
   const said = trial.isDirect
     ? await runDirectly(trial, place, webs.urlOf)
     : await runInSession(trial, place, webs.urlOf);
-  const findings = watched.map(({ attack: { id }, happened }) => {
+  const issues = watched.map(({ attack: { id }, happened }) => {
     const heard = said.get(id) ?? { text: "", everything: "", printed: "", broken: "it was never tried" };
     const { text: evidence, broken } = heard;
     return { trial, id, happened: happened(heard), evidence, ...(broken === undefined ? {} : { broken }) };
   });
   await stock.close(place);
-  return findings;
+  return issues;
 }
 
 type Heard = Said & { readonly broken?: string };

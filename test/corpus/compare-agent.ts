@@ -14,27 +14,27 @@ const softNames = {
 /** Reads an agent file the way discovery does and compares it with its expectation. */
 export function compareAgent(entry: CorpusEntry, text: string): Mismatch[] {
   const scope: AgentScope = entry.scope ?? "project";
-  const { definition, problems } = readAgentFile(text, { file: entry.file, scope });
+  const { definition, diagnostics } = readAgentFile(text, { file: entry.file, scope });
   const { expect } = entry;
   if (definition === undefined) {
     const error =
-      problems.find((problem) => problem.severity === "error") ??
-      problems.find((problem) => problem.code === "no-frontmatter" || problem.code === "no-name");
+      diagnostics.find((diagnostic) => diagnostic.severity === "error") ??
+      diagnostics.find((diagnostic) => diagnostic.code === "no-frontmatter" || diagnostic.code === "no-name");
     const { loads, reason, diagnosticLine, soft } = expect;
     const narrowed = withoutUndefined({ loads, reason, diagnosticLine, soft });
     const actual = { loads: false, reason: error?.code, diagnosticLine: error?.line };
     return compareFields(narrowed, actual, softNames);
   }
   if (expect["loads"] === false && expect.soft?.includes("loads")) return [];
-  return compareFields(expect, { ...describe(definition), reason: reasonOf(problems, expect) }, softNames);
+  return compareFields(expect, { ...describe(definition), reason: reasonOf(diagnostics, expect) }, softNames);
 }
 
 /** A file that loads in spite of a lack carries the lack as its reason. */
-function reasonOf(problems: readonly { code: string }[], expect: Expectation): string | null {
+function reasonOf(diagnostics: readonly { code: string }[], expect: Expectation): string | null {
   const reason = expect["reason"];
-  const lacks = problems.filter((problem) => problem.code === "no-name" || problem.code === "no-description");
-  if (lacks.length === 0) return null;
-  return lacks.some((problem) => problem.code === reason) ? String(reason) : (lacks[0]?.code ?? null);
+  const isMissing = diagnostics.filter((diagnostic) => diagnostic.code === "no-name" || diagnostic.code === "no-description");
+  if (isMissing.length === 0) return null;
+  return isMissing.some((diagnostic) => diagnostic.code === reason) ? String(reason) : (isMissing[0]?.code ?? null);
 }
 
 function describe(definition: AgentDefinition): Record<string, unknown> {

@@ -13,25 +13,25 @@ function compareJson(
   text: string,
   describe: (value: unknown) => Readonly<Record<string, unknown>>,
 ): Mismatch[] {
-  const { value, problem } = parseJsonDocument(text, entry.file);
-  if (problem === undefined) return compareFields(entry.expect, describe(value));
-  const kind = /\((\w+)\)\.$/.exec(problem.message)?.[1];
-  return compareFields(entry.expect, { loads: false, error: kind, line: problem.line });
+  const { value, diagnostic } = parseJsonDocument(text, entry.file);
+  if (diagnostic === undefined) return compareFields(entry.expect, describe(value));
+  const kind = /\((\w+)\)\.$/.exec(diagnostic.message)?.[1];
+  return compareFields(entry.expect, { loads: false, error: kind, line: diagnostic.line });
 }
 
 export function compareHooks(entry: CorpusEntry, text: string): Mismatch[] {
   return compareJson(entry, text, (value) => {
-    const { hooks, findings } = readHooksFile(value);
-    return { loads: true, hooks: summariseHooks(hooks), warnings: sameCount(entry, "warnings", findings) };
+    const { hooks, issues } = readHooksFile(value);
+    return { loads: true, hooks: summariseHooks(hooks), warnings: sameCount(entry, "warnings", issues) };
   });
 }
 
 export function compareSettings(entry: CorpusEntry, text: string): Mismatch[] {
   return compareJson(entry, text, (value) => {
-    const { settings, findings } = readSettings(value, { scope: "project" });
+    const { settings, issues } = readSettings(value, { scope: "project" });
     const permissions = isRecord(value) && isRecord(value["permissions"]) ? value["permissions"] : {};
     const count = (list: string): number => (Array.isArray(permissions[list]) ? permissions[list].length : 0);
-    const hookFindings = findings.filter((finding) => finding.path[0] === "hooks");
+    const hookFindings = issues.filter((issue) => issue.path[0] === "hooks");
     return {
       loads: true,
       allow: count("allow"),
@@ -41,9 +41,9 @@ export function compareSettings(entry: CorpusEntry, text: string): Mismatch[] {
       defaultMode: settings.permissions?.defaultMode ?? permissions["defaultMode"] ?? null,
       hooks: summariseHooks(settings.hooks ?? []),
       hookWarnings: sameCount(entry, "hookWarnings", hookFindings),
-      unknownPermissionKeys: findings
-        .filter((finding) => finding.code === "unknown-permission-key")
-        .map((finding) => finding.path.at(-1)),
+      unknownPermissionKeys: issues
+        .filter((issue) => issue.code === "unknown-permission-key")
+        .map((issue) => issue.path.at(-1)),
     };
   });
 }
@@ -54,11 +54,11 @@ function malformedRules(list: unknown): unknown[] {
 }
 
 /** The words of a warning are each loader's own; whether there is one is not. */
-function sameCount(entry: CorpusEntry, field: string, findings: readonly { severity: string }[]): unknown {
+function sameCount(entry: CorpusEntry, field: string, issues: readonly { severity: string }[]): unknown {
   const expected = entry.expect[field];
-  const warned = findings.some((finding) => finding.severity !== "note");
+  const warned = issues.some((issue) => issue.severity !== "note");
   if (Array.isArray(expected) && expected.length > 0 === warned) return expected;
-  return findings;
+  return issues;
 }
 
 export function comparePlugin(entry: CorpusEntry, text: string): Mismatch[] {

@@ -4,10 +4,10 @@ import { type CorpusEntry, compareFields, type Mismatch } from "./corpus-manifes
 
 /** Compares an MCP file by its servers: how each is reached, and whether it could be used at all. */
 export function compareMcp(entry: CorpusEntry, text: string): Mismatch[] {
-  const { value, problem } = parseJsonDocument(text, entry.file);
-  if (problem !== undefined) {
-    const kind = /\((\w+)\)\.$/.exec(problem.message)?.[1];
-    return compareFields(entry.expect, { loads: false, error: kind, line: problem.line });
+  const { value, diagnostic } = parseJsonDocument(text, entry.file);
+  if (diagnostic !== undefined) {
+    const kind = /\((\w+)\)\.$/.exec(diagnostic.message)?.[1];
+    return compareFields(entry.expect, { loads: false, error: kind, line: diagnostic.line });
   }
   const { servers } = readMcpServers(value);
   return compareFields(entry.expect, {

@@ -10,7 +10,7 @@ export function compareSkill(entry: CorpusEntry, text: string): Mismatch[] {
   const { skill } = reading;
   const expect = withEither(entry.expect);
   if (skill === undefined) {
-    const reason = reading.problems.find((problem) => problem.severity === "error")?.code;
+    const reason = reading.diagnostics.find((diagnostic) => diagnostic.severity === "error")?.code;
     const { loads, reason: expected } = expect;
     return compareFields({ loads, reason: expected, soft: expect.soft ?? [] }, { loads: false, reason });
   }
@@ -26,18 +26,18 @@ function withEither(expect: Expectation): Expectation {
 
 function describe(
   skill: Skill,
-  { problems, written }: Reading,
+  { diagnostics, written }: Reading,
   expect: Expectation,
 ): Record<string, unknown> {
-  const lacks = (code: string): boolean => problems.some((problem) => problem.code === code);
-  const isDescribed = !lacks("no-frontmatter") && !lacks("no-description");
+  const isMissing = (code: string): boolean => diagnostics.some((diagnostic) => diagnostic.code === code);
+  const isDescribed = !isMissing("no-frontmatter") && !isMissing("no-description");
   const { reason } = expect;
-  const isLack = (reason === "no-name" && !written.has("name")) || lacks(String(reason));
+  const isMissing = (reason === "no-name" && !written.has("name")) || isMissing(String(reason));
   return {
     ...skill,
     loads: true,
     // A file that loads in spite of a lack may carry the lack as its reason.
-    reason: isLack ? reason : null,
+    reason: isMissing ? reason : null,
     // The manifest names a skill as its file does, and by its folder where the file says nothing.
     name: skill.displayName ?? skill.name,
     descriptionHead: isDescribed ? skill.description.trim().slice(0, 60) : null,

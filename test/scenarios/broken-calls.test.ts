@@ -1,16 +1,16 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { Step } from "../../src/testing/script.ts";
-import { claude, createFaultStage, foreign } from "./fault-stage.ts";
+import { claude, createErrorStage, foreign } from "./errors-stage.ts";
 
 /** A child whose provider says what the steps say; each request is one that would be billed. */
 async function play(steps: readonly Step[], model: string) {
   const provider = await startFakeProvider({ script: steps });
   onTestFinished(() => provider[Symbol.asyncDispose]());
-  const { runtime } = createFaultStage({ url: provider.url, model, retries: 10 });
+  const { runtime } = createErrorStage({ url: provider.url, model, retries: 10 });
   const result = await runtime.spawn("general-purpose", "Work.");
-  const told = JSON.stringify(provider.requests.at(-1)?.request.messages.at(-1));
-  return { provider, result, told };
+  const reported = JSON.stringify(provider.requests.at(-1)?.request.messages.at(-1));
+  return { provider, result, reported };
 }
 
 describe.each([claude, foreign])("a call of %s that is no JSON object", (model) => {
@@ -23,18 +23,18 @@ describe.each([claude, foreign])("a call of %s that is no JSON object", (model) 
   test.each(
     calls,
   )("because it %s is answered with an error, and asked for once [MDL-6]", async (_how, rawInput, error) => {
-    const { provider, result, told } = await play(
+    const { provider, result, reported } = await play(
       [{ calls: [{ name: "Glob", rawInput }] }, "I write it properly next time."],
       model,
     );
     expect(result).toMatchObject({ status: "completed", text: "I write it properly next time." });
     expect(provider.requests).toHaveLength(2);
-    expect(told).toMatch(error);
+    expect(reported).toMatch(error);
     provider.finish();
   });
 
   test("runs its neighbours all the same [MDL-6]", async () => {
-    const { provider, told } = await play(
+    const { provider, reported } = await play(
       [
         {
           calls: [
@@ -47,11 +47,11 @@ describe.each([claude, foreign])("a call of %s that is no JSON object", (model) 
       model,
     );
     expect(provider.requests).toHaveLength(2);
-    expect(told).toMatch(/not valid JSON.*No file/s);
+    expect(reported).toMatch(/not valid JSON.*No file/s);
   });
 
   test("because the output limit cut it off does not end the run [LIM-2]", async () => {
-    const { result, told } = await play(
+    const { result, reported } = await play(
       [
         {
           text: "Long:",
@@ -63,6 +63,6 @@ describe.each([claude, foreign])("a call of %s that is no JSON object", (model) 
       model,
     );
     expect(result).toMatchObject({ status: "completed", text: "Shorter." });
-    expect(told).toContain("Try again with a shorter input");
+    expect(reported).toContain("Try again with a shorter input");
   });
 });

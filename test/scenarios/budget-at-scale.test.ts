@@ -7,7 +7,7 @@ import { createInspectionSource } from "../../src/inspection/load-inspection.ts"
 import { lookUpModel } from "../../src/model/model-catalog.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { StepFunction } from "../../src/testing/script.ts";
-import { claude, createFaultStage, foreign, noteCall, promptOf, taskOf } from "./fault-stage.ts";
+import { claude, createErrorStage, foreign, noteCall, promptOf, taskOf } from "./errors-stage.ts";
 import type { Place } from "./run-command.ts";
 
 const words = "An answer that is long enough to come in many pieces, one after the other. ".repeat(4);
@@ -38,8 +38,8 @@ function priceOf(usage: Usage): number {
 function createBiller(chance: () => number, breaksOff: number) {
   let billed = 0;
   let open = 0;
-  let mostAtRisk = 0;
-  let mostOpen = 0;
+  let maxAtRisk = 0;
+  let maxOpen = 0;
   let atRisk = 0;
   const respond: StepFunction = async (request) => {
     const { maxTokens = 64_000 } = request;
@@ -50,8 +50,8 @@ function createBiller(chance: () => number, breaksOff: number) {
     const worst = priceOf({ ...noUsage, cacheWriteTokens: tokens, outputTokens: maxTokens });
     atRisk += worst;
     open += 1;
-    mostOpen = Math.max(mostOpen, open);
-    mostAtRisk = Math.max(mostAtRisk, billed + atRisk);
+    maxOpen = Math.max(maxOpen, open);
+    maxAtRisk = Math.max(maxAtRisk, billed + atRisk);
     for (let turns = Math.floor(chance() * 20); turns > 0; turns -= 1) await new Promise(setImmediate);
     const outputTokens = Math.min(maxTokens, Math.ceil(chance() ** 4 * 20_000));
     const after = chance() < breaksOff ? Math.floor(chance() * 8) : undefined;
@@ -63,13 +63,13 @@ function createBiller(chance: () => number, breaksOff: number) {
     const isCut = outputTokens === maxTokens;
     return {
       text: words,
-      ...(after === undefined ? {} : { fault: "cut", after }),
+      ...(after === undefined ? {} : { failure: "cut", after }),
       ...(chance() < 0.7 && !isCut ? { calls: [noteCall(request)] } : {}),
       ...(isCut ? { stopReason: "max_tokens" } : {}),
       usage,
     };
   };
-  return { respond, bill: () => ({ billed, mostAtRisk, mostOpen }) };
+  return { respond, bill: () => ({ billed, maxAtRisk, maxOpen }) };
 }
 
 describe("[LIM-3] fifty children at once under one ceiling of money", () => {
@@ -84,15 +84,15 @@ describe("[LIM-3] fifty children at once under one ceiling of money", () => {
   ])("never exceed it at any moment, %s (%i)", async (_how, seed, breaksOff) => {
     const { respond, bill } = createBiller(createChance(seed), breaksOff);
     const { url } = await startProvider(respond);
-    const { runtime } = createFaultStage({ url, limits: { tree: { usd: ceiling } }, retries: 3 });
+    const { runtime } = createErrorStage({ url, limits: { tree: { usd: ceiling } }, retries: 3 });
     await using session = await runtime.open();
     const handles = Array.from({ length: 50 }, (_, index) =>
       session.spawn("general-purpose", promptOf(String(index))),
     );
     const results = await Promise.allSettled(handles.map(({ result }) => result));
-    const { billed, mostAtRisk, mostOpen } = bill();
-    expect(mostAtRisk).toBeLessThanOrEqual(ceiling);
-    expect(mostOpen).toBeGreaterThan(3);
+    const { billed, maxAtRisk, maxOpen } = bill();
+    expect(maxAtRisk).toBeLessThanOrEqual(ceiling);
+    expect(maxOpen).toBeGreaterThan(3);
     expect(billed).toBeGreaterThan(ceiling / 2);
 
     const refused = results.flatMap((result) => {
@@ -124,10 +124,10 @@ describe("[LIM-3] fifty children at once under one ceiling of money", () => {
     const { url } = await startProvider(() => {
       const breaks = isFirst;
       isFirst = false;
-      return { text: words, usage: { inputTokens: 12_000 }, ...(breaks ? { fault: "cut", after: 3 } : {}) };
+      return { text: words, usage: { inputTokens: 12_000 }, ...(breaks ? { failure: "cut", after: 3 } : {}) };
     });
     const limits = { tree: { tokens: 45_000 } };
-    const { runtime } = createFaultStage({ url, model: foreign, limits });
+    const { runtime } = createErrorStage({ url, model: foreign, limits });
     const ending = await runtime.spawn("general-purpose", promptOf("x"));
     expect(ending).toMatchObject({ status: "completed" });
     expect(ending.totals.usage.inputTokens).toBeGreaterThan(12_000 + 1000);
@@ -138,26 +138,26 @@ describe("[LIM-4] an answer that broke off", () => {
   const usage = { inputTokens: 1000, outputTokens: 500, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
   test.each([
-    ["and was asked for again", [{ fault: "cut", after: 3 }], "completed"],
+    ["and was asked for again", [{ failure: "cut", after: 3 }], "completed"],
     [
       "until the attempts were used up",
       [
-        { fault: "malformed", after: 3 },
-        { fault: "malformed", after: 3 },
+        { failure: "malformed", after: 3 },
+        { failure: "malformed", after: 3 },
       ],
       "failed",
     ],
-  ] as const)("%s counts in totals, transcripts and inspections alike", async (_how, faults, status) => {
+  ] as const)("%s counts in totals, transcripts and inspections alike", async (_how, errors, status) => {
     let asked = 0;
-    const { url } = await startProvider(() => ({ text: words, usage, ...faults[asked++] }));
-    const { runtime, place } = createFaultStage({ url, limits: { tree: { usd: 5 } }, retries: 1 });
+    const { url } = await startProvider(() => ({ text: words, usage, ...errors[asked++] }));
+    const { runtime, place } = createErrorStage({ url, limits: { tree: { usd: 5 } }, retries: 1 });
     await using session = await runtime.open();
     const handle = session.spawn("general-purpose", promptOf("x"));
     const child = await handle;
     expect(child.status).toBe(status);
     const { inputTokens, outputTokens } = child.totals.usage;
     expect(inputTokens).toBe(2000);
-    expect(outputTokens).toBeGreaterThan((2 - faults.length) * 500);
+    expect(outputTokens).toBeGreaterThan((2 - errors.length) * 500);
     expect(child.totals.cost).toBeCloseTo((inputTokens + outputTokens * 5) / 1e6, 9);
     expect(handle.state()).toMatchObject({ usage: child.totals.usage, cost: child.totals.cost });
     asked = 0;

@@ -4,7 +4,7 @@ import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
 import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
 import type { Step } from "../../src/testing/script.ts";
 
-const stall: Step = { text: "Half", fault: "stall", after: 1 };
+const stall: Step = { text: "Half", failure: "stall", after: 1 };
 const glob: Step = { text: "I look.", calls: [{ name: "Glob", input: { pattern: "*" } }] };
 
 function hearing(answer: (event: string, count: number) => object) {
@@ -31,7 +31,7 @@ describe("[HKS-8] the hooks around a child", () => {
   });
 
   test.each<[string, readonly Step[]]>([
-    ["its model fails", [{ fault: "unauthorized" }]],
+    ["its model fails", [{ failure: "unauthorized" }]],
     ["it comes to a limit", [glob, "What I have."]],
   ])("its end is told once where %s", async (_title, steps) => {
     const { heard, hooks } = hearing(() => ({}));

@@ -8,7 +8,7 @@ import type { ScriptedCall, Step } from "../../src/testing/script.ts";
 const calling = (...calls: ScriptedCall[]): Step => ({ calls });
 const bash = (command: string): ScriptedCall => ({ name: "Bash", input: { command } });
 const names = (request: ModelRequest | undefined) => request?.tools.map(({ name }) => name) ?? [];
-const told = (request: ModelRequest | undefined) => JSON.stringify(request?.messages.at(-1));
+const reported = (request: ModelRequest | undefined) => JSON.stringify(request?.messages.at(-1));
 const allowAll: RuntimeOptions = { canUseTool: async () => ({ behavior: "allow" }) };
 const worker = { name: "worker", description: "Works.", prompt: "You work." };
 
@@ -74,7 +74,7 @@ describe("what a child may call", () => {
     });
     const result = await sample.runtime.spawn("general-purpose", "Work.");
     expect(asked).toEqual([result.agentId]);
-    expect(result.denials[0]?.because).toContain("not you");
+    expect(result.denials[0]?.reason).toContain("not you");
   });
 
   test("[TLS-9] in the background it cannot ask a person, and goes on", async () => {
@@ -92,7 +92,7 @@ describe("what a child may call", () => {
     );
     const result = await sample.runtime.spawn("general-purpose", "Ask.", { background: true });
     expect(result).toMatchObject({ status: "completed", text: "Done without." });
-    expect(told(sample.requests[1])).toContain("nobody can answer here");
+    expect(reported(sample.requests[1])).toContain("nobody can answer here");
   });
 });
 
@@ -151,7 +151,7 @@ test("[HKS-2, HKS-3] hooks in a child's own file live as long as it, and only fo
   await sample.workspace.write(".claude/agents/worker.md", file);
   await using session = await sample.runtime.open();
   await session.spawn("worker", "Work.");
-  expect(told(sample.requests[1])).toContain("guarded here");
+  expect(reported(sample.requests[1])).toContain("guarded here");
   await session.spawn("Explore", "Look.");
-  expect(told(sample.requests[3])).not.toContain("guarded here");
+  expect(reported(sample.requests[3])).not.toContain("guarded here");
 });

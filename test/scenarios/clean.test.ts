@@ -91,9 +91,9 @@ describe("[TRN-6] retinue clean", () => {
     // Numbers of processes end far below this one.
     writeFileSync(`${dead}.lock`, JSON.stringify({ ...thisProcess(), pid: 2 ** 30 }));
     const lock = takeOwnerLock(live);
-    const told = await runCommand(place, ["clean", "--dry-run"]);
-    expect(told.out).toContain(`would remove  ${relative(place.cwd, dead)}.lock`);
-    expect(told.out).not.toContain(relative(place.cwd, live));
+    const reported = await runCommand(place, ["clean", "--dry-run"]);
+    expect(reported.out).toContain(`would remove  ${relative(place.cwd, dead)}.lock`);
+    expect(reported.out).not.toContain(relative(place.cwd, live));
     const { out } = await runCommand(place, ["clean", "--json"]);
     if (lock.type === "taken") lock.lock.release();
     expect(JSON.parse(out).locks).toEqual([`${dead}.lock`]);

@@ -57,7 +57,7 @@ const cases: readonly [what: string, Case][] = [
   [
     "failed by its model, with what it said last",
     {
-      steps: [look, { fault: "unauthorized" }],
+      steps: [look, { failure: "unauthorized" }],
       ending: { status: "failed", reason: "unauthorized", text: "I look." },
       read: /failed \(unauthorized\).*\n\nI look\./,
       isError: true,
@@ -75,7 +75,7 @@ const cases: readonly [what: string, Case][] = [
   [
     "stopped, and by whom",
     {
-      steps: [look, { text: "And then", fault: "stall", after: 1 }],
+      steps: [look, { text: "And then", failure: "stall", after: 1 }],
       ending: { status: "stopped", reason: "stopped-by-program", text: "I look." },
       read: /was stopped \(stopped-by-program\).*\n\nI look\./,
       isError: true,
@@ -162,7 +162,7 @@ describe("[AGT-5, LIM-2] every ending of a child has one shape", () => {
 
   test("[SPN-6] a child that fails takes neither its sibling nor its parent down", async () => {
     await using sample = await createSampleRuntime([
-      { match: "TASK-BAD", fault: "unauthorized" },
+      { match: "TASK-BAD", failure: "unauthorized" },
       { match: "TASK-GOOD", text: "Good." },
       {
         calls: ["TASK-BAD", "TASK-GOOD"].map((prompt) => ({
@@ -174,8 +174,8 @@ describe("[AGT-5, LIM-2] every ending of a child has one shape", () => {
     ]);
     const result = await sample.runtime.run("Begin.");
     expect(result).toMatchObject({ status: "completed", text: "One of two." });
-    const told = JSON.stringify(sample.requests.at(-1)?.messages.at(-1));
-    expect(told).toContain("Good.");
-    expect(told).toContain("failed (unauthorized)");
+    const reported = JSON.stringify(sample.requests.at(-1)?.messages.at(-1));
+    expect(reported).toContain("Good.");
+    expect(reported).toContain("failed (unauthorized)");
   });
 });

@@ -60,7 +60,7 @@ async function waitFor(stage: Stage, hasCome: (inspection: Inspection) => boolea
 const family = [
   main({ calls: [start("TASK-ONE"), start("TASK-TWO", { model: "haiku" })], usage: usage(101) }),
   child("TASK-ONE", { calls: [{ name: "Glob", input: { pattern: "*" } }], usage: usage(203) }),
-  child("TASK-TWO", { fault: "overloaded", retryAfterMs: 1 }),
+  child("TASK-TWO", { failure: "overloaded", retryAfterMs: 1 }),
   child("TASK-TWO", { text: "Two.", usage: usage(57) }),
   child("TASK-ONE", { text: "One.", usage: usage(33) }),
   main({ calls: [{ name: "Bash", input: { command: "rm -rf build" } }], usage: usage(19) }),
@@ -105,15 +105,15 @@ describe("what a session did is told by its files", () => {
       ]),
     );
     const expected = Object.entries(said.modelUsage).map(([model, sum]) => {
-      const told = sum as Record<string, number>; // Each entry of a result is an object of numbers.
+      const reported = sum as Record<string, number>; // Each entry of a result is an object of numbers.
       return [
         model,
         {
-          inputTokens: told["inputTokens"],
-          outputTokens: told["outputTokens"],
-          cacheReadTokens: told["cacheReadInputTokens"],
-          cacheWriteTokens: told["cacheCreationInputTokens"],
-          cost: Number(told["costUSD"]?.toFixed(9)),
+          inputTokens: reported["inputTokens"],
+          outputTokens: reported["outputTokens"],
+          cacheReadTokens: reported["cacheReadInputTokens"],
+          cacheWriteTokens: reported["cacheCreationInputTokens"],
+          cost: Number(reported["costUSD"]?.toFixed(9)),
         },
       ];
     });
@@ -131,7 +131,7 @@ describe("what a session did is told by its files", () => {
         agentId: "main",
         tool: "Bash",
         about: "rm -rf build",
-        because: expect.stringContaining("not allowed"),
+        reason: expect.stringContaining("not allowed"),
       },
     ]);
     expect(totals.retries).toBe(1);
@@ -163,8 +163,8 @@ describe("what a session did is told by its files", () => {
     const stage = await createStage([
       main({ calls: [start("TASK-ONE"), start("TASK-TWO")] }),
       child("TASK-ONE", { calls: [{ name: "Grep", input: { pattern: "TODO" } }] }),
-      child("TASK-ONE", { text: "Half of it", fault: "stall", after: 1 }),
-      child("TASK-TWO", { text: "Also half", fault: "stall", after: 1 }),
+      child("TASK-ONE", { text: "Half of it", failure: "stall", after: 1 }),
+      child("TASK-TWO", { text: "Also half", failure: "stall", after: 1 }),
     ]);
     const isStalled = ({ agents }: Inspection): boolean =>
       agents.length === 3 &&

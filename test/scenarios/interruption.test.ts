@@ -157,10 +157,10 @@ describe.skipIf(!isLinux)("[TRN-4] commands of a session that is killed", () => 
     await stage.runUntil(["server", "reached"], (process_) => process_.kill("SIGKILL"));
     await expect.poll(() => livingIn(stage), { timeout: 10_000 }).toEqual([]);
     expect((await stage.run("-p", "Go on.", "--continue")).out).toBe("Good.\n");
-    const [told, answered] = stage.provider.requests
+    const [reported, answered] = stage.provider.requests
       .slice(-2)
       .map(({ request }) => JSON.stringify(request.messages));
-    expect(told).toMatch(/<task-id>b[0-9a-f]+<\/task-id>.*<status>stopped<\/status>.*no longer runs/);
+    expect(reported).toMatch(/<task-id>b[0-9a-f]+<\/task-id>.*<status>stopped<\/status>.*no longer runs/);
     expect(answered).toMatch(
       /Task b[0-9a-f]+ \(shell\): stopped.*ended together with the agent.*Output:\\nhello/,
     );

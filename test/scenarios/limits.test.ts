@@ -493,8 +493,8 @@ describe("[LIM-6] a child that repeats a call", () => {
       error: "The agent made the same call 5 times in a row, with the same result.",
       text: "There is none.",
     });
-    const told = JSON.stringify(sample.requests[3]?.messages.at(-1));
-    expect(told).toContain("You made the same call 3 times in a row, with the same result.");
-    expect(told).toContain("After 5 times the run ends.");
+    const reported = JSON.stringify(sample.requests[3]?.messages.at(-1));
+    expect(reported).toContain("You made the same call 3 times in a row, with the same result.");
+    expect(reported).toContain("After 5 times the run ends.");
   });
 });

@@ -41,7 +41,7 @@ function callOf([first]: readonly Message[]) {
     : { name: "TodoWrite", input: { todos: [] } };
 }
 
-async function runMany(atOnce: number, environment: Readonly<Record<string, string>>, transcripts: boolean) {
+async function runMany(concurrency: number, environment: Readonly<Record<string, string>>, transcripts: boolean) {
   const { heard, hooks } = createHearing();
   const warnings = collectWarnings();
   await using sample = await createSampleRuntime(
@@ -62,8 +62,8 @@ async function runMany(atOnce: number, environment: Readonly<Record<string, stri
   const before = openFiles();
   const statuses: string[] = [];
   let most = 0;
-  for (let done = 0; done < all; done += atOnce) {
-    const handles = Array.from({ length: atOnce }, (_, index) =>
+  for (let done = 0; done < all; done += concurrency) {
+    const handles = Array.from({ length: concurrency }, (_, index) =>
       session.spawn("general-purpose", `Look ${done + index}.`),
     );
     await Promise.all(handles.map(({ id }) => id));
@@ -88,9 +88,9 @@ describe("[LIM-1, SPN-6, HKS-8] a thousand children in one process leave nothing
     ],
   ] as const)(
     "%s",
-    async (_title, atOnce, environment, transcripts) => {
+    async (_title, concurrency, environment, transcripts) => {
       const { statuses, ended, heard, warnings, left, most, files } = await runMany(
-        atOnce,
+        concurrency,
         environment,
         transcripts,
       );
@@ -110,7 +110,7 @@ describe("[LIM-1, SPN-6, HKS-8] a thousand children in one process leave nothing
 
   test("[LIM-1] more than may run wait from code, in the order of the calls, and are refused in the background", async () => {
     await using sample = await createSampleRuntime([
-      { match: "wait", text: "Never", fault: "stall", after: 1, times: 10 },
+      { match: "wait", text: "Never", failure: "stall", after: 1, times: 10 },
       { text: "Done.", times: 3 },
     ]);
     await using session = await sample.runtime.open();

@@ -19,7 +19,7 @@ const long = (server: string): ScriptedCall => ({
 });
 const names = (request: ModelRequest | undefined) => request?.tools.map(({ name }) => name) ?? [];
 const served = (request: ModelRequest | undefined) => names(request).filter((name) => /^mcp__/.test(name));
-const told = (request: ModelRequest | undefined) => JSON.stringify(request?.messages.at(-1));
+const reported = (request: ModelRequest | undefined) => JSON.stringify(request?.messages.at(-1));
 const allowAll: RuntimeOptions = { canUseTool: async () => ({ behavior: "allow" }) };
 const worker = { name: "worker", description: "Works.", prompt: "You work." };
 const spawning: Step = calling({
@@ -44,7 +44,7 @@ describe("[MCP-2] a server that stands in a definition", () => {
     expect(await session.prompt("Go.")).toMatchObject({ text: "Done." });
     expect(served(requests[0])).toEqual([]);
     expect(served(requests[1])).toContain("mcp__mine__echo");
-    expect(told(requests[3])).toContain("Echo: hello");
+    expect(reported(requests[3])).toContain("Echo: hello");
     expect(served(requests[4])).toEqual([]);
     expect(server.starts()).toHaveLength(1);
     expect(server.left()).toEqual([]);
@@ -90,9 +90,9 @@ describe("[MCP-2] a server that stands in a definition", () => {
       agents: [{ ...worker, mcpServers: [{ gone: { command: "/nowhere" } }, { silent }] }],
     });
     expect(await runtime.run("Go.")).toMatchObject({ status: "completed", text: "Done." });
-    expect(told(requests[2])).toMatch(/gone.{0,4} failed: its command was not found/);
-    expect(told(requests[2])).toMatch(/silent.{0,4} failed: it did not answer within 0.3 s/);
-    expect(told(requests[2])).toContain("Worked.");
+    expect(reported(requests[2])).toMatch(/gone.{0,4} failed: its command was not found/);
+    expect(reported(requests[2])).toMatch(/silent.{0,4} failed: it did not answer within 0.3 s/);
+    expect(reported(requests[2])).toContain("Worked.");
     expect(processesWith("never-answers-7781")).toEqual([]);
   });
 
@@ -170,7 +170,7 @@ describe("[MCP-2] a server that stands in a definition", () => {
     const untrusted = sample.restart([spawning, "Worked.", "Done."], { trusted: false });
     await untrusted.runtime.run("Go.");
     expect(server.starts()).toEqual([]);
-    expect(told(untrusted.requests[2])).toMatch(/mine.{0,4} is not used: the folder is not trusted/);
+    expect(reported(untrusted.requests[2])).toMatch(/mine.{0,4} is not used: the folder is not trusted/);
     const trusted = sample.restart(["Worked."], { trusted: true });
     await trusted.runtime.spawn("worker", "Work.");
     expect(served(trusted.requests[0])).toContain("mcp__mine__echo");
@@ -187,7 +187,7 @@ describe("[MCP-2] a server that stands in a definition", () => {
     await runtime.run("Go.");
     expect(server.starts()).toEqual([]);
     expect(served(requests[1])).toEqual(["mcp__mine__look"]);
-    expect(told(requests[2])).toContain("one of your own has this name");
+    expect(reported(requests[2])).toContain("one of your own has this name");
   });
 
   test("[MCP-1] is covered by strict configuration and by the organisation's list", async () => {
@@ -198,7 +198,7 @@ describe("[MCP-2] a server that stands in a definition", () => {
     ]) {
       await using sample = await createSampleRuntime([spawning, "Worked.", "Done."], { agents, ...options });
       await sample.runtime.run("Go.");
-      expect(told(sample.requests[2])).toMatch(
+      expect(reported(sample.requests[2])).toMatch(
         /mine.{0,4} is not used: .*(strict-mcp-config|deniedMcpServers)/,
       );
     }
@@ -214,7 +214,7 @@ describe("[MCP-2] a server that stands in a definition", () => {
     const session = await runtime.open({ agent: "worker" });
     await session.prompt("Go.");
     await session.prompt("Again.");
-    expect(told(requests[1])).toContain("Echo: hello");
+    expect(reported(requests[1])).toContain("Echo: hello");
     expect(session.plan.mcpServers).toEqual([{ name: "mine", own: true }]);
     expect(server.starts()).toHaveLength(1);
     await session[Symbol.asyncDispose]();
@@ -228,7 +228,7 @@ describe("servers of the session and its children", () => {
     const server = countedServer(sample.workspace.root);
     const work: Step = {
       match: (request: ModelRequest) => request.system.join("").includes("You work."),
-      respond: (request) => (told(request).includes("Echo: hello") ? "Echoed." : { calls: [echo("shared")] }),
+      respond: (request) => (reported(request).includes("Echo: hello") ? "Echoed." : { calls: [echo("shared")] }),
       times: "any",
     };
     const { runtime } = sample.restart([work], {
@@ -272,10 +272,10 @@ describe("servers of the session and its children", () => {
     });
     await sample.runtime.run("Go.");
     expect(served(sample.requests[1])).toEqual(["mcp__a__one"]);
-    expect(told(sample.requests[2])).toMatch(
+    expect(reported(sample.requests[2])).toMatch(
       /nobody.{0,4} is not used: no server of this name is configured/,
     );
-    expect(told(sample.requests[2])).toMatch(/has no tool .{0,4}nine/);
+    expect(reported(sample.requests[2])).toMatch(/has no tool .{0,4}nine/);
   });
 
   test("[BGR-3] a child that is moved to the background has no tools of servers from the next turn on", async () => {
@@ -295,7 +295,7 @@ describe("servers of the session and its children", () => {
     detach = () => child.detach();
     expect(await child).toMatchObject({ status: "completed", text: "Worked." });
     expect(sample.requests.map(served)).toEqual([["mcp__a__one"], []]);
-    expect(told(sample.requests[1])).toContain("There is no tool");
+    expect(reported(sample.requests[1])).toContain("There is no tool");
   });
 
   test("[MCP-1] a child reads resources of the servers it has, its own among them, and of no others", async () => {
@@ -325,12 +325,12 @@ describe("servers of the session and its children", () => {
     await using session = await runtime.open();
     await session.spawn("worker", "Work.");
     expect(names(requests[0]).filter((name) => name === "ListMcpResourcesTool")).toHaveLength(1);
-    expect(told(requests[1])).toMatch(/server\W+shared\W+uri/);
-    expect(told(requests[1])).toMatch(/server\W+own\W+uri/);
-    expect(told(requests[1])).not.toContain("is_error");
+    expect(reported(requests[1])).toMatch(/server\W+shared\W+uri/);
+    expect(reported(requests[1])).toMatch(/server\W+own\W+uri/);
+    expect(reported(requests[1])).not.toContain("is_error");
     await session.spawn("narrow", "Work.");
     expect(served(requests[2])).toEqual(["mcp__shared__echo"]);
-    expect(told(requests[3])).toContain("There is no tool");
+    expect(reported(requests[3])).toContain("There is no tool");
   });
 
   test("[BLT-6] the guide is told which servers the person has", async () => {

@@ -104,7 +104,7 @@ describe("[MCP-3] over HTTP nobody is served without the token, or under a forei
   });
 
   test("a connection that is gone stops the agent of its call", async () => {
-    const stage = await createMcpStage([child("wait long", { fault: "stall" })]);
+    const stage = await createMcpStage([child("wait long", { failure: "stall" })]);
     const server = await startHttp(stage);
     const headers = {
       authorization: `Bearer ${server.token}`,
@@ -142,7 +142,7 @@ describe("[MCP-3] over HTTP nobody is served without the token, or under a forei
   });
 
   test("a polite request to end stops the agents and the server", async () => {
-    const stage = await createMcpStage([child("wait long", { fault: "stall" })]);
+    const stage = await createMcpStage([child("wait long", { failure: "stall" })]);
     const server = await startHttp(stage);
     const client = await connectHttp(server);
     const started = Promise.withResolvers<void>();

@@ -51,8 +51,8 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
     ]);
     stage.write("a.txt", "a");
     const client = await connectProcess(stage, { era });
-    const told: string[] = [];
-    const onprogress = ({ message }: { message?: string | undefined }) => void told.push(message ?? "");
+    const reported: string[] = [];
+    const onprogress = ({ message }: { message?: string | undefined }) => void reported.push(message ?? "");
     const { text, data, isError } = await call(
       client,
       "spawn_agent",
@@ -69,7 +69,7 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
       totalToolUseCount: 1,
       denials: [],
     });
-    expect(told.some((line) => /^Explore: Glob \*\.txt \(turns 1, tokens \d+\)$/.test(line))).toBe(true);
+    expect(reported.some((line) => /^Explore: Glob \*\.txt \(turns 1, tokens \d+\)$/.test(line))).toBe(true);
     stage.provider.finish();
   });
 
@@ -114,7 +114,7 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
     const { text, data, isError } = await call(client, "spawn_agent", { prompt: "make marks" });
     expect(isError).toBe(false);
     expect(text).toContain("Could not.");
-    expect(data["denials"]).toEqual([{ tool: "Bash", because: expect.stringContaining("was not allowed") }]);
+    expect(data["denials"]).toEqual([{ tool: "Bash", reason: expect.stringContaining("was not allowed") }]);
     expect(existsSync(`${stage.cwd}/mark-2`)).toBe(false);
   });
 
@@ -351,21 +351,21 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
       era,
       answer: () => ({ action: "accept", content: { answer: "allow once" } }),
     });
-    const told: string[] = [];
+    const reported: string[] = [];
     const { text } = await call(
       client,
       "spawn_agent",
       { prompt: "make marks" },
-      { onprogress: ({ message }) => void told.push(message ?? "") },
+      { onprogress: ({ message }) => void reported.push(message ?? "") },
     );
     expect(text).toContain("Made.");
-    expect(told.some((line) => line.includes("Bash touch mark-5"))).toBe(true);
+    expect(reported.some((line) => line.includes("Bash touch mark-5"))).toBe(true);
     expect(existsSync(`${stage.cwd}/mark-5`)).toBe(true);
   });
 
   test("over HTTP a cancelled call stops its agent, and the server goes on", async () => {
     const stage = await createMcpStage([
-      child("wait long", { fault: "stall" }),
+      child("wait long", { failure: "stall" }),
       child("say hello", { text: "Hello." }),
     ]);
     const server = await startHttp(stage);
@@ -394,7 +394,7 @@ test.each([
   "SIGINT",
   "end of input",
 ])("[MCP-3] a client that reads nothing does not keep the server: %s", async (wish) => {
-  const stage = await createMcpStage([child("say hello", { fault: "stall" })]);
+  const stage = await createMcpStage([child("say hello", { failure: "stall" })]);
   const server = spawn(process.execPath, [program, "mcp", "serve"], {
     cwd: stage.cwd,
     env: stage.environment,

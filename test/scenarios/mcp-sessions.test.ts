@@ -19,7 +19,7 @@ const echo = (server: string): ScriptedCall => ({
 });
 const names = (request: ModelRequest | undefined) => request?.tools.map(({ name }) => name) ?? [];
 const served = (request: ModelRequest | undefined) => names(request).filter((name) => /^mcp__/.test(name));
-const told = (request: ModelRequest | undefined) => JSON.stringify(request?.messages.at(-1));
+const reported = (request: ModelRequest | undefined) => JSON.stringify(request?.messages.at(-1));
 const allowAll: RuntimeOptions = { canUseTool: async () => ({ behavior: "allow" }) };
 
 /** A runtime whose options need to know its folders. */
@@ -113,9 +113,9 @@ describe("servers of a session", () => {
       ["files", "connected"],
     ]);
     expect(await session.prompt("Go.")).toMatchObject({ status: "completed", text: "Done." });
-    expect(told(sample.requests[1])).toContain("Echo: hello");
-    expect(told(sample.requests[1])).toContain("Dear reader");
-    expect(told(sample.requests[2])).toContain("counts");
+    expect(reported(sample.requests[1])).toContain("Echo: hello");
+    expect(reported(sample.requests[1])).toContain("Dear reader");
+    expect(reported(sample.requests[2])).toContain("counts");
     expect(session.plan.mcpServers).toEqual(["all", "notes", "files"].map((name) => ({ name, own: false })));
   });
 
@@ -150,8 +150,8 @@ describe("servers of a session", () => {
       if (event.type === "call-progressed" && server.left().includes(first)) process.kill(first, "SIGKILL");
     }
     expect(await run.result).toMatchObject({ status: "completed", text: "Done." });
-    expect(told(requests[1])).toContain("ended before it answered");
-    expect(told(requests[2])).toContain("Echo: hello");
+    expect(reported(requests[1])).toContain("ended before it answered");
+    expect(reported(requests[2])).toContain("Echo: hello");
     expect(server.starts()).toHaveLength(2);
     await server.gone();
   });
@@ -232,10 +232,10 @@ describe("servers of a session", () => {
     await denying.prompt("Go.");
     expect(served(sample.requests[0])).toEqual(["mcp__more__look"]);
     expect(denying.plan.mcpServers).toEqual([{ name: "more", own: false }]);
-    expect(told(sample.requests[1])).toContain("There is no tool");
+    expect(reported(sample.requests[1])).toContain("There is no tool");
     await using open = await sample.runtime.open();
     await open.prompt("Go.");
-    expect(told(sample.requests[3])).toContain("demo://resource");
+    expect(reported(sample.requests[3])).toContain("demo://resource");
   });
 
   test("[PRM-2] plan mode lets through what its server says only reads, and nothing else", async () => {
@@ -335,7 +335,7 @@ describe("servers of a session", () => {
       },
     );
     const { denials } = await sample.runtime.run("Go.");
-    expect(denials[0]?.because).toContain("not /secret");
+    expect(denials[0]?.reason).toContain("not /secret");
   });
 
   test("[PRM-12] a tool of a server answers in a person's place, and agents do not have it", async () => {
@@ -360,7 +360,7 @@ describe("servers of a session", () => {
       tool_use_id: expect.any(String),
     });
     expect(server.calls.map(({ tool }) => tool)).toEqual(["change"]);
-    expect(denials[0]?.because).toContain("not that");
+    expect(denials[0]?.reason).toContain("not that");
     expect(served(sample.requests[0])).toEqual(["mcp__more__look", "mcp__more__change"]);
     const missing = sample.runtime.run("Go.", { permissionPromptTool: "mcp__desk__other" });
     await expect(missing.result).rejects.toThrow("There is no MCP tool");

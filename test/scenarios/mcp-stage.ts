@@ -77,13 +77,13 @@ export async function startHttp(
     stdio: ["ignore", "pipe", "pipe"],
   });
   onTestFinished(() => void child.kill("SIGKILL"));
-  let told = "";
+  let reported = "";
   return new Promise((resolve, reject) => {
-    child.on("exit", () => reject(new Error(`The server ended: ${told}`)));
+    child.on("exit", () => reject(new Error(`The server ended: ${reported}`)));
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      told += text;
-      const url = /MCP server at (\S+)\n/.exec(told)?.[1];
-      const token = environment["RETINUE_MCP_TOKEN"] ?? /token (\S+)\n/.exec(told)?.[1];
+      reported += text;
+      const url = /MCP server at (\S+)\n/.exec(reported)?.[1];
+      const token = environment["RETINUE_MCP_TOKEN"] ?? /token (\S+)\n/.exec(reported)?.[1];
       if (url !== undefined && token !== undefined) resolve({ url, token, child });
     });
   });

@@ -15,7 +15,7 @@ const calling = (...calls: ScriptedCall[]): Step => ({ calls });
 const call = (name: string, input: object): ScriptedCall => ({ name, input });
 const system = (request: ModelRequest | undefined) => request?.system.join("\n") ?? "";
 const names = (request: ModelRequest | undefined) => request?.tools.map(({ name }) => name) ?? [];
-const told = (request: ModelRequest | undefined) => JSON.stringify(request?.messages.at(-1));
+const reported = (request: ModelRequest | undefined) => JSON.stringify(request?.messages.at(-1));
 const occurrences = (text: string, part: string) => text.split(part).length - 1;
 
 const rev = {
@@ -195,7 +195,7 @@ describe("[TLS-8] tools that are there for memory", () => {
     linkSync(at("secret.txt"), own("hard.md"));
     const { denials } = await runtime.spawn("rev", "Review.");
     expect(denials).toHaveLength(1);
-    expect(told(requests[1])).toContain("only inside the agent's memory directory");
+    expect(reported(requests[1])).toContain("only inside the agent's memory directory");
     expect(readFileSync(at("secret.txt"), "utf8")).toBe("s");
     for (const name of ["a.ts", "elsewhere/a.md", ".claude/settings.json", ".claude/agent-memory/other"])
       expect(existsSync(at(name))).toBe(false);

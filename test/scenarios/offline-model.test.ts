@@ -22,7 +22,7 @@ async function run(workspace: Workspace, prompt: string, tools: readonly Tool[] 
   const ports: LoopPorts = {
     model: createOfflineModel(),
     tools,
-    admit: async ({ input }) => ({ type: "allowed", input }),
+    authorize: async ({ input }) => ({ type: "allowed", input }),
     toolContext: (callId, given) => workspace.context("main", { callId, ...given }),
     takeMessages: () => [],
     now: () => 0,
@@ -111,7 +111,7 @@ test("[MDL-4] with child agents it sends three out at once and one afterwards, a
       type: "object",
       properties: { description: {}, prompt: {}, subagent_type: {} },
     },
-    runsBeside: () => true,
+    isConcurrencySafe: () => true,
     call: async ({ description, prompt }) => {
       started.push(description);
       return { content: (await run(workspace, prompt)).text };

@@ -69,9 +69,9 @@ describe("what a result points to can be read by the agents of the session [AGT-
       },
     );
     expect(finished).toMatchObject({ code: 0, out: "Done.\n" });
-    const told = requests.map(lastOf).find((text) => text.includes("12345"));
-    expect(told).toContain("12346");
-    expect(told).not.toContain("not allowed");
+    const reported = requests.map(lastOf).find((text) => text.includes("12345"));
+    expect(reported).toContain("12346");
+    expect(reported).not.toContain("not allowed");
   });
 
   test("and nothing beside it: the transcripts stay closed, and nothing there can be written [PRM-1]", async () => {

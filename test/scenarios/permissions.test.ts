@@ -33,8 +33,8 @@ describe("what a call gets, from the command line", () => {
       ["touch a && rm a", "deny"],
       ["mkdir b", "ask"],
     ] as const) {
-      const told = await runCommand(place, ["permissions", "test", `Bash(${command})`, "--json", ...rules]);
-      expect(JSON.parse(told.out)).toMatchObject({ decision });
+      const reported = await runCommand(place, ["permissions", "test", `Bash(${command})`, "--json", ...rules]);
+      expect(JSON.parse(reported.out)).toMatchObject({ decision });
       const { result } = await print(place, [bash(command), "Done."], ...rules);
       expect(result.permission_denials).toHaveLength(decision === "allow" ? 0 : 1);
     }
@@ -52,7 +52,7 @@ describe("what a call gets, from the command line", () => {
     expect(code).toBe(0);
     expect(JSON.parse(out)).toMatchObject({
       rules: [{ list: "deny", rule: "Read(.env)", from: ".claude/settings.json" }],
-      heldBack: [{ key: "permissions.allow", detail: "Bash", because: "folder-not-trusted" }],
+      heldBack: [{ key: "permissions.allow", detail: "Bash", reason: "folder-not-trusted" }],
     });
   });
 });

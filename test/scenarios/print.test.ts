@@ -95,7 +95,7 @@ describe("output formats [CLI-1]", () => {
   });
 
   test("a retry is told, and the answer comes all the same", async () => {
-    const stage = await createStage([{ fault: "overloaded", retryAfterMs: 1 }, "Now."]);
+    const stage = await createStage([{ failure: "overloaded", retryAfterMs: 1 }, "Now."]);
     const { code, out } = await stage.run(["-p", "hi", "--output-format", "stream-json"]);
     const retry = readJsonLines(out).find(({ subtype }) => subtype === "api_retry");
     expect(retry).toMatchObject({ attempt: 1, max_retries: 10, error_status: 529 });
@@ -210,7 +210,7 @@ describe("sessions", () => {
     async () => {
       const stage = await createStage([
         read("a.txt"),
-        { text: "Half of an answer that stalls", fault: "stall", after: 1 },
+        { text: "Half of an answer that stalls", failure: "stall", after: 1 },
         "Well.",
       ]);
       stage.write("a.txt", "hello\n");
@@ -370,7 +370,7 @@ describe("what goes wrong is one sentence and an exit code [CLI-6]", () => {
   });
 
   test("a model that does not exist", async () => {
-    const stage = await createStage([{ fault: "not-found" }]);
+    const stage = await createStage([{ failure: "not-found" }]);
     const { code, err } = await stage.run(["-p", "hi", "--model", "claude-opus-99"]);
     expect(code).toBe(1);
     expect(err).toMatch(/^retinue: .*\n$/);

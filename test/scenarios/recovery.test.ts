@@ -38,10 +38,10 @@ async function createStage(steps: readonly Step[], settings: object = {}): Promi
   onTestFinished(() => provider[Symbol.asyncDispose]());
   const place = createPlace();
   const hookLog = join(place.home, "hooks.log");
-  const tell = (event: string) => [
+  const report = (event: string) => [
     { hooks: [{ type: "command", command: `cat > /dev/null; echo ${event} >> '${hookLog}'` }] },
   ];
-  const hooks = { SubagentStart: tell("start"), SubagentStop: tell("stop") };
+  const hooks = { SubagentStart: report("start"), SubagentStop: report("stop") };
   place.write("../home/.claude/settings.json", JSON.stringify({ hooks, ...settings }));
   const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
   const skip = "--dangerously-skip-permissions";
@@ -143,13 +143,13 @@ describe("[TRN-4] a child whose process was killed", () => {
       result: { result: "Good.", interrupted_agents: 1 },
     });
     expect(err).toContain(`Agent ${id} (general-purpose, "task-one") was cut off`);
-    const [, , told, resumed] = stage.provider.requests.map(({ request }) =>
+    const [, , reported, resumed] = stage.provider.requests.map(({ request }) =>
       JSON.stringify(request.messages),
     );
-    expect(told).toContain(
+    expect(reported).toContain(
       `Interrupted: the session ended while the agent ${id} (general-purpose) was running.`,
     );
-    expect(told).toContain(`<task-id>${id}</task-id>`);
+    expect(reported).toContain(`<task-id>${id}</task-id>`);
     expect(resumed).toContain('"tool_use_id":"one","content":"did one"');
     expect(resumed).toMatch(/"tool_use_id":"two","content":"Interrupted: [^"]*not run again/);
     expect(readFileSync(join(stage.cwd, "log"), "utf8")).toBe("one\n");
@@ -235,7 +235,7 @@ test("[TRN-4] a result in the background that nobody was told of is told when th
   const stage = await createStage([
     main({ calls: [start("TASK-ONE", { run_in_background: true })] }),
     child("TASK-ONE", { text: "Found it." }),
-    main({ text: "Half", fault: "stall", after: 1 }),
+    main({ text: "Half", failure: "stall", after: 1 }),
     main({ text: "I have heard." }),
   ]);
   const hasEnded = () => existsSync(stage.hookLog) && heard(stage).includes("stop") && isWritten(stage);

@@ -33,12 +33,12 @@ const leaveProcess: Step = {
 const seeProcess: Step = {
   calls: [{ name: "Bash", input: { command: "until [ -s pid ]; do sleep 0.01; done; cat pid" } }],
 };
-const stall: Step = { text: "And then", fault: "stall", after: 1 };
+const stall: Step = { text: "And then", failure: "stall", after: 1 };
 const again: Step = { calls: [{ name: "Glob", input: { pattern: "*" } }] };
 
 const cases: readonly [what: string, Case][] = [
   ["completed", { steps: ["Done."], ending: { status: "completed" } }],
-  ["failed", { steps: [{ fault: "unauthorized" }], ending: { status: "failed", reason: "unauthorized" } }],
+  ["failed", { steps: [{ failure: "unauthorized" }], ending: { status: "failed", reason: "unauthorized" } }],
   [
     "stopped",
     {

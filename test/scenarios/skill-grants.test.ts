@@ -46,7 +46,7 @@ describe("[SKL-3] what a skill grants ends with the prompt that it was called fo
     ],
     [
       "that fails",
-      [ship, touch("granted"), { fault: "invalid-request" }],
+      [ship, touch("granted"), { failure: "invalid-request" }],
       (session) => session.prompt("One.").result,
     ],
     [
@@ -62,7 +62,7 @@ describe("[SKL-3] what a skill grants ends with the prompt that it was called fo
     ],
     [
       "that a person began with /ship and that fails",
-      [touch("granted"), { fault: "invalid-request" }],
+      [touch("granted"), { failure: "invalid-request" }],
       (session) => session.prompt("/ship").result,
     ],
   ];

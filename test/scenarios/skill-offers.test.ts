@@ -123,10 +123,10 @@ describe("a skill with `paths`", () => {
       model: undefined,
     } as never);
     for (const prompt of ["Go.", "Again."]) await runtime.run(prompt, { model: "claude-sonnet-4-5" });
-    const told = provider.requests.map(({ request }) =>
+    const reported = provider.requests.map(({ request }) =>
       count(allOf(request), "Skills for files you have used"),
     );
-    expect(told).toEqual([0, 0, 1, 2, 0]);
+    expect(reported).toEqual([0, 0, 1, 2, 0]);
     const steady = provider.requests.map(({ request: { system, tools } }) =>
       JSON.stringify({ system, tools }),
     );

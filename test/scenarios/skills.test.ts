@@ -368,16 +368,16 @@ describe("preloaded skills", () => {
   });
 
   test("[SKL-2] an unknown one is a warning in the result and to the person, and nothing fails", async () => {
-    const told: string[] = [];
+    const reported: string[] = [];
     await using sample = await open([{ calls: [spawn] }, writer({ text: "Written." }), "Done."], files, {
-      notice: (text) => void told.push(text),
+      notice: (text) => void reported.push(text),
     });
     const result = await sample.runtime.run("Go.");
     expect(result.status).toBe("completed");
     const [given] = results(sample.requests[2]);
     expect(given?.text).toMatch(/names the skill "nothing", which does not exist[\s\S]*Written\./);
     expect(given?.isError).toBe(false);
-    expect(told).toEqual([expect.stringContaining('"nothing"')]);
+    expect(reported).toEqual([expect.stringContaining('"nothing"')]);
   });
 
   test("[SKL-2] a child inherits neither what its parent has preloaded nor what it has called", async () => {

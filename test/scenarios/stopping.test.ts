@@ -87,7 +87,7 @@ const cases: readonly [what: string, Case][] = [
   [
     "a command hook that ignores signals, at the end",
     {
-      steps: [{ text: "Half", fault: "stall", after: 1 }],
+      steps: [{ text: "Half", failure: "stall", after: 1 }],
       options: hook("SubagentStop", sleeping(marks.stopHook)),
       until: (what) => what === "model-streamed",
       mark: marks.stopHook,

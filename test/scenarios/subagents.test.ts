@@ -124,7 +124,7 @@ describe("a main agent with children, over the whole runtime", () => {
     const id = { current: "" };
     const { result, requests } = await play([
       main({ calls: [spawnCall("TASK-ONE", { run_in_background: true })] }),
-      child("TASK-ONE", { text: "Half", fault: "stall", after: 1 }),
+      child("TASK-ONE", { text: "Half", failure: "stall", after: 1 }),
       main({
         respond: (request) => {
           id.current = /a[0-9a-f]{16}/.exec(JSON.stringify(request.messages.at(-1)))?.[0] ?? "";
@@ -337,7 +337,7 @@ describe("[SDK-1] a program starts agents itself", () => {
   });
 
   test("the handle is iterable, takes messages, can be stopped", async () => {
-    await using sample = await createSampleRuntime([{ text: "Never ends", fault: "stall", after: 1 }]);
+    await using sample = await createSampleRuntime([{ text: "Never ends", failure: "stall", after: 1 }]);
     const handle = sample.runtime.spawn("general-purpose", "Work.");
     const seen: string[] = [];
     for await (const event of handle) {

@@ -63,7 +63,7 @@ describe("children of another process [CLI-3]", () => {
   test("are listed, read, stopped and gone on with, each from a process of its own [TSK-4]", async () => {
     const stage = await createStage([
       main({ calls: [start("TASK-ONE", { run_in_background: true })] }),
-      child("TASK-ONE", { text: "Half of it", fault: "stall", after: 1 }),
+      child("TASK-ONE", { text: "Half of it", failure: "stall", after: 1 }),
       main({ text: "Meanwhile." }),
       main({ text: "It was stopped." }),
       child("TASK-ONE", { text: "Taken up again." }),
@@ -100,7 +100,7 @@ describe("children of another process [CLI-3]", () => {
   test("one whose process was killed is interrupted, and can be gone on with", async () => {
     const stage = await createStage([
       main({ calls: [start("TASK-ONE")] }),
-      child("TASK-ONE", { text: "Half of it", fault: "stall", after: 1 }),
+      child("TASK-ONE", { text: "Half of it", failure: "stall", after: 1 }),
       child("TASK-ONE", { text: "Done after all." }),
     ]);
     const { id } = await new Promise<ListedTask>((resolve, reject) => {

@@ -44,7 +44,7 @@ function skill(field: string, name: string) {
     scope: "user",
     kind: "skill",
   });
-  if (parsed.skill === undefined) throw new Error(JSON.stringify(parsed.problems));
+  if (parsed.skill === undefined) throw new Error(JSON.stringify(parsed.diagnostics));
   return skillGrants(parsed.skill, { trusted: true, directory: "/p" });
 }
 

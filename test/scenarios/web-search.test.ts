@@ -30,7 +30,7 @@ async function runFinder(fields: string, flags: readonly string[] = []) {
     finished,
     child: kinds(of(true)[0] ?? { body: {} }),
     main: kinds(of(false)[0] ?? { body: {} }),
-    told: JSON.stringify(of(false).at(-1)?.request.messages.at(-1)),
+    reported: JSON.stringify(of(false).at(-1)?.request.messages.at(-1)),
     planned: JSON.parse(plan.out).plan.tools.map(({ name }: { name: string }) => name),
     listed: /- finder:.*/.exec(listing ?? "")?.[0],
   };
@@ -41,12 +41,12 @@ const allowed = ["--allowedTools", "WebSearch"];
 
 describe("the provider's web search for a child", () => {
   test("is there where its list names it and a rule allows it, as plan and listing say [TLS-1, BLT-6]", async () => {
-    const { child, main, planned, listed, told } = await runFinder("tools: Read, WebSearch", allowed);
+    const { child, main, planned, listed, reported } = await runFinder("tools: Read, WebSearch", allowed);
     expect(child).toEqual(["Read", search]);
     expect(main).toContain(search);
     expect(planned).toEqual(["Read", "WebSearch"]);
     expect(listed).toContain("(Tools: Read, WebSearch)");
-    expect(told).not.toContain("not available");
+    expect(reported).not.toContain("not available");
   });
 
   test("is inherited without a list [TLS-1]", async () => {
@@ -54,18 +54,18 @@ describe("the provider's web search for a child", () => {
   });
 
   test("is not promised where no rule allows it, and the parent is told why [TLS-1, TLS-10]", async () => {
-    const { child, planned, listed, told } = await runFinder("tools: Read, WebSearch");
+    const { child, planned, listed, reported } = await runFinder("tools: Read, WebSearch");
     expect(child).toEqual(["Read"]);
     expect(planned).toEqual(["Read"]);
     expect(listed).toContain("(Tools: Read)");
-    expect(told).toContain("`WebSearch` is not available to this agent: no rule allows it");
+    expect(reported).toContain("`WebSearch` is not available to this agent: no rule allows it");
   });
 
   test("is not promised for a model that has none [MDL-3, TLS-1]", async () => {
     const fields = "tools: Read, WebSearch\nmodel: openai-compatible/scripted";
-    const { child, planned, told } = await runFinder(fields, allowed);
+    const { child, planned, reported } = await runFinder(fields, allowed);
     expect(child).toEqual(["function"]);
     expect(planned).toEqual(["Read"]);
-    expect(told).toContain("the model scripted has no web search of its own");
+    expect(reported).toContain("the model scripted has no web search of its own");
   });
 });

@@ -89,12 +89,12 @@ async function writeHook(
 /** With a time that it takes and one that it may take, the two decide; else that a limit is spoken of. */
 function isTooLong({ timeout, timeoutMs, timedOut, hangs, delayMs, sleepMs, durationMs }: Fields): boolean {
   const takes = [delayMs, sleepMs, durationMs].find((given) => typeof given === "number");
-  const may = typeof timeoutMs === "number" ? timeoutMs : usualLimitMs;
+  const may = typeof timeoutMs === "number" ? timeoutMs : defaultLimitMs;
   if (typeof takes === "number") return takes > may;
   return [timeout, timeoutMs, timedOut, hangs].some(Boolean);
 }
 
-const usualLimitMs = 60_000;
+const defaultLimitMs = 60_000;
 
 /** What a hook prints for its answer; one that has none prints nothing. */
 function printed(answer: Fields, event: CallEvent): string {

@@ -1,4 +1,4 @@
-import type { Admission, CallRequest } from "../../src/loop/loop-ports.ts";
+import type { Authorization, CallRequest } from "../../src/loop/loop-ports.ts";
 import { findSameSpelling } from "../../src/mcp/server-name.ts";
 import { type DecideOptions, decide, type PermissionPolicy } from "../../src/permissions/decide.ts";
 import { gatherCallFacts } from "../../src/permissions/gather-call-facts.ts";
@@ -46,7 +46,7 @@ export async function judgeCall(
     grants: createHookGrants(plan.directory),
   });
   let asked = false;
-  const admit = hooks.wrapAdmit(async (request, { hooks: word }): Promise<Admission> => {
+  const authorize = hooks.wrapAuthorize(async (request, { hooks: word }): Promise<Authorization> => {
     const decided = await decideCall(request, { testCase, plan, judged, hooks: word });
     if (decided !== "ask") return decided === "allow" ? allowed(request.input) : denied;
     const answer = await hooks.beforeAsk(request, { signal });
@@ -61,8 +61,8 @@ export async function judgeCall(
     asked = true;
     return denied;
   });
-  const admission = await admit(requestOf(testCase, input), { signal });
-  if (admission.type === "allowed") return (await isRunnable(context, admission.input)) ? "allow" : "deny";
+  const authorization = await authorize(requestOf(testCase, input), { signal });
+  if (authorization.type === "allowed") return (await isRunnable(context, authorization.input)) ? "allow" : "deny";
   return asked ? "ask" : "deny";
 }
 
@@ -71,8 +71,8 @@ function inBackground(plan: RunPlan): RunPlan {
 }
 
 const signal = new AbortController().signal;
-const denied: Admission = { type: "denied", because: "" };
-const allowed = (input: unknown): Admission => ({ type: "allowed", input });
+const denied: Authorization = { type: "denied", reason: "" };
+const allowed = (input: unknown): Authorization => ({ type: "allowed", input });
 
 function requestOf(testCase: SecurityCase, input: unknown): CallRequest {
   const name = testCase.tool ?? "";

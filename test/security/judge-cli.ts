@@ -1,6 +1,6 @@
 import type { CliHost, CliOutput } from "../../src/apps/cli/cli-host.ts";
 import { main } from "../../src/apps/cli/main.ts";
-import { Fault } from "../../src/foundation/fault.ts";
+import { RetinueError } from "../../src/foundation/retinue-error.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { isTrusted, texts, trustStore } from "./case-settings.ts";
 import { writeCaseSettings } from "./run-case-session.ts";
@@ -35,7 +35,7 @@ function createHost(roots: Roots, { cwd, url }: { readonly cwd: string; readonly
     stdin: { isTerminal: true, readAll: async () => "", async *lines() {} },
     onInterrupt: () => () => {},
     canAsk: false,
-    ask: () => Promise.reject(new Fault("interrupted", "Nobody is there.")),
+    ask: () => Promise.reject(new RetinueError("interrupted", "Nobody is there.")),
     endQuestions: () => {},
     environment: {
       PATH: process.env["PATH"],

@@ -120,8 +120,8 @@ async function write(file: string, text: string): Promise<void> {
 /** Every bash tells its text and its variables before it would obey, and then ends. */
 async function watchShells({ W }: Roots) {
   const [script, said, variables] = [join(W, "watch.sh"), join(W, "watch.texts"), join(W, "watch.variables")];
-  const telling = `printf '%s\\0' "$BASH_EXECUTION_STRING" >> '${said}'\nenv >> '${variables}'\nexit 0\n`;
-  await writeFile(script, telling);
+  const reporting = `printf '%s\\0' "$BASH_EXECUTION_STRING" >> '${said}'\nenv >> '${variables}'\nexit 0\n`;
+  await writeFile(script, reporting);
   const read = (file: string): Promise<string> => readFile(file, "utf8").catch(() => "");
   return {
     environment: { BASH_ENV: script },

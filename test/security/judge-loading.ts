@@ -190,7 +190,7 @@ async function judgeMemory(testCase: SecurityCase, roots: Roots): Promise<Answer
     ...(mayLoad === undefined ? {} : { mayLoad }),
   });
   const { text = "" } = loaded;
-  if (loaded.place === undefined || loaded.problems.length > 0) return "deny";
+  if (loaded.place === undefined || loaded.diagnostics.length > 0) return "deny";
   return text.length < 32_000 &&
     (context["expectTruncation"] === undefined || text.includes("Only the beginning"))
     ? "allow"

@@ -20,8 +20,8 @@ const [agentId, description] = ["a1b2c3", "a task"];
 export function judgeAgentOutput({ context = {} }: SecurityCase): Verdict {
   const text = firstText(context, textFields);
   if (text === undefined) throw new NotHonoured("the case holds no text of a child");
-  const told = resultText({ agentId, description, ending: endingWith(text) });
-  return told.includes(text.trim()) ? "allow" : "deny";
+  const reported = resultText({ agentId, description, ending: endingWith(text) });
+  return reported.includes(text.trim()) ? "allow" : "deny";
 }
 
 /** Denied is a message that no tool sends, or a child's word that its parent's notice does not hold as it was. */

@@ -13,7 +13,7 @@ export interface CaseResult {
 
 export interface SuiteReport {
   readonly results: readonly CaseResult[];
-  readonly skipped: readonly { readonly testCase: SecurityCase; readonly because: string }[];
+  readonly skipped: readonly { readonly testCase: SecurityCase; readonly reason: string }[];
 }
 
 export interface SuiteCounts {
@@ -31,13 +31,13 @@ export interface SuiteCounts {
 /** Runs every scored case in a world of its own, one after the other. */
 export async function runCases(cases: readonly SecurityCase[]): Promise<SuiteReport> {
   const results: CaseResult[] = [];
-  const skipped: { testCase: SecurityCase; because: string }[] = [];
+  const skipped: { testCase: SecurityCase; reason: string }[] = [];
   for (const testCase of cases) {
     try {
       // Before the folders are laid out, whose operations may be unknown too.
       refuseUnknown(testCase);
       const verdict = await withFixture(testCase, (roots) => within(evaluateCase(testCase, roots)));
-      if (typeof verdict === "object") skipped.push({ testCase, because: verdict.skipped });
+      if (typeof verdict === "object") skipped.push({ testCase, reason: verdict.skipped });
       else results.push({ testCase, got: verdict, passed: testCase.accept.includes(verdict) });
     } catch (error) {
       results.push({ testCase, got: "error", passed: false, error: describeFailure(error) });

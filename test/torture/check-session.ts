@@ -54,7 +54,7 @@ function isJson(line: string): boolean {
 
 /** A provider accepts the conversation with one more prompt behind it. */
 export function checkConversation(messages: readonly Message[]): void {
-  const sent = [...messages, ...(messages.at(-1)?.role === "user" ? [] : [goOn])];
+  const sent = [...messages, ...(messages.at(-1)?.role === "user" ? [] : [proceed])];
   const flaw = findAnthropicFlaw({ model: "any", max_tokens: 1, messages: sent });
   if (flaw !== undefined) throw new Error(`The rebuilt conversation is not valid: ${flaw}`);
   for (const [index, { role }] of messages.entries())
@@ -62,7 +62,7 @@ export function checkConversation(messages: readonly Message[]): void {
       throw new Error(`Message ${index} of the rebuilt conversation is of the ${role}.`);
 }
 
-const goOn = { role: "user", content: "Go on." } as const;
+const proceed = { role: "user", content: "Go on." } as const;
 
 /** Compares what the conversation says with what really happened in the folder. */
 function checkDeeds(

@@ -17,13 +17,13 @@ export function listLeftovers(main: string): readonly string[] {
   const kept = /^agent-\w+\.(jsonl|meta\.json|jsonl(\.lock)+\.\w+\.tmp)$/;
   const names = (existsSync(folder) ? readdirSync(folder) : []).filter((name) => !kept.test(name));
   // A child of which not one line is whole never was, and nobody looks for it.
-  const isOfNobody = (name: string): boolean => {
+  const isUnowned = (name: string): boolean => {
     const transcript = join(folder, name.replace(/\.jsonl\.lock$/, ".jsonl"));
     return (
       name.endsWith(".lock") && existsSync(transcript) && readTranscript(transcript).records.length === 0
     );
   };
-  return [...beside, ...names.filter((name) => !isOfNobody(name))];
+  return [...beside, ...names.filter((name) => !isUnowned(name))];
 }
 
 /** The file that was written to last; a crash can only have torn the line that was being written. */

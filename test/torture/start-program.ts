@@ -21,8 +21,8 @@ export function startProgram(
   url: string,
   environment: Readonly<Record<string, string>> = {},
 ): RunningProgram {
-  const goesOn = session.includes("--resume") || session.includes("--continue");
-  const prompt = goesOn ? "You were interrupted. Go on." : "Do all steps.";
+  const continues = session.includes("--resume") || session.includes("--continue");
+  const prompt = continues ? "You were interrupted. Go on." : "Do all steps.";
   const child = spawn(
     process.execPath,
     [program, "-p", prompt, ...session, "--output-format", "json", "--dangerously-skip-permissions"],

@@ -147,11 +147,11 @@ function createPlace(root: string): Place {
   const hookLog = join(root, "hooks.log");
   mkdirSync(join(home, ".claude"), { recursive: true });
   mkdirSync(project);
-  const tell = (event: string) => {
+  const report = (event: string) => {
     const command = `id=$(sed -n 's/.*"agent_id":"\\([^"]*\\)".*/\\1/p'); echo "${event} $id" >> '${hookLog}'`;
     return [{ hooks: [{ type: "command", command }] }];
   };
-  const hooks = { SubagentStart: tell("SubagentStart"), SubagentStop: tell("SubagentStop") };
+  const hooks = { SubagentStart: report("SubagentStart"), SubagentStop: report("SubagentStop") };
   writeFileSync(
     join(home, ".claude/settings.json"),
     JSON.stringify({ resumeInterruptedAgents: true, hooks }),

@@ -68,7 +68,7 @@ async function runStorm(place: Place, storm: Storm): Promise<StormEnd> {
   let orphans: readonly MarkedProcess[] = [];
   const left: MarkedProcess[] = [];
   while (true) {
-    const session = state.hasBegun ? goOn(place, storm.random) : ["--session-id", place.sessionId];
+    const session = state.hasBegun ? proceed(place, storm.random) : ["--session-id", place.sessionId];
     const program = startProgram(place, session, storm.provider.url, { [markVariable]: place.mark });
     const resumed = whenResumed(place, program).then((isResumed) => {
       if (isResumed) left.push(...before.filter(isAlive));
@@ -98,14 +98,14 @@ async function runStorm(place: Place, storm: Storm): Promise<StormEnd> {
     checkStormOver(state);
     const { restarted, doubled, lost, unknownTasks } = state;
     const still = orphans.filter(isAlive);
-    const problems = [
+    const diagnostics = [
       ...restarted,
       ...doubled,
       ...lost,
       ...unknownTasks,
       ...still.map(({ command }) => command),
     ];
-    if (problems.length > 0 && process.env["TORTURE_VERBOSE"] !== undefined) console.log(problems);
+    if (diagnostics.length > 0 && process.env["TORTURE_VERBOSE"] !== undefined) console.log(diagnostics);
     return {
       restarted: restarted.length,
       doubled: doubled.length,
@@ -116,7 +116,7 @@ async function runStorm(place: Place, storm: Storm): Promise<StormEnd> {
   }
 }
 
-function goOn({ sessionId }: Place, random: () => number): readonly string[] {
+function proceed({ sessionId }: Place, random: () => number): readonly string[] {
   return random() < 0.5 ? ["--resume", sessionId] : ["--continue"];
 }
 

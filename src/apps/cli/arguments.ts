@@ -1,5 +1,5 @@
 import { Command, CommanderError } from "commander";
-import type { Fault } from "../../foundation/fault.ts";
+import type { RetinueError } from "../../foundation/retinue-error.ts";
 import { nearestName } from "../../foundation/nearest-name.ts";
 import { splitEntries } from "../../tools/list-field.ts";
 import { addMcpCommands } from "./add-mcp-commands.ts";
@@ -27,7 +27,7 @@ export async function runProgram(arguments_: readonly string[], host: CliHost): 
     await program.parseAsync(arguments_, { from: "user" });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode !== 0) throw asFault(error, pathOf(meant));
+    if (error.exitCode !== 0) throw asError(error, pathOf(meant));
   }
   return exitCode;
 }
@@ -242,7 +242,7 @@ function addDoctor(program: Command, invoke: Invoke): void {
     );
 }
 
-function unknownCommand(parent: Command, name: string): Fault {
+function unknownCommand(parent: Command, name: string): RetinueError {
   const known = parent.commands.map((command) => command.name());
   const nearest = nearestName(name, known);
   const path = parent.parent === null ? "" : `${parent.name()} `;
@@ -254,7 +254,7 @@ function unknownCommand(parent: Command, name: string): Fault {
 }
 
 /** Turns "error: unknown option '--x'\n(Did you mean --y?)" into a sentence with advice. */
-function asFault(error: CommanderError, path: string): Fault {
+function asError(error: CommanderError, path: string): RetinueError {
   const [first = "", ...more] = error.message.replace(/^error: /, "").split("\n");
   const sentence = `${first.charAt(0).toUpperCase()}${first.slice(1)}`;
   const advice = more.join(" ").replace(/^\((.*)\)$/, "$1");

@@ -1,4 +1,4 @@
-import type { Fault } from "../../foundation/fault.ts";
+import type { RetinueError } from "../../foundation/retinue-error.ts";
 
 /** One of the two streams a command writes to. */
 export interface CliOutput {
@@ -32,7 +32,7 @@ export interface CliHost {
    * Calls back at the first Ctrl+C, SIGTERM or SIGHUP instead of ending, with a Fault `interrupted` that says which; who repeats
    * it ends the process. Returns how to forget it.
    */
-  onInterrupt(listener: (reason: Fault) => void): () => void;
+  onInterrupt(listener: (reason: RetinueError) => void): () => void;
   /** Ends the process soon after its work, even where somebody holds its output open and does not read it. */
   leaveSoon?(): void;
   /** Whether somebody sits at a terminal who can answer. */

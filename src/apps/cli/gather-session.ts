@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { type DiscoveredAgents, discoverAgents } from "../../definitions/discover-agents.ts";
-import type { Problem } from "../../foundation/problem.ts";
+import type { Diagnostic } from "../../foundation/diagnostic.ts";
 import { type AliasTable, aliasTable } from "../../model/model-aliases.ts";
 import { parseRule } from "../../permissions/parse-rule.ts";
 import { createPaths } from "../../settings/paths.ts";
@@ -15,7 +15,7 @@ import { type CommandContext, misuse, type SessionOptions } from "./session-opti
 export interface GatheredSession {
   readonly discovered: DiscoveredAgents;
   /** Of definitions, settings, plugins and `--agents`. */
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
   readonly option?: AgentsOption;
   readonly trust: TrustAnswer;
   readonly aliases: AliasTable;
@@ -57,7 +57,7 @@ export async function gatherSession(
   const settingsEnvironment = Object.fromEntries(discovered.settings.settings.env);
   return {
     discovered,
-    problems: [...(option?.problems ?? []), ...discovered.problems],
+    diagnostics: [...(option?.diagnostics ?? []), ...discovered.diagnostics],
     ...(option === undefined ? {} : { option }),
     trust,
     aliases: aliasTable({ environment: { ...environment, ...settingsEnvironment } }),
@@ -89,10 +89,10 @@ function refuseBrokenSettings({ settings }: DiscoveredAgents, session: SessionOp
   if (!settings.incompleteScopes.includes("flags")) return;
   const given = session.settings ?? "";
   const file = given.trimStart().startsWith("{") ? undefined : resolve(given);
-  const problem =
-    settings.problems.find((candidate) => candidate.severity === "error" && candidate.file === file) ??
-    settings.problems.find((candidate) => candidate.severity === "error");
-  throw misuse(`--settings cannot be used: ${problem?.message ?? "it is broken."}`, problem?.advice);
+  const diagnostic =
+    settings.diagnostics.find((candidate) => candidate.severity === "error" && candidate.file === file) ??
+    settings.diagnostics.find((candidate) => candidate.severity === "error");
+  throw misuse(`--settings cannot be used: ${diagnostic?.message ?? "it is broken."}`, diagnostic?.advice);
 }
 
 function createTextReader(option?: AgentsOption): (file: string) => string | undefined {

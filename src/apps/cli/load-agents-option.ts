@@ -4,13 +4,13 @@ import type { AgentDefinition } from "../../definitions/agent-definition.ts";
 import { readSessionAgents } from "../../definitions/definition-object.ts";
 import { parseJsonDocument } from "../../foundation/json-document.ts";
 import { shown } from "../../foundation/json-value.ts";
-import { type Problem, placeText } from "../../foundation/problem.ts";
+import { type Diagnostic, placeText } from "../../foundation/diagnostic.ts";
 import { misuse } from "./session-options.ts";
 
 /** What `--agents` gave. */
 export interface AgentsOption {
   readonly definitions: readonly AgentDefinition[];
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
   /** What its problems name as their file: the path, or the option itself. */
   readonly file: string;
   readonly text: string;
@@ -24,21 +24,21 @@ export function loadAgentsOption(value: string, cwd: string): AgentsOption {
   const file = isJson ? "--agents" : resolve(cwd, value);
   const text = isJson ? value : readText(value, file);
   const document = parseJsonDocument(text, file);
-  if (document.problem !== undefined) {
-    return { definitions: [], problems: [document.problem], file, text, isBroken: true };
+  if (document.diagnostic !== undefined) {
+    return { definitions: [], diagnostics: [document.diagnostic], file, text, isBroken: true };
   }
-  const { definitions, problems } = readSessionAgents(document.value, document.locate, file);
+  const { definitions, diagnostics } = readSessionAgents(document.value, document.locate, file);
   const isObject = typeof document.value === "object" && !Array.isArray(document.value);
-  return { definitions, problems, file, text, isBroken: !isObject || document.value === null };
+  return { definitions, diagnostics, file, text, isBroken: !isObject || document.value === null };
 }
 
 /** The sentence with which a command ends that cannot do without the agents it was given. */
-export function refuseBrokenOption({ problems, file }: AgentsOption) {
-  const [problem] = problems;
-  const place = placeText({ ...problem, file });
+export function refuseBrokenOption({ diagnostics, file }: AgentsOption) {
+  const [diagnostic] = diagnostics;
+  const place = placeText({ ...diagnostic, file });
   return misuse(
-    `${place}: The agents cannot be used: ${problem?.message ?? "it is not an object."}`,
-    problem?.advice,
+    `${place}: The agents cannot be used: ${diagnostic?.message ?? "it is not an object."}`,
+    diagnostic?.advice,
   );
 }
 

@@ -10,7 +10,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import { startFakeProvider } from "../../testing/fake-provider.ts";
 import type { CliHost, CliOutput } from "./cli-host.ts";
 import { main } from "./main.ts";
@@ -59,7 +59,7 @@ function createWorld(): World {
         stdin: { isTerminal: true, readAll: async () => "", async *lines() {} },
         onInterrupt: () => () => {},
         canAsk: false,
-        ask: () => Promise.reject(new Fault("interrupted", "Nobody is there.")),
+        ask: () => Promise.reject(new RetinueError("interrupted", "Nobody is there.")),
         endQuestions: () => {},
         environment: { PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0" },
         cwd,
@@ -128,7 +128,7 @@ describe("retinue agents", () => {
         },
         ...Array.from({ length: 6 }, () => ({ scope: "builtin" })),
       ],
-      problems: { errors: 1, warnings: 0, notes: 0 },
+      diagnostics: { errors: 1, warnings: 0, notes: 0 },
     });
   });
 
@@ -237,7 +237,7 @@ describe("retinue agents show", () => {
       fields: { tools: ["Read", "Grpe"], prompt: "You review." },
       origins: { tools: { line: 4, column: 1 } },
       resolved: { tools: "Read" },
-      problems: [{ code: "unknown-tool", line: 4, column: 14 }],
+      diagnostics: [{ code: "unknown-tool", line: 4, column: 14 }],
     });
   });
 });
@@ -356,7 +356,7 @@ describe("retinue agents check", () => {
       files: [
         {
           file: join(world.cwd, ".claude/agents/a.md"),
-          problems: [
+          diagnostics: [
             {
               severity: "warning",
               code: "unknown-tool",
@@ -539,7 +539,7 @@ describe("retinue doctor", () => {
     const { code, out } = await world.run(["doctor", "--json"]);
     expect(code).toBe(1);
     const { checks, summary } = JSON.parse(out);
-    expect(summary.problems).toBe(2);
+    expect(summary.diagnostics).toBe(2);
     expect(checks).toContainEqual(expect.objectContaining({ name: "definitions", state: "problem" }));
     expect(checks).toContainEqual(
       expect.objectContaining({

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import type { Interface } from "node:readline";
 import { isatty, type WriteStream } from "node:tty";
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { CliHost, CliInput, CliOutput } from "./cli-host.ts";
 import { type EndSignal, endSignals, interruptedBy } from "./interruption.ts";
 import { allowsColour } from "./views/colour.ts";
@@ -39,7 +39,7 @@ function outputOf(stream: WriteStream, environment: CliHost["environment"]): Cli
   const closing = new AbortController();
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (!readerGone.has(error.code)) throw error;
-    closing.abort(new Fault("reader-gone", "Nobody reads the output any more."));
+    closing.abort(new RetinueError("reader-gone", "Nobody reads the output any more."));
   });
   const isTerminal = stream.isTTY === true;
   const columns = isTerminal ? stream.columns : Number(environment["COLUMNS"]);
@@ -66,7 +66,7 @@ const sameWishMs = 300;
  * Ctrl+C, a polite request to end and a closed terminal are the same wish. Whoever repeats it does not want to wait; a terminal
  * that closes repeats itself and hurries nobody.
  */
-function onInterrupt(listener: (reason: Fault) => void): () => void {
+function onInterrupt(listener: (reason: RetinueError) => void): () => void {
   let since: number | undefined;
   const handle = (signal: EndSignal): void => {
     const now = performance.now();
@@ -125,7 +125,7 @@ function createQuestions(colours: boolean): Pick<CliHost, "ask" | "endQuestions"
       lines.setPrompt(terminalText(question, { colours }));
       if (!isLeft) lines.prompt();
       const answer = typedAhead.shift() ?? (isLeft ? undefined : await nextLine());
-      if (answer === undefined) throw new Fault("interrupted", "You left before the last question.");
+      if (answer === undefined) throw new RetinueError("interrupted", "You left before the last question.");
       return answer;
     },
     endQuestions: () => lines?.close(),

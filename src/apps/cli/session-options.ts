@@ -1,4 +1,4 @@
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { CliHost } from "./cli-host.ts";
 
 const settingSources = ["user", "project", "local"] as const;
@@ -38,6 +38,6 @@ export function parseSettingSources(text: string): readonly SettingSource[] {
     });
 }
 
-export function misuse(message: string, advice?: string): Fault {
-  return new Fault("misuse", message, advice === undefined ? {} : { advice });
+export function misuse(message: string, advice?: string): RetinueError {
+  return new RetinueError("misuse", message, advice === undefined ? {} : { advice });
 }

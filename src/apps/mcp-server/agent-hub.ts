@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { DiscoveredAgents } from "../../definitions/discover-agents.ts";
 import { abortable, sleep } from "../../foundation/abort.ts";
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { SpawnRequest } from "../../planning/spawn-request.ts";
 import type { Runtime } from "../../runtime/create-runtime.ts";
 import type { SessionOptions } from "../../runtime/runtime-options.ts";
@@ -13,8 +13,8 @@ import { hasEnded } from "../../tasks/task-state.ts";
 import { stopElsewhere } from "../cli/commands/stop-elsewhere.ts";
 import { type AgentView, viewOfState, viewOfTranscript } from "./agent-view.ts";
 import { findAgent, type LocatedAgent } from "./find-agent.ts";
-import { createFlight, type Flight } from "./flight.ts";
-import type { FlightDesk } from "./flight-desk.ts";
+import { createPendingCall, type PendingCall } from "./pending-call.ts";
+import type { PendingCalls } from "./pending-calls.ts";
 import { createHubSessions } from "./hub-sessions.ts";
 
 /** What a client says when it starts an agent. */
@@ -29,14 +29,14 @@ export interface HubClient {
 
 export type HubMessage =
   | { readonly type: "queued"; readonly agentId: string }
-  | { readonly type: "resumed"; readonly flight: Flight };
+  | { readonly type: "resumed"; readonly pendingCall: PendingCall };
 
 /** Everything that clients can do with agents; all clients of a server share it. */
 export interface AgentHub extends AsyncDisposable {
   agents(): Promise<DiscoveredAgents>;
-  spawn(request: HubRequest, client: HubClient): Promise<Flight>;
+  spawn(request: HubRequest, client: HubClient): Promise<PendingCall>;
   /** A call that goes on in another request. */
-  flight(id: string, tool: string): Flight;
+  pendingCall(id: string, tool: string): PendingCall;
   /** How an agent stands; with a limit above 0 after its end, or after so many milliseconds. */
   output(agentId: string, options: OutputOptions): Promise<AgentView>;
   stop(agentId: string, signal: AbortSignal): Promise<AgentView>;
@@ -53,7 +53,7 @@ export interface OutputOptions {
 
 export interface AgentHubOptions {
   readonly runtime: Runtime;
-  readonly desk: FlightDesk;
+  readonly desk: PendingCalls;
   readonly session: SessionOptions;
   /** The folder in which this project's sessions are kept. */
   readonly transcripts: string;
@@ -74,7 +74,7 @@ export function createAgentHub({ runtime, desk, session, transcripts }: AgentHub
   const find = (agentId: string): Promise<LocatedAgent> =>
     findAgent(agentId, { sessions: sessions.list(), transcripts });
 
-  async function spawn(request: HubRequest, client: HubClient): Promise<Flight> {
+  async function spawn(request: HubRequest, client: HubClient): Promise<PendingCall> {
     if (request.resume === undefined) return start(await sessions.own(), request, client);
     const located = await find(request.resume);
     refuseRunning(located);
@@ -93,11 +93,11 @@ export function createAgentHub({ runtime, desk, session, transcripts }: AgentHub
     request: HubRequest,
     { tool, maxQuestions }: HubClient,
     release: () => void = () => undefined,
-  ): Flight {
+  ): PendingCall {
     // Ends of agents in the background are asked for by clients, so nobody reads the notices of them.
     takeNotices();
     const id = randomUUID();
-    const flight = createFlight({
+    const pendingCall = createPendingCall({
       id,
       tool,
       tasks,
@@ -118,17 +118,17 @@ export function createAgentHub({ runtime, desk, session, transcripts }: AgentHub
       },
       onOver: () => desk.remove(id),
     });
-    desk.add(flight);
-    return flight;
+    desk.add(pendingCall);
+    return pendingCall;
   }
 
   return {
     agents: runtime.agents,
     spawn,
-    flight(id, tool) {
-      const flight = desk.find(id);
-      if (flight !== undefined && flight.tool === tool) return flight;
-      throw new Fault("unknown-call", "This call is over, or was never begun.", {
+    pendingCall(id, tool) {
+      const pendingCall = desk.find(id);
+      if (pendingCall !== undefined && pendingCall.tool === tool) return pendingCall;
+      throw new RetinueError("unknown-call", "This call is over, or was never begun.", {
         advice: "Call the tool again, or read what the agent has done with agent_output.",
       });
     },
@@ -160,7 +160,7 @@ export function createAgentHub({ runtime, desk, session, transcripts }: AgentHub
       }
       const { id, description, agentType } = located.where === "here" ? located.state : located.task;
       const request = { agentType, description, prompt: message, resume: id, background: true };
-      return { type: "resumed", flight: await spawn(request, client) };
+      return { type: "resumed", pendingCall: await spawn(request, client) };
     },
     async [Symbol.asyncDispose]() {
       const stopped = desk.stopAll();
@@ -199,7 +199,7 @@ function refuseRunning(located: LocatedAgent): void {
   const id = located.where === "here" ? located.state.id : located.task.id;
   if (located.where === "here" ? hasEnded(located.state) : !isGoingOn(located.task)) return;
   const where = located.where === "here" ? "" : " in another process";
-  throw new Fault("still-running", `The agent ${id} is still running${where}.`, {
+  throw new RetinueError("still-running", `The agent ${id} is still running${where}.`, {
     advice:
       located.where === "here"
         ? "Send it a message with send_message, or stop it with stop_agent."

@@ -1,12 +1,12 @@
 import type { CallToolResult, McpServer, ServerContext } from "@modelcontextprotocol/server";
 import { describeAgents } from "../../definitions/describe-agents.ts";
-import { isFault } from "../../foundation/fault.ts";
+import { isRetinueError } from "../../foundation/retinue-error.ts";
 import { isRecord } from "../../foundation/json-value.ts";
 import { describeTask } from "../../runtime/spawn-options.ts";
 import type { AgentHub, HubClient } from "./agent-hub.ts";
 import type { AgentView } from "./agent-view.ts";
 import { reportProgress } from "./progress.ts";
-import { clientSignal, type Era, type Sdk, type Serving, serveFlight, takeAnswers } from "./serve-flight.ts";
+import { clientSignal, type Era, type Sdk, type Serving, servePendingCall, takeAnswers } from "./serve-flight.ts";
 import { inputs, outputs } from "./tool-schemas.ts";
 
 export interface AgentServerOptions {
@@ -43,13 +43,13 @@ function addSpawning(server: McpServer, { sdk, hub, era }: Surroundings): void {
   const continued = (context: ServerContext, tool: string) => {
     const id = context.mcpReq.requestState<string>();
     if (typeof id !== "string") return undefined;
-    const flight = hub.flight(id, tool);
-    takeAnswers(flight, servingOf(context));
-    return flight;
+    const pendingCall = hub.pendingCall(id, tool);
+    takeAnswers(pendingCall, servingOf(context));
+    return pendingCall;
   };
   const clientOf = (context: ServerContext, tool: string): HubClient => ({
     tool,
-    maxQuestions: canBeAsked(server, servingOf(context)) ? mostQuestions[era] : 0,
+    maxQuestions: canBeAsked(server, servingOf(context)) ? maxQuestions[era] : 0,
   });
 
   server.registerTool(
@@ -65,7 +65,7 @@ function addSpawning(server: McpServer, { sdk, hub, era }: Surroundings): void {
     (input, context) =>
       explained(async () => {
         const { agent, max_turns, ...rest } = input;
-        const flight =
+        const pendingCall =
           continued(context, "spawn_agent") ??
           (await hub.spawn(
             defined({
@@ -76,7 +76,7 @@ function addSpawning(server: McpServer, { sdk, hub, era }: Surroundings): void {
             }),
             clientOf(context, "spawn_agent"),
           ));
-        return serveFlight(flight, servingOf(context));
+        return servePendingCall(pendingCall, servingOf(context));
       }),
   );
   server.registerTool(
@@ -95,12 +95,12 @@ function addSpawning(server: McpServer, { sdk, hub, era }: Surroundings): void {
         const sent =
           begun === undefined
             ? await hub.send(agent_id, message, clientOf(context, "send_message"))
-            : ({ type: "resumed", flight: begun } as const);
+            : ({ type: "resumed", pendingCall: begun } as const);
         if (sent.type === "queued") {
           const text = `The agent ${sent.agentId} reads it before its next turn.`;
           return said(text, { delivery: "queued", agentId: sent.agentId });
         }
-        const result = await serveFlight(sent.flight, servingOf(context));
+        const result = await servePendingCall(sent.pendingCall, servingOf(context));
         if (!("structuredContent" in result) || !isRecord(result.structuredContent)) return result;
         const { agentId } = result.structuredContent;
         return { ...result, structuredContent: { delivery: "resumed", agentId } };
@@ -123,7 +123,7 @@ function addReading(server: McpServer, hub: AgentHub): void {
         const agents = (await hub.agents()).registry.list();
         const { text } = describeAgents(
           agents.map(({ definition }) => definition),
-          { maxCharacters: longestList },
+          { maxCharacters: maxList },
         );
         return said(text === "" ? "There are no agents." : text, {
           agents: agents.map(({ id, definition }) => ({
@@ -179,10 +179,10 @@ function addReading(server: McpServer, hub: AgentHub): void {
 }
 
 /** All descriptions together take at most so many characters. */
-const longestList = 40_000;
+const maxList = 40_000;
 
 /** In one request anything can be asked; over several, clients give up after ten rounds. */
-const mostQuestions: Readonly<Record<Era, number>> = { legacy: Number.POSITIVE_INFINITY, modern: 9 };
+const maxQuestions: Readonly<Record<Era, number>> = { legacy: Number.POSITIVE_INFINITY, modern: 9 };
 
 /** Clients say what they can at the beginning of a connection, or with each request. */
 function canBeAsked(server: McpServer, { sdk, era, context }: Serving): boolean {
@@ -208,7 +208,7 @@ async function explained<Result>(work: () => Promise<Result>): Promise<Result | 
     return await work();
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    const advice = isFault(error) && error.advice !== undefined ? ` ${error.advice}` : "";
+    const advice = isRetinueError(error) && error.advice !== undefined ? ` ${error.advice}` : "";
     return { content: [{ type: "text", text: `${message}${advice}` }], isError: true };
   }
 }

@@ -29,15 +29,15 @@ export interface AgentView {
 
 export interface DeniedCall {
   readonly tool: string;
-  readonly because: string;
+  readonly reason: string;
 }
 
-const mostDenials = 20;
+const maxDenials = 20;
 
 export function deniedCalls(ending: RunEnding | undefined): readonly DeniedCall[] {
   return (ending?.denials ?? [])
-    .slice(0, mostDenials)
-    .map(({ call, because }) => ({ tool: call.name, because }));
+    .slice(0, maxDenials)
+    .map(({ call, reason }) => ({ tool: call.name, reason }));
 }
 
 export function viewOfState(state: TaskState): AgentView {

@@ -1,5 +1,5 @@
 import type { HostQuestion } from "../../tools/tool-host.ts";
-import { harmless } from "../cli/views/text-width.ts";
+import { stripControlCharacters } from "../cli/views/text-width.ts";
 import type { FormField, FormQuestion } from "./form-question.ts";
 
 /** The questions of the AskUserQuestion tool as one form; undefined when the person gave no answers. */
@@ -10,7 +10,7 @@ export function choiceQuestion(
   const keys = questions.map((_, index) => `question${index + 1}`);
   const fields = questions.map((question, index) => [keys[index] ?? "", fieldOf(question)] as const);
   return {
-    message: harmless(
+    message: stripControlCharacters(
       `The agent ${agentName} asks: ${questions.map(({ question }) => question).join(" / ")}`,
     ),
     schema: { type: "object", properties: Object.fromEntries(fields), required: keys },
@@ -30,8 +30,8 @@ function fieldOf({ question, options, multiSelect }: HostQuestion): FormField {
   const advice = multiSelect ? "One or more of these, with commas between them. " : "";
   return {
     type: "string",
-    title: harmless(question),
-    description: harmless(`${advice}${choices}`),
+    title: stripControlCharacters(question),
+    description: stripControlCharacters(`${advice}${choices}`),
     ...(multiSelect ? {} : { enum: options.map(({ label }) => label) }),
   };
 }

@@ -1,4 +1,4 @@
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import { shown } from "../../foundation/json-value.ts";
 import { isAgentId } from "../../journal/session-files.ts";
 import type { Session } from "../../runtime/session.ts";
@@ -19,7 +19,7 @@ export async function findAgent(
   { sessions, transcripts }: { readonly sessions: readonly Session[]; readonly transcripts: string },
 ): Promise<LocatedAgent> {
   if (!isAgentId(written)) {
-    throw new Fault("bad-agent-id", `${shown(written)} is not the id of an agent.`, {
+    throw new RetinueError("bad-agent-id", `${shown(written)} is not the id of an agent.`, {
       advice: "An id comes with the result of spawn_agent; it has up to 64 letters, digits, - and _.",
     });
   }
@@ -37,12 +37,12 @@ export async function findAgent(
 async function unknownAgent(
   written: string,
   { known, transcripts }: { readonly known: readonly TaskState[]; readonly transcripts: string },
-): Promise<Fault> {
+): Promise<RetinueError> {
   const own = known.toReversed().map(({ id, agentType, status }) => `${id} (${agentType}, ${status})`);
   const ids = new Set(known.map(({ id }) => id));
   const found = (await findTasks(transcripts, { limit: listed })).filter(({ id }) => !ids.has(id));
   const earlier = found.map(({ id, agentType, state }) => `${id} (${agentType}, ${state})`);
   const all = [...own, ...earlier].slice(0, listed);
   const advice = all.length === 0 ? "No agent was started in this folder yet." : `Known: ${all.join(", ")}.`;
-  return new Fault("unknown-agent", `There is no agent ${JSON.stringify(written)}.`, { advice });
+  return new RetinueError("unknown-agent", `There is no agent ${JSON.stringify(written)}.`, { advice });
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 
 /** Answers a request of Node's server with the response of a function that speaks the web's types. */
 export async function exchange(
@@ -22,7 +22,7 @@ export async function exchange(
   const sent = Promise.withResolvers<void>();
   outgoing.once("close", () => {
     sent.resolve();
-    if (!outgoing.writableFinished) gone.abort(new Fault("client-gone", "The client closed the connection."));
+    if (!outgoing.writableFinished) gone.abort(new RetinueError("client-gone", "The client closed the connection."));
   });
   const body = await readBody(incoming, maxBytes);
   if (body === undefined) return sendText(outgoing, 413, `A request may have at most ${maxBytes} bytes.`);

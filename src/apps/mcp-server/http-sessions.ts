@@ -25,16 +25,16 @@ interface HttpSession {
   lastUsed: number;
 }
 
-const usualSessions = 32;
-const usualIdleMs = 30 * 60_000;
+const defaultSessions = 32;
+const defaultIdleMs = 30 * 60_000;
 
 /** Clients of the newer protocol send each request by itself; those of the older one open a session first. */
 export function createHttpSessions({
   sdk,
   factory,
   now,
-  maxSessions = usualSessions,
-  idleMs = usualIdleMs,
+  maxSessions = defaultSessions,
+  idleMs = defaultIdleMs,
   onError,
 }: HttpSessionsOptions): HttpSessions {
   const sessions = new Map<string, HttpSession>();

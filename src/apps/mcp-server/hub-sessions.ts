@@ -1,4 +1,4 @@
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { Session } from "../../runtime/session.ts";
 import { hasEnded } from "../../tasks/task-state.ts";
 
@@ -43,7 +43,7 @@ export function createHubSessions({ open, maxEarlier }: HubSessionsOptions): Hub
   }
 
   function refuseWhenClosed(): void {
-    if (isClosed) throw new Fault("server-closed", "The server is closing, so no agent can be started.");
+    if (isClosed) throw new RetinueError("server-closed", "The server is closing, so no agent can be started.");
   }
 
   /** The last user closes it, but only after the last child that runs in it. */
@@ -66,7 +66,7 @@ export function createHubSessions({ open, maxEarlier }: HubSessionsOptions): Hub
       refuseWhenClosed();
       const known = earlier.get(sessionId);
       if (known === undefined && earlier.size >= maxEarlier) {
-        throw new Fault(
+        throw new RetinueError(
           "too-many-sessions",
           `Agents of ${maxEarlier} earlier sessions are running already.`,
           {

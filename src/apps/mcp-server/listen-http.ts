@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import { exchange, sendText } from "./http-exchange.ts";
 import { refuseHttp } from "./http-guard.ts";
 
@@ -57,7 +57,7 @@ function listen(server: Server, port: number): Promise<void> {
     server.once("error", (error: NodeJS.ErrnoException) => {
       const why = error.code === "EADDRINUSE" ? "another program listens there" : error.message;
       const advice = "Choose another port, or give none.";
-      reject(new Fault("cannot-listen", `Port ${port} cannot be used: ${why}.`, { advice }));
+      reject(new RetinueError("cannot-listen", `Port ${port} cannot be used: ${why}.`, { advice }));
     });
     server.listen(port, "127.0.0.1", () => resolve());
   });

@@ -10,7 +10,7 @@ const request: ApprovalRequest = {
   callId: "c1",
   tool: "Bash",
   input: { command: "npm test" },
-  because: "no rule allows it.",
+  reason: "no rule allows it.",
   suggestedRules: ["Bash(npm test:*)"],
 };
 

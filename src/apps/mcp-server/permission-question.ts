@@ -1,5 +1,5 @@
 import { type ApprovalAnswer, type ApprovalRequest, describeAskingPath } from "../../permissions/approver.ts";
-import { harmless } from "../cli/views/text-width.ts";
+import { stripControlCharacters } from "../cli/views/text-width.ts";
 import type { FormQuestion, FormReply } from "./form-question.ts";
 
 const once = "allow once";
@@ -7,7 +7,7 @@ const session = "allow for this session";
 const deny = "deny";
 
 /** The most characters of a call's input that a question shows. */
-const longestInput = 4000;
+const maxInput = 4000;
 
 /** A call that rules leave open, as a form with three answers. Everything but the input is one line. */
 export function permissionQuestion(request: ApprovalRequest): FormQuestion<ApprovalAnswer> {
@@ -15,7 +15,7 @@ export function permissionQuestion(request: ApprovalRequest): FormQuestion<Appro
   const lines = [
     `The agent ${oneLine(describeAskingPath(request.path))} (${oneLine(agent?.id ?? "")}) wants to use ${oneLine(request.tool)}:`,
     showInput(request.input),
-    `It is asked because ${oneLine(request.because)}.`,
+    `It is asked because ${oneLine(request.reason)}.`,
     request.suggestedRules.length === 0
       ? "For this session means: this very call, whenever it comes again."
       : `For this session means: everything that ${oneLine(request.suggestedRules.join(", "))} covers.`,
@@ -41,13 +41,13 @@ function readAnswer({ action, content }: FormReply): ApprovalAnswer {
 
 /** As JSON, where a line break cannot pretend to be one of our lines; the middle is left out, because ends tell most. */
 function showInput(input: Readonly<Record<string, unknown>>): string {
-  const text = harmless(JSON.stringify(input));
-  if (text.length <= longestInput) return text;
-  const half = longestInput / 2;
-  const left = text.length - longestInput;
+  const text = stripControlCharacters(JSON.stringify(input));
+  if (text.length <= maxInput) return text;
+  const half = maxInput / 2;
+  const left = text.length - maxInput;
   return `${text.slice(0, half)} [${left} CHARACTERS ARE NOT SHOWN HERE] ${text.slice(-half)}`.toWellFormed();
 }
 
 function oneLine(text: string): string {
-  return harmless(text).slice(0, 500).replace(/\.$/, "");
+  return stripControlCharacters(text).slice(0, 500).replace(/\.$/, "");
 }

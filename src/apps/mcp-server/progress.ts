@@ -4,11 +4,11 @@ import { contextTokens } from "../../conversation/usage.ts";
 import type { TaskManager } from "../../tasks/task-manager.ts";
 import type { TaskState } from "../../tasks/task-state.ts";
 import { describeCall } from "../cli/print/describe-call.ts";
-import { harmless } from "../cli/views/text-width.ts";
+import { stripControlCharacters } from "../cli/views/text-width.ts";
 
 /** Clients give a silent call up after a minute; so much more often they hear that it still runs. */
 const heartbeatMs = 15_000;
-const longestMessage = 200;
+const maxMessage = 200;
 
 /** Tells the client what an agent does while its call is open, if it asked for that. Returns how to end it. */
 export function reportProgress(
@@ -41,18 +41,18 @@ export function reportProgress(
     isSending = false;
   }
 
-  function tell(message: string): void {
+  function report(message: string): void {
     last = message;
     latest = message;
     void send();
   }
 
-  const timer = setInterval(() => tell(last), heartbeatMs).unref();
+  const timer = setInterval(() => report(last), heartbeatMs).unref();
   void (async () => {
     for await (const { event, state } of news) {
       if (isOver) return;
       const message = isMeant(state) ? describeEvent(event, state) : undefined;
-      if (message !== undefined) tell(message);
+      if (message !== undefined) report(message);
     }
   })();
   return () => {
@@ -67,8 +67,8 @@ function describeEvent(event: RunEvent, state: TaskState): string | undefined {
   const doing = activityOf(event, state);
   if (doing === undefined) return undefined;
   const tokens = contextTokens(state.usage) + state.usage.outputTokens;
-  const text = `${state.agentType}: ${doing}`.slice(0, longestMessage).toWellFormed();
-  return harmless(`${text} (turns ${state.turns}, tokens ${tokens})`);
+  const text = `${state.agentType}: ${doing}`.slice(0, maxMessage).toWellFormed();
+  return stripControlCharacters(`${text} (turns ${state.turns}, tokens ${tokens})`);
 }
 
 function activityOf(event: RunEvent, state: TaskState): string | undefined {

@@ -1,8 +1,8 @@
 import type { CallToolResult, InputRequiredResult, ServerContext } from "@modelcontextprotocol/server";
 import { isRecord } from "../../foundation/json-value.ts";
-import { longestResult } from "../../tasks/result-text.ts";
+import { maxResult } from "../../tasks/result-text.ts";
 import { deniedCalls } from "./agent-view.ts";
-import type { Flight, OpenQuestion } from "./flight.ts";
+import type { PendingCall, OpenQuestion } from "./pending-call.ts";
 import type { FormReply } from "./form-question.ts";
 import { reportProgress } from "./progress.ts";
 
@@ -21,23 +21,23 @@ export interface Serving {
 const answerMs = 10 * 60_000;
 
 /** Waits for an agent as long as its client does, and puts to the client what the agent asks. */
-export async function serveFlight(
-  flight: Flight,
+export async function servePendingCall(
+  pendingCall: PendingCall,
   { sdk, era, context }: Serving,
 ): Promise<CallToolResult | InputRequiredResult> {
   const signal = clientSignal(context);
-  const stop = (): void => void flight.stop();
+  const stop = (): void => void pendingCall.stop();
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
-  const endProgress = reportProgress(context, flight.tasks, ({ callId }) => callId === flight.id);
+  const endProgress = reportProgress(context, pendingCall.tasks, ({ callId }) => callId === pendingCall.id);
   try {
     while (true) {
-      const news = await flight.next();
-      if (news.type === "ended") return resultOf(flight, news.outcome);
+      const news = await pendingCall.next();
+      if (news.type === "ended") return resultOf(pendingCall, news.outcome);
       const { question } = news;
       if (era === "modern") {
-        flight.leave();
-        return askInResult(sdk, flight, question);
+        pendingCall.leave();
+        return askInResult(sdk, pendingCall, question);
       }
       question.reply(await elicit(question, context, signal));
     }
@@ -48,8 +48,8 @@ export async function serveFlight(
 }
 
 /** Gives the answers that a request brings to the flight it goes on with. */
-export function takeAnswers(flight: Flight, { sdk, context }: Serving): void {
-  const question = flight.question();
+export function takeAnswers(pendingCall: PendingCall, { sdk, context }: Serving): void {
+  const question = pendingCall.question();
   if (question === undefined) return;
   const answer = sdk.inputResponse(context.mcpReq.inputResponses, question.id);
   if (answer.kind === "elicit") question.reply(answer);
@@ -77,12 +77,12 @@ async function elicit(
   }
 }
 
-function askInResult(sdk: Sdk, flight: Flight, { id, form }: OpenQuestion): InputRequiredResult {
+function askInResult(sdk: Sdk, pendingCall: PendingCall, { id, form }: OpenQuestion): InputRequiredResult {
   const request = sdk.inputRequired.elicit({
     message: form.message,
     requestedSchema: wireSchema(form.schema),
   });
-  return sdk.inputRequired({ inputRequests: { [id]: request }, requestState: flight.id });
+  return sdk.inputRequired({ inputRequests: { [id]: request }, requestState: pendingCall.id });
 }
 
 type WireSchema = Parameters<ServerContext["mcpReq"]["elicitInput"]>[0] extends infer Params
@@ -96,11 +96,11 @@ function wireSchema(schema: OpenQuestion["form"]["schema"]): WireSchema {
   return structuredClone(schema) as WireSchema;
 }
 
-type Outcome = Extract<Awaited<ReturnType<Flight["next"]>>, { readonly type: "ended" }>["outcome"];
+type Outcome = Extract<Awaited<ReturnType<PendingCall["next"]>>, { readonly type: "ended" }>["outcome"];
 
-function resultOf(flight: Flight, outcome: Outcome): CallToolResult {
+function resultOf(pendingCall: PendingCall, outcome: Outcome): CallToolResult {
   if (outcome.type === "refused")
-    return { content: [{ type: "text", text: outcome.because }], isError: true };
+    return { content: [{ type: "text", text: outcome.reason }], isError: true };
   const data = isRecord(outcome.data) ? outcome.data : {};
   const agentId = String(data.agentId);
   if (outcome.type === "launched") {
@@ -109,8 +109,8 @@ function resultOf(flight: Flight, outcome: Outcome): CallToolResult {
       structuredContent: data,
     };
   }
-  const denials = deniedCalls(flight.tasks.get(agentId)?.ending);
-  const refusals = denials.map(({ because }) => `- ${because}`);
+  const denials = deniedCalls(pendingCall.tasks.get(agentId)?.ending);
+  const refusals = denials.map(({ reason }) => `- ${reason}`);
   const text =
     refusals.length === 0 ? outcome.text : `${outcome.text}\n\nNot allowed:\n${refusals.join("\n")}`;
   return {
@@ -125,7 +125,7 @@ function bounded(content: unknown): unknown {
   if (!Array.isArray(content)) return content;
   return content.map((block: unknown) =>
     isRecord(block) && typeof block.text === "string"
-      ? { ...block, text: block.text.slice(0, longestResult).toWellFormed() }
+      ? { ...block, text: block.text.slice(0, maxResult).toWellFormed() }
       : block,
   );
 }

@@ -44,7 +44,7 @@ export const inputs = {
   }),
 };
 
-const denials = z.array(z.object({ tool: z.string(), because: z.string() })).optional();
+const denials = z.array(z.object({ tool: z.string(), reason: z.string() })).optional();
 
 /** Open at the end: results of agents may tell more in later versions. */
 const spawned = z.looseObject({

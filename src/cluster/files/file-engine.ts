@@ -1,4 +1,4 @@
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import { isRecord } from "../../foundation/json-value.ts";
 import { missingNeeds, normalizeNeeds } from "../needs.ts";
 import type {
@@ -113,12 +113,12 @@ export async function createFileEngine({ log, now, identity }: FileEngineOptions
       const agent = agents.get(name);
       if (agent === undefined) return;
       agent.seen = agent.wakes;
-      agent.running?.abort(new Fault("cancelled", `The agent ${name} was cancelled.`));
+      agent.running?.abort(new RetinueError("cancelled", `The agent ${name} was cancelled.`));
       if (agent.running === undefined) await record(log, { idle: name });
     },
     async serve(run, options) {
       if (server !== undefined)
-        throw new Fault("already-serving", "This process already is a worker of this store.");
+        throw new RetinueError("already-serving", "This process already is a worker of this store.");
       const own: Server = { run, options, draining: new AbortController(), onIdle: undefined };
       server = own;
       dispatch();
@@ -173,12 +173,12 @@ async function drainServer(
   server: Server,
   { graceMs, running }: { readonly graceMs: number; readonly running: () => readonly Agent[] },
 ): Promise<void> {
-  server.draining.abort(new Fault("draining", "The worker is shutting down."));
+  server.draining.abort(new RetinueError("draining", "The worker is shutting down."));
   const timer = setTimeout(() => {
     for (const agent of running()) {
       // It runs again when somebody serves this store the next time.
       agent.wakes += 1;
-      agent.running?.abort(new Fault("draining", "The worker shut down before the turn had ended."));
+      agent.running?.abort(new RetinueError("draining", "The worker shut down before the turn had ended."));
     }
   }, graceMs);
   await new Promise<void>((resolve) => {

@@ -12,7 +12,7 @@ import {
 import { join } from "node:path";
 import { isRecord } from "../../foundation/json-value.ts";
 import { replaceWholeFile } from "../../storage/create-whole-file.ts";
-import { errorCode, fileFault } from "../../storage/file-fault.ts";
+import { errorCode, fileError } from "../../storage/file-error.ts";
 import {
   checkName,
   type JsonValue,
@@ -101,7 +101,7 @@ function appendLines(file: string, lines: readonly string[]): void {
     const bytes = Buffer.from(`${lines.join("\n")}\n`);
     for (let written = 0; written < bytes.length; ) written += writeSync(descriptor, bytes, written);
   } catch (error) {
-    throw fileFault("append to", file, error);
+    throw fileError("append to", file, error);
   } finally {
     if (descriptor !== undefined) closeSync(descriptor);
   }
@@ -117,7 +117,7 @@ function loadFile(file: string): {
     text = readFileSync(file, "utf8");
   } catch (error) {
     if (errorCode(error) === "ENOENT") return { name: undefined, entries: [] };
-    throw fileFault("read", file, error);
+    throw fileError("read", file, error);
   }
   const end = text.lastIndexOf("\n") + 1;
   if (end < text.length) truncate(file, Buffer.byteLength(text.slice(0, end)));

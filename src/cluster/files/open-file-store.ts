@@ -1,8 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import { version } from "../../foundation/version.ts";
-import { fileFault } from "../../storage/file-fault.ts";
+import { fileError } from "../../storage/file-error.ts";
 import { takeOwnerLock } from "../../storage/owner-lock.ts";
 import { thisProcess } from "../../storage/process-identity.ts";
 import type { Store } from "../store.ts";
@@ -26,7 +26,7 @@ export async function openFileStore(
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw fileFault("make the folder", folder, error);
+    throw fileError("make the folder", folder, error);
   }
   const answer = takeOwnerLock(join(folder, "store"), { now });
   if (answer.type === "held") throw storeInUse(folder, answer.by?.pid);
@@ -49,9 +49,9 @@ export async function openFileStore(
   }
 }
 
-function storeInUse(folder: string, pid: number | undefined): Fault {
+function storeInUse(folder: string, pid: number | undefined): RetinueError {
   const who = pid === undefined ? "another process" : `process ${pid}`;
-  return new Fault(
+  return new RetinueError(
     "store-in-use",
     `The store in ${folder} is in use by ${who}, and only one process may use it at a time.`,
     {

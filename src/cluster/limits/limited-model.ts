@@ -1,5 +1,5 @@
 import { contextTokens, costOf } from "../../conversation/usage.ts";
-import { limitFault } from "../../loop/limit-reached.ts";
+import { limitError } from "../../loop/limit-reached.ts";
 import { createAttemptUsage } from "../../model/attempt-usage.ts";
 import type { Model } from "../../model/model.ts";
 import { affordableOutput, amountOf, createNeedEstimator } from "../../tasks/budget-need.ts";
@@ -29,7 +29,7 @@ export function withSharedLimits(model: Model, { agent, budget, coolDowns }: Lim
       const most = amountOf(need, need.maxOutput).usd;
       const reserve = async (amount: { readonly least: number; readonly most: number }) => {
         const held = await budget?.reserve({ ...amount, agent }, { signal });
-        if (budget !== undefined && held === undefined) throw limitFault(await refusalOf(budget));
+        if (budget !== undefined && held === undefined) throw limitError(await refusalOf(budget));
         return held;
       };
       let hold = await reserve({ least, most });
@@ -72,7 +72,7 @@ function leftOf(usd: number) {
   return { usd, tokens: Number.POSITIVE_INFINITY };
 }
 
-async function refusalOf(budget: SharedBudget): Promise<Parameters<typeof limitFault>[0]> {
+async function refusalOf(budget: SharedBudget): Promise<Parameters<typeof limitError>[0]> {
   const { limit, spent } = await budget.state();
   const left = Math.max(0, limit - spent).toFixed(4);
   return {

@@ -27,7 +27,7 @@ export async function openSharedCoolDowns(
   };
   const hear = (event: JsonValue): void => {
     if (isRecord(event) && typeof event["key"] === "string" && typeof event["ms"] === "number")
-      pause(event["key"], Math.min(event["ms"], longestMs));
+      pause(event["key"], Math.min(event["ms"], maxMs));
   };
   const subscription: Subscription = await bus.subscribe(topic, hear);
   for (const { at, record } of await log.read(logName, -recent)) {
@@ -44,7 +44,7 @@ export async function openSharedCoolDowns(
       // Within a pause that all know of, another refusal of a request sent before it says nothing new.
       if (leftOf(until, key) >= delayMs - 50) return;
       pause(key, delayMs);
-      const event = { key, ms: Math.min(delayMs, longestMs) };
+      const event = { key, ms: Math.min(delayMs, maxMs) };
       bus.publish(topic, event);
       log.append(logName, [event]).catch(onError);
     },
@@ -55,7 +55,7 @@ export async function openSharedCoolDowns(
 }
 
 const recent = 50;
-const longestMs = 3_600_000;
+const maxMs = 3_600_000;
 
 function keyOf(provider: string, model: string): string {
   return `${provider}/${model}`;

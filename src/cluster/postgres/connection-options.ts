@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import { nearestName } from "../../foundation/nearest-name.ts";
 
 /** How the connection is protected; the words are those of PostgreSQL. */
@@ -91,7 +91,7 @@ function isLocal(host: string): boolean {
   );
 }
 
-function unknownParameter(key: string): Fault {
+function unknownParameter(key: string): RetinueError {
   const nearest = nearestName(key, parameters);
   const meant = nearest === undefined ? "" : ` Did you mean ${nearest}?`;
   return invalid(
@@ -100,8 +100,8 @@ function unknownParameter(key: string): Fault {
   );
 }
 
-function invalid(reason: string, advice: string): Fault {
-  return new Fault("invalid-store-url", `The connection string of the store cannot be used: ${reason}.`, {
+function invalid(reason: string, advice: string): RetinueError {
+  return new RetinueError("invalid-store-url", `The connection string of the store cannot be used: ${reason}.`, {
     advice,
   });
 }

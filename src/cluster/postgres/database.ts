@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import type { ClientBase, ClientConfig, Pool, PoolClient, QueryResultRow } from "pg";
 import { sleep } from "../../foundation/abort.ts";
-import { Fault } from "../../foundation/fault.ts";
-import { fileFault } from "../../storage/file-fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
+import { fileError } from "../../storage/file-error.ts";
 import { type ConnectionOptions, describeConnection, type TlsOptions } from "./connection-options.ts";
 import { loadPg } from "./load-packages.ts";
 
@@ -55,7 +55,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     },
     transaction: (work) => patient(() => runTransaction(pool, work)),
     async close() {
-      closing.abort(new Fault("store-closed", "The store was closed."));
+      closing.abort(new RetinueError("store-closed", "The store was closed."));
       await pool.end();
     },
   };
@@ -127,7 +127,7 @@ function readPem(file: string | undefined): string | undefined {
   try {
     return readFileSync(file, "utf8");
   } catch (error) {
-    throw fileFault("read the certificate or key", file, error);
+    throw fileError("read the certificate or key", file, error);
   }
 }
 
@@ -138,14 +138,14 @@ interface Patience {
 }
 
 const shortestPauseMs = 25;
-const longestPauseMs = 400;
+const maxPauseMs = 400;
 
 async function retryWhileUnreachable<Result>(
   attempt: () => Promise<Result>,
   { label, outageMs, signal }: Patience,
 ): Promise<Result> {
   const end = performance.now() + outageMs;
-  for (let pause = shortestPauseMs; ; pause = Math.min(pause * 2, longestPauseMs)) {
+  for (let pause = shortestPauseMs; ; pause = Math.min(pause * 2, maxPauseMs)) {
     try {
       return await attempt();
     } catch (error) {
@@ -182,9 +182,9 @@ export function isTransient(error: unknown): boolean {
   );
 }
 
-function unreachable(label: string, outageMs: number, cause: unknown): Fault {
+function unreachable(label: string, outageMs: number, cause: unknown): RetinueError {
   const detail = cause instanceof Error ? cause.message : String(cause);
-  return new Fault(
+  return new RetinueError(
     "store-unreachable",
     `The store ${label} could not be reached for ${Math.round(outageMs / 1000)} s: ${detail}.`,
     {

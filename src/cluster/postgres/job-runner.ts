@@ -1,4 +1,4 @@
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { Database } from "./database.ts";
 import { applicationName, applicationVersion, silentLogger, systemDatabaseUrl } from "./job-queue.ts";
 import { type Dbos, loadDbos } from "./load-packages.ts";
@@ -41,7 +41,7 @@ export async function startJobRunner({
   const dbos = await loadDbos();
   const { DBOS, DBOSExecutor, queues } = dbos;
   if (DBOS.isInitialized())
-    throw new Fault(
+    throw new RetinueError(
       "already-serving",
       "This process already runs DBOS, and there can be only one worker per process.",
       {
@@ -65,7 +65,7 @@ export async function startJobRunner({
   });
   await DBOS.launch();
   const executor = DBOSExecutor.globalInstance;
-  if (executor === undefined) throw new Fault("store-broken", "DBOS did not start.");
+  if (executor === undefined) throw new RetinueError("store-broken", "DBOS did not start.");
   // pollQueue is private in its types; load-packages checks the version.
   const runner = queues.wfQueueRunner as unknown as QueueRunner;
   return {

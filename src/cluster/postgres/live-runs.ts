@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { Fault, isFault } from "../../foundation/fault.ts";
+import { RetinueError, isRetinueError } from "../../foundation/retinue-error.ts";
 import { isConflict, ownershipLost, type RunActivation } from "../store.ts";
 import type { AgentTable, OwnedRun } from "./agent-table.ts";
 import type { RunSchedule } from "./run-schedule.ts";
@@ -116,13 +116,13 @@ async function runOnce(options: LiveRunsOptions, live: Live, owned: OwnedRun): P
 }
 
 function hasCode(error: unknown, code: string): boolean {
-  return isFault(error) && error.code === code;
+  return isRetinueError(error) && error.code === code;
 }
 
-function cancelled(agent: string): Fault {
-  return new Fault("cancelled", `The agent ${agent} was cancelled.`);
+function cancelled(agent: string): RetinueError {
+  return new RetinueError("cancelled", `The agent ${agent} was cancelled.`);
 }
 
-function drainedTooLong(): Fault {
-  return new Fault("draining", "The worker shut down before the turn had ended.");
+function drainedTooLong(): RetinueError {
+  return new RetinueError("draining", "The worker shut down before the turn had ended.");
 }

@@ -1,4 +1,4 @@
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 
 /** The versions whose internals this adapter was tested with. */
 export const dbosVersion = "5.3.0";
@@ -28,7 +28,7 @@ export async function loadDbos(): Promise<Dbos> {
     if (globalParams.dbosVersion !== dbosVersion) throw wrongVersion(globalParams.dbosVersion);
     return { DBOS, DBOSClient, DBOSExecutor, queues, systemDatabase };
   } catch (error) {
-    if (error instanceof Fault) throw error;
+    if (error instanceof RetinueError) throw error;
     throw missing("@dbos-inc/dbos-sdk", error);
   }
 }
@@ -41,8 +41,8 @@ export interface Dbos extends Pick<Sdk, "DBOS" | "DBOSClient"> {
   readonly systemDatabase: typeof import("@dbos-inc/dbos-sdk/internal/system_database");
 }
 
-function missing(name: string, cause: unknown): Fault {
-  return new Fault(
+function missing(name: string, cause: unknown): RetinueError {
+  return new RetinueError(
     "package-missing",
     `A PostgreSQL store needs the package ${name}, which could not be loaded.`,
     {
@@ -52,8 +52,8 @@ function missing(name: string, cause: unknown): Fault {
   );
 }
 
-function wrongVersion(found: string): Fault {
-  return new Fault(
+function wrongVersion(found: string): RetinueError {
+  return new RetinueError(
     "package-version",
     `A PostgreSQL store needs @dbos-inc/dbos-sdk ${dbosVersion}, but ${found} is installed.`,
     { advice: `Run: npm install @dbos-inc/dbos-sdk@${dbosVersion}` },

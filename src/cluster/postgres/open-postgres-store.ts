@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import { version } from "../../foundation/version.ts";
 import { thisProcess } from "../../storage/process-identity.ts";
 import type { Store } from "../store.ts";
@@ -67,8 +67,8 @@ function isForbidden(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "42501";
 }
 
-function forbidden(label: string, { tenant }: Place, cause: unknown): Fault {
-  return new Fault(
+function forbidden(label: string, { tenant }: Place, cause: unknown): RetinueError {
+  return new RetinueError(
     "store-forbidden",
     `The account of ${label} may not use the agents of the tenant ${tenant}.`,
     {
@@ -86,7 +86,7 @@ async function checkLayout(database: Database, { schema, dbosSchema }: Place): P
     values: [`${schema}.layout`, `${dbosSchema}.workflow_status`],
   });
   if (row?.found !== true)
-    throw new Fault(
+    throw new RetinueError(
       "store-not-set-up",
       `The database ${database.label} has no tables for Retinue in the schema ${schema}.`,
       {
@@ -97,7 +97,7 @@ async function checkLayout(database: Database, { schema, dbosSchema }: Place): P
     text: `SELECT max(version) AS version FROM ${schema}.layout`,
   });
   if ((layout?.version ?? 0) < schemaVersion)
-    throw new Fault(
+    throw new RetinueError(
       "store-outdated",
       `The tables in ${database.label} have layout ${layout?.version}, and this version needs ${schemaVersion}.`,
       { advice: "Update them with an account that may create tables: retinue store setup --store URL" },

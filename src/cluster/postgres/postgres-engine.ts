@@ -1,4 +1,4 @@
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import { missingEverywhere } from "../needs.ts";
 import { type ActivationStatus, checkName, type Engine, type WorkerStatus } from "../store.ts";
 import { createAgentTable } from "./agent-table.ts";
@@ -39,7 +39,7 @@ export function createPostgresEngine(options: PostgresEngineOptions): PostgresEn
       bus.publish(cancelTopic, agent);
     },
     async serve(run, serve) {
-      if (isServing) throw new Fault("already-serving", "This process already is a worker of this store.");
+      if (isServing) throw new RetinueError("already-serving", "This process already is a worker of this store.");
       isServing = true;
       try {
         const worker = await startWorker({ ...options, agents, schedule, run, serve });

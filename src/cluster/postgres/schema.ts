@@ -1,4 +1,4 @@
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 
 /** The layout below. A newer one only adds, so that workers of the version before can go on while a deployment rolls. */
 export const schemaVersion = 1;
@@ -21,8 +21,8 @@ export function placeOf(schema: string = defaultSchema, tenant: string = default
   return { schema, dbosSchema, tenant };
 }
 
-function invalidWord(kind: string, word: string): Fault {
-  return new Fault(
+function invalidWord(kind: string, word: string): RetinueError {
+  return new RetinueError(
     "invalid-store-name",
     `${JSON.stringify(word.slice(0, 80))} cannot be the name of a ${kind}.`,
     {

@@ -1,4 +1,4 @@
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import { isRecord } from "../../foundation/json-value.ts";
 import type { RunActivation, ServeOptions, Worker } from "../store.ts";
 import { type AgentTable, anyQueue } from "./agent-table.ts";
@@ -71,7 +71,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 
   let drained: Promise<void> | undefined;
   const drain = async (graceMs: number): Promise<void> => {
-    draining.abort(new Fault("draining", "The worker is shutting down."));
+    draining.abort(new RetinueError("draining", "The worker is shutting down."));
     await dispatcher.stop();
     await live.rest(graceMs);
     for (const subscription of subscriptions) subscription.close();

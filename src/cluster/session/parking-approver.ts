@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../permissions/approver.ts";
 import type { AgentContext } from "../agent-program.ts";
 import type { JsonValue } from "../store.ts";
@@ -25,7 +25,7 @@ export function createParkingApprover(
       open = question;
       await context.record([{ type: "asked", question: question as unknown as JsonValue }]);
     }
-    stop.abort(new Fault("parked", "The agent waits for a person."));
+    stop.abort(new RetinueError("parked", "The agent waits for a person."));
     return new Promise(() => undefined);
   };
   const approver: Approver = {
@@ -42,9 +42,9 @@ export function createParkingApprover(
   return { approver, question: () => open };
 }
 
-function toQuestion({ tool, input, because, path }: ApprovalRequest): Question {
+function toQuestion({ tool, input, reason, path }: ApprovalRequest): Question {
   const text = JSON.stringify([tool, input, path.map(({ name }) => name)]);
   const id = createHash("sha256").update(text).digest("hex").slice(0, 16);
   // Input of a call comes from a model's JSON.
-  return { id, tool, input: input as JsonValue, reason: because, path: path.map(({ name }) => name) };
+  return { id, tool, input: input as JsonValue, reason: reason, path: path.map(({ name }) => name) };
 }

@@ -1,7 +1,7 @@
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import type { AgentDefinition } from "../../definitions/agent-definition.ts";
 import { readSessionAgents } from "../../definitions/definition-object.ts";
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import { parseJsonDocument } from "../../foundation/json-document.ts";
 import type { HookFunction } from "../../hooks/run-one-hook.ts";
 import type { ApprovalAnswer } from "../../permissions/approver.ts";
@@ -168,10 +168,10 @@ async function openBudget({ options, context, plan }: PromptRun): Promise<Shared
 
 function readAgents(value: JsonValue): readonly AgentDefinition[] {
   const { locate } = parseJsonDocument(JSON.stringify(value), "the plan");
-  const { definitions, problems } = readSessionAgents(value, locate, "the plan");
-  const broken = problems.find(({ severity }) => severity === "error");
+  const { definitions, diagnostics } = readSessionAgents(value, locate, "the plan");
+  const broken = diagnostics.find(({ severity }) => severity === "error");
   if (broken !== undefined)
-    throw new Fault("unreadable-plan", `An agent in the plan cannot be used: ${broken.message}`);
+    throw new RetinueError("unreadable-plan", `An agent in the plan cannot be used: ${broken.message}`);
   return definitions;
 }
 

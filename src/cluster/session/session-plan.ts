@@ -1,4 +1,4 @@
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import { isRecord } from "../../foundation/json-value.ts";
 import { isSessionId } from "../../journal/session-files.ts";
 import type { SessionOptions } from "../../runtime/runtime-options.ts";
@@ -44,7 +44,7 @@ export function toTravellingOptions(options: SessionOptions): TravellingOptions 
   );
   const stray = given.find(([name, value]) => !known.includes(name) && value !== false);
   if (stray !== undefined)
-    throw new Fault("not-portable", `The option ${stray[0]} cannot be carried out by a worker.`, {
+    throw new RetinueError("not-portable", `The option ${stray[0]} cannot be carried out by a worker.`, {
       advice: "Leave it out, or run the agent in this process, without a store.",
     });
   return Object.fromEntries(given.filter(([name]) => known.includes(name)));
@@ -73,8 +73,8 @@ export function readSessionPlan(value: JsonValue): SessionPlan {
   };
 }
 
-function unreadable(reason: string): Fault {
-  return new Fault("unreadable-plan", `The plan of this agent cannot be carried out: ${reason}.`, {
+function unreadable(reason: string): RetinueError {
+  return new RetinueError("unreadable-plan", `The plan of this agent cannot be carried out: ${reason}.`, {
     advice: "Update this worker to the version that planned the agent.",
   });
 }

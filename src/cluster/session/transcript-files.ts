@@ -13,7 +13,7 @@ import {
 import { dirname, join } from "node:path";
 import { isRecord } from "../../foundation/json-value.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
-import { errorCode, fileFault } from "../../storage/file-fault.ts";
+import { errorCode, fileError } from "../../storage/file-error.ts";
 import type { JsonValue } from "../store.ts";
 
 /** A piece of a session's files, as it is kept in the agent's log. */
@@ -97,7 +97,7 @@ function namesIn(folder: string): readonly string[] {
       .map(({ name }) => name);
   } catch (error) {
     if (errorCode(error) === "ENOENT") return [];
-    throw fileFault("read the folder", folder, error);
+    throw fileError("read the folder", folder, error);
   }
 }
 

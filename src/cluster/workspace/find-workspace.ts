@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { dirname, relative } from "node:path";
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import { createWorktreeGit, oneLine } from "../../tasks/run-worktree-git.ts";
 import { folderNeed, type WorkspacePlan } from "./workspace-plan.ts";
 
@@ -53,8 +53,8 @@ function findRoot(directory: string, workers: readonly { readonly has: readonly 
   }
 }
 
-function unusable(reason: string): Fault {
-  return new Fault("unusable-workspace", `This folder cannot be a git workspace: ${reason}.`, {
+function unusable(reason: string): RetinueError {
+  return new RetinueError("unusable-workspace", `This folder cannot be a git workspace: ${reason}.`, {
     advice: "Commit and push first, or choose --workspace shared or --workspace pinned.",
   });
 }

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdir, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import { openGitWorkspace } from "./run-git-workspace.ts";
 import type { WorkspacePlan } from "./workspace-plan.ts";
 
@@ -51,7 +51,7 @@ export async function openWorkspace(options: OpenWorkspaceOptions): Promise<Work
 async function openFolder(directory: string): Promise<Workspace> {
   const found = await stat(directory).catch(() => undefined);
   if (found?.isDirectory() !== true)
-    throw new Fault("workspace-missing", `The folder ${directory} of this agent is not on this worker.`, {
+    throw new RetinueError("workspace-missing", `The folder ${directory} of this agent is not on this worker.`, {
       advice: "Mount it on every worker, or give the agent a git workspace.",
     });
   return { directory, save: async () => undefined, close: async () => undefined };
@@ -63,6 +63,6 @@ function folderName(agent: string): string {
   return `${agent.replace(/[^\w-]+/g, "-").slice(0, 40)}-${hash}`;
 }
 
-function elsewhere(directory: string, machine: string): Fault {
-  return new Fault("workspace-missing", `The folder ${directory} of this agent is on ${machine}, not here.`);
+function elsewhere(directory: string, machine: string): RetinueError {
+  return new RetinueError("workspace-missing", `The folder ${directory} of this agent is on ${machine}, not here.`);
 }

@@ -1,6 +1,6 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import {
   createWorktreeGit,
   type GitAnswer,
@@ -38,7 +38,7 @@ export async function openGitWorkspace(options: GitWorkspaceOptions): Promise<Wo
     );
     const start = saved ?? plan.base;
     if ((await git(store, ["cat-file", "-e", `${start}^{commit}`])).type === "failed")
-      throw new Fault("workspace-missing", `The commit ${start} is on no branch of ${plan.repository}.`, {
+      throw new RetinueError("workspace-missing", `The commit ${start} is on no branch of ${plan.repository}.`, {
         advice: "Push it before the agent is started.",
       });
     await must(git(store, ["update-ref", `refs/heads/${plan.branch}`, start]), "prepare");
@@ -116,9 +116,9 @@ async function push(git: WorktreeGit, { plan, store, commit, confirm }: Push): P
 async function must(answer: Promise<GitAnswer>, deed: string): Promise<string> {
   const given = await answer;
   if (given.type === "done") return oneLine(given) ?? "";
-  throw new Fault(
+  throw new RetinueError(
     "workspace-failed",
-    `The git workspace of this agent could not ${deed}: ${given.because}.`,
+    `The git workspace of this agent could not ${deed}: ${given.reason}.`,
     {
       advice: "Check that this worker can reach the repository and may push to it.",
     },

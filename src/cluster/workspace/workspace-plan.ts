@@ -1,4 +1,4 @@
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import { isRecord } from "../../foundation/json-value.ts";
 
 /** Where the files of an agent are, and how they get to the worker that runs it next. */
@@ -81,8 +81,8 @@ function isText(value: unknown): value is string {
   return typeof value === "string" && value !== "" && !value.includes("\0");
 }
 
-function unreadable(): Fault {
-  return new Fault("unreadable-plan", "The workspace in the plan of this agent cannot be understood.", {
+function unreadable(): RetinueError {
+  return new RetinueError("unreadable-plan", "The workspace in the plan of this agent cannot be understood.", {
     advice: "Update this worker to the version that planned the agent.",
   });
 }

@@ -60,7 +60,7 @@ function splitValue(parts: readonly WordPart[], { state }: Scene): readonly stri
   return value.text.split(/[ \t\n]+/).filter((text) => text !== "");
 }
 
-const mostAlternatives = 64;
+const maxAlternatives = 64;
 
 function alternatives(
   walk: Walk,
@@ -81,7 +81,7 @@ function alternatives(
     );
     const list: readonly WordPart[] = choices.length === 0 || mode !== "argument" ? [part] : choices;
     all = all.flatMap((before) => list.map((choice) => [...before, choice]));
-    if (all.length > mostAlternatives) {
+    if (all.length > maxAlternatives) {
       markOpaque(walk, "a brace expansion makes too many words");
       return [parts];
     }

@@ -92,11 +92,11 @@ function judgeForm(name: string, words: readonly Word[]): Judgement | undefined 
 }
 
 function onlyIf(
-  harmless: boolean,
+  stripControlCharacters: boolean,
   name: string,
   reason = `${name} is only understood in its plain form`,
 ): Judgement {
-  return judgement(true, [], [harmless ? undefined : reason]);
+  return judgement(true, [], [stripControlCharacters ? undefined : reason]);
 }
 
 function isMove(rest: readonly Word[]): boolean {

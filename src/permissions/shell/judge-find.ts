@@ -12,7 +12,7 @@ const starting = new Set(["-exec", "-execdir", "-ok", "-okdir"]);
 const writing = new Set(["-fprint", "-fprint0", "-fls", "-fprintf"]);
 
 /** Tests and actions that only look at names and metadata, with the number of their values. */
-const harmless: ReadonlyMap<string, number> = new Map([
+const stripControlCharacters: ReadonlyMap<string, number> = new Map([
   ...names(
     "! ( ) , -a -and -o -or -not -print -print0 -ls -prune -quit -true -false -depth -d -xdev -mount -daystart " +
       "-empty -readable -writable -executable -nouser -nogroup -noleaf -ignore_readdir_race -noignore_readdir_race",
@@ -53,7 +53,7 @@ export function judgeFind(words: readonly Word[]): Judgement {
 function unclearTest(words: readonly Word[], from: number): string | undefined {
   for (let at = from; at < words.length; at += 1) {
     const word = words[at];
-    const count = word?.literal === true ? harmless.get(word.text) : undefined;
+    const count = word?.literal === true ? stripControlCharacters.get(word.text) : undefined;
     if (word === undefined || count === undefined) {
       const isAction =
         word !== undefined && (starting.has(word.text) || writing.has(word.text) || word.text === "-delete");

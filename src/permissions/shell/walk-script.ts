@@ -209,20 +209,20 @@ function walkWhile(walk: Walk, { kind, clause, body }: While, scene: Scene): Ste
   return { flow: staying(after), text: `${kind} ${test.text}\ndo ${step.text}\ndone` };
 }
 
-const mostIterations = 100;
-const mostCommands = 400;
+const maxIterations = 100;
+const maxCommands = 400;
 
 /** A loop over words that are known is the sequence of its iterations. */
 function walkFor(walk: Walk, node: For, scene: Scene): Step {
   const words = (node.wordlist ?? []).flatMap((word) => expandWord(walk, word, scene));
   if (node.wordlist === undefined) markOpaque(walk, "a loop goes over arguments that are not known");
   const name = node.name.value;
-  const isKnown = words.every(({ literal }) => literal) && words.length <= mostIterations;
+  const isKnown = words.every(({ literal }) => literal) && words.length <= maxIterations;
   if (!isKnown || leavesLoop(walk, node.body)) return walkUnknownFor(walk, node, words, scene);
   let state = scene.state;
   const texts: string[] = [];
   for (const { value } of words) {
-    if (walk.size > mostCommands) {
+    if (walk.size > maxCommands) {
       markOpaque(walk, "its loops run too many commands");
       break;
     }

@@ -29,9 +29,9 @@ function limitWish(wished: number | undefined, usual: number, most: number): Tim
 }
 
 /** Node counts timers in 31 bits. */
-const longestTimer = 2 ** 31 - 1;
+const maxTimer = 2 ** 31 - 1;
 
 function positive(value: string | undefined): number | undefined {
   const number = value === undefined || value.trim() === "" ? Number.NaN : Number(value);
-  return Number.isInteger(number) && number > 0 ? Math.min(number, longestTimer) : undefined;
+  return Number.isInteger(number) && number > 0 ? Math.min(number, maxTimer) : undefined;
 }

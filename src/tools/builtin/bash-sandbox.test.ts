@@ -49,7 +49,7 @@ const always = (wrap: SandboxWrap): Sandboxes => ({ sandbox: { wrap: async () =>
 
 describe("Bash with a sandbox", () => {
   it.each([false, true])("does not run what the sandbox refuses (in the background: %s)", async (beside) => {
-    const sandbox = always({ type: "refused", because: "There is no sandbox." });
+    const sandbox = always({ type: "refused", reason: "There is no sandbox." });
     const outcome = await run(sandbox, { command: "touch ran", run_in_background: beside });
     expect(outcome).toEqual({ content: "There is no sandbox.", isError: true });
     expect(shells.list()).toEqual([]);
@@ -145,13 +145,13 @@ describe("where there is no such isolation", () => {
     const missing = createReadOnlySandbox({ platform: "linux", find: async () => undefined });
     const { content } = await run({ readOnlySandbox: missing }, { command: "echo read" }, "read-only");
     expect(content).toBe("read");
-    const told: (boolean | undefined)[] = [];
+    const reported: (boolean | undefined)[] = [];
     const wrap = async (_: unknown, { readOnly }: SandboxOptions): Promise<SandboxWrap> => {
-      told.push(readOnly);
+      reported.push(readOnly);
       return { type: "unprotected" };
     };
     await run({ sandbox: { wrap } }, { command: "echo read" }, "read-only");
     await run({ sandbox: { wrap } }, { command: "echo read" }, "rule");
-    expect(told).toEqual([true, false]);
+    expect(reported).toEqual([true, false]);
   });
 });

@@ -10,7 +10,7 @@ export type Entered =
       /** To be called once, when nothing of the command runs any more. */
       readonly leave: () => void;
     }
-  | { readonly type: "refused"; readonly because: string };
+  | { readonly type: "refused"; readonly reason: string };
 
 export interface Sandboxes {
   /** What settings ask for; absent means that commands run as the person's own processes. */

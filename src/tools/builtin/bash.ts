@@ -108,13 +108,13 @@ async function runToEnd(
   const plain = { file: shell.file, arguments: reportingShellArguments(shell, command.text) };
   const { directory } = command;
   const entered = await enterSandbox(options, plain, { command: written, directory, context });
-  if (entered.type === "refused") return failed(entered.because);
+  if (entered.type === "refused") return failed(entered.reason);
   const limit = foregroundLimit(command.input.timeout, context.environment);
   const name = fileNameOf(context.callId);
   const file = join(context.outputDirectory, `${name}.txt`);
   const output = createCommandOutput({ limit: outputLimit(context.environment), file });
   const begun = options.now();
-  const tell = createTeller(options.now, () => context.progress(lastLine(output.view().text)));
+  const report = createTeller(options.now, () => context.progress(lastLine(output.view().text)));
   let record: OpenCommand | undefined;
   const started = await startProcess({
     ...entered.invocation,
@@ -127,7 +127,7 @@ async function runToEnd(
     ...(options.graceMs === undefined ? {} : { graceMs: options.graceMs }),
     onOutput(chunk) {
       output.take(chunk);
-      tell();
+      report();
     },
     onStart(leader) {
       record = options.shells.record(
@@ -166,7 +166,7 @@ async function runBeside(
   const written = command.input.command;
   const plain = { file: command.shell.file, arguments: shellArguments(command.shell, command.text) };
   const entered = await enterSandbox(options, plain, { command: written, directory, context });
-  if (entered.type === "refused") return failed(entered.because);
+  if (entered.type === "refused") return failed(entered.reason);
   const limit = backgroundLimit(command.input.timeout);
   const started = await options.shells.start({
     command: written,
@@ -183,7 +183,7 @@ async function runBeside(
   });
   if (started.type === "refused") {
     entered.leave();
-    return failed(started.because);
+    return failed(started.reason);
   }
   const { id, outputFile } = started.shell;
   const lines = [
@@ -200,12 +200,12 @@ async function runBeside(
 }
 
 /** Watchers need no more than a few signs of life a second. */
-function createTeller(now: () => number, tell: () => void): () => void {
+function createTeller(now: () => number, report: () => void): () => void {
   let next = 0;
   return () => {
     if (now() < next) return;
     next = now() + 250;
-    tell();
+    report();
   };
 }
 

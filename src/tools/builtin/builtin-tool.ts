@@ -5,8 +5,8 @@ export function builtinTool<Input>(tool: Omit<Tool<Input>, "origin">): Tool {
   return { ...tool, origin: "builtin" } as Tool;
 }
 
-export function failed(because: string): ToolOutcome {
-  return { content: because, isError: true };
+export function failed(reason: string): ToolOutcome {
+  return { content: reason, isError: true };
 }
 
 /** What went wrong with a file, as a sentence for the model. */

@@ -17,7 +17,7 @@ export interface CurrentFile {
 
 export type ChangeDecision =
   | { readonly type: "write"; readonly bytes: Buffer; readonly outcome: ToolOutcome }
-  | { readonly type: "refused"; readonly because: string };
+  | { readonly type: "refused"; readonly reason: string };
 
 export interface FileChangeRequest {
   readonly given: string;
@@ -30,7 +30,7 @@ export interface FileChangeRequest {
 /** The one way files are changed: one change at a time for each file, only on a base that was seen, in one step. */
 export async function changeFile(request: FileChangeRequest, context: ToolContext): Promise<ToolOutcome> {
   const located = await locateDecided(request.given, context);
-  if (located.type === "refused") return failed(located.because);
+  if (located.type === "refused") return failed(located.reason);
   const { path, realPath } = located;
   const { signal, writeInTurn } = context;
   const alone = () => changeLocated(request, { path, realPath }, context);
@@ -54,15 +54,15 @@ async function changeLocated(
   context: ToolContext,
 ): Promise<ToolOutcome> {
   const current = await loadCurrent(realPath);
-  if (current?.type === "refused") return failed(current.because);
+  if (current?.type === "refused") return failed(current.reason);
   const file = current?.file;
   if (file !== undefined) {
     const { agent, files: ledger } = context;
-    const because = refuseBase({ path, realPath, digest: file.digest, ledger, agentId: agent.id, whole });
-    if (because !== undefined) return failed(because);
+    const reason = refuseBase({ path, realPath, digest: file.digest, ledger, agentId: agent.id, whole });
+    if (reason !== undefined) return failed(reason);
   }
   const decision = decide(file, path);
-  if (decision.type === "refused") return failed(decision.because);
+  if (decision.type === "refused") return failed(decision.reason);
   context.signal.throwIfAborted();
   const written = await writeAtomically(realPath, decision.bytes, {
     ...(file === undefined ? {} : { mode: file.stats.mode }),
@@ -93,7 +93,7 @@ async function noteWritten(realPath: string, bytes: Buffer, { agent, files }: To
 
 type Loaded =
   | { readonly type: "loaded"; readonly file: CurrentFile }
-  | { readonly type: "refused"; readonly because: string; readonly file?: undefined };
+  | { readonly type: "refused"; readonly reason: string; readonly file?: undefined };
 
 async function loadCurrent(path: string): Promise<Loaded | undefined> {
   const opened = await openFile(path);
@@ -101,7 +101,7 @@ async function loadCurrent(path: string): Promise<Loaded | undefined> {
     case "missing":
       return undefined;
     case "folder":
-      return { type: "refused", because: `${path} is a folder, not a file.` };
+      return { type: "refused", reason: `${path} is a folder, not a file.` };
     case "refused":
       return opened;
     case "file": {

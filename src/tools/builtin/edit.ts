@@ -116,6 +116,6 @@ function lineAt(text: string, position: number): number {
   return line;
 }
 
-function refused(because: string): ChangeDecision {
-  return { type: "refused", because };
+function refused(reason: string): ChangeDecision {
+  return { type: "refused", reason };
 }

@@ -1,4 +1,4 @@
-import { isFault } from "../../foundation/fault.ts";
+import { isRetinueError } from "../../foundation/retinue-error.ts";
 import { shown } from "../../foundation/json-value.ts";
 import type { CachedPage } from "./page-cache.ts";
 import { isBinaryType, mediaTypeOf, readContent } from "./page-content.ts";
@@ -8,7 +8,7 @@ import { hostOf, readWebAddress } from "./web-address.ts";
 export type FetchedPage =
   | { readonly type: "page"; readonly page: CachedPage }
   | { readonly type: "moved"; readonly from: string; readonly to: string; readonly status: number }
-  | { readonly type: "refused"; readonly because: string };
+  | { readonly type: "refused"; readonly reason: string };
 
 export interface FetchOptions {
   readonly mayFetchPrivate: (host: string) => boolean;
@@ -74,8 +74,8 @@ async function readPage(url: URL, answer: PageAnswer, options: FetchOptions): Pr
   return { type: "page", page };
 }
 
-function refuse(url: URL, because: string): FetchedPage {
-  return { type: "refused", because: `${shown(url.href, 200)} was not read: ${because}.` };
+function refuse(url: URL, reason: string): FetchedPage {
+  return { type: "refused", reason: `${shown(url.href, 200)} was not read: ${reason}.` };
 }
 
 function binaryText(mediaType: string, bytes: string | undefined): string {
@@ -85,7 +85,7 @@ function binaryText(mediaType: string, bytes: string | undefined): string {
 
 function explain(error: unknown, signal: AbortSignal): string {
   if (signal.aborted) return "the run was interrupted";
-  if (isFault(error)) return error.message;
+  if (isRetinueError(error)) return error.message;
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
   const code = first instanceof Error && "code" in first ? String(first.code) : "";
   return reasons.get(code) ?? (first instanceof Error ? first.message : String(first));

@@ -52,7 +52,7 @@ async function findFiles(given: GlobInput, context: ToolContext): Promise<ToolOu
   if (root.type === "refused")
     return root.missing && given.path === undefined
       ? describe(given, noFiles, { context, started })
-      : failed(root.because);
+      : failed(root.reason);
   if (!root.isFolder) {
     const found = pattern === undefined && mayShow(root.path, "Glob", context) ? [root.path] : [];
     return describe(given, { ...noFiles, paths: found, total: found.length }, { context, started });

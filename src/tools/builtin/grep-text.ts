@@ -8,7 +8,7 @@ import type { GrepInput } from "./grep.ts";
 import type { FileFindings, GrepFindings, GrepMode } from "./grep-findings.ts";
 import { plural } from "./write.ts";
 
-interface Telling {
+interface Reporting {
   readonly context: ToolContext;
   readonly mode: GrepMode;
   readonly notes: readonly string[];
@@ -26,7 +26,7 @@ interface Page {
 export async function describeFindings(
   given: GrepInput,
   found: GrepFindings,
-  { context, mode, notes }: Telling,
+  { context, mode, notes }: Reporting,
 ): Promise<ToolOutcome> {
   const show = (path: string): string => shownPath(path, context.directory);
   const files = mode === "files_with_matches" ? await newestFirst(found.files) : byPath(found.files);

@@ -196,10 +196,10 @@ describe("Grep explains", () => {
     ["x", { type: "klingon" }, "unrecognized file type: klingon"],
     ["x", { glob: "*.{a" }, "glob"],
     ["x", { path: "nowhere" }, "does not exist"],
-  ])("%j with %j", async (pattern, more, because) => {
+  ])("%j with %j", async (pattern, more, reason) => {
     const { text, isError } = await grep(pattern, more);
     expect(isError).toBe(true);
-    expect(text).toContain(because);
+    expect(text).toContain(reason);
     expect(text.length).toBeLessThan(400);
   });
 

@@ -57,7 +57,7 @@ export function createGrepTool(): Tool {
     pathsOf: ({ path }, directory, home) => [pathForRules(path ?? ".", directory, home)],
     async call(given, context) {
       const root = await findSearchRoot(given.path ?? ".", context);
-      if (root.type === "refused") return failed(root.because);
+      if (root.type === "refused") return failed(root.reason);
       return search(given, root, context);
     },
   });
@@ -67,16 +67,16 @@ type Root = Extract<SearchRoot, { type: "root" }>;
 
 async function search(given: GrepInput, root: Root, context: ToolContext): Promise<ToolOutcome> {
   const mode = given.output_mode ?? "files_with_matches";
-  const findings = createFindings(mode, (path) => mayShow(path, "Grep", context));
+  const issues = createFindings(mode, (path) => mayShow(path, "Grep", context));
   const ending = await runRipgrep({
     arguments: [...grepArguments(given, mode, root), "--", root.path],
     directory: root.directory,
     signal: context.signal,
     timeLimitMs: searchTimeLimitMs,
-    take: findings.take,
+    take: issues.take,
   });
   if (ending.type === "unavailable") return failed(ending.errors);
-  const found = findings.finish();
+  const found = issues.finish();
   const complaint = explainComplaint(ending.errors);
   if (ending.code === 2 && complaint !== undefined && found.total === 0) return failed(complaint);
   const notes = [

@@ -6,7 +6,7 @@ import { fileTrouble } from "./builtin-tool.ts";
 
 export type Located =
   | { readonly type: "located"; readonly path: string; readonly realPath: string }
-  | { readonly type: "refused"; readonly because: string };
+  | { readonly type: "refused"; readonly reason: string };
 
 /** Finds where a given path leads, and refuses the places whose files are no files. */
 export async function locate(given: string, context: ToolContext): Promise<Located> {
@@ -18,23 +18,23 @@ export async function locate(given: string, context: ToolContext): Promise<Locat
     if (isPseudoFile(realPath) || isPseudoFile(resolved.path)) {
       return {
         type: "refused",
-        because: `${resolved.path} belongs to the system (/dev, /proc), not to a project; file tools leave it alone.`,
+        reason: `${resolved.path} belongs to the system (/dev, /proc), not to a project; file tools leave it alone.`,
       };
     }
     return { type: "located", path: resolved.path, realPath };
   } catch (error) {
-    return { type: "refused", because: fileTrouble(error, resolved.path) };
+    return { type: "refused", reason: fileTrouble(error, resolved.path) };
   }
 }
 
 /** The same for a file that is about to be opened: it must be the one the call was allowed for. */
 export async function locateDecided(given: string, context: ToolContext): Promise<Located> {
   const located = await locate(given, context);
-  if (located.type === "refused" || context.decidedPaths === undefined) return located;
-  if (context.decidedPaths.includes(located.realPath)) return located;
+  if (located.type === "refused" || context.approvedPaths === undefined) return located;
+  if (context.approvedPaths.includes(located.realPath)) return located;
   return {
     type: "refused",
-    because: `${located.path} leads somewhere else than when this call was allowed; nothing was done.`,
+    reason: `${located.path} leads somewhere else than when this call was allowed; nothing was done.`,
   };
 }
 

@@ -120,9 +120,9 @@ describe("NotebookEdit", () => {
     [{ cell_id: "cell-9" }, "there is no cell cell-9"],
     [{}, "cell_id must say which"],
     [{ edit_mode: "insert" }, "cell_type"],
-  ])("%j is refused with a reason", async (input, because) => {
+  ])("%j is refused with a reason", async (input, reason) => {
     await given();
-    expect(await edit(input)).toMatchObject({ isError: true, text: expect.stringContaining(because) });
+    expect(await edit(input)).toMatchObject({ isError: true, text: expect.stringContaining(reason) });
     expect(await text()).toBe(notebook);
   });
 

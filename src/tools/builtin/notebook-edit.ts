@@ -47,8 +47,8 @@ function decide(given: NotebookEditInput, current: CurrentFile | undefined, path
   const decoded = decodeText(current.bytes);
   const reading = readNotebookJson(decoded.text);
   if (reading.type === "broken" || !decoded.exact) {
-    const because = reading.type === "broken" ? reading.because : `its text is not valid ${decoded.encoding}`;
-    return refused(`${path} cannot be edited as a notebook: ${because}.`);
+    const reason = reading.type === "broken" ? reading.reason : `its text is not valid ${decoded.encoding}`;
+    return refused(`${path} cannot be edited as a notebook: ${reason}.`);
   }
   const change: CellChange = {
     mode: given.edit_mode ?? "replace",
@@ -58,7 +58,7 @@ function decide(given: NotebookEditInput, current: CurrentFile | undefined, path
     newId: randomBytes(4).toString("hex"),
   };
   const changed = changeNotebook(decoded.text, reading.notebook, change);
-  if (changed.type === "refused") return refused(`${path}: ${changed.because}.`);
+  if (changed.type === "refused") return refused(`${path}: ${changed.reason}.`);
   return {
     type: "write",
     bytes: encodeText(changed.text, decoded),
@@ -78,6 +78,6 @@ function decide(given: NotebookEditInput, current: CurrentFile | undefined, path
 
 const deeds = { replace: "Replaced", insert: "Inserted", delete: "Deleted" } as const;
 
-function refused(because: string): ChangeDecision {
-  return { type: "refused", because };
+function refused(reason: string): ChangeDecision {
+  return { type: "refused", reason };
 }

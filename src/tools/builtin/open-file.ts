@@ -10,7 +10,7 @@ export type OpenedFile =
   | { readonly type: "file"; readonly handle: FileHandle; readonly stats: Stats }
   | { readonly type: "folder" }
   | { readonly type: "missing" }
-  | { readonly type: "refused"; readonly because: string };
+  | { readonly type: "refused"; readonly reason: string };
 
 /** Opens a regular file; never waits for the other end of a pipe or for a device. The caller closes the handle. */
 export async function openFile(path: string): Promise<OpenedFile> {
@@ -27,7 +27,7 @@ export async function openFile(path: string): Promise<OpenedFile> {
     return after;
   } catch (error) {
     if (isMissing(error)) return { type: "missing" };
-    return { type: "refused", because: fileTrouble(error, path) };
+    return { type: "refused", reason: fileTrouble(error, path) };
   }
 }
 
@@ -69,7 +69,7 @@ function isMissing(error: unknown): boolean {
 function refuseOddity(stats: Stats, path: string): OpenedFile | undefined {
   if (stats.isFile()) return undefined;
   if (stats.isDirectory()) return { type: "folder" };
-  return { type: "refused", because: `${path} is ${oddity(stats)}, not a regular file; it was not opened.` };
+  return { type: "refused", reason: `${path} is ${oddity(stats)}, not a regular file; it was not opened.` };
 }
 
 function oddity(stats: Stats): string {

@@ -1,19 +1,19 @@
 import { BlockList, isIPv4, isIPv6 } from "node:net";
 
 /** Why an IP address is not one of the public internet; undefined for one that is. */
-export function privateBecause(address: string): string | undefined {
+export function privateReason(address: string): string | undefined {
   if (isIPv4(address)) return privateIpv4(address);
   if (!isIPv6(address)) return "is not an IP address";
   const embedded = embeddedIpv4(address);
   if (embedded !== undefined) return privateIpv4(embedded);
   const known = ipv6Ranges.find(({ list }) => list.check(address, "ipv6"));
-  if (known !== undefined) return known.because;
+  if (known !== undefined) return known.reason;
   const isPublic = publicRanges.some(({ list }) => list.check(address, "ipv6"));
   return isPublic ? undefined : "is not a public address";
 }
 
 function privateIpv4(address: string): string | undefined {
-  return ipv4Ranges.find(({ list }) => list.check(address, "ipv4"))?.because;
+  return ipv4Ranges.find(({ list }) => list.check(address, "ipv4"))?.reason;
 }
 
 /** In networks that speak IPv6 only, names of IPv4 hosts are answered with the address in the last 32 bits. */
@@ -32,17 +32,17 @@ function word(text: string | undefined): number {
 
 interface Range {
   readonly list: BlockList;
-  readonly because: string;
+  readonly reason: string;
 }
 
 function ranges(family: "ipv4" | "ipv6", table: readonly (readonly [string, string])[]): readonly Range[] {
-  return table.map(([networks, because]) => {
+  return table.map(([networks, reason]) => {
     const list = new BlockList();
     for (const network of networks.split(" ")) {
       const [base = "", bits] = network.split("/");
       list.addSubnet(base, Number(bits), family);
     }
-    return { list, because };
+    return { list, reason };
   });
 }
 

@@ -16,7 +16,7 @@ export async function readPdf(
   try {
     const total = document.numPages;
     const range = readPageRange(pages, { total, limit: maxPages });
-    if (range.type === "refused") return failed(`${path}: ${range.because}`);
+    if (range.type === "refused") return failed(`${path}: ${range.reason}`);
     const texts: string[] = [];
     let left = request.range.characters;
     let last = range.first - 1;

@@ -196,14 +196,14 @@ describe("Read shows images", () => {
     await space.write("wide.png", png(9000, 10));
     await space.write("heavy.png", png(10, 10, 4_000_000));
     await space.write("broken.png", png(10, 10).subarray(0, 18));
-    for (const [name, because] of [
+    for (const [name, reason] of [
       ["wide.png", "9000 × 10"],
       ["heavy.png", "bytes"],
       ["broken.png", "damaged"],
     ]) {
       expect(await read(name ?? "")).toMatchObject({
         isError: true,
-        text: expect.stringContaining(because ?? ""),
+        text: expect.stringContaining(reason ?? ""),
       });
     }
   });

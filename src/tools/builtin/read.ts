@@ -35,7 +35,7 @@ export function createReadTool(): Tool {
     pathsOf: ({ file_path }, directory, home) => [pathForRules(file_path, directory, home)],
     async call(given, context) {
       const located = await locateDecided(given.file_path, context);
-      if (located.type === "refused") return failed(located.because);
+      if (located.type === "refused") return failed(located.reason);
       return readLocated(given, located, context);
     },
   });
@@ -47,7 +47,7 @@ async function readLocated(given: ReadInput, found: Found, context: ToolContext)
   const opened = await openFile(found.realPath);
   switch (opened.type) {
     case "refused":
-      return failed(opened.because);
+      return failed(opened.reason);
     case "missing":
       return failed(await describeMissing(found.path, context));
     case "folder":

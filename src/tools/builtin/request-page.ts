@@ -4,8 +4,8 @@ import { request as requestHttps } from "node:https";
 import type { LookupFunction } from "node:net";
 import { promisify } from "node:util";
 import { brotliDecompress, constants, gunzip, inflate, inflateRaw } from "node:zlib";
-import { Fault } from "../../foundation/fault.ts";
-import { privateBecause } from "./public-address.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
+import { privateReason } from "./public-address.ts";
 
 export interface ResolvedAddress {
   readonly address: string;
@@ -47,7 +47,7 @@ export async function requestPage(request: PageRequest): Promise<PageAnswer> {
     lookup: checkedLookup(request),
   });
   outgoing.on("error", answered.reject).on("response", answered.resolve).end();
-  const late = () => outgoing.destroy(new Fault("page-late", `it did not answer within ${limitMs} ms`));
+  const late = () => outgoing.destroy(new RetinueError("page-late", `it did not answer within ${limitMs} ms`));
   const timer = setTimeout(late, limitMs);
   const incoming = await answered.promise.finally(() => clearTimeout(timer));
   incoming.on("error", () => undefined);
@@ -74,12 +74,12 @@ function checkedLookup({ mayBePrivate, resolve = resolveBySystem }: PageRequest)
     resolve(host)
       .then((found) => {
         const [first] = found;
-        if (first === undefined) throw new Fault("host-unknown", `${host} has no address`);
+        if (first === undefined) throw new RetinueError("host-unknown", `${host} has no address`);
         const addresses = found.map(({ address, family }) => ({ address, family }));
-        const refused = mayBePrivate ? undefined : addresses.find(({ address }) => privateBecause(address));
+        const refused = mayBePrivate ? undefined : addresses.find(({ address }) => privateReason(address));
         if (refused !== undefined) {
-          const because = `${host} leads to ${refused.address}, which ${privateBecause(refused.address)}`;
-          throw new Fault("address-private", `${because}; it is fetched only where a rule allows that host`);
+          const reason = `${host} leads to ${refused.address}, which ${privateReason(refused.address)}`;
+          throw new RetinueError("address-private", `${reason}; it is fetched only where a rule allows that host`);
         }
         if (options.all === true) callback(null, addresses);
         else callback(null, first.address, first.family);
@@ -94,7 +94,7 @@ async function readBody(incoming: IncomingMessage, { limitMs, maxBytes }: PageRe
     incoming.destroy();
     throw tooLarge(maxBytes);
   }
-  const late = () => incoming.destroy(new Fault("page-late", `its body took longer than ${limitMs} ms`));
+  const late = () => incoming.destroy(new RetinueError("page-late", `its body took longer than ${limitMs} ms`));
   const timer = setTimeout(late, limitMs);
   const chunks: Buffer[] = [];
   let size = 0;
@@ -113,8 +113,8 @@ async function readBody(incoming: IncomingMessage, { limitMs, maxBytes }: PageRe
   return unpack(Buffer.concat(chunks), incoming.headers["content-encoding"], maxBytes);
 }
 
-function tooLarge(maxBytes: number): Fault {
-  return new Fault("page-too-large", `it is larger than ${maxBytes} bytes`);
+function tooLarge(maxBytes: number): RetinueError {
+  return new RetinueError("page-too-large", `it is larger than ${maxBytes} bytes`);
 }
 
 async function unpack(body: Buffer, encoding: string | undefined, maxBytes: number): Promise<Buffer> {
@@ -134,9 +134,9 @@ async function unpack(body: Buffer, encoding: string | undefined, maxBytes: numb
     const isBomb = error instanceof Error && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE";
     throw isBomb
       ? tooLarge(maxBytes)
-      : new Fault("page-broken", `its ${name} body is broken`, { cause: error });
+      : new RetinueError("page-broken", `its ${name} body is broken`, { cause: error });
   }
-  throw new Fault(
+  throw new RetinueError(
     "page-encoding",
     `its body is packed as ${JSON.stringify(name.slice(0, 40))}, which is not known here`,
   );

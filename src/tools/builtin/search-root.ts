@@ -12,7 +12,7 @@ export type SearchRoot =
       /** Where the search runs, so that globs are anchored. */
       readonly directory: string;
     }
-  | { readonly type: "refused"; readonly because: string; readonly missing: boolean };
+  | { readonly type: "refused"; readonly reason: string; readonly missing: boolean };
 
 /** Finds the file or folder to search in; what is neither would make a search wait for ever. */
 export async function findSearchRoot(given: string, context: ToolContext): Promise<SearchRoot> {
@@ -20,10 +20,10 @@ export async function findSearchRoot(given: string, context: ToolContext): Promi
   if (located.type === "refused") return { ...located, missing: false };
   const stats = await stat(located.realPath).catch(() => undefined);
   if (stats === undefined) {
-    return { type: "refused", because: await describeMissing(located.path, context), missing: true };
+    return { type: "refused", reason: await describeMissing(located.path, context), missing: true };
   }
   if (!stats.isFile() && !stats.isDirectory()) {
-    return { type: "refused", because: `${located.path} is neither a file nor a folder.`, missing: false };
+    return { type: "refused", reason: `${located.path} is neither a file nor a folder.`, missing: false };
   }
   const isFolder = stats.isDirectory();
   const path = located.realPath;

@@ -32,7 +32,7 @@ ${list === "" ? "(none yet; some are named when you use files that they are for)
     repeats: "unsafe",
     input,
     // It may change what later calls may do, so the calls of an answer keep their order.
-    runsBeside: () => false,
+    isConcurrencySafe: () => false,
     call: ({ skill, args = "" }, context) => call({ name: skill, arguments: args }, context),
   });
 }

@@ -2,14 +2,14 @@ import type { TaskSource, TaskView } from "../task-source.ts";
 
 export type FoundTask =
   | { readonly type: "found"; readonly source: TaskSource; readonly task: TaskView }
-  | { readonly type: "unknown"; readonly because: string };
+  | { readonly type: "unknown"; readonly reason: string };
 
 export function lookUpTask(sources: readonly TaskSource[], id: string): FoundTask {
   for (const source of sources) {
     const task = source.find(id);
     if (task !== undefined) return { type: "found", source, task };
   }
-  return { type: "unknown", because: unknownText(sources, id) };
+  return { type: "unknown", reason: unknownText(sources, id) };
 }
 
 /** Those that ended long ago are asked for only here, because that takes reading files. */

@@ -29,13 +29,13 @@ export function createTaskOutputTool({ sources, now }: TaskToolOptions): Tool {
     effect: "coordinate",
     repeats: "pure",
     input,
-    runsBeside: () => true,
+    isConcurrencySafe: () => true,
     isPending,
     async call({ task_id, offset, block = offset === undefined, timeout = 30_000 }, { signal }) {
       const found = lookUpTask(sources, task_id);
       if (found.type === "unknown") {
         const recalled = await recallTask(sources, task_id);
-        if (recalled === undefined) return failed(found.because);
+        if (recalled === undefined) return failed(found.reason);
         return outcomeOf(recalled.task, pageOf(recalled.text, offset), { now: now(), stillRuns: "" });
       }
       const { source } = found;

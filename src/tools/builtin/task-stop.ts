@@ -22,7 +22,7 @@ export function createTaskStopTool({ sources }: Pick<TaskToolOptions, "sources">
       const asked = task_id ?? shell_id;
       if (asked === undefined) return failed("task_id is missing; give the id of the task to stop.");
       const found = lookUpTask(sources, asked);
-      if (found.type === "unknown") return failed(found.because);
+      if (found.type === "unknown") return failed(found.reason);
       // It may have been asked for by its name.
       const { id } = found.task;
       const wasRunning = found.task.state === "running";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { privateBecause } from "./public-address.ts";
+import { privateReason } from "./public-address.ts";
 import { readWebAddress } from "./web-address.ts";
 
-const nobody = () => false;
+const noOne = () => false;
 
 describe("an address that may be fetched", () => {
   test.each([
@@ -18,8 +18,8 @@ describe("an address that may be fetched", () => {
     ["https://[2606:4700::1111]/", "https://[2606:4700::1111]/"],
     ["https://localhost.example.com/", "https://localhost.example.com/"],
   ])("%s is asked for as %s", (given, expected) => {
-    const decided = readWebAddress(given, nobody);
-    expect(decided.type === "address" ? decided.url.href : decided.because).toBe(expected);
+    const decided = readWebAddress(given, noOne);
+    expect(decided.type === "address" ? decided.url.href : decided.reason).toBe(expected);
   });
 });
 
@@ -61,10 +61,10 @@ describe("an address that is refused", () => {
     ["http://printer.local/", "this machine or network"],
     [`https://example.com/${"x".repeat(5_000)}`, "longer than"],
     ["https://exa mple.com/", "not a complete web address"],
-  ])("%s: %s", (given, because) => {
-    const decided = readWebAddress(given, nobody);
+  ])("%s: %s", (given, reason) => {
+    const decided = readWebAddress(given, noOne);
     expect(decided).toMatchObject({ type: "refused" });
-    expect(decided.type === "refused" && decided.because).toContain(because);
+    expect(decided.type === "refused" && decided.reason).toContain(reason);
   });
 });
 
@@ -98,7 +98,7 @@ describe("which IP addresses are public", () => {
     "2a00:1450::1",
     "64:ff9b::808:808",
     "64:ff9b::8.8.8.8",
-  ])("%s is", (address) => expect(privateBecause(address)).toBeUndefined());
+  ])("%s is", (address) => expect(privateReason(address)).toBeUndefined());
 
   test.each([
     "0.0.0.0",
@@ -139,5 +139,5 @@ describe("which IP addresses are public", () => {
     "ff02::1",
     "100::1",
     "nonsense",
-  ])("%s is not", (address) => expect(privateBecause(address)).toEqual(expect.any(String)));
+  ])("%s is not", (address) => expect(privateReason(address)).toEqual(expect.any(String)));
 });

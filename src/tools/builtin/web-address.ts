@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { shown } from "../../foundation/json-value.ts";
-import { privateBecause } from "./public-address.ts";
+import { privateReason } from "./public-address.ts";
 
 export type WebAddress =
   | {
@@ -9,15 +9,15 @@ export type WebAddress =
       /** Somebody allowed this host although it may be private. */
       readonly mayBePrivate: boolean;
     }
-  | { readonly type: "refused"; readonly because: string };
+  | { readonly type: "refused"; readonly reason: string };
 
 const maxLength = 4_000;
 
 /** Decides whether an address may be asked for, and as what. Names are judged again when they are resolved. */
 export function readWebAddress(text: string, mayFetchPrivate: (host: string) => boolean): WebAddress {
-  const refused = (because: string): WebAddress => ({
+  const refused = (reason: string): WebAddress => ({
     type: "refused",
-    because: `${shown(text, 200)} ${because}`,
+    reason: `${shown(text, 200)} ${reason}`,
   });
   if (text.length > maxLength) return refused(`is longer than ${maxLength} characters.`);
   const url = URL.parse(text.trim());
@@ -33,8 +33,8 @@ export function readWebAddress(text: string, mayFetchPrivate: (host: string) => 
   if (isIP(host) === 0) url.hostname = host;
   url.hash = "";
   if (mayFetchPrivate(host)) return { type: "address", url, mayBePrivate: true };
-  const because = localName(host) ?? (isIP(host) === 0 ? undefined : privateBecause(host));
-  if (because !== undefined) return refused(`${because}; it is fetched only where a rule allows that host.`);
+  const reason = localName(host) ?? (isIP(host) === 0 ? undefined : privateReason(host));
+  if (reason !== undefined) return refused(`${reason}; it is fetched only where a rule allows that host.`);
   if (url.port !== "") return refused(`asks for port ${url.port}; only the usual ports are fetched.`);
   url.protocol = "https:";
   return { type: "address", url, mayBePrivate: false };

@@ -196,9 +196,9 @@ describe("what is refused", () => {
   test.each([
     ["image/png", 'no text but "image/png" of 3 bytes'],
     ["application/pdf", "application/pdf"],
-  ])("%s, with type and size", async (type, because) => {
+  ])("%s, with type and size", async (type, reason) => {
     pages.set("/", reply(type, "abc", { "content-length": "3" }));
-    expect(await get("/")).toMatchObject({ isError: true, text: expect.stringContaining(because) });
+    expect(await get("/")).toMatchObject({ isError: true, text: expect.stringContaining(reason) });
   });
 
   test("bytes that are no text although nothing says so", async () => {

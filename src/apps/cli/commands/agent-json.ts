@@ -1,5 +1,5 @@
 import type { AgentDefinition } from "../../../definitions/agent-definition.ts";
-import type { Problem } from "../../../foundation/problem.ts";
+import type { Diagnostic } from "../../../foundation/diagnostic.ts";
 
 /** Name and source of a definition as the JSON of every command has them. */
 export function sourceAsJson({ name, source }: AgentDefinition) {
@@ -12,6 +12,6 @@ export function sourceAsJson({ name, source }: AgentDefinition) {
 }
 
 /** A problem without its file, which stands above it. */
-export function problemAsJson({ file: _file, ...problem }: Problem) {
-  return problem;
+export function diagnosticAsJson({ file: _file, ...diagnostic }: Diagnostic) {
+  return diagnostic;
 }

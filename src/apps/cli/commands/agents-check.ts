@@ -1,15 +1,15 @@
-import type { Problem } from "../../../foundation/problem.ts";
+import type { Diagnostic } from "../../../foundation/diagnostic.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/colour.ts";
 import {
   countBySeverity,
   describeCounts,
-  type FileProblems,
+  type FileDiagnostics,
   groupByFile,
   plural,
-  renderProblems,
-} from "../views/problem-view.ts";
-import { problemAsJson } from "./agent-json.ts";
+  renderDiagnostics,
+} from "../views/diagnostic-view.ts";
+import { diagnosticAsJson } from "./agent-json.ts";
 import { type Checked, checkEverything, checkPaths } from "./gather-checks.ts";
 
 export interface CheckOptions {
@@ -26,9 +26,9 @@ export async function agentsCheck(
 ): Promise<number> {
   const { stdout } = context.host;
   const checked = paths.length === 0 ? await checkEverything(context) : await checkPaths(context, paths);
-  const counts = countBySeverity(checked.problems);
+  const counts = countBySeverity(checked.diagnostics);
   const isBad = counts.error > 0 || (options.strict === true && counts.warning > 0);
-  const shown = checked.problems.filter(({ severity }) => options.quiet !== true || severity === "error");
+  const shown = checked.diagnostics.filter(({ severity }) => options.quiet !== true || severity === "error");
   const groups = groupByFile(shown);
   if (options.json === true) stdout.write(`${JSON.stringify(asJson(groups, checked), undefined, 2)}\n`);
   else stdout.write(asText(groups, checked, { context, options, isBad }));
@@ -36,8 +36,8 @@ export async function agentsCheck(
 }
 
 function asText(
-  groups: readonly FileProblems[],
-  { files, problems, nameOf, textOf }: Checked,
+  groups: readonly FileDiagnostics[],
+  { files, diagnostics, nameOf, textOf }: Checked,
   {
     context,
     options,
@@ -47,20 +47,20 @@ function asText(
   const { stdout } = context.host;
   const paint = createPaint(stdout.isColourAllowed);
   const width = Math.min(stdout.columns ?? 100, 120);
-  const body = renderProblems(groups, { paint, width, nameOf, textOf });
+  const body = renderDiagnostics(groups, { paint, width, nameOf, textOf });
   if (options.quiet === true && groups.length === 0) return "";
-  const summary = `${plural(files.length, "file")} checked: ${describeCounts(countBySeverity(problems))}.`;
+  const summary = `${plural(files.length, "file")} checked: ${describeCounts(countBySeverity(diagnostics))}.`;
   const styled = isBad ? paint.error(summary) : paint.good(summary);
   return body === "" ? `${styled}\n` : `${body}\n${styled}\n`;
 }
 
-function asJson(groups: readonly FileProblems[], { files, problems }: Checked) {
-  const { error: errors, warning: warnings, note: notes } = countBySeverity(problems);
+function asJson(groups: readonly FileDiagnostics[], { files, diagnostics }: Checked) {
+  const { error: errors, warning: warnings, note: notes } = countBySeverity(diagnostics);
   return {
     version: 1,
-    files: groups.map(({ file, problems: members }) => ({
+    files: groups.map(({ file, diagnostics: members }) => ({
       file: file ?? null,
-      problems: members.map((problem: Problem) => problemAsJson(problem)),
+      diagnostics: members.map((diagnostic: Diagnostic) => diagnosticAsJson(diagnostic)),
     })),
     summary: { files: files.length, errors, warnings, notes },
   };

@@ -5,7 +5,7 @@ import type { RegisteredAgent } from "../../../definitions/registry.ts";
 import { type GatheredSession, gatherSession } from "../gather-session.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/colour.ts";
-import { countBySeverity, plural } from "../views/problem-view.ts";
+import { countBySeverity, plural } from "../views/diagnostic-view.ts";
 import { type Column, renderTable } from "../views/table-view.ts";
 import { sourceAsJson } from "./agent-json.ts";
 
@@ -80,7 +80,7 @@ function remarksOf(session: GatheredSession, options: ListOptions): string[] {
   const own = all.filter(({ definition }) => definition.source.scope !== "builtin");
   const hidden = all.length - registry.list().length;
   const broken = new Set(
-    session.problems.filter(({ severity }) => severity !== "note").map(({ file }) => file ?? ""),
+    session.diagnostics.filter(({ severity }) => severity !== "note").map(({ file }) => file ?? ""),
   );
   return [
     ...(own.length === 0 ? ["Only built-in agents yet. `retinue agents new` makes one of your own."] : []),
@@ -95,8 +95,8 @@ function remarksOf(session: GatheredSession, options: ListOptions): string[] {
   ];
 }
 
-function listAsJson(agents: readonly RegisteredAgent[], { problems }: GatheredSession) {
-  const { error: errors, warning: warnings, note: notes } = countBySeverity(problems);
+function listAsJson(agents: readonly RegisteredAgent[], { diagnostics }: GatheredSession) {
+  const { error: errors, warning: warnings, note: notes } = countBySeverity(diagnostics);
   return {
     version: 1,
     agents: agents.map(({ id, definition, shadowed, deniedBy }) => ({
@@ -109,6 +109,6 @@ function listAsJson(agents: readonly RegisteredAgent[], { problems }: GatheredSe
       shadows: shadowed.map(sourceAsJson),
       ...(deniedBy === undefined ? {} : { deniedBy }),
     })),
-    problems: { errors, warnings, notes },
+    diagnostics: { errors, warnings, notes },
   };
 }

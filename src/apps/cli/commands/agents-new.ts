@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { lintDefinition } from "../../../definitions/lint-definition.ts";
 import { parseAgentDefinition } from "../../../definitions/parse-definition.ts";
-import { Fault } from "../../../foundation/fault.ts";
-import { hasErrors, type Problem } from "../../../foundation/problem.ts";
+import { RetinueError } from "../../../foundation/retinue-error.ts";
+import { hasErrors, type Diagnostic } from "../../../foundation/diagnostic.ts";
 import { splitEntries } from "../../../tools/list-field.ts";
 import { type GatheredSession, gatherSession } from "../gather-session.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
@@ -37,11 +37,11 @@ export async function agentsNew(
   };
   const file = join(folderFor(scope, session), `${name}.md`);
   const text = starterFile(agent);
-  const problems = check(text, file, scope);
-  const error = problems.find(({ severity }) => severity === "error");
+  const diagnostics = check(text, file, scope);
+  const error = diagnostics.find(({ severity }) => severity === "error");
   if (error !== undefined) throw misuse(`The agent would not load: ${error.message}`, error.advice);
   await write(file, text, { session, isForced: options.force === true });
-  tell(context, { name, file, problems, session, isDescribed: description !== openDescription });
+  report(context, { name, file, diagnostics, session, isDescribed: description !== openDescription });
   return 0;
 }
 
@@ -80,10 +80,10 @@ function requireAnswers({ name, description }: NewOptions): { name: string; desc
   );
 }
 
-function check(text: string, file: string, scope: NewScope): Problem[] {
-  const { definition, problems } = parseAgentDefinition(text, { file, scope });
-  if (definition === undefined || hasErrors(problems)) return [...problems];
-  return [...problems, ...lintDefinition(definition, { text })];
+function check(text: string, file: string, scope: NewScope): Diagnostic[] {
+  const { definition, diagnostics } = parseAgentDefinition(text, { file, scope });
+  if (definition === undefined || hasErrors(diagnostics)) return [...diagnostics];
+  return [...diagnostics, ...lintDefinition(definition, { text })];
 }
 
 async function write(
@@ -94,28 +94,28 @@ async function write(
   const shown = session.nameOf(file);
   const outcome = await writeNewFile(file, text, { replaces: isForced }).catch((error: unknown) => {
     const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
-    throw new Fault("cannot-write", `${shown} cannot be written (${reason}).`, {
+    throw new RetinueError("cannot-write", `${shown} cannot be written (${reason}).`, {
       advice: "Check that you may write in that folder.",
       cause: error,
     });
   });
   if (outcome === "written") return;
-  throw new Fault("file-exists", `${shown} is there already and was not touched.`, {
+  throw new RetinueError("file-exists", `${shown} is there already and was not touched.`, {
     advice: "Choose another name, or replace the file with --force.",
   });
 }
 
-function tell(
+function report(
   { host }: CommandContext,
   result: {
     readonly name: string;
     readonly file: string;
-    readonly problems: readonly Problem[];
+    readonly diagnostics: readonly Diagnostic[];
     readonly session: GatheredSession;
     readonly isDescribed: boolean;
   },
 ): void {
-  const { name, file, problems, session, isDescribed } = result;
+  const { name, file, diagnostics, session, isDescribed } = result;
   const paint = createPaint(host.stdout.isColourAllowed);
   const others = session.discovered.registry
     .all()
@@ -127,7 +127,7 @@ function tell(
         `There is another agent of this name (${definition.source.scope}); the higher scope wins: see \`retinue agents --all\`.`,
       ),
     ),
-    ...problems.flatMap(({ message, advice = "" }) => [
+    ...diagnostics.flatMap(({ message, advice = "" }) => [
       paint.warning(message),
       ...advice
         .split("\n")

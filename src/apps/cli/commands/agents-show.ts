@@ -1,14 +1,14 @@
 import type { AgentDefinition } from "../../../definitions/agent-definition.ts";
 import type { RegisteredAgent } from "../../../definitions/registry.ts";
-import { Fault } from "../../../foundation/fault.ts";
-import type { Problem } from "../../../foundation/problem.ts";
+import { RetinueError } from "../../../foundation/retinue-error.ts";
+import type { Diagnostic } from "../../../foundation/diagnostic.ts";
 import { type GatheredSession, gatherSession } from "../gather-session.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint, type Paint } from "../views/colour.ts";
 import { renderFields, type ShownField } from "../views/fields-view.ts";
-import { groupByFile, renderProblems } from "../views/problem-view.ts";
-import { harmless, wrap } from "../views/text-width.ts";
-import { problemAsJson, sourceAsJson } from "./agent-json.ts";
+import { groupByFile, renderDiagnostics } from "../views/diagnostic-view.ts";
+import { stripControlCharacters, wrap } from "../views/text-width.ts";
+import { diagnosticAsJson, sourceAsJson } from "./agent-json.ts";
 import { scopeWords } from "./agents-list.ts";
 import { describeFields } from "./describe-fields.ts";
 import { lintAll } from "./gather-checks.ts";
@@ -29,22 +29,22 @@ export async function agentsShow(
   const { stdout } = context.host;
   const session = await gatherSession(context);
   const agent = find(name, session);
-  const problems = problemsOf(agent.definition, session);
+  const diagnostics = problemsOf(agent.definition, session);
   if (options.json === true) {
-    stdout.write(`${JSON.stringify(asJson(agent, problems, session), undefined, 2)}\n`);
+    stdout.write(`${JSON.stringify(asJson(agent, diagnostics, session), undefined, 2)}\n`);
     return 0;
   }
   const paint = createPaint(stdout.isColourAllowed);
   const width = Math.min(stdout.columns ?? 100, 120);
   const { definition } = agent;
   const parts = [
-    `${paint.bold(harmless(agent.id))}\n${wrap(prose(definition.description), width).join("\n")}\n`,
+    `${paint.bold(stripControlCharacters(agent.id))}\n${wrap(prose(definition.description), width).join("\n")}\n`,
     renderFields([...sourceFields(agent, session), ...describeFields(definition, session)], paint, width),
     renderPrompt(definition.prompt, paint, options.prompt === true),
-    ...(problems.length === 0
+    ...(diagnostics.length === 0
       ? []
       : [
-          renderProblems(groupByFile(problems), {
+          renderDiagnostics(groupByFile(diagnostics), {
             paint,
             width,
             nameOf: session.nameOf,
@@ -60,15 +60,15 @@ function find(name: string, { discovered }: GatheredSession): RegisteredAgent {
   const found = discovered.registry.find(name);
   if (found.type !== "unknown") return found.agent;
   const nearest = found.nearest === undefined ? "" : `Did you mean ${JSON.stringify(found.nearest)}? `;
-  throw new Fault("unknown-agent", `There is no agent ${JSON.stringify(name)}.`, {
+  throw new RetinueError("unknown-agent", `There is no agent ${JSON.stringify(name)}.`, {
     advice: `${nearest}The agents here are: ${found.available.join(", ")}.`,
   });
 }
 
-function problemsOf(definition: AgentDefinition, session: GatheredSession): Problem[] {
+function problemsOf(definition: AgentDefinition, session: GatheredSession): Diagnostic[] {
   const { file, scope } = definition.source;
   if (scope === "builtin") return [];
-  const ofFile = session.problems.filter((problem) => file !== undefined && problem.file === file);
+  const ofFile = session.diagnostics.filter((diagnostic) => file !== undefined && diagnostic.file === file);
   return [...(scope === "session" ? [] : ofFile), ...lintAll([definition], session)];
 }
 
@@ -89,7 +89,7 @@ function sourceFields(
 }
 
 function renderPrompt(prompt: string, paint: Paint, isWhole: boolean): string {
-  const lines = prompt.split(/\r?\n/).map(harmless);
+  const lines = prompt.split(/\r?\n/).map(stripControlCharacters);
   if (prompt.trim() === "") return `${paint.bold("Prompt")}: none\n`;
   const shown = isWhole ? lines : lines.slice(0, promptLines);
   const left = lines.length - shown.length;
@@ -98,12 +98,12 @@ function renderPrompt(prompt: string, paint: Paint, isWhole: boolean): string {
 }
 
 function prose(text: string): string {
-  return text.split("\n").map(harmless).join("\n");
+  return text.split("\n").map(stripControlCharacters).join("\n");
 }
 
 function asJson(
   { id, definition, shadowed, deniedBy }: RegisteredAgent,
-  problems: readonly Problem[],
+  diagnostics: readonly Diagnostic[],
   session: GatheredSession,
 ) {
   const { written: _written, source: _source, behaviour: _behaviour, name: _name, ...fields } = definition;
@@ -122,6 +122,6 @@ function asJson(
     ),
     shadows: shadowed.map(sourceAsJson),
     ...(deniedBy === undefined ? {} : { deniedBy }),
-    problems: problems.map(problemAsJson),
+    diagnostics: diagnostics.map(diagnosticAsJson),
   };
 }

@@ -40,7 +40,7 @@ export async function askForAgent(
   const description = options.description ?? (await asker.askDescription());
   const tools =
     options.tools ??
-    (await asker.ask("Tools", `empty for all; ${usualTools.join(", ")}`, complaintAboutTools));
+    (await asker.ask("Tools", `empty for all; ${defaultTools.join(", ")}`, complaintAboutTools));
   const model =
     options.model ??
     (await asker.ask("Model", "empty to inherit; sonnet, opus, haiku, …", complaintAboutModel));
@@ -48,7 +48,7 @@ export async function askForAgent(
 }
 
 /** Tools for the work itself; whoever needs those for coordination knows their names. */
-const usualTools = builtinTools
+const defaultTools = builtinTools
   .filter(({ effect }) => ["read", "edit", "execute", "network"].includes(effect))
   .map(({ name }) => name);
 

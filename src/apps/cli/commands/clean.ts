@@ -4,7 +4,7 @@ import { createPaths } from "../../../settings/paths.ts";
 import { type Cleaned, cleanUp } from "../../../tasks/run-cleanup.ts";
 import { type DisplayPlaces, displayPath } from "../display-path.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
-import { harmless } from "../views/text-width.ts";
+import { stripControlCharacters } from "../views/text-width.ts";
 
 export interface CleanOptions {
   readonly dryRun?: boolean;
@@ -12,7 +12,7 @@ export interface CleanOptions {
   readonly json?: boolean;
 }
 
-const usualDays = 30;
+const defaultDays = 30;
 
 /** `retinue clean`: removes sessions and worktrees nobody has touched for longer than the period; never what is in use. */
 export async function clean({ host }: CommandContext, options: CleanOptions): Promise<number> {
@@ -24,10 +24,10 @@ export async function clean({ host }: CommandContext, options: CleanOptions): Pr
   try {
     const cleaned = await cleanUp({
       ...paths,
-      olderThanDays: readDays(options.days) ?? settings.settings.plain.cleanupPeriodDays ?? usualDays,
+      olderThanDays: readDays(options.days) ?? settings.settings.plain.cleanupPeriodDays ?? defaultDays,
       now: Date.now(),
       dryRun: options.dryRun === true,
-      atOnce: true,
+      concurrency: true,
       environment: host.environment,
       signal: stop.signal,
       limit: Number.POSITIVE_INFINITY,
@@ -65,20 +65,20 @@ function describe(
   places: DisplayPlaces,
   isDryRun: boolean,
 ): string {
-  const named = (path: string): string => harmless(displayPath(path, places));
+  const named = (path: string): string => stripControlCharacters(displayPath(path, places));
   const verb = isDryRun ? "would remove" : "removed";
   const lines = [
     ...commands.map(
       ({ group, command }) =>
-        `${isDryRun ? "would end" : "ended"}  process group ${group}: ${harmless(shortened(command))} (its session's process is gone)`,
+        `${isDryRun ? "would end" : "ended"}  process group ${group}: ${stripControlCharacters(shortened(command))} (its session's process is gone)`,
     ),
     ...sessions.removed.map((path) => `${verb}  ${named(path)}`),
-    ...worktrees.removed.map(({ path, because }) => `${verb}  ${named(path)} (${because})`),
+    ...worktrees.removed.map(({ path, reason }) => `${verb}  ${named(path)} (${reason})`),
     ...locks.map((path) => `${verb}  ${named(path)} (its process is gone)`),
     ...sessions.inUse.map((path) => `kept  ${named(path)} (a running process writes it)`),
-    ...worktrees.kept.map(({ path, because }) => `kept  ${named(path)} (${because})`),
+    ...worktrees.kept.map(({ path, reason }) => `kept  ${named(path)} (${reason})`),
     ...sessions.failed.map(({ path, why }) => `failed  ${named(path)}: ${why}`),
-    ...(worktrees.problem === undefined ? [] : [`Worktrees were not looked at: ${worktrees.problem}`]),
+    ...(worktrees.diagnostic === undefined ? [] : [`Worktrees were not looked at: ${worktrees.diagnostic}`]),
     ...(sessions.isComplete ? [] : ["Stopped before the end; run it again to go on."]),
   ];
   const count = sessions.removed.length + worktrees.removed.length + locks.length + commands.length;

@@ -6,7 +6,7 @@ import type { HeldBack } from "../../../settings/settings-layer.ts";
 import type { Skill } from "../../../skills/skill.ts";
 import type { GatheredSession } from "../gather-session.ts";
 import type { Paint } from "../views/colour.ts";
-import { harmless } from "../views/text-width.ts";
+import { stripControlCharacters } from "../views/text-width.ts";
 import type { NestedConfiguration } from "./find-nested-configuration.ts";
 import { sourceName } from "./permissions-list.ts";
 import { hookText, inlineServerText, transportText, valueText } from "./trust-values.ts";
@@ -36,7 +36,7 @@ export function waitingParts(session: GatheredSession, { servers, skills }: Brou
   // Trust changes nothing about what a repository can never say.
   const never = new Set(mergeSettings(settings.layers, { trusted: true }).heldBack.map(identityOf));
   const fromSettings = heldBack
-    .filter((held) => held.because === "folder-not-trusted" && !never.has(identityOf(held)))
+    .filter((held) => held.reason === "folder-not-trusted" && !never.has(identityOf(held)))
     .map((held): WaitingPart => settingPart(held, session));
   const fromAgents = registry
     .all()
@@ -78,7 +78,7 @@ export function describeTrust(session: GatheredSession, brought: Brought, paint:
     parts.length === 0
       ? ["", "Nothing in it waits for trust today; what is added later would count at once."]
       : [];
-  return `${[harmless(heading), ...sections, ...nothing, ...nestedLines(brought.nested, session, paint), ""].join("\n")}\n`;
+  return `${[stripControlCharacters(heading), ...sections, ...nothing, ...nestedLines(brought.nested, session, paint), ""].join("\n")}\n`;
 }
 
 /** What they hold is shown by `retinue trust --show` in their folder. */
@@ -86,7 +86,7 @@ function nestedLines({ files, isCut }: NestedConfiguration, { nameOf }: Gathered
   if (files.length === 0) return [];
   const more = isCut ? ["  …"] : [];
   const title = "Would also count when work begins in their folder; `retinue trust --show FOLDER` tells";
-  return ["", paint.bold(title), ...files.map((file) => `  ${harmless(nameOf(file))}`), ...more];
+  return ["", paint.bold(title), ...files.map((file) => `  ${stripControlCharacters(nameOf(file))}`), ...more];
 }
 
 export function trustAsJson(session: GatheredSession, brought: Brought) {
@@ -97,7 +97,7 @@ export function trustAsJson(session: GatheredSession, brought: Brought) {
 
 function lineOf({ name, value, from }: WaitingPart, paint: Paint): string {
   const words = value === undefined ? name : `${name}: ${value}`;
-  return `${harmless(words)}  ${paint.dim(harmless(`(${from})`))}`;
+  return `${stripControlCharacters(words)}  ${paint.dim(stripControlCharacters(`(${from})`))}`;
 }
 
 function settingPart(held: HeldBack, session: GatheredSession): WaitingPart {

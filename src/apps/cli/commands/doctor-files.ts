@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { agentScopes } from "../../../definitions/agent-definition.ts";
-import { hasErrors, type Problem, placeText } from "../../../foundation/problem.ts";
+import { hasErrors, type Diagnostic, placeText } from "../../../foundation/diagnostic.ts";
 import type { McpServerState } from "../../../mcp/mcp-connections.ts";
 import { statusWords } from "../check-mcp.ts";
 import type { CliMcp } from "../gather-mcp.ts";
 import type { GatheredSession } from "../gather-session.ts";
-import { countBySeverity, describeCounts, plural } from "../views/problem-view.ts";
+import { countBySeverity, describeCounts, plural } from "../views/diagnostic-view.ts";
 import { scopeWords } from "./agents-list.ts";
 import type { Checkup } from "./doctor.ts";
 
@@ -15,14 +15,14 @@ const runCheck = "Run `retinue agents check` to see each with its place.";
 export function checkSettings({ discovered, nameOf }: GatheredSession): Checkup[] {
   const { settings, paths } = discovered;
   const { user, project, local, managed } = paths.settings;
-  const broken = settings.problems.flatMap(({ file }) => file ?? []);
+  const broken = settings.diagnostics.flatMap(({ file }) => file ?? []);
   const known = [user, ...project, ...local].filter((file) => existsSync(file));
   const others = [...settings.layers.flatMap(({ source }) => source.file ?? []), ...broken];
   const files = [...new Set([...known, ...others])];
-  const inline = settings.problems.filter(({ file }) => file === undefined);
+  const inline = settings.diagnostics.filter(({ file }) => file === undefined);
   const lines = files.map((file): Checkup => {
-    const problems = settings.problems.filter((problem) => problem.file === file);
-    return settingsLine(nameOf(file), problems);
+    const diagnostics = settings.diagnostics.filter((diagnostic) => diagnostic.file === file);
+    return settingsLine(nameOf(file), diagnostics);
   });
   return [
     ...(lines.length === 0
@@ -35,14 +35,14 @@ export function checkSettings({ discovered, nameOf }: GatheredSession): Checkup[
   ];
 }
 
-function settingsLine(name: string, problems: readonly Problem[]): Checkup {
-  const [first] = problems.filter(({ severity }) => severity !== "note");
+function settingsLine(name: string, diagnostics: readonly Diagnostic[]): Checkup {
+  const [first] = diagnostics.filter(({ severity }) => severity !== "note");
   if (first === undefined) return { name: "settings", state: "ok", text: `${name} is read.` };
   const place = placeText({ ...first, file: name });
-  const more = problems.length > 1 ? ` (and ${plural(problems.length - 1, "more problem")})` : "";
+  const more = diagnostics.length > 1 ? ` (and ${plural(diagnostics.length - 1, "more problem")})` : "";
   return {
     name: "settings",
-    state: hasErrors(problems) ? "problem" : "warning",
+    state: hasErrors(diagnostics) ? "problem" : "warning",
     text: `${place}: ${first.message}${more}`,
     advice: first.advice ?? runCheck,
   };
@@ -52,12 +52,12 @@ function settingsLine(name: string, problems: readonly Problem[]): Checkup {
 export function checkTrust({ discovered, trust }: GatheredSession): Checkup {
   const name = "trust";
   if (trust.trusted) return { name, state: "ok", text: `This folder is trusted: ${trust.why}.` };
-  if (trust.problem !== undefined) {
-    const { message, advice } = trust.problem;
+  if (trust.diagnostic !== undefined) {
+    const { message, advice } = trust.diagnostic;
     return { name, state: "problem", text: `${trust.why}: ${message}`, ...(advice ? { advice } : {}) };
   }
   const held = discovered.settings.settings.heldBack.filter(
-    ({ because }) => because === "folder-not-trusted",
+    ({ reason }) => reason === "folder-not-trusted",
   );
   const agents = discovered.registry
     .all()
@@ -80,7 +80,7 @@ export function checkTrust({ discovered, trust }: GatheredSession): Checkup {
   };
 }
 
-export function checkDefinitions({ discovered, problems }: GatheredSession): Checkup {
+export function checkDefinitions({ discovered, diagnostics }: GatheredSession): Checkup {
   const agents = discovered.registry.all();
   const counts = agentScopes
     .map(
@@ -89,8 +89,8 @@ export function checkDefinitions({ discovered, problems }: GatheredSession): Che
     )
     .filter(([, count]) => count > 0)
     .map(([scope, count]) => `${count} ${scopeWords[scope]}`);
-  const settingsFiles = new Set(discovered.settings.problems);
-  const own = problems.filter((problem) => !settingsFiles.has(problem));
+  const settingsFiles = new Set(discovered.settings.diagnostics);
+  const own = diagnostics.filter((diagnostic) => !settingsFiles.has(diagnostic));
   const found = countBySeverity(own);
   const text = `${plural(agents.length, "agent")}: ${counts.join(", ")}.`;
   if (found.error + found.warning === 0) return { name: "definitions", state: "ok", text };
@@ -129,7 +129,7 @@ export function checkMcpServers(
     const { message, advice } = gathered.brokenConfig;
     return { name, state: "problem", text: `--mcp-config: ${message}`, ...(advice ? { advice } : {}) };
   }
-  const broken = gathered.problems.find(({ severity }) => severity === "error");
+  const broken = gathered.diagnostics.find(({ severity }) => severity === "error");
   if (broken !== undefined) {
     const { message, advice } = broken;
     return { name, state: "problem", text: message, ...(advice ? { advice } : {}) };
@@ -140,22 +140,22 @@ export function checkMcpServers(
     status.type === "failed" ? [] : [`${server.name} (${statusWords(status)})`],
   );
   const failures = states.flatMap(({ server, status }) =>
-    status.type === "failed" ? [`${server.name} fails: ${status.because}`] : [],
+    status.type === "failed" ? [`${server.name} fails: ${status.reason}`] : [],
   );
-  const told = [...(answers.length === 0 ? [] : [`connected: ${answers.join(", ")}`]), ...failures].join(
+  const reported = [...(answers.length === 0 ? [] : [`connected: ${answers.join(", ")}`]), ...failures].join(
     "; ",
   );
   if (failures.length > 0) {
     const advice = "`retinue mcp get NAME` shows how it is started; try that command yourself.";
-    return { name, state: "problem", text: `${told}.`, advice };
+    return { name, state: "problem", text: `${reported}.`, advice };
   }
-  if (held.length === 0) return { name, state: "ok", text: `${told}.` };
-  const reasons = held.map(({ entry, because }) => `${entry.config.name} (${because})`);
+  if (held.length === 0) return { name, state: "ok", text: `${reported}.` };
+  const reasons = held.map(({ entry, reason }) => `${entry.config.name} (${reason})`);
   const isChosen = held.every(({ reason }) => chosenReasons.has(reason));
   return {
     name,
     state: isChosen ? "note" : "warning",
-    text: `${told === "" ? "none is connected" : told}; held back: ${reasons.join(", ")}.`,
+    text: `${reported === "" ? "none is connected" : reported}; held back: ${reasons.join(", ")}.`,
     advice: "`retinue mcp list` tells what each needs.",
   };
 }

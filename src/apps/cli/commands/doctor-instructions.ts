@@ -1,9 +1,9 @@
 import { loadSessionInstructions } from "../../../context/load-session-instructions.ts";
-import { placeText } from "../../../foundation/problem.ts";
+import { placeText } from "../../../foundation/diagnostic.ts";
 import { mayLoadHere } from "../../../runtime/may-load.ts";
 import type { CliHost } from "../cli-host.ts";
 import type { GatheredSession } from "../gather-session.ts";
-import { countBySeverity, plural } from "../views/problem-view.ts";
+import { countBySeverity, plural } from "../views/diagnostic-view.ts";
 import type { Checkup } from "./doctor.ts";
 
 /** What people wrote down for agents here, and the first thing that is wrong with it. */
@@ -13,15 +13,15 @@ export async function checkInstructions(
 ): Promise<Checkup> {
   const name = "instructions";
   const variables = { ...environment, ...Object.fromEntries(discovered.settings.settings.env) };
-  const { files, conditional, problems } = await loadSessionInstructions(
+  const { files, conditional, diagnostics } = await loadSessionInstructions(
     discovered,
     variables,
     mayLoadHere(discovered, platform),
   );
   const count = files.length + conditional.length;
   const read = count === 0 ? "No instruction files." : `${plural(count, "instruction file")} read.`;
-  const counts = countBySeverity(problems);
-  const [first] = problems.filter(({ severity }) => severity !== "note");
+  const counts = countBySeverity(diagnostics);
+  const [first] = diagnostics.filter(({ severity }) => severity !== "note");
   if (first === undefined) return { name, state: "ok", text: read };
   const place = first.file === undefined ? "" : `${placeText(first, nameOf)}: `;
   const others = counts.error + counts.warning - 1;

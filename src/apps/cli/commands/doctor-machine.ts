@@ -65,10 +65,10 @@ export function checkKeys({ discovered }: GatheredSession, { environment }: CliH
 
 export function checkModels({ aliases }: GatheredSession, { environment }: CliHost): Checkup {
   const name = "models";
-  const { findings } = readEnvironment(environment);
-  const [finding] = findings;
-  if (finding !== undefined) {
-    const { message, advice } = finding;
+  const { issues } = readEnvironment(environment);
+  const [issue] = issues;
+  if (issue !== undefined) {
+    const { message, advice } = issue;
     return { name, state: "warning", text: message, ...(advice === undefined ? {} : { advice }) };
   }
   const resolved = ["sonnet", "opus", "haiku"].map((alias) => {

@@ -3,8 +3,8 @@ import { gatherMcpOf } from "../gather-mcp.ts";
 import { type GatheredSession, gatherSession } from "../gather-session.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint, type Paint } from "../views/colour.ts";
-import { plural } from "../views/problem-view.ts";
-import { harmless, pad, wrap } from "../views/text-width.ts";
+import { plural } from "../views/diagnostic-view.ts";
+import { stripControlCharacters, pad, wrap } from "../views/text-width.ts";
 import {
   checkDefinitions,
   checkMcpServers,
@@ -53,7 +53,7 @@ export async function doctor(context: CommandContext, options: { readonly json?:
     await checkReadOnlySandbox(host, session),
   ];
   const count = (state: Checkup["state"]): number => checkups.filter((one) => one.state === state).length;
-  const summary = { problems: count("problem"), warnings: count("warning") };
+  const summary = { diagnostics: count("problem"), warnings: count("warning") };
   if (options.json === true) {
     host.stdout.write(`${JSON.stringify({ version: 1, checks: checkups, summary }, undefined, 2)}\n`);
   } else {
@@ -62,7 +62,7 @@ export async function doctor(context: CommandContext, options: { readonly json?:
     host.stdout.write(checkups.map((one) => render(one, paint, width)).join(""));
     host.stdout.write(`\n${closingLine(summary, paint)}\n`);
   }
-  return summary.problems > 0 ? 1 : 0;
+  return summary.diagnostics > 0 ? 1 : 0;
 }
 
 async function checkServers(session: GatheredSession, context: CommandContext): Promise<Checkup> {
@@ -71,15 +71,15 @@ async function checkServers(session: GatheredSession, context: CommandContext): 
 }
 
 function render({ name, state, text, advice }: Checkup, paint: Paint, width: number): string {
-  const styles = { ok: paint.good, note: paint.note, warning: paint.warning, problem: paint.error };
+  const styles = { ok: paint.good, note: paint.note, warning: paint.warning, diagnostic: paint.error };
   const indent = " ".repeat(stateWidth + nameWidth);
-  const [first = "", ...more] = wrap(harmless(text), width - indent.length);
+  const [first = "", ...more] = wrap(stripControlCharacters(text), width - indent.length);
   const hints = (advice ?? "").split("\n").filter((line) => line !== "");
   const lines = [
     `${styles[state](pad(state, stateWidth))}${pad(name, nameWidth)}${first}`,
     ...more.map((line) => indent + line),
     ...hints.flatMap((hint) =>
-      wrap(harmless(hint), width - indent.length - 2).map(
+      wrap(stripControlCharacters(hint), width - indent.length - 2).map(
         (line, index) => `${indent}${index === 0 ? paint.good("→") : " "} ${line}`,
       ),
     ),
@@ -91,10 +91,10 @@ const stateWidth = 9;
 const nameWidth = 14;
 
 function closingLine(
-  { problems, warnings }: { readonly problems: number; readonly warnings: number },
+  { diagnostics, warnings }: { readonly diagnostics: number; readonly warnings: number },
   paint: Paint,
 ): string {
-  if (problems > 0) return paint.error(`${plural(problems, "problem")} and ${plural(warnings, "warning")}.`);
+  if (diagnostics > 0) return paint.error(`${plural(diagnostics, "problem")} and ${plural(warnings, "warning")}.`);
   return warnings > 0
     ? paint.warning(`${plural(warnings, "warning")}, nothing broken.`)
     : paint.good("All is well.");

@@ -1,4 +1,4 @@
-import { Fault } from "../../../foundation/fault.ts";
+import { RetinueError } from "../../../foundation/retinue-error.ts";
 import { isAgentId } from "../../../journal/session-files.ts";
 import { createPaths } from "../../../settings/paths.ts";
 import { type FoundTask, findTasks } from "../../../tasks/find-tasks.ts";
@@ -21,7 +21,7 @@ export async function findNamedTask(host: CliHost, written: string): Promise<Fou
   const alike = byId.length > 0 ? byId : all.filter(({ name }) => name === written);
   const [first, ...others] = alike;
   if (first === undefined)
-    throw new Fault(
+    throw new RetinueError(
       "unknown-task",
       `There is no agent ${JSON.stringify(written)} in this project's sessions.`,
       {
@@ -32,7 +32,7 @@ export async function findNamedTask(host: CliHost, written: string): Promise<Fou
       },
     );
   if (others.length === 0) return first;
-  throw new Fault("ambiguous-task", `Several agents are meant by ${JSON.stringify(written)}.`, {
+  throw new RetinueError("ambiguous-task", `Several agents are meant by ${JSON.stringify(written)}.`, {
     advice: `Write more of the id: ${alike.map(({ id }) => id).join(", ")}.`,
   });
 }

@@ -8,7 +8,7 @@ export interface NestedConfiguration {
   readonly isCut: boolean;
 }
 
-const mostFiles = 200;
+const maxFiles = 200;
 const timeLimitMs = 5_000;
 const names = ["settings.json", "settings.local.json"];
 
@@ -28,7 +28,7 @@ export async function findNestedConfiguration(root: string): Promise<NestedConfi
     timeLimitMs,
     take(text) {
       files.push(...readPaths(text));
-      return files.length >= mostFiles ? "enough" : "more";
+      return files.length >= maxFiles ? "enough" : "more";
     },
   });
   return { files: files.sort(), isCut: ending.type !== "finished" };

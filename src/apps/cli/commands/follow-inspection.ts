@@ -8,7 +8,7 @@ import { type InspectionViewOptions, renderInspection } from "../views/inspectio
 const lookMs = 500;
 /** Looking and painting takes at most a tenth of the time, however long the session is. */
 const restShare = 9;
-const usualRows = 24;
+const defaultRows = 24;
 
 /**
  * Paints again whenever the files have changed, until nothing of the session runs any more or the person leaves. Where
@@ -51,7 +51,7 @@ function createPainter(stdout: CliOutput): { next(text: string): void; last(text
   return {
     next(text) {
       // What has left the screen cannot be painted over, so a picture must fit it.
-      const rows = Math.max(4, (stdout.rows ?? usualRows) - 1);
+      const rows = Math.max(4, (stdout.rows ?? defaultRows) - 1);
       const picture = `${text.split("\n").slice(0, rows).join("\n").trimEnd()}\n`;
       if (!stdout.isTerminal || picture === shown) return;
       stdout.write(picture, over());

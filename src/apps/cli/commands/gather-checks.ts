@@ -7,7 +7,7 @@ import { lintRegistry } from "../../../definitions/lint-registry.ts";
 import { type AgentPlace, createAgentFileLoader } from "../../../definitions/load-agent-files.ts";
 import { createRegistry } from "../../../definitions/registry.ts";
 import { shown } from "../../../foundation/json-value.ts";
-import type { Problem } from "../../../foundation/problem.ts";
+import type { Diagnostic } from "../../../foundation/diagnostic.ts";
 import { mayLoadHere } from "../../../runtime/may-load.ts";
 import { gatherMcpOf } from "../gather-mcp.ts";
 import { type GatheredSession, gatherSession } from "../gather-session.ts";
@@ -15,7 +15,7 @@ import { type CommandContext, misuse } from "../session-options.ts";
 
 export interface Checked extends Pick<GatheredSession, "nameOf" | "textOf"> {
   readonly files: readonly string[];
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
 }
 
 /** All that is discovered here: definitions of every scope, settings, plugins, MCP servers, instruction files and `--agents`. */
@@ -35,15 +35,15 @@ export async function checkEverything(context: CommandContext): Promise<Checked>
     mayLoadHere(session.discovered, context.host.platform),
   );
   const found = [
-    ...session.problems,
-    ...servers.gathered.problems,
-    ...instructions.problems,
+    ...session.diagnostics,
+    ...servers.gathered.diagnostics,
+    ...instructions.diagnostics,
     ...lintAll(definitions, session),
     ...lintRegistry(agents),
   ];
   return {
     files: filesOf([...files, ...settingsFiles, ...(session.option ? [session.option.file] : [])], found),
-    problems: found,
+    diagnostics: found,
     nameOf: session.nameOf,
     textOf: session.textOf,
   };
@@ -60,33 +60,33 @@ export async function checkPaths(context: CommandContext, paths: readonly string
   const sameNames = lintRegistry(createRegistry({ definitions: fromFiles }).all()).filter(
     ({ code }) => code === "same-name",
   );
-  const problems = [
-    ...(option?.problems ?? []),
-    ...unique(loaded.problems),
+  const diagnostics = [
+    ...(option?.diagnostics ?? []),
+    ...unique(loaded.diagnostics),
     ...lintAll([...(option?.definitions ?? []), ...fromFiles], session),
     ...sameNames,
   ];
   return {
     files: filesOf([...loaded.files, ...(option ? [option.file] : [])], []),
-    problems,
+    diagnostics,
     nameOf: session.nameOf,
     textOf: session.textOf,
   };
 }
 
 /** Looks first without the text, as most files have nothing to point at. */
-export function lintAll(definitions: readonly AgentDefinition[], session: GatheredSession): Problem[] {
+export function lintAll(definitions: readonly AgentDefinition[], session: GatheredSession): Diagnostic[] {
   const facts = { trusted: session.trust.trusted, aliases: session.aliases };
   return definitions.flatMap((definition) => {
-    const problems = lintDefinition(definition, facts);
+    const diagnostics = lintDefinition(definition, facts);
     const { file } = definition.source;
-    const text = problems.length === 0 || file === undefined ? undefined : session.textOf(file);
-    return text === undefined ? problems : lintDefinition(definition, { ...facts, text });
+    const text = diagnostics.length === 0 || file === undefined ? undefined : session.textOf(file);
+    return text === undefined ? diagnostics : lintDefinition(definition, { ...facts, text });
   });
 }
 
-function filesOf(files: readonly string[], problems: readonly Problem[]): string[] {
-  return [...new Set([...files, ...problems.flatMap(({ file }) => file ?? [])])];
+function filesOf(files: readonly string[], diagnostics: readonly Diagnostic[]): string[] {
+  return [...new Set([...files, ...diagnostics.flatMap(({ file }) => file ?? [])])];
 }
 
 function uniqueByFile(definitions: readonly AgentDefinition[]): AgentDefinition[] {
@@ -94,8 +94,8 @@ function uniqueByFile(definitions: readonly AgentDefinition[]): AgentDefinition[
 }
 
 /** A file reached by two of the paths given is checked once. */
-function unique(problems: readonly Problem[]): Problem[] {
-  return [...new Map(problems.map((problem) => [JSON.stringify(problem), problem])).values()];
+function unique(diagnostics: readonly Diagnostic[]): Diagnostic[] {
+  return [...new Map(diagnostics.map((diagnostic) => [JSON.stringify(diagnostic), diagnostic])).values()];
 }
 
 /** What a path means: a project or plugin stands for the agents folder inside it. */

@@ -41,7 +41,7 @@ export async function gatherPolicy(
         }),
     bypassForbidden: permissions.switches.disableBypassPermissionsMode === "disable",
   });
-  if (decided.type === "refused") throw misuse(decided.because, decided.advice);
+  if (decided.type === "refused") throw misuse(decided.reason, decided.advice);
   const rules = sessionRules(settings, { allowedTools, disallowedTools }, paths.cwd);
   const named = ({ from, ...rule }: PolicyRule, option: string): PolicyRule => ({
     ...rule,

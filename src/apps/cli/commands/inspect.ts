@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { createInspectionSource } from "../../../inspection/load-inspection.ts";
 import { findNamedInspected } from "../../../inspection/load-named-inspection.ts";
-import { fileFault } from "../../../storage/file-fault.ts";
+import { fileError } from "../../../storage/file-error.ts";
 import { displayPath } from "../display-path.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 import { createPaint } from "../views/colour.ts";
@@ -17,7 +17,7 @@ export interface InspectOptions {
   readonly steps?: boolean;
 }
 
-const usualWidth = 80;
+const defaultWidth = 80;
 
 /** `retinue inspect [ID]`: what a session or an agent did, from its files alone; with `-f` until it ends. */
 export async function inspect(
@@ -33,7 +33,7 @@ export async function inspect(
   const { stdout } = host;
   const view = {
     paint: createPaint(stdout.isColourAllowed),
-    width: stdout.columns ?? usualWidth,
+    width: stdout.columns ?? defaultWidth,
     steps: options.steps === true,
   };
   if (options.follow === true) return followInspection(source, host, view);
@@ -42,7 +42,7 @@ export async function inspect(
     const { renderPage } = await import("../../../inspection/html-page.ts");
     const file = resolve(host.cwd, options.html);
     await writeNewFile(file, renderPage(inspection), { replaces: true }).catch((error: unknown) => {
-      throw fileFault("write", file, error);
+      throw fileError("write", file, error);
     });
     host.stderr.write(`Written: ${displayPath(file, host)}\n`);
   }

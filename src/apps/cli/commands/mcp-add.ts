@@ -1,5 +1,5 @@
-import { Fault } from "../../../foundation/fault.ts";
-import type { Finding } from "../../../foundation/problem.ts";
+import { RetinueError } from "../../../foundation/retinue-error.ts";
+import type { Issue } from "../../../foundation/diagnostic.ts";
 import { readServer } from "../../../mcp/server-config.ts";
 import { refuseServerName } from "../../../mcp/server-name.ts";
 import {
@@ -39,7 +39,7 @@ export async function mcpAdd(
   const replaces = options.force === true;
   const outcome = await addMcpServer(discovered.paths, { scope, name, config }, { replaces });
   if (outcome.type === "exists") {
-    throw new Fault("mcp-server-exists", `${nameOf(outcome.file)} already has a server \`${name}\`.`, {
+    throw new RetinueError("mcp-server-exists", `${nameOf(outcome.file)} already has a server \`${name}\`.`, {
       advice: "Choose another name, or replace it with --force.",
     });
   }
@@ -67,7 +67,7 @@ export async function mcpRemove(
     return 0;
   }
   const where = wanted === undefined ? "No file that can be written here" : `No file of the scope ${wanted}`;
-  throw new Fault("unknown-mcp-server", `${where} has an MCP server \`${name}\`.`, {
+  throw new RetinueError("unknown-mcp-server", `${where} has an MCP server \`${name}\`.`, {
     advice: "`retinue mcp list` tells where each stands; those of plugins and settings are changed there.",
   });
 }
@@ -103,11 +103,11 @@ function readConfig(
         };
   if (transport === "stdio" ? header.length > 0 : env.length > 0)
     throw misuse(transport === "stdio" ? "--header needs --transport http." : "-e needs a command.", usage);
-  const findings: Finding[] = [];
-  const { unusable } = readServer(name, config, [], findings);
+  const issues: Issue[] = [];
+  const { unusable } = readServer(name, config, [], issues);
   if (unusable !== undefined) throw misuse(`The server cannot be used: ${unusable}.`, usage);
-  const [finding] = findings;
-  if (finding !== undefined) throw misuse(finding.message, finding.advice);
+  const [issue] = issues;
+  if (issue !== undefined) throw misuse(issue.message, issue.advice);
   return config;
 }
 
@@ -124,6 +124,6 @@ function readPairs(option: string, texts: readonly string[], separator: string):
   );
 }
 
-export function notWritten(why: string): Fault {
-  return new Fault("not-written", `Nothing was changed: ${why}.`);
+export function notWritten(why: string): RetinueError {
+  return new RetinueError("not-written", `Nothing was changed: ${why}.`);
 }

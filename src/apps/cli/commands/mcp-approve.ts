@@ -1,4 +1,4 @@
-import { Fault } from "../../../foundation/fault.ts";
+import { RetinueError } from "../../../foundation/retinue-error.ts";
 import { mcpDefinitionHash } from "../../../mcp/definition-hash.ts";
 import { approveMcpServers, rejectMcpServers } from "../../../settings/write-mcp-approvals.ts";
 import { gatherMcp, type ListedServer } from "../gather-mcp.ts";
@@ -55,7 +55,7 @@ function chooseServers(
     throw misuse("`retinue mcp approve` needs the name of one server, or --all.");
   if (name === undefined) {
     if (fromProject.length === 0)
-      throw new Fault("unknown-mcp-server", "The project brings no MCP servers, so none needs approval.");
+      throw new RetinueError("unknown-mcp-server", "The project brings no MCP servers, so none needs approval.");
     return firstOfEach(fromProject);
   }
   const own = fromProject.filter(({ entry }) => entry.config.name === name);

@@ -1,4 +1,4 @@
-import { Fault } from "../../../foundation/fault.ts";
+import { RetinueError } from "../../../foundation/retinue-error.ts";
 import { nearestName } from "../../../foundation/nearest-name.ts";
 import { variablesIn } from "../../../mcp/expand-variables.ts";
 import { hideInAddress } from "../../../mcp/hide-secrets.ts";
@@ -36,7 +36,7 @@ export function findNamed(listed: readonly ListedServer[], name: string): readon
   const names = [...new Set(listed.map(({ entry }) => entry.config.name))];
   const nearest = nearestName(name, names);
   const known = names.length === 0 ? "No MCP server is configured here." : `There are ${names.join(", ")}.`;
-  throw new Fault("unknown-mcp-server", `There is no MCP server \`${name}\`.`, {
+  throw new RetinueError("unknown-mcp-server", `There is no MCP server \`${name}\`.`, {
     advice: nearest === undefined ? known : `Did you mean \`${nearest}\`?`,
   });
 }
@@ -57,7 +57,7 @@ function fieldsOf(
       : transportFields(transport, fromRepository)),
     ...(reads.length === 0 ? [] : [{ label: "reads", value: reads.map((one) => `$${one}`).join(", ") }]),
     ...(config.timeoutMs === undefined ? [] : [{ label: "timeout", value: `${config.timeoutMs} ms` }]),
-    { label: "connects", value: connectsWords(connects, asks), ...(held ? { origin: held.because } : {}) },
+    { label: "connects", value: connectsWords(connects, asks), ...(held ? { origin: held.reason } : {}) },
     ...(held?.advice === undefined ? [] : [{ label: "advice", value: held.advice }]),
   ];
 }

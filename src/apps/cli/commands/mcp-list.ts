@@ -4,9 +4,9 @@ import { checkMcp, statusWords } from "../check-mcp.ts";
 import { type CliMcp, gatherMcp, type ListedServer } from "../gather-mcp.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/colour.ts";
-import { plural } from "../views/problem-view.ts";
+import { plural } from "../views/diagnostic-view.ts";
 import { type Column, renderTable } from "../views/table-view.ts";
-import { harmless, wrap } from "../views/text-width.ts";
+import { stripControlCharacters, wrap } from "../views/text-width.ts";
 
 /** `retinue mcp list`: every configured server, where it stands, and whether it would be connected. Only `--check` starts any. */
 export async function mcpList(
@@ -26,16 +26,16 @@ export async function mcpList(
     stdout.write("No MCP servers. `retinue mcp add NAME -- COMMAND` adds one.\n");
   } else {
     const paint = createPaint(stdout.isColourAllowed);
-    const rows = listed.map((server) => rowOf(server, states, session.nameOf).map(harmless));
+    const rows = listed.map((server) => rowOf(server, states, session.nameOf).map(stripControlCharacters));
     stdout.write(renderTable({ columns, rows, width: stdout.columns, paint }));
     const width = Math.min(stdout.columns ?? 100, 100);
     for (const line of [...heldLines(listed), ...failureLines(states)])
-      stdout.write(`${wrap(harmless(line), width).join("\n")}\n`);
+      stdout.write(`${wrap(stripControlCharacters(line), width).join("\n")}\n`);
   }
-  const { problems } = gathered;
-  if (problems.length > 0)
+  const { diagnostics } = gathered;
+  if (diagnostics.length > 0)
     stderr.write(
-      `${plural(problems.length, "problem")} in the files; \`retinue mcp list --json\` tells each.\n`,
+      `${plural(diagnostics.length, "problem")} in the files; \`retinue mcp list --json\` tells each.\n`,
     );
   return code;
 }
@@ -68,7 +68,7 @@ function statusOf({ entry, connects }: ListedServer, states: readonly McpServerS
 
 function failureLines(states: readonly McpServerState[]): readonly string[] {
   const failed = states.flatMap(({ server, status }) =>
-    status.type === "failed" ? [`${server.name}: ${status.because}.`] : [],
+    status.type === "failed" ? [`${server.name}: ${status.reason}.`] : [],
   );
   return failed.length === 0 ? [] : ["", ...failed];
 }
@@ -91,9 +91,9 @@ function heldLines(listed: readonly ListedServer[]): readonly string[] {
 
 const asksFirst = "`retinue -p` connects; a terminal session asks first, until `retinue mcp approve`.";
 
-function reasonOf({ reason, because, advice }: HeldServer): string | undefined {
+function reasonOf({ reason, reason, advice }: HeldServer): string | undefined {
   if (reason === "shadowed") return undefined;
-  return `${because}.${advice === undefined ? "" : ` ${advice}`}`;
+  return `${reason}.${advice === undefined ? "" : ` ${advice}`}`;
 }
 
 function checkOf(status: McpStatus | undefined) {
@@ -123,9 +123,9 @@ export function asJson(
         ...checkOf(statusOf(server, states)),
         ...(held === undefined
           ? {}
-          : { reason: held.reason, because: held.because, ...(held.advice ? { advice: held.advice } : {}) }),
+          : { reason: held.reason, reason: held.reason, ...(held.advice ? { advice: held.advice } : {}) }),
       };
     }),
-    problems: gathered.problems,
+    diagnostics: gathered.diagnostics,
   };
 }

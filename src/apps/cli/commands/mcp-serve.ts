@@ -1,11 +1,11 @@
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { Fault, isFault } from "../../../foundation/fault.ts";
+import { RetinueError, isRetinueError } from "../../../foundation/retinue-error.ts";
 import { shown } from "../../../foundation/json-value.ts";
 import { startedByRetinue } from "../../../mcp/server-environment.ts";
 import type { SessionOptions as RuntimeSessionOptions } from "../../../runtime/runtime-options.ts";
 import { createAgentHub } from "../../mcp-server/agent-hub.ts";
-import { createFlightDesk } from "../../mcp-server/flight-desk.ts";
+import { createPendingCalls } from "../../mcp-server/pending-calls.ts";
 import { loadToken, tokenVariable } from "../../mcp-server/load-token.ts";
 import { type ServeOptions, type Serving, serveHttp, serveProcess } from "../../mcp-server/serve.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
@@ -14,7 +14,7 @@ import { exitCodeOf } from "../interruption.ts";
 import { createPrintRuntime } from "../print/open-print-session.ts";
 import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
-import { harmless } from "../views/text-width.ts";
+import { stripControlCharacters } from "../views/text-width.ts";
 import { transcriptsOf } from "./find-named-task.ts";
 
 export interface McpServeOptions extends PrintOptions {
@@ -32,10 +32,10 @@ export async function mcpServe(context: CommandContext, options: McpServeOptions
   checkSessionOptions(session, host.cwd);
   const own = readOptions(options, { host, session });
   const place = readPlace(options, host);
-  const log = (message: string): void => host.stderr.write(`retinue: ${harmless(message)}\n`);
-  const stop = Promise.withResolvers<Fault>();
+  const log = (message: string): void => host.stderr.write(`retinue: ${stripControlCharacters(message)}\n`);
+  const stop = Promise.withResolvers<RetinueError>();
   const forget = host.onInterrupt(stop.resolve);
-  const desk = createFlightDesk();
+  const desk = createPendingCalls();
   const { [tokenVariable]: _token, ...environment } = host.environment;
   try {
     await using runtime = createPrintRuntime({ host: { ...host, environment }, session }, options, {
@@ -48,7 +48,7 @@ export async function mcpServe(context: CommandContext, options: McpServeOptions
     const serving = await begin({ hub, version: host.version(), log }, place, host);
     const why = await Promise.race([serving.done, stop.promise]);
     await serving.close();
-    return isFault(why) ? exitCodeOf(why) : 0;
+    return isRetinueError(why) ? exitCodeOf(why) : 0;
   } finally {
     forget();
     host.leaveSoon?.();
@@ -58,7 +58,7 @@ export async function mcpServe(context: CommandContext, options: McpServeOptions
 /** A child agent that could call this server could start agents after all. */
 function refuseOwnClient({ environment }: CliHost): void {
   if (environment[startedByRetinue] === undefined) return;
-  throw new Fault("nested-server", "Retinue does not serve its agents to agents of its own.", {
+  throw new RetinueError("nested-server", "Retinue does not serve its agents to agents of its own.", {
     advice: "Take `retinue mcp serve` out of this folder's MCP servers; its agents are there without it.",
   });
 }

@@ -16,7 +16,7 @@ export function complaintAboutName(name: string): Complaint | undefined {
   const refusal = refuseAgentName(name);
   const shown = JSON.stringify(name.slice(0, 80));
   if (refusal !== undefined) {
-    return { message: `The name ${shown} cannot be used: ${refusal.because}.`, advice: nameAdvice };
+    return { message: `The name ${shown} cannot be used: ${refusal.reason}.`, advice: nameAdvice };
   }
   if (isAdvisedAgentName(name)) return undefined;
   return { message: `The name ${shown} is hard to type and to match.`, advice: nameAdvice };
@@ -46,7 +46,7 @@ const blank = {
 } as const;
 
 function complaint(
-  findings: readonly { readonly severity: string; readonly message: string; readonly advice?: string }[],
+  issues: readonly { readonly severity: string; readonly message: string; readonly advice?: string }[],
 ): Complaint | undefined {
-  return findings.find(({ severity }) => severity !== "note");
+  return issues.find(({ severity }) => severity !== "note");
 }

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { Fault } from "../../../foundation/fault.ts";
+import { RetinueError } from "../../../foundation/retinue-error.ts";
 import type { CliHost, CliOutput } from "../cli-host.ts";
 import { main } from "../main.ts";
 
@@ -36,7 +36,7 @@ function createWorld() {
         stdin: { isTerminal: true, readAll: async () => "", async *lines() {} },
         onInterrupt: () => () => {},
         canAsk: false,
-        ask: () => Promise.reject(new Fault("interrupted", "Nobody is there.")),
+        ask: () => Promise.reject(new RetinueError("interrupted", "Nobody is there.")),
         endQuestions: () => {},
         environment: { PATH: process.env["PATH"] },
         cwd,

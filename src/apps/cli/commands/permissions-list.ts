@@ -4,9 +4,9 @@ import type { HeldBack, SettingsSource } from "../../../settings/settings-layer.
 import { type GatheredSession, gatherSession } from "../gather-session.ts";
 import type { CommandContext, SessionOptions } from "../session-options.ts";
 import { createPaint } from "../views/colour.ts";
-import { plural } from "../views/problem-view.ts";
+import { plural } from "../views/diagnostic-view.ts";
 import { type Column, renderTable } from "../views/table-view.ts";
-import { harmless } from "../views/text-width.ts";
+import { stripControlCharacters } from "../views/text-width.ts";
 
 interface ListedRule {
   readonly list: RuleList;
@@ -37,7 +37,7 @@ export async function permissionsList(
   }
   const paint = createPaint(stdout.isColourAllowed);
   const table = (columns: readonly Column[], rows: readonly (readonly string[])[]): string =>
-    renderTable({ columns, rows: rows.map((row) => row.map(harmless)), width: stdout.columns, paint });
+    renderTable({ columns, rows: rows.map((row) => row.map(stripControlCharacters)), width: stdout.columns, paint });
   if (rules.length === 0) stdout.write("There are no rules; calls are decided by the mode alone.\n");
   else
     stdout.write(
@@ -99,8 +99,8 @@ export const heldReasons: Readonly<Record<HeldBack["because"], string>> = {
   "others-can-write": "others can write the organisation's file",
 };
 
-function heldRow({ key, detail = "", because, source }: HeldBack, session: GatheredSession): string[] {
-  return [key, detail, sourceName(source, session), heldReasons[because]];
+function heldRow({ key, detail = "", reason, source }: HeldBack, session: GatheredSession): string[] {
+  return [key, detail, sourceName(source, session), heldReasons[reason]];
 }
 
 export function sourceName({ file, scope }: SettingsSource, { nameOf }: GatheredSession): string {
@@ -150,10 +150,10 @@ function listAsJson(found: {
     mode: settings.permissions.defaultMode ?? "default",
     trusted: session.trust.trusted,
     rules,
-    heldBack: held.map(({ key, detail, because, source }) => ({
+    heldBack: held.map(({ key, detail, reason, source }) => ({
       key,
       ...(detail === undefined ? {} : { detail }),
-      because,
+      reason,
       from: sourceName(source, session),
     })),
     broken,

@@ -1,11 +1,11 @@
 import type { AllowedBy, PermissionRequest } from "../../../permissions/decide.ts";
 import type { Paint } from "../views/colour.ts";
-import { harmless, pad } from "../views/text-width.ts";
+import { stripControlCharacters, pad } from "../views/text-width.ts";
 import type { GatheredPolicy } from "./gather-policy.ts";
 
 interface TestedPart {
   readonly decision: "allow" | "ask" | "deny";
-  readonly because: string;
+  readonly reason: string;
   readonly allowedBy?: AllowedBy;
   readonly rule?: string;
   readonly from?: string;
@@ -24,32 +24,32 @@ export interface TestViewOptions {
 }
 
 export function describeTest(tested: TestedCall, { explains, trust, paint }: TestViewOptions): string {
-  const { decision, because, rule, from, parts } = tested;
+  const { decision, reason, rule, from, parts } = tested;
   const styles = { allow: paint.good, ask: paint.warning, deny: paint.error };
   const lines = [
-    `${styles[decision](decision)}: ${harmless(because)}.`,
-    ...(rule === undefined ? [] : [`rule: ${harmless(rule)}, from ${harmless(from ?? "")}`]),
+    `${styles[decision](decision)}: ${stripControlCharacters(reason)}.`,
+    ...(rule === undefined ? [] : [`rule: ${stripControlCharacters(rule)}, from ${stripControlCharacters(from ?? "")}`]),
     ...(parts.length > 1 || (explains && parts.length > 0)
       ? [
           "",
           ...parts.map(
-            (part) => `  ${styles[part.decision](pad(part.decision, 6))}${harmless(partWords(part))}`,
+            (part) => `  ${styles[part.decision](pad(part.decision, 6))}${stripControlCharacters(partWords(part))}`,
           ),
         ]
       : []),
-    ...(explains ? ["", ...explanation(tested, trust).map(harmless)] : []),
+    ...(explains ? ["", ...explanation(tested, trust).map(stripControlCharacters)] : []),
   ];
   return `${lines.join("\n")}\n`;
 }
 
 export function testAsJson(tested: TestedCall) {
-  const { request, decision, because, allowedBy, rule, from, parts, policy, modeFrom } = tested;
+  const { request, decision, reason, allowedBy, rule, from, parts, policy, modeFrom } = tested;
   return {
     version: 1,
     tool: request.tool,
     input: request.input,
     decision,
-    because,
+    reason,
     ...(allowedBy === undefined ? {} : { allowedBy }),
     ...(rule === undefined ? {} : { rule, from }),
     mode: { value: policy.mode, from: modeFrom },
@@ -58,8 +58,8 @@ export function testAsJson(tested: TestedCall) {
   };
 }
 
-function partWords({ text, because, rule, from }: TestedCall["parts"][number]): string {
-  return `${text}: ${rule === undefined ? because : `${rule}, from ${from}`}`;
+function partWords({ text, reason, rule, from }: TestedCall["parts"][number]): string {
+  return `${text}: ${rule === undefined ? reason : `${rule}, from ${from}`}`;
 }
 
 function explanation({ request, policy, modeFrom, decision }: TestedCall, trust: string): readonly string[] {

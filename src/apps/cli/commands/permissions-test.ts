@@ -61,7 +61,7 @@ function readCall(text: string | undefined, { tool, input }: TestOptions): Call 
 
 function readInput(text = "{}"): Call["input"] {
   const document = parseJsonDocument(text);
-  if (document.problem !== undefined) throw misuse(`--input: ${document.problem.message}`);
+  if (document.diagnostic !== undefined) throw misuse(`--input: ${document.diagnostic.message}`);
   if (isRecord(document.value)) return document.value;
   throw misuse(`--input must be an object, but it is ${kindOf(document.value)}.`);
 }
@@ -87,12 +87,12 @@ async function testCall(call: Call, gathered: GatheredPolicy, directory: string)
   };
 }
 
-function decisionParts({ type, because, allowedBy, rule }: Decision) {
+function decisionParts({ type, reason, allowedBy, rule }: Decision) {
   const found =
     rule === undefined
       ? {}
       : { rule: describeRule({ rule: rule.rule, anchor: rule.anchor }), from: rule.from ?? "the call" };
-  return { decision: type, because, ...(allowedBy === undefined ? {} : { allowedBy }), ...found };
+  return { decision: type, reason, ...(allowedBy === undefined ? {} : { allowedBy }), ...found };
 }
 
 function effectOf(tool: string): string {

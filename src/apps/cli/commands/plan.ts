@@ -1,6 +1,6 @@
 import type { AgentDefinition } from "../../../definitions/agent-definition.ts";
-import { Fault } from "../../../foundation/fault.ts";
-import { placeText } from "../../../foundation/problem.ts";
+import { RetinueError } from "../../../foundation/retinue-error.ts";
+import { placeText } from "../../../foundation/diagnostic.ts";
 import { describeRule } from "../../../permissions/decide.ts";
 import type { ChildPlan, Overridden } from "../../../planning/plan-run.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
@@ -10,7 +10,7 @@ import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/colour.ts";
 import { renderFields, type ShownField } from "../views/fields-view.ts";
-import { harmless } from "../views/text-width.ts";
+import { stripControlCharacters } from "../views/text-width.ts";
 import { sourceAsJson } from "./agent-json.ts";
 import { scopeWords } from "./agents-list.ts";
 import { describeLimits } from "./describe-limits.ts";
@@ -38,10 +38,10 @@ export async function plan(context: CommandContext, name: string, options: PlanO
     ...(model === undefined ? {} : { model }),
     ...(options.background === true ? { background: true } : {}),
   });
-  if (planned.type === "refused") throw new Fault("agent-refused", planned.because);
+  if (planned.type === "refused") throw new RetinueError("agent-refused", planned.reason);
   const found = session.discovered.registry.find(name);
   if (found.type === "unknown")
-    throw new Fault("unknown-agent", `There is no agent ${JSON.stringify(name)}.`);
+    throw new RetinueError("unknown-agent", `There is no agent ${JSON.stringify(name)}.`);
   const { definition, shadowed } = found.agent;
   const shadows = shadowed.map(({ source }) => source.file ?? source.scope);
   const origins = planOrigins(planned.plan, definition);
@@ -63,7 +63,7 @@ export async function plan(context: CommandContext, name: string, options: PlanO
     ...shadows.map((value) => ({ label: "shadows", value: nameOf(value) })),
   ];
   host.stdout.write(
-    `${paint.bold(harmless(planned.plan.task.agentType))}\n${renderFields(fields, paint, width)}`,
+    `${paint.bold(stripControlCharacters(planned.plan.task.agentType))}\n${renderFields(fields, paint, width)}`,
   );
   return 0;
 }

@@ -1,4 +1,4 @@
-import { goOnPrompt } from "../../../planning/earlier-run.ts";
+import { continuePrompt } from "../../../planning/earlier-run.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { findInterrupted } from "../../../tasks/find-interrupted.ts";
 import type { FoundTask } from "../../../tasks/find-tasks.ts";
@@ -9,12 +9,12 @@ import { createPrintRuntime, openPrintSession } from "../print/open-print-sessio
 import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
 import { answerText } from "../print/printer.ts";
 import type { CommandContext } from "../session-options.ts";
-import { tellInterruption } from "../views/interruption-view.ts";
-import { harmless } from "../views/text-width.ts";
+import { reportInterruption } from "../views/interruption-view.ts";
+import { stripControlCharacters } from "../views/text-width.ts";
 import { transcriptsOf } from "./find-named-task.ts";
 
 /** How many go on at the same time. */
-const atOnce = 4;
+const concurrency = 4;
 
 interface Outcome {
   readonly id: string;
@@ -54,7 +54,7 @@ export async function resumeInterrupted(
     if (stop.signal.aborted) {
       const { transcript } = first;
       const left = { reason: stop.signal.reason, tasks: session.tasks.list(), transcript };
-      tellInterruption({ ...left, command: "retinue resume --interrupted" }, host.stderr);
+      reportInterruption({ ...left, command: "retinue resume --interrupted" }, host.stderr);
       return exitCodeOf(stop.signal.reason);
     }
     return outcomes.every(({ status }) => status === "completed") ? 0 : 1;
@@ -84,15 +84,15 @@ async function resumeAll(agents: readonly FoundTask[], resuming: Resuming): Prom
       outcomes[index] = await resumeOne(agent, resuming);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(atOnce, agents.length) }, work));
+  await Promise.all(Array.from({ length: Math.min(concurrency, agents.length) }, work));
   return outcomes.filter((outcome) => outcome !== undefined);
 }
 
 async function resumeOne(agent: FoundTask, { session, host, signal }: Resuming): Promise<Outcome> {
   const { id, agentType, description } = agent;
-  const say = (text: string): void => host.stderr.write(`${harmless(`${id} (${agentType}) ${text}`)}\n`);
+  const say = (text: string): void => host.stderr.write(`${stripControlCharacters(`${id} (${agentType}) ${text}`)}\n`);
   say(`goes on: ${description}`);
-  const handle = session.spawn(agentType, goOnPrompt, { resume: id, description });
+  const handle = session.spawn(agentType, continuePrompt, { resume: id, description });
   const end = (): void =>
     void handle.id.then((own) => session.tasks.stop(own, "session")).catch(() => undefined);
   signal.addEventListener("abort", end, { once: true });
@@ -123,6 +123,6 @@ function show(
   }
   for (const { id, agentType, status, text } of outcomes)
     host.stdout.write(
-      `${id}  ${harmless(agentType)}  ${status}\n${answerText(text.trimEnd(), host.stdout)}\n\n`,
+      `${id}  ${stripControlCharacters(agentType)}  ${status}\n${answerText(text.trimEnd(), host.stdout)}\n\n`,
     );
 }

@@ -1,5 +1,5 @@
-import { Fault } from "../../../foundation/fault.ts";
-import { goOnPrompt } from "../../../planning/earlier-run.ts";
+import { RetinueError } from "../../../foundation/retinue-error.ts";
+import { continuePrompt } from "../../../planning/earlier-run.ts";
 import type { SessionOptions } from "../../../runtime/runtime-options.ts";
 import type { AgentHandle } from "../../../tasks/agent-handle.ts";
 import type { FoundTask } from "../../../tasks/find-tasks.ts";
@@ -10,7 +10,7 @@ import { type PrintOptions, type PrintRequest, readPrintOptions } from "../print
 import { createPrinter, type Printer } from "../print/printer.ts";
 import { readPrompt } from "../print/read-input.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
-import { tellInterruption } from "../views/interruption-view.ts";
+import { reportInterruption } from "../views/interruption-view.ts";
 import { findNamedTask } from "./find-named-task.ts";
 
 export interface ResumeOptions extends PrintOptions {
@@ -38,7 +38,7 @@ export async function resume(
     throw misuse("An agent is resumed with one prompt.", "Leave out --input-format.");
   const task = await findNamedTask(host, written);
   refuseRunning(task);
-  const usual = task.state === "interrupted" ? goOnPrompt : "Go on with your task where you stopped.";
+  const usual = task.state === "interrupted" ? continuePrompt : "Go on with your task where you stopped.";
   const prompt = await readPrompt(words, host.stdin, usual);
   const stop = new AbortController();
   const forget = host.onInterrupt((reason) => stop.abort(reason));
@@ -50,7 +50,7 @@ export async function resume(
     if (!stop.signal.aborted) return code;
     const { transcript } = task;
     const command = `retinue resume ${task.id}`;
-    tellInterruption({ reason: stop.signal.reason, tasks: [], command, transcript }, host.stderr);
+    reportInterruption({ reason: stop.signal.reason, tasks: [], command, transcript }, host.stderr);
     return exitCodeOf(stop.signal.reason);
   } finally {
     forget();
@@ -94,7 +94,7 @@ async function follow(handle: AgentHandle, printer: Printer): Promise<number> {
 
 function refuseRunning({ id, state }: FoundTask): void {
   if (state !== "running") return;
-  throw new Fault("still-running", `${id} is still running.`, {
+  throw new RetinueError("still-running", `${id} is still running.`, {
     advice: `\`retinue logs ${id} -f\` follows it, \`retinue stop ${id}\` ends it.`,
   });
 }

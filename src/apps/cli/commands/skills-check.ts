@@ -1,4 +1,4 @@
-import type { Problem } from "../../../foundation/problem.ts";
+import type { Diagnostic } from "../../../foundation/diagnostic.ts";
 import { lintAgentSkills } from "../../../skills/named-skills.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/colour.ts";
@@ -7,9 +7,9 @@ import {
   describeCounts,
   groupByFile,
   plural,
-  renderProblems,
-} from "../views/problem-view.ts";
-import { problemAsJson } from "./agent-json.ts";
+  renderDiagnostics,
+} from "../views/diagnostic-view.ts";
+import { diagnosticAsJson } from "./agent-json.ts";
 import type { CheckOptions } from "./agents-check.ts";
 import { gatherSkills } from "./gather-skills.ts";
 
@@ -18,20 +18,20 @@ export async function skillsCheck(context: CommandContext, options: CheckOptions
   const { stdout } = context.host;
   const { session, catalog } = await gatherSkills(context, { toleratesBrokenFiles: true });
   const definitions = session.discovered.registry.all().map(({ definition }) => definition);
-  const problems = [...catalog.problems, ...lintAgentSkills(definitions, catalog)];
-  const counts = countBySeverity(problems);
+  const diagnostics = [...catalog.diagnostics, ...lintAgentSkills(definitions, catalog)];
+  const counts = countBySeverity(diagnostics);
   const isBad = counts.error > 0 || (options.strict === true && counts.warning > 0);
   const groups = groupByFile(
-    problems.filter(({ severity }) => options.quiet !== true || severity === "error"),
+    diagnostics.filter(({ severity }) => options.quiet !== true || severity === "error"),
   );
   const files = catalog.files.length;
   if (options.json === true) {
     const { error: errors, warning: warnings, note: notes } = counts;
     const view = {
       version: 1,
-      files: groups.map(({ file, problems: members }) => ({
+      files: groups.map(({ file, diagnostics: members }) => ({
         file: file ?? null,
-        problems: members.map((problem: Problem) => problemAsJson(problem)),
+        diagnostics: members.map((diagnostic: Diagnostic) => diagnosticAsJson(diagnostic)),
       })),
       summary: { files, errors, warnings, notes },
     };
@@ -41,7 +41,7 @@ export async function skillsCheck(context: CommandContext, options: CheckOptions
   if (options.quiet === true && groups.length === 0) return isBad ? 1 : 0;
   const paint = createPaint(stdout.isColourAllowed);
   const { nameOf, textOf } = session;
-  const body = renderProblems(groups, { paint, width: Math.min(stdout.columns ?? 100, 120), nameOf, textOf });
+  const body = renderDiagnostics(groups, { paint, width: Math.min(stdout.columns ?? 100, 120), nameOf, textOf });
   const summary = `${plural(files, "file")} checked: ${describeCounts(counts)}.`;
   stdout.write(`${body === "" ? "" : `${body}\n`}${isBad ? paint.error(summary) : paint.good(summary)}\n`);
   return isBad ? 1 : 0;

@@ -6,7 +6,7 @@ import { mayGrant } from "../../../skills/skill-grants.ts";
 import { hasCommands } from "../../../skills/skill-pieces.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/colour.ts";
-import { countBySeverity, plural } from "../views/problem-view.ts";
+import { countBySeverity, plural } from "../views/diagnostic-view.ts";
 import { type Column, renderTable } from "../views/table-view.ts";
 import { gatherSkills } from "./gather-skills.ts";
 
@@ -20,9 +20,9 @@ export async function skillsList(
   const { trusted } = session.trust;
   const skills = catalog.list();
   if (options.json === true) {
-    const { error: errors, warning: warnings, note: notes } = countBySeverity(catalog.problems);
-    const problems = { errors, warnings, notes };
-    const view = { version: 1, skills: skills.map((skill) => asJson(skill, trusted)), problems };
+    const { error: errors, warning: warnings, note: notes } = countBySeverity(catalog.diagnostics);
+    const diagnostics = { errors, warnings, notes };
+    const view = { version: 1, skills: skills.map((skill) => asJson(skill, trusted)), diagnostics };
     stdout.write(`${JSON.stringify(view, undefined, 2)}\n`);
     return 0;
   }
@@ -37,8 +37,8 @@ export async function skillsList(
     ...(skills.length === 0
       ? ["There are no skills. One is a folder .claude/skills/NAME with a SKILL.md."]
       : []),
-    ...(catalog.problems.some(({ severity }) => severity !== "note")
-      ? [`${plural(catalog.problems.length, "problem")}: run \`retinue skills check\`.`]
+    ...(catalog.diagnostics.some(({ severity }) => severity !== "note")
+      ? [`${plural(catalog.diagnostics.length, "problem")}: run \`retinue skills check\`.`]
       : []),
   ];
   for (const remark of remarks) stderr.write(`${dim(remark)}\n`);

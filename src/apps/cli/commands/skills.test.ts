@@ -69,7 +69,7 @@ describe("retinue skills", () => {
           mayGrant: false,
         },
       ],
-      problems: { errors: 0 },
+      diagnostics: { errors: 0 },
     });
   });
 

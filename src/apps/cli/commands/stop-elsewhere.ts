@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { sleep } from "../../../foundation/abort.ts";
-import { Fault } from "../../../foundation/fault.ts";
+import { RetinueError } from "../../../foundation/retinue-error.ts";
 import { sessionFiles } from "../../../journal/session-files.ts";
 import { hasLiveOwner } from "../../../storage/owner-lock.ts";
 import { controlFiles } from "../../../tasks/control-request.ts";
@@ -32,11 +32,11 @@ async function hasEndedInTime({ transcript }: FoundTask, signal: AbortSignal): P
   return !hasLiveOwner(transcript);
 }
 
-function tooSlow({ id }: FoundTask, isUnheard: boolean): Fault {
+function tooSlow({ id }: FoundTask, isUnheard: boolean): RetinueError {
   const why = isUnheard
     ? "the process that runs it did not hear the request"
     : "it was asked to stop and has not ended yet";
-  return new Fault("not-stopped", `${id} still runs after ${patienceMs / 1000} s: ${why}.`, {
+  return new RetinueError("not-stopped", `${id} still runs after ${patienceMs / 1000} s: ${why}.`, {
     advice: "End the process that runs it; what the agent has done so far stays in its transcript.",
   });
 }

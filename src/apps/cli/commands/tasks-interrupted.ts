@@ -4,7 +4,7 @@ import { inFlightText } from "../../../tasks/in-flight.ts";
 import type { CliHost } from "../cli-host.ts";
 import { createPaint } from "../views/colour.ts";
 import { describeAge } from "../views/describe-age.ts";
-import { harmless } from "../views/text-width.ts";
+import { stripControlCharacters } from "../views/text-width.ts";
 import { transcriptsOf } from "./find-named-task.ts";
 
 /** `retinue tasks --interrupted`: what died with its process, what was in flight, and how to go on with it. */
@@ -30,12 +30,12 @@ function describe(
   const age = (at: number): string => paint.dim(`${describeAge(now - at)} ago`);
   return [
     ...agents.flatMap(({ id, agentType, description, inFlight = [], canResume, lastSignAt }) => [
-      `${paint.name(id)}  ${harmless(agentType)}  ${harmless(description)}  ${age(lastSignAt)}`,
+      `${paint.name(id)}  ${stripControlCharacters(agentType)}  ${stripControlCharacters(description)}  ${age(lastSignAt)}`,
       ...inFlightLines(inFlight),
       canResume === true ? `  go on: retinue resume ${id}` : "  its task was not written down",
     ]),
     ...sessions.flatMap(({ id, title, inFlight, modified }) => [
-      `session ${paint.name(id)}  ${harmless(title)}  ${age(modified)}`,
+      `session ${paint.name(id)}  ${stripControlCharacters(title)}  ${age(modified)}`,
       ...inFlightLines(inFlight),
       `  go on: retinue -p --resume ${id} "Go on."`,
     ]),
@@ -43,5 +43,5 @@ function describe(
 }
 
 function inFlightLines(calls: readonly InFlightCall[]): readonly string[] {
-  return calls.map((call) => `  in flight: ${harmless(inFlightText(call))}`);
+  return calls.map((call) => `  in flight: ${stripControlCharacters(inFlightText(call))}`);
 }

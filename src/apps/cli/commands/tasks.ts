@@ -3,7 +3,7 @@ import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/colour.ts";
 import { describeAge } from "../views/describe-age.ts";
 import { type Column, renderTable } from "../views/table-view.ts";
-import { harmless } from "../views/text-width.ts";
+import { stripControlCharacters } from "../views/text-width.ts";
 import { transcriptsOf } from "./find-named-task.ts";
 import { tasksInterrupted } from "./tasks-interrupted.ts";
 
@@ -31,7 +31,7 @@ export async function tasks({ host }: CommandContext, options: TasksOptions): Pr
   }
   const now = Date.now();
   const paint = createPaint(stdout.isColourAllowed);
-  const rows = found.map((task) => rowOf(task, now).map(harmless));
+  const rows = found.map((task) => rowOf(task, now).map(stripControlCharacters));
   stdout.write(renderTable({ columns, rows, width: stdout.columns, paint }));
   return 0;
 }

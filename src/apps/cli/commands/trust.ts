@@ -1,6 +1,6 @@
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { Fault } from "../../../foundation/fault.ts";
+import { RetinueError } from "../../../foundation/retinue-error.ts";
 import { shown } from "../../../foundation/json-value.ts";
 import { projectFiles } from "../../../settings/load-mcp-entries.ts";
 import { createTrustStore, type TrustOutcome, type TrustStore } from "../../../settings/trust.ts";
@@ -34,10 +34,10 @@ export async function trust(
   );
   const { stateFile } = gathered.discovered.paths;
   const store = createTrustStore({ stateFile, home: host.home });
-  const { problem } = gathered.trust.trusted ? {} : gathered.trust;
-  if (problem !== undefined) {
-    const advice = problem.advice === undefined ? {} : { advice: problem.advice };
-    throw new Fault("state-file", `Trust cannot be read: ${problem.message}`, advice);
+  const { diagnostic } = gathered.trust.trusted ? {} : gathered.trust;
+  if (diagnostic !== undefined) {
+    const advice = diagnostic.advice === undefined ? {} : { advice: diagnostic.advice };
+    throw new RetinueError("state-file", `Trust cannot be read: ${diagnostic.message}`, advice);
   }
   const { entries: servers } = (await gatherMcpOf(gathered, { host, session })).gathered;
   const brought = {
@@ -56,7 +56,7 @@ export async function trust(
     host.stdout.write("Nothing was changed.\n");
     return 1;
   }
-  const stored = orFault(await store.trust(host.cwd));
+  const stored = orError(await store.trust(host.cwd));
   host.stdout.write(`${stored.folder} is trusted now. \`retinue trust --remove\` takes it back.\n`);
   return 0;
 }
@@ -110,7 +110,7 @@ async function remove(
     host.stdout.write(`${gathered.trust.folder} is not trusted; nothing was changed.\n`);
     return 0;
   }
-  const stored = orFault(await store.untrust(folder));
+  const stored = orError(await store.untrust(folder));
   host.stdout.write(`${stored.folder} is not trusted any more.\n`);
   const after = await store.isTrusted(folder);
   if (!after.trusted) return 0;
@@ -118,10 +118,10 @@ async function remove(
   return 1;
 }
 
-function orFault(outcome: TrustOutcome): TrustOutcome {
+function orError(outcome: TrustOutcome): TrustOutcome {
   if (outcome.type === "stored") return outcome;
-  const advice = outcome.problem?.advice;
-  throw new Fault(
+  const advice = outcome.diagnostic?.advice;
+  throw new RetinueError(
     "trust-refused",
     `Trust was not changed: ${outcome.why}.`,
     advice === undefined ? {} : { advice },

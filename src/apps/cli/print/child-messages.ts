@@ -1,6 +1,6 @@
 import type { RunEvent } from "../../../conversation/run-event.ts";
 import { contextTokens } from "../../../conversation/usage.ts";
-import type { TaskNews } from "../../../tasks/task-manager.ts";
+import type { TaskEvent } from "../../../tasks/task-manager.ts";
 import type { TaskState } from "../../../tasks/task-state.ts";
 import { describeCall } from "./describe-call.ts";
 import { type MessageContext, messagesOf, type OutputMessage } from "./output-messages.ts";
@@ -14,13 +14,13 @@ export interface ChildMessageOptions extends MessageContext {
 /** What the stream tells of child agents: their start, each tool call, their end, and what they do. */
 export function createChildMessages(
   options: ChildMessageOptions,
-): (news: TaskNews) => readonly OutputMessage[] {
+): (news: TaskEvent) => readonly OutputMessage[] {
   const started = new Set<string>();
   return ({ event, state }) => {
     const run = `${state.id} ${state.startedAt}`;
     const isNew = !started.has(run);
     started.add(run);
-    const tell = (subtype: string, fields: object): OutputMessage => ({
+    const report = (subtype: string, fields: object): OutputMessage => ({
       type: "system",
       subtype,
       task_id: state.id,
@@ -30,10 +30,10 @@ export function createChildMessages(
       uuid: options.uuid(),
     });
     return [
-      ...(isNew ? [tell("task_started", startOf(state))] : []),
+      ...(isNew ? [report("task_started", startOf(state))] : []),
       ...spoken(event, state, options),
-      ...(event.type === "call-started" ? [tell("task_progress", progressOf(event, state))] : []),
-      ...(event.type === "run-ended" ? [tell("task_notification", endOf(event, state, options))] : []),
+      ...(event.type === "call-started" ? [report("task_progress", progressOf(event, state))] : []),
+      ...(event.type === "run-ended" ? [report("task_notification", endOf(event, state, options))] : []),
     ];
   };
 }

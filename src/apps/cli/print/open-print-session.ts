@@ -1,12 +1,12 @@
 import { abortable } from "../../../foundation/abort.ts";
-import { isFault } from "../../../foundation/fault.ts";
+import { isRetinueError } from "../../../foundation/retinue-error.ts";
 import { createRuntime, type Runtime } from "../../../runtime/create-runtime.ts";
 import type { RuntimeOptions, SessionOptions } from "../../../runtime/runtime-options.ts";
 import type { Session } from "../../../runtime/session.ts";
 import type { CliHost } from "../cli-host.ts";
 import { loadAgentsOption, refuseBrokenOption } from "../load-agents-option.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
-import { harmless } from "../views/text-width.ts";
+import { stripControlCharacters } from "../views/text-width.ts";
 import type { PrintOptions } from "./print-options.ts";
 
 /** The runtime that the options of the command line ask for. */
@@ -39,10 +39,10 @@ export function createPrintRuntime(
 }
 
 /** Tells what goes wrong beside the work, and keeps it in `told`. */
-export function createNotice({ stderr }: CliHost, told = new Set<string>()): (text: string) => void {
+export function createNotice({ stderr }: CliHost, reported = new Set<string>()): (text: string) => void {
   return (text) => {
-    told.add(text);
-    stderr.write(`retinue: ${harmless(text)}\n`);
+    reported.add(text);
+    stderr.write(`retinue: ${stripControlCharacters(text)}\n`);
   };
 }
 
@@ -67,7 +67,7 @@ export async function openPrintSession(
   try {
     return await abortable(runtime.open(options), signal);
   } catch (error) {
-    if (isFault(error) && misuseCodes.has(error.code)) throw misuse(error.message, error.advice);
+    if (isRetinueError(error) && misuseCodes.has(error.code)) throw misuse(error.message, error.advice);
     throw error;
   }
 }

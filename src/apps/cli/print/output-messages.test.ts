@@ -244,7 +244,7 @@ describe("the result", () => {
     denials: [
       {
         call: { type: "tool_use", id: "t1", name: "Bash", input: { command: "ls" } },
-        because: "No.",
+        reason: "No.",
       },
     ],
   };

@@ -69,8 +69,8 @@ const serverWords = {
 } as const;
 
 function wireServer({ name, scope, status }: ReturnType<Session["mcpServers"]>[number]) {
-  const because = "because" in status ? { error: status.because } : {};
-  return { name, status: serverWords[status.type], source: scope, ...because };
+  const reason = "because" in status ? { error: status.reason } : {};
+  return { name, status: serverWords[status.type], source: scope, ...reason };
 }
 
 /** What an event looks like on the stream; many events are not shown. */

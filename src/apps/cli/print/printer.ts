@@ -3,7 +3,7 @@ import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
 import { sessionFiles } from "../../../journal/session-files.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { agentOutputFile } from "../../../tasks/agent-output-file.ts";
-import type { TaskNews } from "../../../tasks/task-manager.ts";
+import type { TaskEvent } from "../../../tasks/task-manager.ts";
 import type { CliHost, CliOutput } from "../cli-host.ts";
 import { harmlessLines } from "../views/text-width.ts";
 import { createChildMessages } from "./child-messages.ts";
@@ -18,7 +18,7 @@ export interface Printer {
   begin(): void;
   show(event: RunEvent): void;
   /** What a child agent does. */
-  showChild(news: TaskNews): void;
+  showChild(news: TaskEvent): void;
   end(ending: RunEnding): void;
 }
 
@@ -27,9 +27,9 @@ export function createPrinter(
   host: CliHost,
   request: PrintRequest,
   session: Session,
-  told: ReadonlySet<string> = new Set(),
+  reported: ReadonlySet<string> = new Set(),
 ): Printer {
-  if (request.output === "text") return createTextPrinter(host, session, told);
+  if (request.output === "text") return createTextPrinter(host, session, reported);
   const context: MessageContext = { sessionId: session.plan.sessionId, uuid: randomUUID };
   const line = (message: OutputMessage): void => host.stdout.write(`${JSON.stringify(message)}\n`);
   const tally = createModelTally();
@@ -54,8 +54,8 @@ export function createPrinter(
   };
 }
 
-function createTextPrinter(host: CliHost, session: Session, told: ReadonlySet<string>): Printer {
-  const progress = createProgressView(host, told);
+function createTextPrinter(host: CliHost, session: Session, reported: ReadonlySet<string>): Printer {
+  const progress = createProgressView(host, reported);
   return {
     begin: () => progress.begin(session.plan),
     show: progress.show,

@@ -7,7 +7,7 @@ import type { CliHost } from "../cli-host.ts";
 import { describeCall } from "./describe-call.ts";
 import { createProgressView } from "./progress-view.ts";
 
-function watch(isTerminal: boolean, told: readonly string[] = []) {
+function watch(isTerminal: boolean, reported: readonly string[] = []) {
   let text = "";
   const stderr = {
     write: (more: string) => {
@@ -17,7 +17,7 @@ function watch(isTerminal: boolean, told: readonly string[] = []) {
     isColourAllowed: false,
   };
   // The view uses nothing of the host but its stderr.
-  const view = createProgressView({ stderr } as unknown as CliHost, new Set(told));
+  const view = createProgressView({ stderr } as unknown as CliHost, new Set(reported));
   return { view, text: () => text };
 }
 
@@ -79,7 +79,7 @@ describe("what is told on stderr", () => {
 
   it("an error and refused calls come at the end, without control characters", () => {
     const { view, text } = watch(false);
-    const denials = ["Bash", "Write", "Bash"].map((name) => ({ call: call(name, {}), because: "No." }));
+    const denials = ["Bash", "Write", "Bash"].map((name) => ({ call: call(name, {}), reason: "No." }));
     view.end({ ...ending, error: "It \u001b[31mfailed.", denials });
     expect(text()).not.toContain("\u001b");
     expect(text()).toMatch(
@@ -89,7 +89,7 @@ describe("what is told on stderr", () => {
 
   it("one refused call is one call", () => {
     const { view, text } = watch(false);
-    view.end({ ...ending, denials: [{ call: call("Bash", {}), because: "No." }] });
+    view.end({ ...ending, denials: [{ call: call("Bash", {}), reason: "No." }] });
     expect(text()).toMatch(/^1 call was not allowed/);
   });
 

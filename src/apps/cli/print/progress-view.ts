@@ -1,28 +1,28 @@
 import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
 import { contextTokens } from "../../../conversation/usage.ts";
 import type { RunPlan } from "../../../planning/run-plan.ts";
-import type { TaskNews } from "../../../tasks/task-manager.ts";
+import type { TaskEvent } from "../../../tasks/task-manager.ts";
 import type { TaskState } from "../../../tasks/task-state.ts";
 import type { CliHost } from "../cli-host.ts";
 import { createPaint } from "../views/colour.ts";
-import { plural } from "../views/problem-view.ts";
-import { harmless } from "../views/text-width.ts";
+import { plural } from "../views/diagnostic-view.ts";
+import { stripControlCharacters } from "../views/text-width.ts";
 import { describeCall } from "./describe-call.ts";
 
 /** What a person at a terminal sees of a run before its result; on stderr, so that stdout stays the result alone. */
 export interface ProgressView {
   begin(plan: RunPlan): void;
   show(event: RunEvent): void;
-  showChild(news: TaskNews): void;
+  showChild(news: TaskEvent): void;
   end(ending: RunEnding): void;
 }
 
-export function createProgressView({ stderr }: CliHost, told: ReadonlySet<string> = new Set()): ProgressView {
+export function createProgressView({ stderr }: CliHost, reported: ReadonlySet<string> = new Set()): ProgressView {
   const paint = createPaint(stderr.isColourAllowed);
-  const say = (text: string): void => stderr.write(`${paint.dim(harmless(text))}\n`);
+  const say = (text: string): void => stderr.write(`${paint.dim(stripControlCharacters(text))}\n`);
   return {
     begin(plan) {
-      for (const note of plan.notes) if (!told.has(note)) say(`note: ${note}`);
+      for (const note of plan.notes) if (!reported.has(note)) say(`note: ${note}`);
     },
     show(event) {
       if (event.type === "model-retried") {
@@ -40,8 +40,8 @@ export function createProgressView({ stderr }: CliHost, told: ReadonlySet<string
       if (line !== undefined) say(`[${state.agentType} ${state.description}] ${line}`);
     },
     end(ending) {
-      if (ending.error !== undefined) stderr.write(`${paint.error("retinue:")} ${harmless(ending.error)}\n`);
-      if (ending.denials.length > 0) stderr.write(`${harmless(describeDenials(ending))}\n`);
+      if (ending.error !== undefined) stderr.write(`${paint.error("retinue:")} ${stripControlCharacters(ending.error)}\n`);
+      if (ending.denials.length > 0) stderr.write(`${stripControlCharacters(describeDenials(ending))}\n`);
     },
   };
 }

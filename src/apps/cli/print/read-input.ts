@@ -1,5 +1,5 @@
 import type { UserMessage } from "../../../conversation/message.ts";
-import { Fault } from "../../../foundation/fault.ts";
+import { RetinueError } from "../../../foundation/retinue-error.ts";
 import type { CliInput } from "../cli-host.ts";
 import { misuse } from "../session-options.ts";
 
@@ -20,7 +20,7 @@ export async function readPrompt(words: readonly string[], stdin: CliInput, usua
   throw noPrompt();
 }
 
-export function noPrompt(): Fault {
+export function noPrompt(): RetinueError {
   return misuse("There is no prompt.", 'Write one, as in: retinue -p "what is in this folder?"');
 }
 
@@ -42,7 +42,7 @@ function parseLine(line: string, number: number): unknown {
   try {
     return JSON.parse(line);
   } catch {
-    throw new Fault("bad-input", `Line ${number} of the input is not JSON.`, {
+    throw new RetinueError("bad-input", `Line ${number} of the input is not JSON.`, {
       advice: 'Write one message per line: {"type":"user","message":{"role":"user","content":"…"}}.',
     });
   }
@@ -55,7 +55,7 @@ function contentOf(value: unknown, number: number): UserMessage["content"] | und
     typeof message === "object" && message !== null ? Reflect.get(message, "content") : undefined;
   if (typeof content === "string") return content;
   if (Array.isArray(content) && content.length > 0 && content.every(isBlock)) return content;
-  throw new Fault("bad-input", `Line ${number} of the input has no message content.`, {
+  throw new RetinueError("bad-input", `Line ${number} of the input has no message content.`, {
     advice: '"content" must be a text or a list of content blocks.',
   });
 }

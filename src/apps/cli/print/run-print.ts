@@ -1,13 +1,13 @@
 import type { UserMessage } from "../../../conversation/message.ts";
 import type { RunEnding } from "../../../conversation/run-event.ts";
-import { Fault } from "../../../foundation/fault.ts";
+import { RetinueError } from "../../../foundation/retinue-error.ts";
 import { sessionFiles } from "../../../journal/session-files.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import type { CliHost } from "../cli-host.ts";
 import { exitCodeOf } from "../interruption.ts";
 import type { CommandContext } from "../session-options.ts";
-import { tellInterruption } from "../views/interruption-view.ts";
+import { reportInterruption } from "../views/interruption-view.ts";
 import { createNotice, createPrintRuntime, openPrintSession } from "./open-print-session.ts";
 import { type PrintOptions, type PrintRequest, readPrintOptions } from "./print-options.ts";
 import { createPrinter, type Printer } from "./printer.ts";
@@ -30,7 +30,7 @@ export async function runPrint(
   try {
     const { code, session } = await runSession(context, { request, options, first, signal });
     if (!stop.signal.aborted) return code;
-    tellStopped(session, stop.signal.reason, host);
+    reportStopped(session, stop.signal.reason, host);
     return exitCodeOf(stop.signal.reason);
   } catch (error) {
     // A reader that went away has what it wanted.
@@ -55,20 +55,20 @@ async function runSession(
   { request, options, first, signal }: PrintRun,
 ): Promise<{ readonly code: number; readonly session: Session }> {
   const { host } = context;
-  const told = new Set<string>();
-  await using runtime = createPrintRuntime(context, options, { notice: createNotice(host, told) });
+  const reported = new Set<string>();
+  await using runtime = createPrintRuntime(context, options, { notice: createNotice(host, reported) });
   await using session = await openPrintSession(runtime, request.session, signal);
-  const printer = createPrinter(host, request, session, told);
+  const printer = createPrinter(host, request, session, reported);
   const prompts = first === undefined ? readMessages(host.stdin, signal) : once(first);
   const forgetChildren = watchChildren(session, printer);
   const code = await answerAll(session, prompts, { printer, signal }).finally(forgetChildren);
   return { code, session };
 }
 
-function tellStopped({ plan, tasks, discovered }: Session, reason: unknown, { stderr }: CliHost): void {
+function reportStopped({ plan, tasks, discovered }: Session, reason: unknown, { stderr }: CliHost): void {
   const { transcript } = sessionFiles(discovered.paths.transcripts, plan.sessionId);
   const command = `retinue -p --resume ${plan.sessionId} "Go on."`;
-  tellInterruption({ reason, tasks: tasks.list(), command, transcript }, stderr);
+  reportInterruption({ reason, tasks: tasks.list(), command, transcript }, stderr);
 }
 
 /** Shows what children do beside the main agent, until the last result; the feed itself ends with the session. */
@@ -111,7 +111,7 @@ async function answerOne(
     if (event.type === "run-ended") ending = event.ending;
     else printer.show(event);
   }
-  if (ending === undefined) throw new Fault("run-without-end", "The run ended without saying how.");
+  if (ending === undefined) throw new RetinueError("run-without-end", "The run ended without saying how.");
   printer.end(ending);
   if (ending.reason === "reader-gone") return 0;
   return ending.status === "completed" ? 0 : 1;

@@ -1,8 +1,8 @@
 import { openStore } from "../../../cluster/open-store.ts";
 import { serveSessions } from "../../../cluster/serve-sessions.ts";
-import { Fault, isFault } from "../../../foundation/fault.ts";
+import { RetinueError, isRetinueError } from "../../../foundation/retinue-error.ts";
 import { misuse } from "../session-options.ts";
-import { harmless } from "../views/text-width.ts";
+import { stripControlCharacters } from "../views/text-width.ts";
 import type { StoreContext } from "./store-program.ts";
 
 export interface ServeStoreOptions {
@@ -21,7 +21,7 @@ export async function serve(
 ): Promise<number> {
   const slots = positive("--concurrency", options.concurrency);
   const graceMs = positive("--grace", options.grace) * 1000;
-  const log = (text: string): void => host.stderr.write(`retinue: ${harmless(text)}\n`);
+  const log = (text: string): void => host.stderr.write(`retinue: ${stripControlCharacters(text)}\n`);
   const stop = Promise.withResolvers<void>();
   const forget = host.onInterrupt(() => stop.resolve());
   await using store = await openStore(
@@ -72,6 +72,6 @@ function positive(name: string, text: string): number {
 }
 
 function describeError(error: unknown): string {
-  if (error instanceof Fault || isFault(error)) return error.message;
+  if (error instanceof RetinueError || isRetinueError(error)) return error.message;
   return error instanceof Error ? error.message : String(error);
 }

@@ -10,10 +10,10 @@ import { readSessionPlan } from "../../../cluster/session/session-plan.ts";
 import type { Question } from "../../../cluster/session/session-progress.ts";
 import type { JsonValue, LogEntry, Store } from "../../../cluster/store.ts";
 import { describeWorkspace } from "../../../cluster/workspace/workspace-plan.ts";
-import { Fault } from "../../../foundation/fault.ts";
+import { RetinueError } from "../../../foundation/retinue-error.ts";
 import { isRecord } from "../../../foundation/json-value.ts";
 import { misuse } from "../session-options.ts";
-import { cutTo, harmless } from "../views/text-width.ts";
+import { cutTo, stripControlCharacters } from "../views/text-width.ts";
 import { withStore } from "./open-named-store.ts";
 import type { StoreContext } from "./store-program.ts";
 
@@ -43,7 +43,7 @@ export async function listAgents(
     else
       for (const { id, status, activation, prompt } of rows) {
         const where = describeActivation(activation);
-        host.stdout.write(`${id}  ${status.padEnd(9)}  ${where}${cutTo(harmless(prompt), 60)}\n`);
+        host.stdout.write(`${id}  ${status.padEnd(9)}  ${where}${cutTo(stripControlCharacters(prompt), 60)}\n`);
       }
     return 0;
   });
@@ -93,7 +93,7 @@ export async function inspect(
             `answer it with: retinue answer ${id} allow --store …`,
           ]),
     ];
-    host.stdout.write(`${lines.map(harmless).join("\n")}\n`);
+    host.stdout.write(`${lines.map(stripControlCharacters).join("\n")}\n`);
     return 0;
   });
 }
@@ -134,11 +134,11 @@ function describeEntry({ at, record: value }: LogEntry): readonly string[] {
     case "claimed":
       return [`${time} -- on ${record.worker}, version ${record.version}`];
     case "parked":
-      return [`${time} -- waits: ${harmless(cutTo(JSON.stringify(record.waitingFor), 200))}`];
+      return [`${time} -- waits: ${stripControlCharacters(cutTo(JSON.stringify(record.waitingFor), 200))}`];
     case "ended":
       return [`${time} -- ${record.ending.status}`];
     case "entry":
-      return describeOwn(record.entry).map((text) => `${time} ${harmless(text)}`);
+      return describeOwn(record.entry).map((text) => `${time} ${stripControlCharacters(text)}`);
     default:
       return [];
   }
@@ -222,7 +222,7 @@ export async function answer(
     const id = await findAgent(store, given);
     const { waitingFor } = await inspectAgent(store, id);
     const question = questionOf(waitingFor);
-    if (question === undefined) throw new Fault("nothing-asked", `The agent ${id} waits for no answer.`);
+    if (question === undefined) throw new RetinueError("nothing-asked", `The agent ${id} waits for no answer.`);
     const said = message === undefined ? {} : { message };
     const reply = word === "allow" ? { type: word, for: scope } : { type: word, ...said };
     await sendMessage(store, id, { body: { type: "answer", question: question.id, answer: reply } });
@@ -242,8 +242,8 @@ async function findAgent(store: Store, given: string): Promise<string> {
   const ids = (await store.log.list(agentLog(given))).map(({ name }) => name.slice("run/".length));
   const [only] = ids.includes(given) ? [given] : ids;
   if (only === undefined)
-    throw new Fault("no-such-agent", `There is no agent ${JSON.stringify(given)} in this store.`);
+    throw new RetinueError("no-such-agent", `There is no agent ${JSON.stringify(given)} in this store.`);
   if (ids.length > 1 && only !== given)
-    throw new Fault("agent-ambiguous", `Several agents begin with ${given}: ${ids.slice(0, 5).join(", ")}.`);
+    throw new RetinueError("agent-ambiguous", `Several agents begin with ${given}: ${ids.slice(0, 5).join(", ")}.`);
   return only;
 }

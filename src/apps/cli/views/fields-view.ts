@@ -1,5 +1,5 @@
 import type { Paint } from "./colour.ts";
-import { harmless, pad, widthOf, wrap } from "./text-width.ts";
+import { stripControlCharacters, pad, widthOf, wrap } from "./text-width.ts";
 
 export interface ShownField {
   readonly label: string;
@@ -11,8 +11,8 @@ export interface ShownField {
 /** Label, value and, behind it or below it, where the value came from. A long label has a line of its own. */
 export function renderFields(fields: readonly ShownField[], paint: Paint, width: number): string {
   const lines = fields.flatMap(({ label, value, origin }) => {
-    const wrapped = wrap(value.split("\n").map(harmless).join("\n"), width - labelWidth);
-    const tail = origin === undefined ? "" : `(${harmless(origin)})`;
+    const wrapped = wrap(value.split("\n").map(stripControlCharacters).join("\n"), width - labelWidth);
+    const tail = origin === undefined ? "" : `(${stripControlCharacters(origin)})`;
     const last = wrapped.at(-1) ?? "";
     const fits = widthOf(last) + widthOf(tail) + labelWidth + 1 <= width;
     const values = fits

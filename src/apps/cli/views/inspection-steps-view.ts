@@ -2,9 +2,9 @@ import { describeStep } from "../../../inspection/describe-step.ts";
 import { describeDuration, describeOffset } from "../../../inspection/figures.ts";
 import type { InspectedAgent, Step } from "../../../inspection/inspection.ts";
 import type { Paint } from "./colour.ts";
-import { cutTo, harmless, pad, wrap } from "./text-width.ts";
+import { cutTo, stripControlCharacters, pad, wrap } from "./text-width.ts";
 
-const longestText = 6;
+const maxText = 6;
 
 /** What one agent did, step by step, one line each, then what it said last. */
 export function renderAgentSteps(
@@ -15,7 +15,7 @@ export function renderAgentSteps(
   const heading = id === "main" ? "STEPS OF main" : `STEPS OF ${id} (${agentType})`;
   const lines = steps.map((step) => renderStep(step, startedAt, { paint, width }));
   const said = result === undefined ? [] : [paint.dim("SAID LAST"), ...firstLines(result, width)];
-  return `${[paint.dim(cutTo(harmless(heading), width)), ...lines, ...said].join("\n")}\n`;
+  return `${[paint.dim(cutTo(stripControlCharacters(heading), width)), ...lines, ...said].join("\n")}\n`;
 }
 
 function renderStep(
@@ -27,15 +27,15 @@ function renderStep(
   const offset = step.at === undefined ? "?" : describeOffset(step.at - start);
   const duration = "durationMs" in step ? describeDuration(step.durationMs) : "";
   const lead = `${offset.padStart(7)} ${duration.padStart(9)}  `;
-  const name = pad(cutTo(harmless(what), 14), 14);
-  const rest = cutTo(harmless(detail), Math.max(8, width - lead.length - 15));
+  const name = pad(cutTo(stripControlCharacters(what), 14), 14);
+  const rest = cutTo(stripControlCharacters(detail), Math.max(8, width - lead.length - 15));
   return `${paint.dim(lead)}${isBad ? paint.error(name) : paint.name(name)} ${rest}`.trimEnd();
 }
 
 function firstLines(text: string, width: number): readonly string[] {
   const lines = text
     .split("\n")
-    .flatMap((line) => wrap(harmless(line), width - 2))
+    .flatMap((line) => wrap(stripControlCharacters(line), width - 2))
     .map((line) => `  ${line}`.trimEnd());
-  return lines.length <= longestText ? lines : [...lines.slice(0, longestText), "  …"];
+  return lines.length <= maxText ? lines : [...lines.slice(0, maxText), "  …"];
 }

@@ -9,9 +9,9 @@ import type { InFlight, InspectedAgent, Inspection, Refusal } from "../../../ins
 import { createTimeAxis } from "../../../inspection/time-axis.ts";
 import type { Paint } from "./colour.ts";
 import { renderAgentSteps } from "./inspection-steps-view.ts";
-import { plural } from "./problem-view.ts";
+import { plural } from "./diagnostic-view.ts";
 import { type Column, renderTable } from "./table-view.ts";
-import { cutTo, harmless, wrap } from "./text-width.ts";
+import { cutTo, stripControlCharacters, wrap } from "./text-width.ts";
 import { renderTimeline, timelineLegend } from "./timeline-view.ts";
 
 export interface InspectionViewOptions {
@@ -22,9 +22,9 @@ export interface InspectionViewOptions {
   readonly steps: boolean;
 }
 
-const mostAgents = 40;
-const mostRefusals = 20;
-const mostTools = 12;
+const maxAgents = 40;
+const maxRefusals = 20;
+const maxTools = 12;
 
 /** An inspection for a terminal. Every text of the transcript is made harmless on its way. */
 export function renderInspection(inspection: Inspection, options: InspectionViewOptions): string {
@@ -36,7 +36,7 @@ export function renderInspection(inspection: Inspection, options: InspectionView
     renderTime(agents, options),
     renderModels(inspection, options),
     renderTools(inspection, options),
-    renderList("REFUSED", inspection.refusals.slice(0, mostRefusals).map(refusalLine), options),
+    renderList("REFUSED", inspection.refusals.slice(0, maxRefusals).map(refusalLine), options),
     renderList("IN FLIGHT", agents.flatMap(inFlightLines), options),
     renderList("NOTES", inspection.notes, options),
     ...(options.steps ? agents : [only === undefined ? [] : (focus ?? [])].flat()).map((agent) =>
@@ -71,9 +71,9 @@ function renderHead(
   ];
   const title = only === undefined ? session.title : `agent ${only} of: ${session.title}`;
   return [
-    paint.bold(cutTo(harmless(title), width)),
+    paint.bold(cutTo(stripControlCharacters(title), width)),
     paint.dim(session.id),
-    ...facts.flatMap((fact) => wrap(harmless(fact), width - 2).map((line) => `  ${line}`)),
+    ...facts.flatMap((fact) => wrap(stripControlCharacters(fact), width - 2).map((line) => `  ${line}`)),
     "",
   ].join("\n");
 }
@@ -93,7 +93,7 @@ const agentColumns: readonly Column[] = [
 ];
 
 function renderAgents({ agents }: Inspection, { paint, width }: InspectionViewOptions): string {
-  const rows = agents.slice(0, mostAgents).map((agent) => {
+  const rows = agents.slice(0, maxAgents).map((agent) => {
     const { id, depth, agentType, name, description, state, totals } = agent;
     const label = id === "main" ? id : `${"  ".repeat(depth)}${id} ${name ?? agentType}`;
     return [
@@ -104,15 +104,15 @@ function renderAgents({ agents }: Inspection, { paint, width }: InspectionViewOp
       describeTokens(allTokens(totals.usage)),
       describeCost(totals.cost),
       description,
-    ].map(harmless);
+    ].map(stripControlCharacters);
   });
   return (
-    renderTable({ columns: agentColumns, rows, width, paint }) + more(agents.length, mostAgents, "agent")
+    renderTable({ columns: agentColumns, rows, width, paint }) + more(agents.length, maxAgents, "agent")
   );
 }
 
 function renderTime(agents: readonly InspectedAgent[], options: InspectionViewOptions): string {
-  const rows = renderTimeline(agents.slice(0, mostAgents), options);
+  const rows = renderTimeline(agents.slice(0, maxAgents), options);
   if (createTimeAxis(agents).durationMs === 0) return "";
   return `${options.paint.dim(`TIMELINE  ${timelineLegend}`)}\n${rows.join("\n")}\n`;
 }
@@ -125,7 +125,7 @@ const modelColumns: readonly Column[] = [
 function renderModels({ byModel }: Inspection, { paint, width }: InspectionViewOptions): string {
   if (byModel.length === 0) return "";
   const rows = byModel.map(({ model, turns, usage, cost, modelMs }) => [
-    harmless(model),
+    stripControlCharacters(model),
     String(turns),
     describeDuration(modelMs),
     describeTokens(usage.inputTokens),
@@ -145,20 +145,20 @@ const toolColumns: readonly Column[] = [
 function renderTools({ byTool }: Inspection, { paint, width }: InspectionViewOptions): string {
   if (byTool.length === 0) return "";
   const rows = byTool
-    .slice(0, mostTools)
+    .slice(0, maxTools)
     .map(({ tool, calls, durationMs, failed, refused, agentsCost }) => [
-      harmless(tool),
+      stripControlCharacters(tool),
       String(calls),
       describeDuration(durationMs),
       String(failed),
       String(refused),
       agentsCost === undefined ? "" : describeCost(agentsCost),
     ]);
-  return renderTable({ columns: toolColumns, rows, width, paint }) + more(byTool.length, mostTools, "tool");
+  return renderTable({ columns: toolColumns, rows, width, paint }) + more(byTool.length, maxTools, "tool");
 }
 
-function refusalLine({ agentId, tool, about, because }: Refusal): string {
-  return `${agentId}: ${tool} ${about}: ${because}`;
+function refusalLine({ agentId, tool, about, reason }: Refusal): string {
+  return `${agentId}: ${tool} ${about}: ${reason}`;
 }
 
 function inFlightLines({ id, inFlight, state }: InspectedAgent): readonly string[] {
@@ -177,7 +177,7 @@ function renderList(
 ): string {
   if (lines.length === 0) return "";
   const wrapped = lines.flatMap((line) =>
-    wrap(harmless(line), width - 2).map((part, index) => (index === 0 ? part : `  ${part}`)),
+    wrap(stripControlCharacters(line), width - 2).map((part, index) => (index === 0 ? part : `  ${part}`)),
   );
   return `${[paint.dim(heading), ...wrapped].join("\n")}\n`;
 }

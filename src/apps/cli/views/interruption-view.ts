@@ -4,7 +4,7 @@ import { wasCutOff } from "../../../tasks/task-state.ts";
 import type { CliOutput } from "../cli-host.ts";
 import { signalOf } from "../interruption.ts";
 import { createPaint } from "./colour.ts";
-import { harmless } from "./text-width.ts";
+import { stripControlCharacters } from "./text-width.ts";
 
 export interface Interruption {
   readonly reason: unknown;
@@ -16,10 +16,10 @@ export interface Interruption {
   readonly transcript: string;
 }
 
-const mostListed = 20;
+const maxListed = 20;
 
 /** What was stopped by a signal, and the line that continues it. */
-export function tellInterruption(
+export function reportInterruption(
   { reason, tasks, command, transcript }: Interruption,
   stderr: CliOutput,
 ): void {
@@ -30,12 +30,12 @@ export function tellInterruption(
   const lines = [
     `retinue: Stopped by ${how}${stopped.length === 0 ? "." : `, with ${agents} that can be resumed:`}`,
     ...stopped
-      .slice(0, mostListed)
+      .slice(0, maxListed)
       .map(
         ({ id, agentType, description }) =>
-          `  ${paint.name(id)}  ${harmless(agentType)}  ${harmless(description)}`,
+          `  ${paint.name(id)}  ${stripControlCharacters(agentType)}  ${stripControlCharacters(description)}`,
       ),
-    ...(stopped.length > mostListed ? [`  and ${stopped.length - mostListed} more`] : []),
+    ...(stopped.length > maxListed ? [`  and ${stopped.length - maxListed} more`] : []),
     ...(existsSync(transcript) ? [`Continue: ${command}`] : ["Nothing was kept that could be continued."]),
   ];
   stderr.write(`${lines.join("\n")}\n`);

@@ -1,4 +1,4 @@
-import { cutAt, harmless, widthOf } from "./text-width.ts";
+import { cutAt, stripControlCharacters, widthOf } from "./text-width.ts";
 
 export interface SourceExcerpt {
   readonly text: string;
@@ -13,7 +13,7 @@ export function sourceExcerpt(
   place: { readonly column: number; readonly length: number },
   width: number,
 ): SourceExcerpt {
-  const shown = harmless(line.replace(/^\ufeff/, " ")).trimEnd();
+  const shown = stripControlCharacters(line.replace(/^\ufeff/, " ")).trimEnd();
   const from = Math.min(Math.max(0, place.column - 1), shown.length);
   const start = widthOf(shown) <= width ? 0 : startOfWindow(shown, from, width);
   const head = start === 0 ? "" : "…";

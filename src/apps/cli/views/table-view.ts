@@ -1,5 +1,5 @@
 import type { Paint } from "./colour.ts";
-import { cutTo, harmless, pad, widthOf } from "./text-width.ts";
+import { cutTo, stripControlCharacters, pad, widthOf } from "./text-width.ts";
 
 export interface Column {
   readonly heading: string;
@@ -24,7 +24,7 @@ const gap = "  ";
 
 /** Aligned columns; in a narrow terminal the last one below the others, in a very narrow one no columns at all. */
 export function renderTable({ columns, rows: written, width, paint }: TableOptions): string {
-  const rows = written.map((row) => row.map(harmless));
+  const rows = written.map((row) => row.map(stripControlCharacters));
   const natural = columns.map((column, index) =>
     Math.max(widthOf(column.heading), ...rows.map((row) => widthOf(row[index] ?? ""))),
   );

@@ -23,7 +23,7 @@ export function wrap(text: string, width: number): string[] {
 }
 
 /** What a terminal would act on, or what would hide text, is replaced; tabs become blanks of one cell. */
-export function harmless(text: string): string {
+export function stripControlCharacters(text: string): string {
   return text.toWellFormed().replace(/\t/g, " ").replace(hiddenCharacters, "\ufffd");
 }
 

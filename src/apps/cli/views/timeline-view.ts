@@ -1,7 +1,7 @@
 import type { InspectedAgent } from "../../../inspection/inspection.ts";
 import { type BarKind, barsOf, createTimeAxis, type TimeAxis } from "../../../inspection/time-axis.ts";
 import type { Paint } from "./colour.ts";
-import { cutTo, harmless, pad } from "./text-width.ts";
+import { cutTo, stripControlCharacters, pad } from "./text-width.ts";
 
 const labelWidth = 20;
 const marks: Readonly<Record<BarKind, string>> = {
@@ -27,7 +27,7 @@ export function renderTimeline(
   return agents.map((agent) => {
     const label = agent.id === "main" ? "main" : `${" ".repeat(agent.depth)}${agent.agentType}`;
     const cells = cellsOf(agent, axis, room).map((kind) => (kind === undefined ? " " : mark(kind, paint)));
-    return `${pad(cutTo(harmless(label), labelWidth), labelWidth)}  ${cells.join("").trimEnd()}`;
+    return `${pad(cutTo(stripControlCharacters(label), labelWidth), labelWidth)}  ${cells.join("").trimEnd()}`;
   });
 }
 

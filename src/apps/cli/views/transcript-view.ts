@@ -2,7 +2,7 @@ import { isRecord, type JsonRecord } from "../../../foundation/json-value.ts";
 import { readAssistantBlocks, readUserBlocks } from "../../../journal/content-blocks.ts";
 import { describeCall } from "../print/describe-call.ts";
 import type { Paint } from "./colour.ts";
-import { harmless } from "./text-width.ts";
+import { stripControlCharacters } from "./text-width.ts";
 
 /** The lines of a transcript as a person reads them; those that tell nothing are left out. */
 export function renderTranscript(records: readonly JsonRecord[], paint: Paint): string {
@@ -16,7 +16,7 @@ function renderRecord(record: JsonRecord, paint: Paint): readonly string[] {
   if (isRecord(record.runEnding)) {
     const { status, reason, error } = record.runEnding;
     const why = typeof error === "string" ? `, ${error}` : "";
-    return [paint.bold(harmless(`[${String(status)}: ${String(reason)}${why}]`))];
+    return [paint.bold(stripControlCharacters(`[${String(status)}: ${String(reason)}${why}]`))];
   }
   const content = isRecord(record.message) ? record.message.content : undefined;
   if (record.type === "assistant") return renderAnswer(content, paint);
@@ -26,7 +26,7 @@ function renderRecord(record: JsonRecord, paint: Paint): readonly string[] {
 function renderAnswer(content: unknown, paint: Paint): readonly string[] {
   return readAssistantBlocks(content).flatMap((block) => {
     if (block.type === "text") return [plain(block.text)];
-    return block.type === "tool_use" ? [paint.dim(harmless(`· ${describeCall(block)}`))] : [];
+    return block.type === "tool_use" ? [paint.dim(stripControlCharacters(`· ${describeCall(block)}`))] : [];
   });
 }
 
@@ -38,10 +38,10 @@ function renderUser(content: unknown, paint: Paint): readonly string[] {
     const [part] = typeof block.content === "string" ? [] : block.content;
     const partText = part?.type === "text" ? part.text : "";
     const text = typeof block.content === "string" ? block.content : partText;
-    return [paint.error(harmless(`  failed: ${text.split("\n")[0]?.slice(0, 200)}`))];
+    return [paint.error(stripControlCharacters(`  failed: ${text.split("\n")[0]?.slice(0, 200)}`))];
   });
 }
 
 function plain(text: string): string {
-  return text.trimEnd().split("\n").map(harmless).join("\n");
+  return text.trimEnd().split("\n").map(stripControlCharacters).join("\n");
 }

@@ -2,15 +2,15 @@ import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
 import { interruptedStatus } from "./interrupted-child.ts";
 
 /** What a main conversation has heard of its children. */
-export interface ToldAgents {
+export interface ReportedAgents {
   /** When it was last told how a child stands, in milliseconds since 1970. */
-  readonly toldAt: ReadonlyMap<string, number>;
+  readonly reportedAt: ReadonlyMap<string, number>;
   /** Those that it was told to go on without, and by the result of which call. */
   readonly launched: ReadonlyMap<string, string>;
 }
 
 /** The same, with the calls that were cut off and are now answered with what their child handed in. */
-export interface HeardAgents extends ToldAgents {
+export interface HeardAgents extends ReportedAgents {
   readonly answered: ReadonlySet<string>;
 }
 
@@ -18,8 +18,8 @@ export interface HeardAgents extends ToldAgents {
 const noticePattern = /<task-notification>\s*<task-id>([A-Za-z0-9_-]{1,64})<\/task-id>/g;
 
 /** Total: any lines will do. */
-export function readToldAgents(records: readonly JsonRecord[]): ToldAgents {
-  const toldAt = new Map<string, number>();
+export function readReportedAgents(records: readonly JsonRecord[]): ReportedAgents {
+  const reportedAt = new Map<string, number>();
   const launched = new Map<string, string>();
   for (const record of records) {
     if (record.type !== "user") continue;
@@ -29,11 +29,11 @@ export function readToldAgents(records: readonly JsonRecord[]): ToldAgents {
     if (isRecord(result) && typeof result.agentId === "string") {
       // Any other result of such a call is what the child handed in; one that was cut off is told of when it is found again.
       if (result.status === "async_launched") launched.set(result.agentId, answeredCall(record));
-      else if (result.status !== interruptedStatus) toldAt.set(result.agentId, at);
+      else if (result.status !== interruptedStatus) reportedAt.set(result.agentId, at);
     }
-    for (const [, id = ""] of textIn(record).matchAll(noticePattern)) toldAt.set(id, at);
+    for (const [, id = ""] of textIn(record).matchAll(noticePattern)) reportedAt.set(id, at);
   }
-  return { toldAt, launched };
+  return { reportedAt, launched };
 }
 
 function answeredCall({ message }: JsonRecord): string {

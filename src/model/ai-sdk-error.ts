@@ -1,8 +1,8 @@
 import type { JsonRecord } from "../foundation/json-value.ts";
-import { ModelFault, type ModelFaultCode, type ModelFaultOptions } from "./model-fault.ts";
+import { ModelError, type ModelErrorCode, type ModelErrorOptions } from "./model-error.ts";
 import { readRetryAfter } from "./retry-after.ts";
 
-export interface FaultPlace {
+export interface ErrorPlace {
   /** `provider/model`, for the message. */
   readonly model: string;
   /** Whether the answer had begun. */
@@ -10,8 +10,8 @@ export interface FaultPlace {
 }
 
 /** Reads what a provider package threw, or put into its stream as an error, by shape: copies of its classes differ. */
-export function toModelFault(error: unknown, place: FaultPlace): ModelFault {
-  if (error instanceof ModelFault) return error;
+export function toModelError(error: unknown, place: ErrorPlace): ModelError {
+  if (error instanceof ModelError) return error;
   const said = numberOf(field(error, "statusCode")) ?? numberOf(field(error, "status"));
   // A status of success only says how far it got before it failed.
   const status = said !== undefined && said >= 300 ? said : undefined;
@@ -20,17 +20,17 @@ export function toModelFault(error: unknown, place: FaultPlace): ModelFault {
   const header = (name: string) => textOrNothing(field(headers, name));
   const retryAfterMs = readRetryAfter(header);
   const requestId = header("x-request-id") ?? header("request-id");
-  const options: ModelFaultOptions = {
+  const options: ModelErrorOptions = {
     ...(status === undefined ? {} : { status }),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     ...(requestId === undefined ? {} : { requestId }),
     ...adviceFor(code, place.model),
     cause: error,
   };
-  return new ModelFault(code, `${place.model}: ${textOf(error)}`, options);
+  return new ModelError(code, `${place.model}: ${textOf(error)}`, options);
 }
 
-function codeOf(error: unknown, status: number | undefined, hasBegun: boolean): ModelFaultCode {
+function codeOf(error: unknown, status: number | undefined, hasBegun: boolean): ModelErrorCode {
   const words = wordsOf(error);
   if (status !== undefined) return codeOfStatus(status, words);
   const name = field(error, "name");
@@ -44,7 +44,7 @@ function codeOf(error: unknown, status: number | undefined, hasBegun: boolean): 
   return codeOfWords(words) ?? "server-error";
 }
 
-const codesByName: ReadonlyMap<string, ModelFaultCode> = new Map([
+const codesByName: ReadonlyMap<string, ModelErrorCode> = new Map([
   ["AI_LoadAPIKeyError", "unauthorized"],
   ["AI_LoadSettingError", "unauthorized"],
   ["AI_NoSuchModelError", "not-found"],
@@ -56,7 +56,7 @@ const codesByName: ReadonlyMap<string, ModelFaultCode> = new Map([
   ["AI_EmptyResponseBodyError", "stream-cut"],
 ]);
 
-function codeOfStatus(status: number, words: string): ModelFaultCode {
+function codeOfStatus(status: number, words: string): ModelErrorCode {
   if (status === 429) return words.includes("insufficient_quota") ? "unauthorized" : "rate-limited";
   if (status === 503 || status === 529) return "overloaded";
   if (status >= 500 || status === 408 || status === 409) return "server-error";
@@ -66,7 +66,7 @@ function codeOfStatus(status: number, words: string): ModelFaultCode {
 }
 
 /** Errors inside a stream have no status, only words. */
-function codeOfWords(words: string): ModelFaultCode | undefined {
+function codeOfWords(words: string): ModelErrorCode | undefined {
   if (tooLong.test(words)) return "context-too-long";
   if (/rate.?limit|too many requests|resource_exhausted|throttl/.test(words)) return "rate-limited";
   if (/overload|unavailable|capacity/.test(words)) return "overloaded";
@@ -109,7 +109,7 @@ function textOf(error: unknown): string {
   return text.slice(0, 2_000);
 }
 
-function adviceFor(code: ModelFaultCode, model: string): { advice?: string } {
+function adviceFor(code: ModelErrorCode, model: string): { advice?: string } {
   if (code === "connection-failed")
     return { advice: "See that the server runs and that its address is right." };
   if (code === "unauthorized") return { advice: `See that the key for ${model} is set, valid and paid for.` };

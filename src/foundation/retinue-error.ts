@@ -1,19 +1,19 @@
 const brand = Symbol.for("retinue.fault");
 
-export interface FaultOptions {
+export interface RetinueErrorOptions {
   /** What the person can do about it, as one sentence. */
   readonly advice?: string;
   readonly cause?: unknown;
 }
 
 /** The one error this project throws: misuse, or a world that is broken. What is expected is a union, not a Fault. */
-export class Fault extends Error {
+export class RetinueError extends Error {
   override readonly name = "Fault";
   readonly [brand] = true;
   readonly code: string;
   readonly advice: string | undefined;
 
-  constructor(code: string, message: string, options: FaultOptions = {}) {
+  constructor(code: string, message: string, options: RetinueErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.advice = options.advice;
@@ -21,6 +21,6 @@ export class Fault extends Error {
 }
 
 /** Recognises a Fault from any copy of this package. */
-export function isFault(value: unknown): value is Fault {
+export function isRetinueError(value: unknown): value is RetinueError {
   return typeof value === "object" && value !== null && brand in value;
 }

@@ -1,12 +1,12 @@
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 
 /** Turns an error of the file system into a Fault that says which deed failed on which file, and what to do. */
-export function fileFault(deed: string, file: string, error: unknown): Fault {
+export function fileError(deed: string, file: string, error: unknown): RetinueError {
   const known = kinds.get(errorCode(error) ?? "");
   const detail = error instanceof Error ? error.message : String(error);
   if (known === undefined)
-    return new Fault("file-error", `Could not ${deed} ${file}: ${detail}.`, { cause: error });
-  return new Fault(known.code, `Could not ${deed} ${file}: ${known.because}.`, {
+    return new RetinueError("file-error", `Could not ${deed} ${file}: ${detail}.`, { cause: error });
+  return new RetinueError(known.code, `Could not ${deed} ${file}: ${known.reason}.`, {
     advice: known.advice,
     cause: error,
   });
@@ -18,28 +18,28 @@ export function errorCode(error: unknown): string | undefined {
 
 interface Kind {
   readonly code: string;
-  readonly because: string;
+  readonly reason: string;
   readonly advice: string;
 }
 
 const full: Kind = {
   code: "disk-full",
-  because: "there is no space left on the disk, or your share of it is used up",
+  reason: "there is no space left on the disk, or your share of it is used up",
   advice: "Free some space, then go on; everything written before is still there.",
 };
 const noAccess: Kind = {
   code: "no-access",
-  because: "this user may not write or read there",
+  reason: "this user may not write or read there",
   advice: "Check the owner and the permissions of the file and of its folder.",
 };
 const notAFile: Kind = {
   code: "not-a-file",
-  because: "something else than an ordinary file or folder stands at that path",
+  reason: "something else than an ordinary file or folder stands at that path",
   advice: "Move away what stands there.",
 };
 const tooManyOpen: Kind = {
   code: "too-many-open-files",
-  because: "too many files are open",
+  reason: "too many files are open",
   advice: "Raise the limit of open files (ulimit -n), or run fewer agents at a time.",
 };
 
@@ -50,7 +50,7 @@ const kinds: ReadonlyMap<string, Kind> = new Map([
     "EROFS",
     {
       code: "read-only-disk",
-      because: "the file system is mounted read-only",
+      reason: "the file system is mounted read-only",
       advice: "Set CLAUDE_CONFIG_DIR to a folder that can be written.",
     },
   ],
@@ -64,15 +64,15 @@ const kinds: ReadonlyMap<string, Kind> = new Map([
     "EFBIG",
     {
       code: "file-too-large",
-      because: "the file would grow past the size that is allowed",
+      reason: "the file would grow past the size that is allowed",
       advice: "Go on in a new session, or raise the limit of file sizes (ulimit -f).",
     },
   ],
-  ["ENOENT", { code: "file-missing", because: "it does not exist", advice: "Check the path." }],
+  ["ENOENT", { code: "file-missing", reason: "it does not exist", advice: "Check the path." }],
   ["EMFILE", tooManyOpen],
   ["ENFILE", tooManyOpen],
   [
     "ENAMETOOLONG",
-    { code: "path-too-long", because: "the path is too long", advice: "Use a shorter folder." },
+    { code: "path-too-long", reason: "the path is too long", advice: "Use a shorter folder." },
   ],
 ]);

@@ -1,15 +1,15 @@
-import { type Problem, placeText, type Severity } from "../../../foundation/problem.ts";
+import { type Diagnostic, placeText, type Severity } from "../../../foundation/diagnostic.ts";
 import type { Paint } from "./colour.ts";
 import { sourceExcerpt } from "./source-excerpt.ts";
-import { harmless, wrap } from "./text-width.ts";
+import { stripControlCharacters, wrap } from "./text-width.ts";
 
-export interface FileProblems {
+export interface FileDiagnostics {
   /** Absent for what belongs to no file. */
   readonly file?: string;
-  readonly problems: readonly Problem[];
+  readonly diagnostics: readonly Diagnostic[];
 }
 
-export interface ProblemViewOptions {
+export interface DiagnosticViewOptions {
   readonly paint: Paint;
   readonly width: number;
   /** How a file is called before people: relative to where they are. */
@@ -19,13 +19,13 @@ export interface ProblemViewOptions {
 }
 
 /** Files by name, their problems from top to bottom; what belongs to no file comes last. */
-export function groupByFile(problems: readonly Problem[]): FileProblems[] {
-  const groups = Map.groupBy(problems, (problem) => problem.file);
+export function groupByFile(diagnostics: readonly Diagnostic[]): FileDiagnostics[] {
+  const groups = Map.groupBy(diagnostics, (diagnostic) => diagnostic.file);
   const files = [...groups]
     .sort(([a = ""], [b = ""]) => (a < b ? -1 : 1))
     .map(([file, members]) => ({
       ...(file === undefined ? {} : { file }),
-      problems: [...members].sort(byPlace),
+      diagnostics: [...members].sort(byPlace),
     }));
   return [
     ...files.filter(({ file }) => file !== undefined),
@@ -33,17 +33,17 @@ export function groupByFile(problems: readonly Problem[]): FileProblems[] {
   ];
 }
 
-function byPlace(a: Problem, b: Problem): number {
+function byPlace(a: Diagnostic, b: Diagnostic): number {
   return (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0);
 }
 
-export function renderProblems(groups: readonly FileProblems[], options: ProblemViewOptions): string {
+export function renderDiagnostics(groups: readonly FileDiagnostics[], options: DiagnosticViewOptions): string {
   return groups.map((group) => renderFile(group, options)).join("\n");
 }
 
-export function countBySeverity(problems: readonly Problem[]): Readonly<Record<Severity, number>> {
+export function countBySeverity(diagnostics: readonly Diagnostic[]): Readonly<Record<Severity, number>> {
   const counts = { error: 0, warning: 0, note: 0 };
-  for (const { severity } of problems) counts[severity] += 1;
+  for (const { severity } of diagnostics) counts[severity] += 1;
   return counts;
 }
 
@@ -59,22 +59,22 @@ export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-function renderFile({ file, problems }: FileProblems, options: ProblemViewOptions): string {
+function renderFile({ file, diagnostics }: FileDiagnostics, options: DiagnosticViewOptions): string {
   const text = file === undefined ? undefined : options.textOf(file);
   const lines = text?.split(/\r?\n/);
-  return problems.map((problem) => renderProblem(problem, lines, options)).join("");
+  return diagnostics.map((diagnostic) => renderDiagnostic(diagnostic, lines, options)).join("");
 }
 
-function renderProblem(
-  problem: Problem,
+function renderDiagnostic(
+  diagnostic: Diagnostic,
   lines: readonly string[] | undefined,
-  { paint, width, nameOf }: ProblemViewOptions,
+  { paint, width, nameOf }: DiagnosticViewOptions,
 ): string {
-  const { severity, code, advice = "" } = problem;
-  const where = harmless(placeText(problem, nameOf));
+  const { severity, code, advice = "" } = diagnostic;
+  const where = stripControlCharacters(placeText(diagnostic, nameOf));
   const place = where === "" ? "" : `${where}: `;
   const label = `${place}${severity}:`;
-  const [first = "", ...rest] = wrap(`${label} ${harmless(problem.message)} [${code}]`, width);
+  const [first = "", ...rest] = wrap(`${label} ${stripControlCharacters(diagnostic.message)} [${code}]`, width);
   const more = wrap(rest.join(" "), width - indent.length).filter((line) => line !== "");
   const sentence = [first, ...more.map((line) => `${indent}${line}`)].join("\n");
   const heading = sentence
@@ -83,7 +83,7 @@ function renderProblem(
   const hints = advice.split("\n").filter((hint) => hint !== "");
   const output = [
     heading,
-    ...excerptOf(problem, lines, { paint, width }),
+    ...excerptOf(diagnostic, lines, { paint, width }),
     ...hints.flatMap((hint) => renderAdvice(hint, { paint, width })),
   ];
   return `${output.join("\n")}\n`;
@@ -91,17 +91,17 @@ function renderProblem(
 
 function renderAdvice(
   advice: string,
-  { paint, width }: Pick<ProblemViewOptions, "paint" | "width">,
+  { paint, width }: Pick<DiagnosticViewOptions, "paint" | "width">,
 ): string[] {
-  return wrap(harmless(advice), width - indent.length - 2).map(
+  return wrap(stripControlCharacters(advice), width - indent.length - 2).map(
     (line, index) => `${indent}${index === 0 ? paint.good("→") : " "} ${line}`,
   );
 }
 
 function excerptOf(
-  { line, column, length }: Problem,
+  { line, column, length }: Diagnostic,
   lines: readonly string[] | undefined,
-  { paint, width }: Pick<ProblemViewOptions, "paint" | "width">,
+  { paint, width }: Pick<DiagnosticViewOptions, "paint" | "width">,
 ): string[] {
   const source = line === undefined ? undefined : lines?.[line - 1];
   if (line === undefined || source === undefined || source.trim() === "") return [];

@@ -6,16 +6,16 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { RunEnding } from "../../src/conversation/run-event.ts";
 import type { Session } from "../../src/runtime/session.ts";
 import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { StepAnswer, StepFault, StepFunction } from "../../src/testing/script.ts";
+import type { StepAnswer, StepError, StepFunction } from "../../src/testing/script.ts";
 import {
   claude,
-  createFaultStage,
-  type FaultStageOptions,
+  createErrorStage,
+  type ErrorStageOptions,
   foreign,
   noteCall,
   promptOf,
   taskOf,
-} from "./fault-stage.ts";
+} from "./errors-stage.ts";
 
 const words = "An answer that is long enough to come in many pieces, one after the other. ".repeat(4);
 
@@ -27,7 +27,7 @@ async function startProvider(respond: StepFunction): Promise<FakeProvider> {
 
 interface Case {
   /** What goes wrong in each attempt; the last one goes on for ever where the child does not complete. */
-  readonly faults: readonly StepAnswer[];
+  readonly errors: readonly StepAnswer[];
   readonly ends: "completed" | Partial<RunEnding>;
   /** How often the provider is asked; `least` where a connection that was reset may have been stale. */
   readonly requests: number | { readonly least: number };
@@ -39,43 +39,43 @@ const failed = (reason: string, error: RegExp): Partial<RunEnding> => ({
   error: expect.stringMatching(error),
 });
 
-const passing = (name: string, fault: StepAnswer): [string, Case] => [
+const passing = (name: string, failure: StepAnswer): [string, Case] => [
   `${name} once`,
-  { faults: [fault], ends: "completed", requests: 2 },
+  { errors: [failure], ends: "completed", requests: 2 },
 ];
 
-const forEver = (name: string, fault: StepAnswer, ends: Case["ends"]): [string, Case] => [
+const forEver = (name: string, failure: StepAnswer, ends: Case["ends"]): [string, Case] => [
   `${name} for ever`,
-  { faults: [fault], ends, requests: 3 },
+  { errors: [failure], ends, requests: 3 },
 ];
 
-const atFirst = (name: string, fault: StepFault, ends: Case["ends"]): [string, Case] => [
+const atFirst = (name: string, failure: StepError, ends: Case["ends"]): [string, Case] => [
   name,
-  { faults: [{ fault }], ends, requests: 1 },
+  { errors: [{ failure }], ends, requests: 1 },
 ];
 
-const reset = { fault: "connection-failed" } as const;
+const reset = { failure: "connection-failed" } as const;
 
 const cases: ReadonlyMap<string, Case> = new Map<string, Case>([
-  passing("429 with a wish", { fault: "rate-limited", retryAfterMs: 1000 }),
-  passing("429 without a wish", { fault: "rate-limited" }),
-  passing("529", { fault: "overloaded" }),
-  passing("529 in the middle", { fault: "overloaded", after: 2 }),
-  passing("500", { fault: "server-error" }),
-  passing("cut at once", { fault: "cut" }),
-  passing("cut in the middle", { fault: "cut", after: 3 }),
-  passing("bad JSON", { fault: "malformed", after: 1 }),
-  ["reset once", { faults: [reset], ends: "completed", requests: { least: 2 } }],
+  passing("429 with a wish", { failure: "rate-limited", retryAfterMs: 1000 }),
+  passing("429 without a wish", { failure: "rate-limited" }),
+  passing("529", { failure: "overloaded" }),
+  passing("529 in the middle", { failure: "overloaded", after: 2 }),
+  passing("500", { failure: "server-error" }),
+  passing("cut at once", { failure: "cut" }),
+  passing("cut in the middle", { failure: "cut", after: 3 }),
+  passing("bad JSON", { failure: "malformed", after: 1 }),
+  ["reset once", { errors: [reset], ends: "completed", requests: { least: 2 } }],
   [
     "one fault after another",
-    { faults: [{ fault: "overloaded" }, { fault: "cut", after: 1 }], ends: "completed", requests: 3 },
+    { errors: [{ failure: "overloaded" }, { failure: "cut", after: 1 }], ends: "completed", requests: 3 },
   ],
-  forEver("429", { fault: "rate-limited" }, failed("rate-limited", /limit is reached/)),
-  forEver("529", { fault: "overloaded" }, failed("overloaded", /overloaded/)),
-  forEver("500", { fault: "server-error" }, failed("server-error", /provider failed/)),
-  forEver("cut", { fault: "cut", after: 2 }, failed("stream-cut", /./)),
-  forEver("bad JSON", { fault: "malformed" }, failed("stream-malformed", /./)),
-  ["reset for ever", { faults: [reset], ends: failed("connection-failed", /./), requests: { least: 3 } }],
+  forEver("429", { failure: "rate-limited" }, failed("rate-limited", /limit is reached/)),
+  forEver("529", { failure: "overloaded" }, failed("overloaded", /overloaded/)),
+  forEver("500", { failure: "server-error" }, failed("server-error", /provider failed/)),
+  forEver("cut", { failure: "cut", after: 2 }, failed("stream-cut", /./)),
+  forEver("bad JSON", { failure: "malformed" }, failed("stream-malformed", /./)),
+  ["reset for ever", { errors: [reset], ends: failed("connection-failed", /./), requests: { least: 3 } }],
   atFirst("400", "invalid-request", failed("invalid-request", /invalid/)),
   atFirst("401", "unauthorized", failed("unauthorized", /key/)),
   atFirst("404", "not-found", failed("not-found", /does not exist/)),
@@ -85,17 +85,17 @@ const cases: ReadonlyMap<string, Case> = new Map<string, Case>([
 /** A machine under load may be slow enough to look silent, so how often is asked is not certain here. */
 const least = { least: 1 };
 const silentCases: ReadonlyMap<string, Case> = new Map<string, Case>([
-  ["no first token once", { faults: [{ fault: "stall" }], ends: "completed", requests: least }],
-  ["silence once", { faults: [{ fault: "stall", after: 3 }], ends: "completed", requests: least }],
-  ["slow tokens", { faults: slowly(), ends: "completed", requests: least }],
+  ["no first token once", { errors: [{ failure: "stall" }], ends: "completed", requests: least }],
+  ["silence once", { errors: [{ failure: "stall", after: 3 }], ends: "completed", requests: least }],
+  ["slow tokens", { errors: slowly(), ends: "completed", requests: least }],
   [
     "no first token ever",
-    { faults: [{ fault: "stall" }], ends: failed("stalled", /no answer within 1000 ms/), requests: least },
+    { errors: [{ failure: "stall" }], ends: failed("stalled", /no answer within 1000 ms/), requests: least },
   ],
   [
     "silence for ever",
     {
-      faults: [{ fault: "stall", after: 2 }],
+      errors: [{ failure: "stall", after: 2 }],
       ends: failed("stalled", /fell silent for 1000 ms|within 1000 ms/),
       requests: least,
     },
@@ -114,17 +114,17 @@ function playCases(played: ReadonlyMap<string, Case>) {
     const task = taskOf(request);
     const attempt = asked.get(task) ?? 0;
     asked.set(task, attempt + 1);
-    const { faults = [], ends = "completed" } = played.get(task) ?? {};
-    const fault = ends === "completed" ? faults[attempt] : (faults[attempt] ?? faults.at(-1));
-    return { text: `${words}${task}.`, ...fault };
+    const { errors = [], ends = "completed" } = played.get(task) ?? {};
+    const failure = ends === "completed" ? errors[attempt] : (errors[attempt] ?? errors.at(-1));
+    return { text: `${words}${task}.`, ...failure };
   };
   return { asked, respond };
 }
 
-async function runCases(played: ReadonlyMap<string, Case>, options: Omit<FaultStageOptions, "url">) {
+async function runCases(played: ReadonlyMap<string, Case>, options: Omit<ErrorStageOptions, "url">) {
   const { asked, respond } = playCases(played);
   const { url } = await startProvider(respond);
-  const { runtime } = createFaultStage({ url, ...options });
+  const { runtime } = createErrorStage({ url, ...options });
   await using session = await runtime.open();
   // What is loaded with the first request would hold up all others.
   await session.spawn("general-purpose", promptOf("nothing special"));
@@ -182,8 +182,8 @@ function createCrowd() {
 
 describe("[MDL-6] a burst of 429 for twenty children at once", () => {
   test.each([
-    ["with a wish", { fault: "rate-limited", retryAfterMs: 1000 }],
-    ["without one", { fault: "rate-limited" }],
+    ["with a wish", { failure: "rate-limited", retryAfterMs: 1000 }],
+    ["without one", { failure: "rate-limited" }],
   ] as const)("%s fails none of them, and nobody is refused a second time", async (_how, refusal) => {
     const refused = new Set<string>();
     const provider = await startProvider((request) => {
@@ -194,7 +194,7 @@ describe("[MDL-6] a burst of 429 for twenty children at once", () => {
       }
       return request.messages.length < 4 ? { calls: [noteCall(request)] } : `Done ${task}.`;
     });
-    const { runtime } = createFaultStage({ url: provider.url, retries: 1 });
+    const { runtime } = createErrorStage({ url: provider.url, retries: 1 });
     await using session = await runtime.open();
     const tasks = Array.from({ length: 20 }, (_, index) => String(index));
     const ended = await Promise.all(tasks.map((task) => session.spawn("general-purpose", promptOf(task))));
@@ -211,10 +211,10 @@ describe("[MDL-6] a burst of 429 for twenty children at once", () => {
     const { url } = await startProvider(async (request) => {
       const refuses = isBurst;
       if (!isOpen) await crowd.stay();
-      if (refuses) return { fault: "rate-limited", retryAfterMs: 1000 };
+      if (refuses) return { failure: "rate-limited", retryAfterMs: 1000 };
       return request.messages.length < 20 ? { calls: [noteCall(request)] } : "Done.";
     });
-    const { runtime, pauses } = createFaultStage({ url });
+    const { runtime, pauses } = createErrorStage({ url });
     await using session = await runtime.open();
     /** After it nobody is under way any more, unless at the gate. */
     const settle = async () => {
@@ -226,10 +226,10 @@ describe("[MDL-6] a burst of 429 for twenty children at once", () => {
     await crowd.gathered(20);
     isBurst = false;
     crowd.letGo();
-    for (const atOnce of [10, 11, 12, 13]) {
-      await crowd.gathered(atOnce);
+    for (const concurrency of [10, 11, 12, 13]) {
+      await crowd.gathered(concurrency);
       await settle();
-      expect(crowd.inside()).toBe(atOnce);
+      expect(crowd.inside()).toBe(concurrency);
       crowd.letGo();
     }
     isOpen = true;
@@ -257,9 +257,9 @@ test("[MDL-6] a stated Retry-After holds for all siblings, whatever answers to e
       return { calls: [noteCall(request)] };
     }
     refusedAt = performance.now();
-    return { fault: "rate-limited", retryAfterMs: pauseMs };
+    return { failure: "rate-limited", retryAfterMs: pauseMs };
   });
-  const { runtime } = createFaultStage({ url, speed });
+  const { runtime } = createErrorStage({ url, speed });
   await using session = await runtime.open();
   const handles = Array.from({ length: siblings }, (_, index) =>
     session.spawn("general-purpose", promptOf(String(index))),
@@ -360,7 +360,7 @@ describe("[MDL-6] a server that never closes what it began", () => {
     );
     // Timers of this length would be seen at the end.
     const limits = { model: { firstTokenSeconds: 1, betweenTokensSeconds: 1000 } };
-    const { runtime } = createFaultStage({ url, limits });
+    const { runtime } = createErrorStage({ url, limits });
     const session = await runtime.open();
     const tasks = Array.from({ length: 21 }, (_, index) => [...rudeAnswers.keys()][index % rudeAnswers.size]);
     const ended = await Promise.all(
@@ -383,7 +383,7 @@ describe("[MDL-6] a server that is not there", () => {
   test("fails every child with the address it tried", async () => {
     const provider = await startFakeProvider({ script: [] });
     await provider[Symbol.asyncDispose]();
-    const { runtime } = createFaultStage({ url: provider.url });
+    const { runtime } = createErrorStage({ url: provider.url });
     await using session = await runtime.open();
     const ended = await spawnTwenty(session);
     for (const ending of ended)
@@ -395,7 +395,7 @@ describe("[MDL-6] a server that is not there", () => {
   test("and comes back in time fails none", async () => {
     const gone = await startFakeProvider({ script: [] });
     await gone[Symbol.asyncDispose]();
-    const { runtime } = createFaultStage({ url: gone.url, retries: 10 });
+    const { runtime } = createErrorStage({ url: gone.url, retries: 10 });
     await using session = await runtime.open();
     const back = (async () => {
       for await (const { event } of session.tasks.watch()) if (event.type === "model-retried") break;

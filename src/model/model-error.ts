@@ -1,7 +1,7 @@
-import { Fault } from "../foundation/fault.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 
 /** Why a model call failed. The first group may succeed when tried again, the second will not. */
-export type ModelFaultCode =
+export type ModelErrorCode =
   | "rate-limited"
   | "overloaded"
   | "server-error"
@@ -15,7 +15,7 @@ export type ModelFaultCode =
   | "not-found"
   | "script-mismatch";
 
-const passing: ReadonlySet<ModelFaultCode> = new Set([
+const passing: ReadonlySet<ModelErrorCode> = new Set([
   "rate-limited",
   "overloaded",
   "server-error",
@@ -25,7 +25,7 @@ const passing: ReadonlySet<ModelFaultCode> = new Set([
   "stalled",
 ]);
 
-export interface ModelFaultOptions {
+export interface ModelErrorOptions {
   readonly status?: number;
   /** What the provider asked us to wait. */
   readonly retryAfterMs?: number;
@@ -35,13 +35,13 @@ export interface ModelFaultOptions {
 }
 
 /** The only error a Model's stream throws, besides the abort of its own signal. */
-export class ModelFault extends Fault {
-  override readonly code: ModelFaultCode;
+export class ModelError extends RetinueError {
+  override readonly code: ModelErrorCode;
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
   readonly requestId: string | undefined;
 
-  constructor(code: ModelFaultCode, message: string, options: ModelFaultOptions = {}) {
+  constructor(code: ModelErrorCode, message: string, options: ModelErrorOptions = {}) {
     super(code, message, {
       ...(options.advice === undefined ? {} : { advice: options.advice }),
       ...(options.cause === undefined ? {} : { cause: options.cause }),

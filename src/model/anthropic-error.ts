@@ -1,48 +1,48 @@
 import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
-import { ModelFault, type ModelFaultCode, type ModelFaultOptions } from "./model-fault.ts";
+import { ModelError, type ModelErrorCode, type ModelErrorOptions } from "./model-error.ts";
 import { type HeaderReader, readRetryAfter } from "./retry-after.ts";
 
 /** What the official SDK, or the transport under it, threw before an answer began. */
-export function requestFault(error: unknown, baseUrl: string): ModelFault {
-  if (error instanceof ModelFault) return error;
+export function requestError(error: unknown, baseUrl: string): ModelError {
+  if (error instanceof ModelError) return error;
   const thrown = isRecord(error) ? error : {};
   const status = thrown["status"];
-  if (typeof status === "number") return statusFault(status, thrown);
-  if (nameOf(error) === "APIConnectionTimeoutError") return stalledFault("did not answer in time", error);
-  if (nameOf(error) === "APIConnectionError") return connectionFault(error, baseUrl);
+  if (typeof status === "number") return statusError(status, thrown);
+  if (nameOf(error) === "APIConnectionTimeoutError") return stalledError("did not answer in time", error);
+  if (nameOf(error) === "APIConnectionError") return connectionError(error, baseUrl);
   const message = messageOf(error);
-  return new ModelFault("invalid-request", `The request could not be sent to ${baseUrl}: ${message}`, {
+  return new ModelError("invalid-request", `The request could not be sent to ${baseUrl}: ${message}`, {
     advice: "Check the base URL (ANTHROPIC_BASE_URL) and the headers that settings add.",
     cause: error,
   });
 }
 
 /** An `error` event inside a stream whose status was 200. */
-export function streamErrorFault(event: JsonRecord, requestId?: string): ModelFault {
+export function streamEventError(event: JsonRecord, requestId?: string): ModelError {
   const body = isRecord(event["error"]) ? event["error"] : {};
   const type = typeof body["type"] === "string" ? body["type"] : "";
   const message = typeof body["message"] === "string" ? body["message"] : JSON.stringify(event);
   const status = statusOfType.get(type) ?? 500;
-  return faultOf({ status, type, message }, { status, ...(requestId === undefined ? {} : { requestId }) });
+  return errorOf({ status, type, message }, { status, ...(requestId === undefined ? {} : { requestId }) });
 }
 
 /** An answer that broke off while it was being read. */
-export function streamFault(error: unknown, requestId?: string): ModelFault {
-  if (error instanceof ModelFault) return error;
-  return new ModelFault("stream-cut", `The provider's answer broke off: ${messageOf(error)}`, {
+export function streamError(error: unknown, requestId?: string): ModelError {
+  if (error instanceof ModelError) return error;
+  return new ModelError("stream-cut", `The provider's answer broke off: ${messageOf(error)}`, {
     cause: error,
     ...(requestId === undefined ? {} : { requestId }),
   });
 }
 
-export function stalledFault(what: string, cause?: unknown): ModelFault {
-  return new ModelFault("stalled", `The provider ${what}.`, {
+export function stalledError(what: string, cause?: unknown): ModelError {
+  return new ModelError("stalled", `The provider ${what}.`, {
     advice: "This passes by itself as a rule; a longer limit helps with very long prompts.",
     ...(cause === undefined ? {} : { cause }),
   });
 }
 
-function statusFault(status: number, thrown: JsonRecord): ModelFault {
+function statusError(status: number, thrown: JsonRecord): ModelError {
   const body = isRecord(thrown["error"]) ? thrown["error"] : {};
   const inner = isRecord(body["error"]) ? body["error"] : body;
   const type = typeof inner["type"] === "string" ? inner["type"] : "";
@@ -50,7 +50,7 @@ function statusFault(status: number, thrown: JsonRecord): ModelFault {
   const headers = readerOf(thrown["headers"]);
   const requestId = headers("request-id") ?? textAt(body, "request_id");
   const retryAfterMs = readRetryAfter(headers);
-  return faultOf(
+  return errorOf(
     { status, type, message },
     {
       status,
@@ -67,17 +67,17 @@ interface ProviderError {
   readonly message: string;
 }
 
-function faultOf(error: ProviderError, options: ModelFaultOptions): ModelFault {
+function errorOf(error: ProviderError, options: ModelErrorOptions): ModelError {
   const code = codeOf(error);
   const kind = error.type === "" ? "" : ` (${error.type})`;
   const advice = adviceFor(code);
-  return new ModelFault(code, `The provider answered ${error.status}${kind}: ${error.message}`, {
+  return new ModelError(code, `The provider answered ${error.status}${kind}: ${error.message}`, {
     ...options,
     ...(advice === undefined ? {} : { advice }),
   });
 }
 
-function codeOf({ status, type, message }: ProviderError): ModelFaultCode {
+function codeOf({ status, type, message }: ProviderError): ModelErrorCode {
   if (type === "overloaded_error" || status === 529) return "overloaded";
   if (status === 429) return "rate-limited";
   if (status === 401 || status === 403) return "unauthorized";
@@ -90,7 +90,7 @@ function codeOf({ status, type, message }: ProviderError): ModelFaultCode {
 const tooLong =
   /prompt is too long|exceeds? (the )?(model'?s )?(maximum )?context (limit|window|length)|input is too long|request_too_large/i;
 
-function adviceFor(code: ModelFaultCode): string | undefined {
+function adviceFor(code: ModelErrorCode): string | undefined {
   switch (code) {
     case "unauthorized":
       return "Check ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN, or the apiKeyHelper of your settings) and what the key may use.";
@@ -119,10 +119,10 @@ const statusOfType: ReadonlyMap<string, number> = new Map([
   ["overloaded_error", 529],
 ]);
 
-function connectionFault(error: unknown, baseUrl: string): ModelFault {
+function connectionError(error: unknown, baseUrl: string): ModelError {
   const cause = deepestCause(error);
   const code = isRecord(cause) && typeof cause["code"] === "string" ? ` (${cause["code"]})` : "";
-  return new ModelFault("connection-failed", `No connection to ${baseUrl}: ${messageOf(cause)}${code}`, {
+  return new ModelError("connection-failed", `No connection to ${baseUrl}: ${messageOf(cause)}${code}`, {
     advice: "Check the network, and ANTHROPIC_BASE_URL if it is set.",
     cause: error,
   });

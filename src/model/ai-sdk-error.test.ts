@@ -1,6 +1,6 @@
 import { APICallError, InvalidResponseDataError, JSONParseError, LoadAPIKeyError } from "@ai-sdk/provider";
 import { describe, expect, test } from "vitest";
-import { toModelFault } from "./ai-sdk-fault.ts";
+import { toModelError } from "./ai-sdk-error.ts";
 
 const place = { model: "openai/gpt", hasBegun: false };
 
@@ -21,12 +21,12 @@ describe("[MDL-3] errors of provider packages become faults with a code", () => 
     [400, "temperature is odd", "invalid-request"],
   ])("status %d with %j is %s", (statusCode, message, code) => {
     const error = apiError({ statusCode, message });
-    expect(toModelFault(error, place)).toMatchObject({ code, status: statusCode });
+    expect(toModelError(error, place)).toMatchObject({ code, status: statusCode });
   });
 
   test("what the answer's body says counts as well", () => {
     const responseBody = JSON.stringify({ error: { code: "context_length_exceeded" } });
-    expect(toModelFault(apiError({ statusCode: 400, responseBody }), place).code).toBe("context-too-long");
+    expect(toModelError(apiError({ statusCode: 400, responseBody }), place).code).toBe("context-too-long");
   });
 
   test.each([
@@ -35,8 +35,8 @@ describe("[MDL-3] errors of provider packages become faults with a code", () => 
     [{ "retry-after": "Wed, 01 Jan 2025 00:00:30 GMT", date: "Wed, 01 Jan 2025 00:00:00 GMT" }, 30_000],
     [{}, undefined],
   ])("the headers %j ask for %s milliseconds", (responseHeaders: Record<string, string>, expected) => {
-    const fault = toModelFault(apiError({ statusCode: 429, responseHeaders }), place);
-    expect(fault.retryAfterMs).toBe(expected);
+    const failure = toModelError(apiError({ statusCode: 429, responseHeaders }), place);
+    expect(failure.retryAfterMs).toBe(expected);
   });
 
   test.each([
@@ -57,13 +57,13 @@ describe("[MDL-3] errors of provider packages become faults with a code", () => 
     [undefined, "server-error", "server-error"],
     [null, "server-error", "server-error"],
   ])("%s is %s before an answer and %s inside it", (error, before, inside) => {
-    expect(toModelFault(error, place).code).toBe(before);
-    expect(toModelFault(error, { ...place, hasBegun: true }).code).toBe(inside);
+    expect(toModelError(error, place).code).toBe(before);
+    expect(toModelError(error, { ...place, hasBegun: true }).code).toBe(inside);
   });
 
   test("the message names the model and what the provider said", () => {
-    const fault = toModelFault({ error: { message: "no such thing" } }, place);
-    expect(fault.message).toBe("openai/gpt: no such thing");
+    const failure = toModelError({ error: { message: "no such thing" } }, place);
+    expect(failure.message).toBe("openai/gpt: no such thing");
   });
 });
 

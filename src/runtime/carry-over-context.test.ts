@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { estimateTextTokens } from "../conversation/token-estimate.ts";
 import { foldTask, startedTask } from "../tasks/task-state.ts";
 import { readCompactCommand } from "./compact-command.ts";
-import { restateWork } from "./restate-work.ts";
+import { carryOverContext } from "./carry-over-context.ts";
 
 const task = (id: string, background: boolean) =>
   startedTask({
@@ -25,15 +25,15 @@ describe("what is stated again after a compaction", () => {
     };
     const ending = { status: "completed", reason: "end_turn", text: "", totals, denials: [] } as const;
     const ended = foldTask(task("a3", true), { type: "run-ended", ending }, 1);
-    const [text, ...others] = restateWork({ tasks: [task("a1", true), task("a2", false), ended] });
+    const [text, ...others] = carryOverContext({ tasks: [task("a1", true), task("a2", false), ended] });
     expect(text).toContain("a1 (Explore): work of a1");
     expect(text).not.toMatch(/a2|a3/);
     expect(others).toEqual([]);
   });
 
   it("nothing where nothing goes on", () => {
-    expect(restateWork({})).toEqual([]);
-    expect(restateWork({ tasks: [task("a2", false)], todos: [], skills: [] })).toEqual([]);
+    expect(carryOverContext({})).toEqual([]);
+    expect(carryOverContext({ tasks: [task("a2", false)], todos: [], skills: [] })).toEqual([]);
   });
 
   it("[SKL-3] skills that were called, each with at most 5,000 tokens and all with at most 25,000, the newest first", () => {
@@ -41,12 +41,12 @@ describe("what is stated again after a compaction", () => {
       name: `s${number}`,
       text: "word ".repeat(6_000),
     }));
-    const [text = ""] = restateWork({ skills });
+    const [text = ""] = carryOverContext({ skills });
     expect(text.match(/The skill s\d/g)).toEqual(
       ["s4", "s5", "s6", "s7", "s8"].map((name) => `The skill ${name}`),
     );
     expect(estimateTextTokens(text)).toBeLessThan(25_200);
-    const [short = ""] = restateWork({ skills: [{ name: "small", text: "Do it well." }] });
+    const [short = ""] = carryOverContext({ skills: [{ name: "small", text: "Do it well." }] });
     expect(short).toContain("Do it well.");
   });
 });

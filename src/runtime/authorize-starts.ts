@@ -4,11 +4,11 @@ import type { Spawn, SpawnOutcome } from "../tasks/agent-tool.ts";
 import type { Tool } from "../tools/tool.ts";
 
 /** Starts of children that no call of the Agent tool asks for, decided about as if one did. */
-export function admitStarts(tool: Tool, spawn: Spawn) {
-  let admit: LoopPorts["admit"] | undefined;
+export function authorizeStarts(tool: Tool, spawn: Spawn) {
+  let authorize: LoopPorts["admit"] | undefined;
   return {
     attach(port: LoopPorts["admit"]): void {
-      admit = port;
+      authorize = port;
     },
     async start(request: SpawnRequest, { signal }: { readonly signal: AbortSignal }): Promise<SpawnOutcome> {
       const input = {
@@ -19,9 +19,9 @@ export function admitStarts(tool: Tool, spawn: Spawn) {
         ...(request.background === undefined ? {} : { run_in_background: request.background }),
       };
       const call = { type: "tool_use", id: request.callId ?? "message", name: tool.name, input } as const;
-      const admission = await admit?.({ call, tool, input }, { signal });
-      if (admission?.type !== "allowed")
-        return { type: "refused", because: admission?.because ?? "The agent is not ready yet." };
+      const authorization = await authorize?.({ call, tool, input }, { signal });
+      if (authorization?.type !== "allowed")
+        return { type: "refused", reason: authorization?.reason ?? "The agent is not ready yet." };
       return spawn(request, { signal });
     },
   };

@@ -1,5 +1,5 @@
 import { shown } from "../foundation/json-value.ts";
-import type { Place, Problem } from "../foundation/problem.ts";
+import type { Place, Diagnostic } from "../foundation/diagnostic.ts";
 
 export const largestInstructionFile = 256 * 1024;
 export const largestInstructions = 1024 * 1024;
@@ -10,7 +10,7 @@ export interface ImportSpot extends Place {
   readonly file: string;
 }
 
-export function heldBackProblem(target: string, spot: ImportSpot | undefined, file: string): Problem {
+export function heldBackDiagnostic(target: string, spot: ImportSpot | undefined, file: string): Diagnostic {
   return {
     severity: "warning",
     code: "outside-import",
@@ -21,7 +21,7 @@ export function heldBackProblem(target: string, spot: ImportSpot | undefined, fi
   };
 }
 
-export function deniedImportProblem(target: string, spot: ImportSpot | undefined, file: string): Problem {
+export function deniedImportDiagnostic(target: string, spot: ImportSpot | undefined, file: string): Diagnostic {
   return {
     severity: "warning",
     code: "denied-import",
@@ -32,7 +32,7 @@ export function deniedImportProblem(target: string, spot: ImportSpot | undefined
   };
 }
 
-export function foreignOwnerProblem(file: string): Problem {
+export function foreignOwnerDiagnostic(file: string): Diagnostic {
   return {
     severity: "warning",
     code: "foreign-owner",
@@ -42,7 +42,7 @@ export function foreignOwnerProblem(file: string): Problem {
   };
 }
 
-export function missingImportProblem(path: string, spot: ImportSpot): Problem {
+export function missingImportDiagnostic(path: string, spot: ImportSpot): Diagnostic {
   return {
     severity: "warning",
     code: "missing-import",
@@ -52,7 +52,7 @@ export function missingImportProblem(path: string, spot: ImportSpot): Problem {
   };
 }
 
-export function circularImportProblem(path: string, spot: ImportSpot): Problem {
+export function circularImportDiagnostic(path: string, spot: ImportSpot): Diagnostic {
   return {
     severity: "note",
     code: "circular-import",
@@ -62,7 +62,7 @@ export function circularImportProblem(path: string, spot: ImportSpot): Problem {
   };
 }
 
-export function tooDeepProblem(path: string, spot: ImportSpot): Problem {
+export function tooDeepDiagnostic(path: string, spot: ImportSpot): Diagnostic {
   return {
     severity: "warning",
     code: "import-too-deep",
@@ -72,7 +72,7 @@ export function tooDeepProblem(path: string, spot: ImportSpot): Problem {
   };
 }
 
-export function largeFileProblem(file: string): Problem {
+export function largeFileDiagnostic(file: string): Diagnostic {
   return {
     severity: "warning",
     code: "large-instructions",
@@ -82,7 +82,7 @@ export function largeFileProblem(file: string): Problem {
   };
 }
 
-export function totalSizeProblem(file: string): Problem {
+export function totalSizeDiagnostic(file: string): Diagnostic {
   return {
     severity: "warning",
     code: "large-instructions",
@@ -92,7 +92,7 @@ export function totalSizeProblem(file: string): Problem {
   };
 }
 
-export function unusableFileProblem(file: string, why: string): Problem {
+export function unusableFileDiagnostic(file: string, why: string): Diagnostic {
   return {
     severity: "error",
     code: "unreadable-file",
@@ -102,7 +102,7 @@ export function unusableFileProblem(file: string, why: string): Problem {
   };
 }
 
-export function unclearPathsProblem(file: string, place: Place): Problem {
+export function unclearPathsDiagnostic(file: string, place: Place): Diagnostic {
   return {
     severity: "warning",
     code: "unclear-paths",

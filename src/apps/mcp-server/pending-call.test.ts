@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { SpawnOutcome } from "../../tasks/agent-tool.ts";
 import { createTaskManager } from "../../tasks/task-manager.ts";
-import { createFlight, type FlightOptions } from "./flight.ts";
+import { createPendingCall, type PendingCallOptions } from "./pending-call.ts";
 import type { FormQuestion } from "./form-question.ts";
 
 const ended: SpawnOutcome = { type: "ended", text: "done", isError: false, data: {} };
@@ -11,8 +11,8 @@ const form: FormQuestion<string> = {
   read: ({ action }) => action,
 };
 
-function create(changes: Partial<FlightOptions> = {}) {
-  return createFlight({
+function create(changes: Partial<PendingCallOptions> = {}) {
+  return createPendingCall({
     id: "f",
     tool: "spawn_agent",
     tasks: createTaskManager({ maxRunning: 1, now: () => 0 }),
@@ -26,62 +26,62 @@ function create(changes: Partial<FlightOptions> = {}) {
 
 test("[MCP-3] a call tells its questions one after the other, and then its end", async () => {
   const { signal } = new AbortController();
-  const flight = create({
+  const pendingCall = create({
     async run() {
-      const answers = [await flight.ask(form, signal), await flight.ask(form, signal)];
+      const answers = [await pendingCall.ask(form, signal), await pendingCall.ask(form, signal)];
       return { ...ended, text: answers.join(" ") };
     },
   });
   for (const action of ["accept", "decline"] as const) {
-    const news = await flight.next();
+    const news = await pendingCall.next();
     if (news.type !== "question") throw new Error("expected a question");
-    expect(flight.question()).toBe(news.question);
+    expect(pendingCall.question()).toBe(news.question);
     news.question.reply({ action });
   }
-  expect(flight.mayAsk()).toBe(false);
-  expect(await flight.next()).toEqual({ type: "ended", outcome: { ...ended, text: "accept decline" } });
+  expect(pendingCall.mayAsk()).toBe(false);
+  expect(await pendingCall.next()).toEqual({ type: "ended", outcome: { ...ended, text: "accept decline" } });
 });
 
 test("[MCP-3] a question to which nobody comes back is answered no, and the agent is stopped", async () => {
   const over = Promise.withResolvers<void>();
   const answers: string[] = [];
-  const flight = create({
+  const pendingCall = create({
     claimMs: 0,
     onOver: over.resolve,
     async run(signal) {
-      answers.push(await flight.ask(form, new AbortController().signal));
-      return signal.aborted ? { type: "refused", because: "stopped" } : ended;
+      answers.push(await pendingCall.ask(form, new AbortController().signal));
+      return signal.aborted ? { type: "refused", reason: "stopped" } : ended;
     },
   });
-  expect((await flight.next()).type).toBe("question");
-  flight.leave();
+  expect((await pendingCall.next()).type).toBe("question");
+  pendingCall.leave();
   await over.promise;
   expect(answers).toEqual(["unanswered"]);
-  expect(await flight.next()).toEqual({ type: "ended", outcome: { type: "refused", because: "stopped" } });
+  expect(await pendingCall.next()).toEqual({ type: "ended", outcome: { type: "refused", reason: "stopped" } });
 });
 
 test("[MCP-3] a question whose agent was stopped is taken back", async () => {
   const stop = new AbortController();
   const gate = Promise.withResolvers<void>();
-  const flight = create({
+  const pendingCall = create({
     async run() {
-      await flight.ask(form, stop.signal).catch(() => undefined);
+      await pendingCall.ask(form, stop.signal).catch(() => undefined);
       await gate.promise;
       return ended;
     },
   });
-  expect((await flight.next()).type).toBe("question");
+  expect((await pendingCall.next()).type).toBe("question");
   stop.abort();
-  expect(flight.question()).toBeUndefined();
+  expect(pendingCall.question()).toBeUndefined();
   gate.resolve();
-  expect((await flight.next()).type).toBe("ended");
+  expect((await pendingCall.next()).type).toBe("ended");
 });
 
 test("[MCP-3] what breaks while an agent is started is a refusal with the reason", async () => {
-  const flight = create({
+  const pendingCall = create({
     run: async () => {
       throw new Error("no model");
     },
   });
-  expect(await flight.next()).toEqual({ type: "ended", outcome: { type: "refused", because: "no model" } });
+  expect(await pendingCall.next()).toEqual({ type: "ended", outcome: { type: "refused", reason: "no model" } });
 });

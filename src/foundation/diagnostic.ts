@@ -10,7 +10,7 @@ export interface Place {
 }
 
 /** Something a person should know about one of their files, with where it is and what to write instead. */
-export interface Problem extends Partial<Place> {
+export interface Diagnostic extends Partial<Place> {
   readonly severity: Severity;
   /** Stable, kebab-case, for programs and for looking things up. */
   readonly code: string;
@@ -23,7 +23,7 @@ export interface Problem extends Partial<Place> {
 export type DocumentPath = readonly (string | number)[];
 
 /** A problem seen in a value by code that knows neither file nor text; `placeFindings` gives it a place. */
-export interface Finding {
+export interface Issue {
   readonly severity: Severity;
   readonly code: string;
   readonly message: string;
@@ -35,12 +35,12 @@ export interface Finding {
 export type Locate = (path: DocumentPath) => Place | undefined;
 
 export function placeFindings(
-  findings: readonly Finding[],
+  issues: readonly Issue[],
   file: string | undefined,
   locate: Locate,
-): Problem[] {
-  return findings.map(({ path, ...finding }) => ({
-    ...finding,
+): Diagnostic[] {
+  return issues.map(({ path, ...issue }) => ({
+    ...issue,
     ...(file === undefined ? {} : { file }),
     ...locate(path),
   }));
@@ -48,13 +48,13 @@ export function placeFindings(
 
 /** `path:line:column`, as far as it is known, in the form that editors and terminals open; empty without a file. */
 export function placeText(
-  { file, line, column }: Pick<Problem, "file" | "line" | "column">,
+  { file, line, column }: Pick<Diagnostic, "file" | "line" | "column">,
   nameOf: (file: string) => string = (name) => name,
 ): string {
   if (file === undefined) return "";
   return line === undefined ? nameOf(file) : `${nameOf(file)}:${line}:${column ?? 1}`;
 }
 
-export function hasErrors(problems: readonly { readonly severity: Severity }[]): boolean {
-  return problems.some((problem) => problem.severity === "error");
+export function hasErrors(diagnostics: readonly { readonly severity: Severity }[]): boolean {
+  return diagnostics.some((diagnostic) => diagnostic.severity === "error");
 }

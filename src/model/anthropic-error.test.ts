@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { requestFault, streamFault } from "./anthropic-fault.ts";
+import { requestError, streamError } from "./anthropic-error.ts";
 import { readRetryAfter } from "./retry-after.ts";
 
 function answer(
@@ -44,18 +44,18 @@ describe("requestFault [MDL-3] [MDL-6]", () => {
     [503, "overloaded_error", "busy", "overloaded", true],
     [529, "overloaded_error", "busy", "overloaded", true],
   ])("status %i %s %j is %s", (status, type, message, code, mayPass) => {
-    const fault = requestFault(answer(status, type, message), "https://x");
-    expect(fault).toMatchObject({ code, status, mayPass, requestId: "req_9" });
-    expect(fault.message).toContain(message);
+    const failure = requestError(answer(status, type, message), "https://x");
+    expect(failure).toMatchObject({ code, status, mayPass, requestId: "req_9" });
+    expect(failure.message).toContain(message);
   });
 
   test("advice names what to look at", () => {
-    expect(requestFault(answer(401, "", ""), "u").advice).toContain("ANTHROPIC_API_KEY");
-    expect(requestFault(answer(404, "", ""), "u").advice).toContain("model's name");
+    expect(requestError(answer(401, "", ""), "u").advice).toContain("ANTHROPIC_API_KEY");
+    expect(requestError(answer(404, "", ""), "u").advice).toContain("model's name");
   });
 
   test("what the provider asks us to wait is kept", () => {
-    expect(requestFault(answer(429, "", "", { "retry-after": "7" }), "u").retryAfterMs).toBe(7000);
+    expect(requestError(answer(429, "", "", { "retry-after": "7" }), "u").retryAfterMs).toBe(7000);
   });
 
   test("a body that is not JSON is no trouble", () => {
@@ -64,7 +64,7 @@ describe("requestFault [MDL-3] [MDL-6]", () => {
       headers: new Headers(),
       error: undefined,
     });
-    expect(requestFault(error, "u")).toMatchObject({ code: "server-error", status: 502 });
+    expect(requestError(error, "u")).toMatchObject({ code: "server-error", status: 502 });
   });
 
   test("a failed connection names the address and the deepest cause", () => {
@@ -72,22 +72,22 @@ describe("requestFault [MDL-3] [MDL-6]", () => {
     const error = Object.assign(new Error("Connection error.", { cause: refused }), {
       name: "APIConnectionError",
     });
-    const fault = requestFault(error, "http://127.0.0.1:9");
-    expect(fault).toMatchObject({ code: "connection-failed", mayPass: true });
-    expect(fault.message).toMatch(/http:\/\/127\.0\.0\.1:9: .*ECONNREFUSED/);
+    const failure = requestError(error, "http://127.0.0.1:9");
+    expect(failure).toMatchObject({ code: "connection-failed", mayPass: true });
+    expect(failure.message).toMatch(/http:\/\/127\.0\.0\.1:9: .*ECONNREFUSED/);
   });
 
   test("anything else is a request that could not be sent, and is not repeated", () => {
-    expect(requestFault(new TypeError("Invalid URL"), "nonsense")).toMatchObject({
+    expect(requestError(new TypeError("Invalid URL"), "nonsense")).toMatchObject({
       code: "invalid-request",
       mayPass: false,
       message: expect.stringContaining("nonsense"),
     });
-    expect(requestFault(undefined, "u").code).toBe("invalid-request");
+    expect(requestError(undefined, "u").code).toBe("invalid-request");
   });
 
   test("an error while reading the answer is a cut", () => {
-    expect(streamFault(new Error("aborted"), "r")).toMatchObject({ code: "stream-cut", requestId: "r" });
+    expect(streamError(new Error("aborted"), "r")).toMatchObject({ code: "stream-cut", requestId: "r" });
   });
 });
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { createSampleRuntime } from "../testing/sample-runtime.ts";
 import { createReadOnlySandbox } from "../tools/load-read-only-sandbox.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";
-import type { CanUseTool } from "./admit.ts";
+import type { CanUseTool } from "./authorize.ts";
 import type { RuntimeOptions, SessionOptions } from "./runtime-options.ts";
 
 /** Lets a scripted model make one call in a real project and tells what became of it. */
@@ -23,7 +23,7 @@ async function tryCall(
   const last = sample.requests[1]?.messages.at(-1)?.content;
   const [block] = typeof last === "object" ? last : [];
   const answer = block?.type === "tool_result" ? JSON.stringify(block.content) : "";
-  return { answer, because: denials[0]?.because, isDenied: denials.length > 0 };
+  return { answer, reason: denials[0]?.reason, isDenied: denials.length > 0 };
 }
 
 const read = (file_path: string) => ({ name: "Read", input: { file_path } });
@@ -47,7 +47,7 @@ describe("without rules, everything but reading inside the folder is refused", (
   ])("%s", async (_, call, isDenied) => {
     const result = await tryCall(call);
     expect(result.isDenied).toBe(isDenied);
-    if (isDenied) expect(result.because).toMatch(/was not allowed: .*, and nobody can be asked here\./);
+    if (isDenied) expect(result.reason).toMatch(/was not allowed: .*, and nobody can be asked here\./);
   });
 });
 
@@ -165,7 +165,7 @@ describe("a definition's specifiers", () => {
     const runtime = narrow({ tools: ["Bash(git diff *)"] });
     const result = await tryCall(bash(command), { runtime, session });
     expect(result.isDenied).toBe(isDenied);
-    if (isDenied) expect(result.because).toContain("git diff *");
+    if (isDenied) expect(result.reason).toContain("git diff *");
   });
 
   it.each([
@@ -198,12 +198,12 @@ describe("a program's own answer", () => {
 
   it("allows or refuses what rules leave open, and is told why it is asked", async () => {
     const asked: unknown[] = [];
-    const canUseTool: CanUseTool = async (name, input, { agentId, because }) => {
-      asked.push([name, input["command"], agentId, because]);
+    const canUseTool: CanUseTool = async (name, input, { agentId, reason }) => {
+      asked.push([name, input["command"], agentId, reason]);
       return name === "Bash" ? { behavior: "allow" } : { behavior: "deny", message: "not on Mondays." };
     };
     expect((await tryCall(bash("touch made && echo hi"), asking(canUseTool))).answer).toContain("hi");
-    expect((await tryCall(write, asking(canUseTool))).because).toMatch(
+    expect((await tryCall(write, asking(canUseTool))).reason).toMatch(
       /^Write was not allowed: not on Mondays\. Do/,
     );
     expect((await tryCall(read("a.txt"), asking(canUseTool))).isDenied).toBe(false);
@@ -220,18 +220,18 @@ describe("a program's own answer", () => {
     expect((await tryCall(bash("rm x"), change(7))).answer).toMatch(/not valid.*command/);
     const session = { disallowedTools: ["Bash(rm *)"] };
     const sneaky = await tryCall(bash("touch made"), { ...change("rm x"), session });
-    expect(sneaky.because).toContain("Bash(rm *)");
+    expect(sneaky.reason).toContain("Bash(rm *)");
   });
 
   it("is not asked where a rule denies", async () => {
     const never: CanUseTool = () => Promise.reject(new Error("It was asked."));
     const session = { disallowedTools: ["Bash(rm *)"] };
-    expect((await tryCall(bash("rm x"), { ...asking(never), session })).because).toContain("Bash(rm *)");
+    expect((await tryCall(bash("rm x"), { ...asking(never), session })).reason).toContain("Bash(rm *)");
   });
 
   it("that fails lets nothing through", async () => {
     const broken: CanUseTool = () => Promise.reject(new Error("The desk is closed"));
-    expect((await tryCall(bash("touch made"), asking(broken))).because).toContain("The desk is closed");
+    expect((await tryCall(bash("touch made"), asking(broken))).reason).toContain("The desk is closed");
   });
 
   it("that never comes does not hold up the end of a run [SDK-3]", async () => {
@@ -258,18 +258,18 @@ describe("a tool is told what let its call through [PRM-12]", () => {
     ["hook", { hooks: [{ event: "PermissionRequest", run: () => allowing }] }, {}, "hook"],
     ["nothing", {}, {}, undefined],
   ])("%s", async (_, runtime, session, expected) => {
-    let told: string | undefined;
+    let reported: string | undefined;
     const tool = defineTool({
       name: "Act",
       description: "Does something.",
       effect: "execute",
       call: async (__, { allowedBy }) => {
-        told = allowedBy;
+        reported = allowedBy;
         return { content: "done" };
       },
     });
     await tryCall({ name: "Act", input: {} }, { runtime: { extraTools: [tool], ...runtime }, session });
-    expect(told).toBe(expected);
+    expect(reported).toBe(expected);
   });
 });
 

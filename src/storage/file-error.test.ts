@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { fileFault } from "./file-fault.ts";
+import { fileError } from "./file-error.ts";
 
 it.each([
   ["ENOSPC", "disk-full", "no space left"],
@@ -13,15 +13,15 @@ it.each([
   ["EMFILE", "too-many-open-files", "too many files"],
 ])("%s becomes the fault %s, which names the file and says what to do", (errno, code, words) => {
   const error = Object.assign(new Error(`${errno}: low level text`), { code: errno });
-  const fault = fileFault("write to", "/some/file", error);
-  expect(fault).toMatchObject({ code, cause: error });
-  expect(fault.message).toContain("Could not write to /some/file");
-  expect(fault.message).toContain(words);
-  expect(fault.advice).toBeTruthy();
+  const failure = fileError("write to", "/some/file", error);
+  expect(failure).toMatchObject({ code, cause: error });
+  expect(failure.message).toContain("Could not write to /some/file");
+  expect(failure.message).toContain(words);
+  expect(failure.advice).toBeTruthy();
 });
 
 it("an error nobody knows keeps its own text", () => {
-  expect(fileFault("read", "/some/file", new Error("odd"))).toMatchObject({
+  expect(fileError("read", "/some/file", new Error("odd"))).toMatchObject({
     code: "file-error",
     message: "Could not read /some/file: odd.",
   });

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import type { Problem } from "../../../foundation/problem.ts";
+import type { Diagnostic } from "../../../foundation/diagnostic.ts";
 import { createPaint } from "./colour.ts";
-import { describeCounts, groupByFile, renderProblems } from "./problem-view.ts";
+import { describeCounts, groupByFile, renderDiagnostics } from "./diagnostic-view.ts";
 import { widthOf } from "./text-width.ts";
 
-const problems: Problem[] = [
+const diagnostics: Diagnostic[] = [
   { severity: "warning", code: "all", message: "Too much." },
   { severity: "warning", code: "late", message: "Later.", file: "b.md", line: 3, column: 2, length: 3 },
   { severity: "note", code: "same-line", message: "Earlier.", file: "b.md", line: 3, column: 1 },
@@ -20,8 +20,8 @@ const problems: Problem[] = [
   },
 ];
 const texts = new Map([["a.md", "---\ntools: Grpe\n---\n"]]);
-const render = (width: number, list = problems) =>
-  renderProblems(groupByFile(list), {
+const render = (width: number, list = diagnostics) =>
+  renderDiagnostics(groupByFile(list), {
     paint: createPaint(false),
     width,
     nameOf: (file) => file,

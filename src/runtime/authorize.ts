@@ -1,5 +1,5 @@
 import { abortable } from "../foundation/abort.ts";
-import type { Admission, CallRequest } from "../loop/loop-ports.ts";
+import type { Authorization, CallRequest } from "../loop/loop-ports.ts";
 import {
   type DecideOptions,
   type Decision,
@@ -22,7 +22,7 @@ export type CanUseTool = (
     readonly signal: AbortSignal;
     readonly agentId: string;
     readonly callId: string;
-    readonly because: string;
+    readonly reason: string;
   },
 ) => Promise<
   | { readonly behavior: "allow"; readonly updatedInput?: Readonly<Record<string, unknown>> }
@@ -41,12 +41,12 @@ export type BeforeAsk = (
   | undefined
 >;
 
-export type AdmitWithHooks = (
+export type AuthorizeWithHooks = (
   request: CallRequest,
   options: { readonly signal: AbortSignal; readonly hooks?: DecideOptions["hooks"] },
-) => Promise<Admission>;
+) => Promise<Authorization>;
 
-export interface AdmitDependencies {
+export interface AuthorizeDependencies {
   readonly plan: RunPlan;
   /** Rules that hold beside those of the plan as long as a turn lasts. */
   readonly rights?: () => TurnRights;
@@ -61,7 +61,7 @@ export interface AdmitDependencies {
 }
 
 /** Decides about the calls of one run by its plan; what rules leave open is asked of the program, or refused. */
-export function createAdmit(dependencies: AdmitDependencies): AdmitWithHooks {
+export function createAuthorize(dependencies: AuthorizeDependencies): AuthorizeWithHooks {
   const { plan, canUseTool, askPerson, beforeAsk, onAsk, directory } = dependencies;
   const attended = canUseTool !== undefined || askPerson !== undefined || beforeAsk !== undefined;
 
@@ -84,9 +84,9 @@ export function createAdmit(dependencies: AdmitDependencies): AdmitWithHooks {
   }
 
   return async ({ call, tool, input }, { signal, hooks }) => {
-    const { type, because, allowedBy, run, request, policy } = await judge(tool, input, hooks);
+    const { type, reason, allowedBy, run, request, policy } = await judge(tool, input, hooks);
     const wayOut = (): string => wayOutOf(request, policy, plan.directory);
-    const paths = decidedPaths(request, plan.policy);
+    const paths = approvedPaths(request, plan.policy);
     if (type === "allow")
       return {
         type: "allowed",
@@ -95,8 +95,8 @@ export function createAdmit(dependencies: AdmitDependencies): AdmitWithHooks {
         ...(run === undefined ? {} : { run }),
         ...paths,
       };
-    if (type === "deny") return denied(tool, because, wayOut());
-    const context = { signal, agentId: plan.agent.id, callId: call.id, because };
+    if (type === "deny") return denied(tool, reason, wayOut());
+    const context = { signal, agentId: plan.agent.id, callId: call.id, reason };
     const fromHooks = await beforeAsk?.({ call, tool, input }, { signal });
     if (fromHooks?.behavior === "deny")
       return {
@@ -112,12 +112,12 @@ export function createAdmit(dependencies: AdmitDependencies): AdmitWithHooks {
     if (answer.behavior === "deny")
       return { ...denied(tool, answer.message ?? "the program refused it"), asked: true };
     if (answer.behavior === "ask") {
-      if (askPerson === undefined) return denied(tool, `${because}, and nobody can be asked here`, wayOut());
+      if (askPerson === undefined) return denied(tool, `${reason}, and nobody can be asked here`, wayOut());
       onAsk?.({ call, tool, input });
-      const said = await askPerson.ask({ callId: call.id, request, because }, { signal });
+      const said = await askPerson.ask({ callId: call.id, request, reason }, { signal });
       return said.type === "allowed"
         ? { type: "allowed", input, allowedBy: "person", asked: true, ...paths }
-        : { ...denied(tool, said.because), asked: true, stops: said.stops };
+        : { ...denied(tool, said.reason), asked: true, stops: said.stops };
     }
     const by = { allowedBy: fromHooks === undefined ? "program" : "hook" } as const;
     if (answer.updatedInput === undefined) return { type: "allowed", input, ...by, ...paths };
@@ -127,14 +127,14 @@ export function createAdmit(dependencies: AdmitDependencies): AdmitWithHooks {
     };
     // An input that the tool cannot read is refused with its flaws after this; a changed one may not pass a denial.
     const again = changed.success ? await judge(tool, changed.data, hooks) : undefined;
-    if (again?.type === "deny") return denied(tool, again.because);
-    const changedPaths = again === undefined ? {} : decidedPaths(again.request, plan.policy);
+    if (again?.type === "deny") return denied(tool, again.reason);
+    const changedPaths = again === undefined ? {} : approvedPaths(again.request, plan.policy);
     return { type: "allowed", input: answer.updatedInput, ...by, ...changedPaths };
   };
 }
 
 /** What the tool has to find again when it acts. On Windows paths are compared in a spelling of their own. */
-function decidedPaths(
+function approvedPaths(
   { facts }: PermissionRequest,
   { platform }: PermissionPolicy,
 ): { readonly paths?: readonly string[] } {
@@ -149,12 +149,12 @@ function withRights(policy: PermissionPolicy, rights: TurnRights | undefined): P
 
 function denied(
   { name }: Tool,
-  because: string,
+  reason: string,
   wayOut = "",
-): Extract<Admission, { readonly type: "denied" }> {
+): Extract<Authorization, { readonly type: "denied" }> {
   const advice = "Do without it, or say in your answer what you would have needed.";
-  const reason = `${name} was not allowed: ${because.replace(/\.$/, "")}.`;
-  return { type: "denied", because: [reason, wayOut, advice].filter((text) => text !== "").join(" ") };
+  const reason = `${name} was not allowed: ${reason.replace(/\.$/, "")}.`;
+  return { type: "denied", reason: [reason, wayOut, advice].filter((text) => text !== "").join(" ") };
 }
 
 /** The narrow rules that would let exactly this call through, where rules can do that in this mode. */

@@ -1,4 +1,4 @@
-import { Fault } from "../../foundation/fault.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { SpawnOutcome } from "../../tasks/agent-tool.ts";
 import type { TaskManager } from "../../tasks/task-manager.ts";
 import type { FormQuestion, FormReply } from "./form-question.ts";
@@ -10,12 +10,12 @@ export interface OpenQuestion {
   reply(reply: FormReply): void;
 }
 
-export type FlightNews =
+export type PendingCallEvent =
   | { readonly type: "ended"; readonly outcome: SpawnOutcome }
   | { readonly type: "question"; readonly question: OpenQuestion };
 
 /** One agent that a client's call has started, over all the questions that come up before it ends. */
-export interface Flight {
+export interface PendingCall {
   /** Not guessable: a client that goes on with the call in another request names it. */
   readonly id: string;
   /** The tool that was called. */
@@ -30,14 +30,14 @@ export interface Flight {
   /** The first question that is open; undefined when there is none. */
   question(): OpenQuestion | undefined;
   /** What the client must hear next: a question, or the end. */
-  next(): Promise<FlightNews>;
+  next(): Promise<PendingCallEvent>;
   /** Nobody listens for now; when nobody comes back in time, the agent is stopped. */
   leave(): void;
   /** Stops the agent unless it was moved to the background, and resolves when its call is over. */
   stop(): Promise<void>;
 }
 
-export interface FlightOptions {
+export interface PendingCallOptions {
   readonly id: string;
   readonly tool: string;
   readonly tasks: TaskManager;
@@ -50,7 +50,7 @@ export interface FlightOptions {
   readonly claimMs: number;
 }
 
-export function createFlight({ id, tool, tasks, maxQuestions, run, onOver, claimMs }: FlightOptions): Flight {
+export function createPendingCall({ id, tool, tasks, maxQuestions, run, onOver, claimMs }: PendingCallOptions): PendingCall {
   const controller = new AbortController();
   const open: OpenQuestion[] = [];
   let outcome: SpawnOutcome | undefined;
@@ -66,14 +66,14 @@ export function createFlight({ id, tool, tasks, maxQuestions, run, onOver, claim
   // Begun a moment later, when whoever made this flight can find it.
   const over = Promise.resolve()
     .then(() => run(controller.signal))
-    .catch((error: unknown): SpawnOutcome => ({ type: "refused", because: describeError(error) }))
+    .catch((error: unknown): SpawnOutcome => ({ type: "refused", reason: describeError(error) }))
     .then((value) => {
       outcome = value;
       ring();
     });
 
   async function stop(): Promise<void> {
-    controller.abort(new Fault("client-left", "The client does not wait for the agent any more."));
+    controller.abort(new RetinueError("client-left", "The client does not wait for the agent any more."));
     for (const question of [...open]) question.reply({ action: "unanswered" });
     await over;
   }

@@ -14,7 +14,7 @@ export interface OngoingWork {
 }
 
 /** What an agent must not forget when its conversation is replaced by a summary, each part as one text. */
-export function restateWork({
+export function carryOverContext({
   tasks = [],
   todos = [],
   skills = [],

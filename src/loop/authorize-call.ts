@@ -6,7 +6,7 @@ import { resolveToolName } from "../tools/tool-names.ts";
 import type { LoopPorts } from "./loop-ports.ts";
 import { offeredTools } from "./offered-tools.ts";
 
-export interface AdmittedCall {
+export interface AuthorizedCall {
   readonly type: "admitted";
   readonly call: ToolUseBlock;
   readonly tool: Tool;
@@ -24,22 +24,22 @@ export interface AdmittedCall {
 export interface RefusedCall {
   readonly type: "refused";
   readonly call: ToolUseBlock;
-  readonly because: string;
+  readonly reason: string;
   readonly denied: boolean;
   readonly asked?: boolean;
   readonly decidedMs?: number;
 }
 
 /** Finds the tool, checks the input against its schema, and asks whether the call may run. */
-export async function admitCall(
+export async function authorizeCall(
   call: ToolUseBlock,
   ports: LoopPorts,
   signal: AbortSignal,
-): Promise<AdmittedCall | RefusedCall> {
-  const refuse = (because: string, denied = false): RefusedCall => ({
+): Promise<AuthorizedCall | RefusedCall> {
+  const refuse = (reason: string, denied = false): RefusedCall => ({
     type: "refused",
     call,
-    because,
+    reason,
     denied,
   });
   const tool = findTool(call.name, ports);
@@ -52,24 +52,24 @@ export async function admitCall(
     );
   }
   const checked = checkInput(tool, call.input);
-  if (checked.type === "invalid") return refuse(checked.because);
+  if (checked.type === "invalid") return refuse(checked.reason);
   try {
-    const admission = await ports.admit({ call, tool, input: checked.input }, { signal });
-    const asked = admission.asked === true ? { asked: true } : {};
-    if (admission.type === "denied") return { ...refuse(admission.because, true), ...asked };
-    const { paths, allowedBy, run } = admission;
+    const authorization = await ports.authorize({ call, tool, input: checked.input }, { signal });
+    const asked = authorization.asked === true ? { asked: true } : {};
+    if (authorization.type === "denied") return { ...refuse(authorization.reason, true), ...asked };
+    const { paths, allowedBy, run } = authorization;
     const decided = {
       ...asked,
       ...(paths === undefined ? {} : { paths }),
       ...(allowedBy === undefined ? {} : { allowedBy }),
       ...(run === undefined ? {} : { run }),
     };
-    if (admission.input === checked.input)
+    if (authorization.input === checked.input)
       return { type: "admitted", call, tool, input: checked.input, ...decided };
     // A hook or a person changed the input; it is checked like the model's own.
-    const again = checkInput(tool, admission.input);
+    const again = checkInput(tool, authorization.input);
     return again.type === "invalid"
-      ? refuse(again.because)
+      ? refuse(again.reason)
       : { type: "admitted", call, tool, input: again.input, ...decided };
   } catch (error) {
     // A guard that fails does not let through.
@@ -91,10 +91,10 @@ export function findTool(name: string, ports: LoopPorts): Tool | undefined {
 
 type InputCheck =
   | { readonly type: "valid"; readonly input: unknown }
-  | { readonly type: "invalid"; readonly because: string };
+  | { readonly type: "invalid"; readonly reason: string };
 
 function checkInput(tool: Tool, input: unknown): InputCheck {
-  if (!isRecord(input)) return { type: "invalid", because: describeUnreadable(tool, input) };
+  if (!isRecord(input)) return { type: "invalid", reason: describeUnreadable(tool, input) };
   if (tool.input === undefined) return { type: "valid", input };
   const result = tool.input.safeParse(input);
   if (result.success) return { type: "valid", input: result.data };
@@ -102,7 +102,7 @@ function checkInput(tool: Tool, input: unknown): InputCheck {
     const where = issue.path.length === 0 ? "the input" : `\`${issue.path.join(".")}\``;
     return `${where}: ${issue.message}`;
   });
-  return { type: "invalid", because: `The input of ${tool.name} is not valid. ${issues.join("; ")}.` };
+  return { type: "invalid", reason: `The input of ${tool.name} is not valid. ${issues.join("; ")}.` };
 }
 
 /** What a model is told whose call has an input that is no JSON object, so that it can write it again. */

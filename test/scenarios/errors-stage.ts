@@ -11,7 +11,7 @@ export const claude = "claude-haiku-4-5";
 /** Spoken to through a package of the AI SDK. */
 export const foreign = "openai-compatible/scripted";
 
-export interface FaultStageOptions {
+export interface ErrorStageOptions {
   readonly url: string;
   readonly model?: string;
   readonly limits?: object;
@@ -20,7 +20,7 @@ export interface FaultStageOptions {
   readonly speed?: number;
 }
 
-export interface FaultStage {
+export interface ErrorStage {
   readonly runtime: Runtime;
   readonly place: Place;
   /** How many pauses before a request go on. */
@@ -28,7 +28,7 @@ export interface FaultStage {
 }
 
 /** A runtime over a provider that makes trouble, with room for many children. */
-export function createFaultStage(options: FaultStageOptions): FaultStage {
+export function createErrorStage(options: ErrorStageOptions): ErrorStage {
   const { url, model = claude, limits = {}, retries = 2, speed = 20 } = options;
   const place = createPlace();
   const { clock, pauses } = createFastClock(speed);
