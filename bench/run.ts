@@ -2,6 +2,7 @@
 import { benchAgentOverhead } from "./agent-overhead.ts";
 import { benchColdStart } from "./cold-start.ts";
 import { benchDefinitionLoading } from "./definition-loading.ts";
+import { benchDurability } from "./durability.ts";
 import { benchFirstRequest } from "./first-request.ts";
 import { benchLongRun } from "./long-run.ts";
 import { benchPermissionDecision } from "./permission-decision.ts";
@@ -13,6 +14,7 @@ const benches: ReadonlyMap<string, () => Promise<boolean>> = new Map([
   ["definition-loading", benchDefinitionLoading],
   ["permission-decision", benchPermissionDecision],
   ["agent-overhead", benchAgentOverhead],
+  ["durability", benchDurability],
   ["first-request", benchFirstRequest],
   ["prompt-cache", benchPromptCache],
   ["subagents", benchSubagents],

@@ -2,7 +2,7 @@ import { type Message, textOf } from "../src/conversation/message.ts";
 import type { ModelRequest } from "../src/model/model.ts";
 import type { StepAnswer } from "../src/testing/script.ts";
 
-/** How many files a measured agent reads in turn; they stand in its working folder. */
+/** How many files a measured agent reads in turn; they are in its working folder. */
 export const fileCount = 64;
 
 export function fileName(number: number): string {
@@ -11,7 +11,7 @@ export function fileName(number: number): string {
 
 /**
  * Answers by the prompt alone, so that one server serves any number of runs: `turns=N` calls Read in N answers, `calls=K`
- * times in each, and then says DONE; `children=N` hands the same to N child agents in one answer; `letters=N` is one
+ * times in each, and then says DONE; with `writes` it calls Write instead; `children=N` hands the same to N child agents in one answer; `letters=N` is one
  * answer of that length. With `counted` each answer says its number, so that a compaction does not make it begin anew.
  */
 export function answerScripted({ messages }: ModelRequest): StepAnswer {
@@ -27,6 +27,10 @@ export function answerScripted({ messages }: ModelRequest): StepAnswer {
   if (done >= (children > 0 ? 1 : turns)) return { text: "DONE" };
   if (children > 0) return { calls: Array.from({ length: children }, () => childCall(turns, folder)) };
   const calls = Number(/\bcalls=(\d+)/.exec(prompt)?.[1] ?? 1);
+  if (/\bwrites\b/.test(prompt)) {
+    const content = `Line of file ${done}, with some words to read.\n`.repeat(8);
+    return { calls: [{ name: "Write", input: { file_path: `${folder}/written/${done}.txt`, content } }] };
+  }
   return {
     ...(isCounted ? { text: `answer=${done + 1}` } : {}),
     calls: Array.from({ length: calls }, (_, call) => ({

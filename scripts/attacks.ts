@@ -1,6 +1,7 @@
 /**
- * `npm run attacks`: a scripted model attacks the built command in temporary folders, and each attack is also done without
- * the gate, to see that it works. `--id ID`, `--class NAME` (repeatable) choose, `--benign` runs everyday commands instead.
+ * `npm run attacks`: a scripted model attacks the built command (`npm run build` first) in temporary folders, and each attack
+ * is also done without the gate, to see that it works. `--id ID` and `--class NAME` (repeatable) choose, `--quick` tries the
+ * first mode of each alone and every tenth control, `--benign` runs everyday commands instead.
  */
 import { parseArgs } from "node:util";
 import { type PlannedAttack, planAttacks } from "../test/attacks/attack.ts";
@@ -10,7 +11,8 @@ import { knownSuccesses } from "../test/attacks/known-successes.ts";
 import { type AttackResult, runAttacks } from "../test/attacks/run-attacks.ts";
 import { type BenignResult, runBenign } from "../test/attacks/run-benign.ts";
 
-const usage = `Usage: npm run attacks -- [--id ID]… [--class NAME]… [--list] [--verbose] [--json] [--no-controls] [--parallel N]
+const usage = `Usage: npm run attacks -- [--id ID]… [--class NAME]… [--list] [--verbose] [--json]
+           [--quick] [--no-controls] [--parallel N]
        npm run attacks -- --benign [--json]`;
 
 const { values } = readOptions();
@@ -28,6 +30,7 @@ function readOptions() {
         benign: { type: "boolean", default: false },
         json: { type: "boolean", default: false },
         verbose: { type: "boolean", default: false },
+        quick: { type: "boolean", default: false },
         "no-controls": { type: "boolean", default: false },
         parallel: { type: "string", default: "3" },
       },
@@ -47,6 +50,8 @@ async function tryAttacks(): Promise<void> {
   const parallel = Number(values.parallel);
   const results = await runAttacks(attacks, {
     parallel,
+    isQuick: values.quick,
+    ...(values.quick ? { isControlled: (attack) => attacks.indexOf(attack) % 10 === 0 } : {}),
     ...(values["no-controls"] ? { only: "gated" as const } : {}),
   });
   const seconds = (performance.now() - started) / 1000;

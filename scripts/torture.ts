@@ -1,7 +1,6 @@
 /**
- * `npm run torture -- [MODE] [--children] [--rounds N] [--seed N]`: kills running agents N times at random moments, takes them
- * up again, and checks what is left. With `--children` it is a main agent with eight children in the background. Modes are
- * the files in test/torture/modes; they end with exit code 1 when a promise did not hold.
+ * `npm run torture -- [MODE] [--rounds N] [--seed N]`: makes things go wrong on purpose and checks what is left. Without a
+ * mode it kills running agents N times at random moments and takes them up again. Exit code 1 when a promise did not hold.
  */
 import { parseArgs } from "node:util";
 import type { TortureMode } from "../test/torture/modes/torture-mode.ts";
@@ -13,35 +12,57 @@ import { type KillReport, killMoments, torturedRun } from "../test/torture/tortu
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
+    /** The same as the mode `children`. */
     children: { type: "boolean", default: false },
     rounds: { type: "string" },
     seed: { type: "string" },
+    durability: { type: "string" },
   },
 });
-const rounds = Number(values.rounds ?? (values.children ? 300 : 200));
+
+interface Mode {
+  readonly rounds: number;
+  readonly run: () => Promise<void>;
+}
+
+const modes: Readonly<Record<string, Mode>> = {
+  /** One agent, killed again and again. */
+  alone: { rounds: 200, run: tortureRuns },
+  /** A main agent with eight children in the background, killed again and again. */
+  children: { rounds: 300, run: tortureFamilies },
+  /** A main agent with children, ended by every signal. */
+  signals: { rounds: 400, run: tortureSignals },
+  /** Killed while worktrees are made. */
+  worktrees: { rounds: 10, run: tortureWorktrees },
+  /** Power cuts on an ext4 file system of its own; needs root. `--durability os` shows what they do without syncs. */
+  "power-cut": { rounds: 20, run: torturePower },
+  /** Killed or frozen in a container, taken up elsewhere. */
+  containers: { rounds: 1, run: tortureContainers },
+  /** Few file descriptors: `ulimit -n` from 40 to 80. */
+  descriptors: { rounds: 1, run: tortureDescriptors },
+};
+
+const name = positionals[0] ?? (values.children ? "children" : "alone");
+const mode = Object.hasOwn(modes, name) ? modes[name] : undefined;
+if (mode === undefined)
+  throw new Error(`There is no mode ${name}; there are ${Object.keys(modes).join(", ")}.`);
+const rounds = Number(values.rounds ?? mode.rounds);
 const seed = Number(values.seed ?? Date.now() % 1_000_000);
 const random = createRandom(seed);
 
-const [mode] = positionals;
-if (mode !== undefined) await tortureBy(mode);
-else {
-  console.log(`${rounds} kills, seed ${seed}`);
-  await (values.children ? tortureFamilies() : tortureRuns());
+console.log(`${name}: ${rounds} rounds, seed ${seed}`);
+await mode.run();
+
+async function tortureSignals(): Promise<void> {
+  await tortureBy((await import("../test/torture/modes/signals.ts")).run);
 }
 
-async function tortureBy(name: string): Promise<void> {
-  // Here, because this is called before what stands below it is made.
-  const modes: ReadonlyMap<string, () => Promise<{ readonly run: TortureMode }>> = new Map([
-    ["signals", () => import("../test/torture/modes/signals.ts")],
-    ["worktrees", () => import("../test/torture/modes/worktrees.ts")],
-  ]);
-  const load = modes.get(name);
-  if (load === undefined)
-    throw new Error(`There is no mode ${JSON.stringify(name)}; there are ${[...modes.keys()].join(", ")}.`);
-  console.log(`${name}, seed ${seed}`);
-  const { run } = await load();
-  const given = values.rounds === undefined ? {} : { rounds: Number(values.rounds) };
-  const hasHeld = await run({ ...given, random, say: console.log });
+async function tortureWorktrees(): Promise<void> {
+  await tortureBy((await import("../test/torture/modes/worktrees.ts")).run);
+}
+
+async function tortureBy(run: TortureMode): Promise<void> {
+  const hasHeld = await run({ rounds, random, say: console.log });
   if (!hasHeld) process.exitCode = 1;
 }
 
@@ -52,7 +73,7 @@ async function tortureRuns(): Promise<void> {
   while (kills.length < rounds) {
     const report = (kill: KillReport): void => {
       kills.push(kill);
-      report(kills.length, runs);
+      showProgress(kills.length, runs);
     };
     await torturedRun({ provider, random, mayKill: () => kills.length < rounds, report });
     runs += 1;
@@ -72,7 +93,7 @@ async function tortureFamilies(): Promise<void> {
     const report = (kill: FamilyKill): void => {
       kills.push(kill);
       interrupted = kill.interrupted;
-      report(kills.length, ends.families);
+      showProgress(kills.length, ends.families);
     };
     const end = await torturedFamily({ provider, random, mayKill: () => kills.length < rounds, report });
     ends.families += 1;
@@ -89,7 +110,72 @@ async function tortureFamilies(): Promise<void> {
   console.log(`All ${ends.families} families of eight finished whole.`);
 }
 
-function report(kills: number, finished: number): void {
+async function torturePower(): Promise<void> {
+  const { powerCutObstacle } = await import("../test/torture/power-cut-disk.ts");
+  const { cutPower } = await import("../test/torture/power-cut.ts");
+  const obstacle = powerCutObstacle();
+  if (obstacle !== undefined) throw new Error(`Power cuts cannot be tried here: ${obstacle}.`);
+  await using alone = await startTortureProvider();
+  await using family = await startTortureProvider("children");
+  const sums = { effects: 0, unrecorded: 0, repeated: 0 };
+  for (let round = 0; round < rounds; round += 1) {
+    const provider = round % 2 === 0 ? alone : family;
+    const afterMs = 1000 + random() * 3000;
+    const cut = await cutPower({ provider, afterMs, durability: values.durability });
+    sums.effects += cut.effects;
+    sums.unrecorded += cut.unrecorded.length;
+    sums.repeated += cut.repeated.length;
+    console.log(
+      `  cut after ${Math.round(afterMs)} ms: ${cut.effects} effects, ${cut.unrecorded.length} unrecorded`,
+    );
+  }
+  console.log(
+    `${rounds} power cuts: ${sums.effects} effects, ${sums.unrecorded} unrecorded, ${sums.repeated} repeated.`,
+  );
+  if (sums.unrecorded + sums.repeated > 0) process.exitCode = 1;
+}
+
+async function tortureContainers(): Promise<void> {
+  const { containerMoves, containerObstacle, moveContainer } = await import("../test/torture/containers.ts");
+  const obstacle = containerObstacle();
+  if (obstacle !== undefined) throw new Error(`Containers cannot be tried here: ${obstacle}.`);
+  await using provider = await startTortureProvider();
+  let failures = 0;
+  for (let round = 0; round < rounds; round += 1)
+    for (const move of containerMoves) {
+      const outcome = await moveContainer(move, provider).then(
+        ({ elapsedMs }) => `taken up in ${(elapsedMs / 1000).toFixed(1)} s`,
+        (error: unknown) => {
+          failures += 1;
+          return `FAILED: ${error instanceof Error ? error.message : String(error)}`;
+        },
+      );
+      console.log(`  ${move}: ${outcome}`);
+    }
+  console.log(`${rounds * containerMoves.length - failures} of ${rounds * containerMoves.length} taken up.`);
+  if (failures > 0) process.exitCode = 1;
+}
+
+async function tortureDescriptors(): Promise<void> {
+  const { descriptorSubjects, runWithDescriptors } = await import("../test/torture/descriptors.ts");
+  await using alone = await startTortureProvider();
+  await using family = await startTortureProvider("children");
+  const limits = [40, 45, 50, 55, 60, 65, 70, 75, 80];
+  const counts = { done: 0, failed: 0, crashed: 0 };
+  for (let round = 0; round < rounds; round += 1)
+    for (const limit of limits)
+      for (const subject of descriptorSubjects) {
+        const { url } = subject === "alone" ? alone : family;
+        const { outcome, output } = await runWithDescriptors(subject, limit, { url });
+        counts[outcome] += 1;
+        console.log(`  ${limit} descriptors, ${subject}: ${outcome}`);
+        if (outcome === "crashed") console.log(output);
+      }
+  console.log(`${counts.done} done, ${counts.failed} ended in order, ${counts.crashed} crashed.`);
+  if (counts.crashed > 0) process.exitCode = 1;
+}
+
+function showProgress(kills: number, finished: number): void {
   if (kills % 20 === 0) console.log(`  ${kills} kills, ${finished} finished`);
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { findCycles } from "./find-cycles.ts";
 import { folderOf, forbiddenImports, ownImports } from "./import-rules.ts";
 import { importTable, readTable } from "./import-table.ts";
-import { actingFiles, findImpureCode, mayAct } from "./impure-code.ts";
+import { findImpureCode, hasIoMark, ioMark, isIoFolder, mayDoIo } from "./impure-code.ts";
 import {
   isTest,
   isTypeScript,
@@ -63,6 +63,16 @@ test("no file imports itself by way of others, types aside", () => {
   ).toEqual([]);
 });
 
+test("processes are started in one place, where somebody listens to their errors from the first moment", () => {
+  const starters = product.filter(({ text }) =>
+    /import \{[^}]*\b(spawn|fork)\b[^}]*\} from "node:child_process"/.test(text),
+  );
+  expect(
+    starters.map(({ path }) => path),
+    "Use spawnProcess: a process that cannot be started ends the whole program where nobody listens.",
+  ).toEqual(["src/foundation/spawn-process.ts"]);
+});
+
 test("every relative import of src names a file that is there", () => {
   const known = new Set(everything.map(({ path }) => path));
   const missing = source.flatMap((file) =>
@@ -73,19 +83,16 @@ test("every relative import of src names a file that is there", () => {
   expect(missing).toEqual([]);
 });
 
-test("only files whose name says so touch files, processes, the network, the clock or chance", () => {
+test("only files that are marked touch files, processes, the network, the clock or randomness", () => {
   const impure = product
-    .filter(({ path }) => !mayAct(path))
+    .filter((file) => !mayDoIo(file))
     .flatMap(({ path, text }) => findImpureCode(text).map((found) => `${path}:${found}`));
-  expect(
-    impure,
-    "Pass the value in, or move the deed to a file whose verb says so (test/impure-code.ts).",
-  ).toEqual([]);
+  expect(impure, `Pass the value in, or begin the file with \`${ioMark}\`.`).toEqual([]);
 });
 
-test("every file that may act by exception is there and does act", () => {
-  const acting = product.filter(({ text }) => findImpureCode(text).length > 0).map(({ path }) => path);
-  expect([...actingFiles.keys()].filter((path) => !acting.includes(path))).toEqual([]);
+test("every file that is marked does I/O", () => {
+  const marked = product.filter(({ path, text }) => hasIoMark(text) && !isIoFolder(path));
+  expect(marked.filter(({ text }) => findImpureCode(text).length === 0).map(({ path }) => path)).toEqual([]);
 });
 
 describe("files stay small and well named", () => {
@@ -116,7 +123,7 @@ describe("files stay small and well named", () => {
     const heaps = ["util", "utils", "helper", "helpers", "types", "common", "misc", "index"];
     const found = programs
       .map(({ path }) => path)
-      // These two are where package.json's exports begin.
+      // Where package.json's exports begin.
       .filter((path) => !["src/index.ts", "src/cluster/index.ts", "src/testing/index.ts"].includes(path))
       .filter((path) => heaps.includes(posix.basename(path).split(".")[0] ?? ""));
     expect(found, "Name each file after the one idea it holds.").toEqual([]);

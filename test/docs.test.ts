@@ -13,6 +13,8 @@ import {
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, posix } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { toolAliases } from "../src/foundation/tool-table.ts";
+import { builtinTools } from "../src/tools/grants/builtin-tools.ts";
 import { type ProjectFile, projectRoot, readProjectFile, readProjectFiles } from "./project-files.ts";
 
 const pages = [
@@ -104,7 +106,11 @@ describe("the pages name all that the source has", () => {
   });
 
   test("every environment variable", () => {
-    expectNamed(readProjectFile("src/settings/environment.ts"), /: \["([A-Z_]+)", /g, "docs/settings.md");
+    expectNamed(
+      readProjectFile("src/settings/read-environment.ts"),
+      /: \["([A-Z_]+)", /g,
+      "docs/settings.md",
+    );
   });
 
   test("every field of a definition", () => {
@@ -113,25 +119,41 @@ describe("the pages name all that the source has", () => {
   });
 
   test("every tool and every old name of one", () => {
-    const source = readProjectFile("src/tools/builtin-tools.ts");
-    expectNamed(source, /name: "(\w+)",/g, "docs/tools.md");
-    const aliases = readProjectFile("src/foundation/tool-aliases.ts");
-    expectNamed(aliases, /^ {2}\["(\w+)", "\w+"\],$/gm, "docs/tools.md");
+    const page = readProjectFile("docs/tools.md");
+    const effects = new Map([
+      ["reads", "read"],
+      ["edits", "edit"],
+      ["runs commands", "execute"],
+      ["uses the network", "network"],
+      ["asks the person", "interact"],
+      ["starts agents", "spawn"],
+      ["coordinates", "coordinate"],
+    ]);
+    for (const [label, effect] of effects) {
+      const listed = new RegExp(`^\\| ${label} \\| (.*) \\|$`, "m").exec(page)?.[1]?.split(", ") ?? [];
+      const declared = builtinTools.filter((tool) => tool.effect === effect).map(({ name }) => name);
+      expect(listed.sort(), label).toEqual(declared.sort());
+    }
+    const aliases = [
+      ...page.matchAll(/^\| ((?:`\w+`(?:, )?)+) \| (\w+(?:, \w+)*?)(?:, which .*)? \|$/gm),
+    ].flatMap(([, old = "", current = ""]) => {
+      const names = current.split(", ");
+      return old.split(", ").map((name, at) => [name.replaceAll("`", ""), names[at] ?? names[0]]);
+    });
+    expect(aliases.sort()).toEqual([...toolAliases].map(([old, current]) => [old, current]).sort());
   });
 
   test("every name that the library exports", () => {
-    const names = /exportedNames = \[([^\]]*)\]/.exec(readProjectFile("test/public-surface.test.ts"))?.[1];
-    expectNamed(names, /"(\w+)"/g, "docs/embedding.md");
+    const pinned = readProjectFile("test/public-surface.test.ts");
+    const root = /exportedNames = \[([^\]]*)\]/.exec(pinned)?.[1] ?? "";
+    const subpaths = /subpathNames = \{([^}]*)\}/.exec(pinned)?.[1] ?? "";
+    expectNamed(`${root}${subpaths}`, /"(\w+)"/g, "docs/embedding.md");
   });
 
   test("every command and every option [CLI-2]", () => {
-    const sources = [
-      "arguments",
-      "add-mcp-commands",
-      "add-mcp-server-commands",
-      "add-skill-commands",
-      "add-task-commands",
-    ].map((name) => readProjectFile(`src/apps/cli/${name}.ts`));
+    const sources = ["run-program", "add-mcp-server-commands", "add-skill-commands", "add-task-commands"].map(
+      (name) => readProjectFile(`src/apps/cli/${name}.ts`),
+    );
     const source = sources.join("\n");
     expectNamed(source, /\.option\("(?:[^"]*, )?(--[\w-]+)/g, "docs/command-line.md");
     expectNamed(source, /program\.command\("(\w+)/g, "docs/command-line.md");
@@ -287,12 +309,13 @@ function diagnosticCodes(): string[] {
   const sources = reportingFolders
     .flatMap((folder) => readProjectFiles(`src/${folder}`))
     .filter(
-      ({ path, text }) => !path.endsWith(".test.ts") && /\b(?:Finding|Problem|NameRefusal)\b/.test(text),
+      ({ path, text }) =>
+        !path.endsWith(".test.ts") && /\b(?:Issue|Diagnostic|NameRefusal|report)\b/.test(text),
     );
   const codes = sources.flatMap(({ text }) => [
     ...[...text.matchAll(/\bcode(?:: | = )([^,;]*)[,;]/g)].flatMap(([, value = ""]) => quotedCodes(value)),
     ...[...text.matchAll(/type \w*Code =([^;]*);/g)].flatMap(([, value = ""]) => quotedCodes(value)),
-    ...[...text.matchAll(/\b(?:report|refuse|warn|unusable)\(\s*(?:"\w+",\s*)?("[a-z-]+")/g)].flatMap(
+    ...[...text.matchAll(/\b(?:report|refuse|warn|unusable|issue)\(\s*(?:"\w+",\s*)?("[a-z-]+")/g)].flatMap(
       ([, value = ""]) => quotedCodes(value),
     ),
   ]);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findImpureCode, mayAct } from "./impure-code.ts";
+import { findImpureCode, mayDoIo } from "./impure-code.ts";
 
 test.each([
   ['import { readFile } from "node:fs/promises";', ["1: imports node:fs/promises"]],
@@ -26,12 +26,10 @@ test.each([
 });
 
 test.each([
-  ["src/definitions/discover.ts", true],
-  ["src/definitions/discover-agents.ts", true],
-  ["src/apps/cli/main.ts", true],
-  ["src/definitions/discovery.ts", false],
-  ["src/planning/plan-run.ts", false],
-  ["src/settings/read-settings.ts", false],
-])("whether %s may act: %s", (path, expected) => {
-  expect(mayAct(path)).toBe(expected);
+  ["src/definitions/discover-agents.ts", '// @io\nimport "node:fs";\n', true],
+  ["src/definitions/discover-agents.ts", "\n// @io\n", false],
+  ["src/apps/cli/main.ts", "", true],
+  ["src/planning/plan-run.ts", "// I/O is done elsewhere", false],
+])("whether %s may do I/O with the text %j: %s", (path, text, expected) => {
+  expect(mayDoIo({ path, text })).toBe(expected);
 });

@@ -1,28 +1,23 @@
 import { readImports } from "./read-imports.ts";
 import { readCode } from "./source-tokens.ts";
 
-/** Verbs that announce I/O when they begin a file's name. */
-const actingVerbs = ["discover", "load", "gather", "connect", "run", "drive", "find", "watch", "write"];
+/** Folders that exist to do I/O. */
+const ioFolders = ["src/apps/", "src/storage/", "src/tools/builtin/", "src/testing/"];
 
-/** Folders that exist to touch the world. */
-const actingFolders = ["src/apps/", "src/storage/", "src/tools/builtin/", "src/cluster/", "src/testing/"];
+/** The first line of every other file that does I/O by itself. */
+export const ioMark = "// @io";
 
-/** Files that touch the world under another name, each with its reason. */
-export const actingFiles: ReadonlyMap<string, string> = new Map([
-  ["src/foundation/end-process-group.ts", "ends the processes that a command has started"],
-  ["src/settings/trust.ts", "reads and writes the folder trust that people already have on disk"],
-  ["src/journal/cleanup.ts", "removes transcripts that are past their time"],
-  ["src/runtime/create-runtime.ts", "the composition root: takes the process's own defaults"],
-]);
+/** Whether a source file may touch files, processes, the network, the clock or randomness. */
+export function mayDoIo({ path, text }: { readonly path: string; readonly text: string }): boolean {
+  return isIoFolder(path) || hasIoMark(text);
+}
 
-/** Whether a source file may touch files, processes, the network, the clock or chance. */
-export function mayAct(path: string): boolean {
-  const name = path.slice(path.lastIndexOf("/") + 1, path.lastIndexOf("."));
-  return (
-    actingFiles.has(path) ||
-    actingFolders.some((folder) => path.startsWith(folder)) ||
-    actingVerbs.some((verb) => name === verb || name.startsWith(`${verb}-`))
-  );
+export function isIoFolder(path: string): boolean {
+  return ioFolders.some((folder) => path.startsWith(folder));
+}
+
+export function hasIoMark(text: string): boolean {
+  return text.startsWith(`${ioMark}\n`);
 }
 
 const actingModules = new Set(

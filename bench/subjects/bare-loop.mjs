@@ -1,5 +1,6 @@
 // The smallest loop that does the job with the official SDK: what an agent costs when nothing is added to it.
-import { readFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
 
 const client = new Anthropic({ apiKey: "none", baseURL: process.env.ANTHROPIC_BASE_URL, maxRetries: 0 });
@@ -9,6 +10,15 @@ const readTool = {
   name: "Read",
   description: "Reads a text file.",
   input_schema: { type: "object", properties: { file_path: { type: "string" } }, required: ["file_path"] },
+};
+const writeTool = {
+  name: "Write",
+  description: "Writes a text file.",
+  input_schema: {
+    type: "object",
+    properties: { file_path: { type: "string" }, content: { type: "string" } },
+    required: ["file_path", "content"],
+  },
 };
 const agentTool = {
   name: "Agent",
@@ -35,10 +45,16 @@ async function converse(prompt, tools) {
 }
 
 async function run({ id, name, input }) {
-  const content =
-    name === "Agent" ? await converse(input.prompt, [readTool]) : await readFile(input.file_path, "utf8");
-  return { type: "tool_result", tool_use_id: id, content };
+  return { type: "tool_result", tool_use_id: id, content: await answer(name, input) };
 }
 
-const text = await converse(process.argv[2], [agentTool, readTool]);
+async function answer(name, input) {
+  if (name === "Agent") return converse(input.prompt, [readTool]);
+  if (name === "Read") return readFile(input.file_path, "utf8");
+  await mkdir(dirname(input.file_path), { recursive: true });
+  await writeFile(input.file_path, input.content);
+  return "written";
+}
+
+const text = await converse(process.argv[2], [agentTool, readTool, writeTool]);
 console.log(JSON.stringify({ text: text.slice(0, 100), starts }));

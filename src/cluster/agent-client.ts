@@ -195,5 +195,8 @@ function nap(milliseconds: number, signal: AbortSignal): Promise<void> {
 }
 
 function noSuchAgent({ label }: Store, agent: string): RetinueError {
-  return new RetinueError("no-such-agent", `There is no agent ${JSON.stringify(agent)} in the store ${label}.`);
+  return new RetinueError(
+    "no-such-agent",
+    `There is no agent ${JSON.stringify(agent)} in the store ${label}.`,
+  );
 }

@@ -1,4 +1,4 @@
-import { isRecord } from "../foundation/json-value.ts";
+import { isRecord } from "../foundation/json-record.ts";
 import type { JsonValue, LogEntry } from "./store.ts";
 
 /**

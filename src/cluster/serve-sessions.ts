@@ -1,3 +1,4 @@
+// @io
 import { execFile } from "node:child_process";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
@@ -24,7 +25,7 @@ export async function serveSessions(store: Store, options: ServeSessionsOptions)
   const coolDowns = await openSharedCoolDowns(store, serve.onError ?? (() => undefined));
   const root = await makeWorkspaceRoot(workspaces);
   const program = createSessionProgram({ runtime, store, coolDowns, workspaces: root.folder });
-  const tools = (runtime.extraTools ?? []).map(({ name }) => `tool:${name}`);
+  const tools = toolNames(runtime.tools).map((name) => `tool:${name}`);
   const servers = Object.keys(runtime.mcpServers ?? {}).map((name) => `mcp:${name}`);
   const shared = folders.map((folder) => folderNeed(resolve(folder)));
   const git = (await hasGit()) ? ["git"] : [];
@@ -39,6 +40,14 @@ export async function serveSessions(store: Store, options: ServeSessionsOptions)
     await root.remove();
   };
   return { id: worker.id, drain, [Symbol.asyncDispose]: () => drain() };
+}
+
+/** The tools that the program itself brings; names only say which built-in ones exist. */
+function toolNames(tools: ServeSessionsOptions["runtime"]["tools"] = []): readonly string[] {
+  if (!Array.isArray(tools)) return Object.keys(tools);
+  return tools.flatMap((tool: string | { readonly name: string }) =>
+    typeof tool === "string" ? [] : [tool.name],
+  );
 }
 
 function hasGit(): Promise<boolean> {

@@ -1,4 +1,4 @@
-import { RetinueError, isRetinueError } from "../foundation/retinue-error.ts";
+import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 
 export type JsonValue =
   | null

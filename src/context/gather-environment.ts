@@ -1,3 +1,4 @@
+// @io
 import { release, type } from "node:os";
 import { basename } from "node:path";
 import { findRepositoryRoot } from "../settings/find-repository-root.ts";

@@ -1,7 +1,12 @@
+// @io
+
+import { execFile } from "node:child_process";
 import { isAbsolute, join, resolve } from "node:path";
+import { isScarce, retryWhileScarce } from "../foundation/retry-while-scarce.ts";
+import { searchPathOutside } from "../foundation/search-path-outside.ts";
 import { findSteeringSetting } from "../permissions/find-steering-setting.ts";
+import { hardenedGit } from "../permissions/shell/programs/hardened-git.ts";
 import { findRepositoryRoot } from "../settings/find-repository-root.ts";
-import { readUserName } from "./git-config.ts";
 import {
   bounded,
   type GitState,
@@ -11,7 +16,6 @@ import {
   readStatus,
 } from "./git-state.ts";
 import { loadBeginning } from "./load-beginning.ts";
-import { type GitOutput, runGit } from "./run-git.ts";
 
 export interface GitQuestion {
   readonly directory: string;
@@ -38,7 +42,13 @@ export async function gatherGitState(question: GitQuestion): Promise<GitState | 
   if (steering !== undefined) {
     return { ...branch, note: `Git itself was not asked: its setting ${steering} here may start programs.` };
   }
-  const call = { directory, environment, timeoutMs, ...(signal === undefined ? {} : { signal }) };
+  const call = {
+    directory,
+    repository: root,
+    environment,
+    timeoutMs,
+    ...(signal === undefined ? {} : { signal }),
+  };
   const [status, log, mainBranch, userName] = await Promise.all([
     runGit(call, ["status", "--short", "--branch", "--ignore-submodules=dirty"]),
     runGit(call, ["log", "-n", "5", "--no-decorate", "--format=%h %s"]),
@@ -118,4 +128,105 @@ async function beginningOf(file: string, bytes = 4096): Promise<string> {
   } catch {
     return "";
   }
+}
+
+interface GitConfigTexts {
+  /** The repository's own configuration. */
+  readonly repository: string;
+  /** The person's files, the stronger one last. */
+  readonly personal: readonly string[];
+}
+
+/** The person's name as git would take it, or nothing where other files that we do not read could say otherwise. */
+export function readUserName({ repository, personal }: GitConfigTexts): string | undefined {
+  const own = readSetting(repository, "name");
+  if (own !== undefined) return own;
+  if ([repository, ...personal].some((text) => /^\s*\[\s*include(?:if)?\b/im.test(text))) return undefined;
+  return personal.reduce<string | undefined>((found, text) => readSetting(text, "name") ?? found, undefined);
+}
+
+/** A key of the section `user`; the last one counts. */
+function readSetting(text: string, key: string): string | undefined {
+  let isUser = false;
+  let found: string | undefined;
+  for (const line of text.split(/\r?\n/)) {
+    const [, section] = /^\s*\[\s*([^\]]*?)\s*\]/.exec(line) ?? [];
+    if (section !== undefined) isUser = section.toLowerCase() === "user";
+    const [, name = "", value = ""] = /^\s*(?:\[[^\]]*\]\s*)?([A-Za-z][\w-]*)\s*=\s*(.*)$/.exec(line) ?? [];
+    if (isUser && name.toLowerCase() === key) found = plainValue(value);
+  }
+  return found === undefined || found === "" ? undefined : bounded(found);
+}
+
+function plainValue(value: string): string {
+  const [, quoted] = /^"((?:[^"\\]|\\.)*)"/.exec(value) ?? [];
+  if (quoted !== undefined) return quoted.replace(/\\(.)/g, "$1").trim();
+  return value.replace(/\s*[#;].*$/, "").trim();
+}
+
+interface GitCall {
+  readonly directory: string;
+  /** Programs below this folder are not taken for git. */
+  readonly repository: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+type GitOutput =
+  | { readonly type: "output"; readonly text: string; readonly isCut: boolean }
+  | { readonly type: "absent" }
+  | { readonly type: "late" }
+  | { readonly type: "failed" };
+
+const maxOutput = 1024 * 1024;
+
+/** Nothing that a repository configures may run for a mere look at it, and no lock is taken. */
+const carefulArguments = [...hardenedGit, "-c", "color.ui=false"];
+
+/** Runs git for reading, with a limit in time and output. Never rejects. */
+async function runGit(call: GitCall, parameters: readonly string[]): Promise<GitOutput> {
+  try {
+    return await retryWhileScarce(() => runOnce(call, parameters));
+  } catch {
+    return { type: "failed" };
+  }
+}
+
+/** Rejects only where the system has nothing to start it with. */
+function runOnce(call: GitCall, parameters: readonly string[]): Promise<GitOutput> {
+  const { directory, repository, environment, timeoutMs, signal } = call;
+  if (signal?.aborted === true) return Promise.resolve({ type: "failed" });
+  const env = {
+    ...environment,
+    PATH: searchPathOutside(environment["PATH"], [repository]),
+    GIT_OPTIONAL_LOCKS: "0",
+    GIT_TERMINAL_PROMPT: "0",
+    LC_ALL: "C",
+  };
+  return new Promise((resolve, reject) => {
+    execFile(
+      "git",
+      [...carefulArguments, ...parameters],
+      {
+        cwd: directory,
+        env,
+        timeout: timeoutMs,
+        killSignal: "SIGKILL",
+        maxBuffer: maxOutput,
+        windowsHide: true,
+        ...(signal === undefined ? {} : { signal }),
+      },
+      (error, stdout) => (isScarce(error) ? reject(error) : resolve(outcome(error, stdout))),
+    );
+  });
+}
+
+function outcome(error: (Error & { code?: unknown; killed?: boolean }) | null, stdout: string): GitOutput {
+  if (error === null) return { type: "output", text: stdout, isCut: false };
+  if (error.code === "ENOENT") return { type: "absent" };
+  if (error.code === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER") {
+    return { type: "output", text: stdout.slice(0, stdout.lastIndexOf("\n") + 1), isCut: true };
+  }
+  return { type: error.killed === true ? "late" : "failed" };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readUserName } from "./git-config.ts";
+import { readUserName } from "./gather-git-state.ts";
 import { gitStateText, readHeadFile, readStatus } from "./git-state.ts";
 
 describe("reading git's short status", () => {

@@ -1,11 +1,11 @@
-import { shown } from "../foundation/json-value.ts";
-import type { Place, Diagnostic } from "../foundation/diagnostic.ts";
+import type { Diagnostic, Place } from "../foundation/diagnostic.ts";
+import { shown } from "../foundation/json-record.ts";
 
 export const largestInstructionFile = 256 * 1024;
 export const largestInstructions = 1024 * 1024;
 export const deepestImport = 4;
 
-/** Where an import stands: the file and the place of the `@path` in it. */
+/** Where an import is: the file and the place of the `@path` in it. */
 export interface ImportSpot extends Place {
   readonly file: string;
 }
@@ -21,7 +21,11 @@ export function heldBackDiagnostic(target: string, spot: ImportSpot | undefined,
   };
 }
 
-export function deniedImportDiagnostic(target: string, spot: ImportSpot | undefined, file: string): Diagnostic {
+export function deniedImportDiagnostic(
+  target: string,
+  spot: ImportSpot | undefined,
+  file: string,
+): Diagnostic {
   return {
     severity: "warning",
     code: "denied-import",

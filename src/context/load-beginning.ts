@@ -1,3 +1,4 @@
+// @io
 import { constants, type Stats } from "node:fs";
 import { open, realpath, stat } from "node:fs/promises";
 

@@ -1,8 +1,13 @@
+// @io
 import type { Stats } from "node:fs";
 import { realpath } from "node:fs/promises";
+import { withoutByteOrderMark } from "../foundation/byte-order-mark.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
-import { withoutByteOrderMark } from "../foundation/source-text.ts";
-import { largeFileDiagnostic, largestInstructionFile, unusableFileDiagnostic } from "./instruction-diagnostics.ts";
+import {
+  largeFileDiagnostic,
+  largestInstructionFile,
+  unusableFileDiagnostic,
+} from "./instruction-diagnostics.ts";
 import { loadDecidedBeginning } from "./load-beginning.ts";
 
 export type InstructionText =

@@ -17,9 +17,8 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AgentScope, MemoryScope } from "../definitions/agent-definition.ts";
 import { createPaths } from "../settings/paths.ts";
-import type { MemoryRequest } from "./find-memory.ts";
-import { loadMemory } from "./load-memory.ts";
-import { makeMemoryDirectory } from "./write-memory-directory.ts";
+import { loadMemory, type MemoryRequest } from "./load-memory.ts";
+import { makeMemoryDirectory } from "./make-memory-directory.ts";
 
 let root: string;
 let project: string;
@@ -48,7 +47,8 @@ function write(file: string, text: string): void {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, text);
 }
-const codes = ({ diagnostics }: Awaited<ReturnType<typeof loadMemory>>) => diagnostics.map(({ code }) => code);
+const codes = ({ diagnostics }: Awaited<ReturnType<typeof loadMemory>>) =>
+  diagnostics.map(({ code }) => code);
 
 describe("[MEM-1] where the memory of an agent is", () => {
   test.each([

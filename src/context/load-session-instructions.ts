@@ -1,6 +1,6 @@
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
-import type { MayLoad } from "../permissions/gather-read-rights.ts";
-import { readEnvironment } from "../settings/environment.ts";
+import type { MayLoad } from "../permissions/may-load.ts";
+import { readEnvironment } from "../settings/read-environment.ts";
 import type { Instructions } from "./instructions.ts";
 import { loadInstructions } from "./load-instructions.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { readRule } from "../permissions/parse-rule.ts";
-import { denialsOf } from "./agent-denials.ts";
+import { readRule } from "../permissions/rules/parse-rule.ts";
+import { denialsOf } from "./discover-agents.ts";
 
 function patterns(written: unknown): string[] {
   const reading = readRule(written, { list: "deny" });

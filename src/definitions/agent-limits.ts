@@ -1,4 +1,4 @@
-import { isRecord, shown } from "../foundation/json-value.ts";
+import { isRecord, shown } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
 
 /** What one agent may take, as people write it in settings, definitions and calls. */

@@ -1,7 +1,7 @@
 import { RetinueError } from "../foundation/retinue-error.ts";
-import type { HookRule } from "../hooks/hook-config.ts";
+import type { HookRule } from "../hooks/read-hooks.ts";
 import type { AgentDefinition, AgentEnding, PromptContext } from "./agent-definition.ts";
-import { readDefinitionObject } from "./definition-object.ts";
+import { readDefinitionObject } from "./read-definition-object.ts";
 
 /** A definition made by a program. Lists may be arrays or comma-separated texts, as in files. */
 export interface AgentInput
@@ -31,7 +31,7 @@ export interface AgentInput
   readonly onEnd?: (ending: AgentEnding) => void | Promise<void>;
 }
 
-/** Checks a program's definition like a file's; a bad one is a mistake in the program and throws a Fault. */
+/** Checks a program's definition like a file's; a bad one is a mistake in the program and throws a Error. */
 export function defineAgent(input: AgentInput): AgentDefinition {
   const { name, prompt, onEnd, ...fields } = input;
   const text = typeof prompt === "string" ? prompt : "";

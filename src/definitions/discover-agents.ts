@@ -1,20 +1,22 @@
+// @io
 import { join, resolve } from "node:path";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
-import { type PermissionRule, parseRule } from "../permissions/parse-rule.ts";
+import { matchesPattern } from "../foundation/match-pattern.ts";
+import { shareReads } from "../foundation/share-reads.ts";
+import { formatRule, type PermissionRule, parseRule } from "../permissions/rules/parse-rule.ts";
 import { discoverPluginAgents } from "../plugins/discover-plugin-agents.ts";
 import { discoverPlugins } from "../plugins/discover-plugins.ts";
 import type { Plugin } from "../plugins/plugin.ts";
-import { pluginAgentId } from "../plugins/plugin-agents.ts";
+import { pluginAgentId } from "../plugins/plugin-agent-places.ts";
 import { findForeignWriters, unsafeManagedDiagnostic } from "../settings/find-foreign-writers.ts";
 import { findRepositoryRoot, realFolder } from "../settings/find-repository-root.ts";
 import { type LoadedSettings, loadSettings } from "../settings/load-settings.ts";
 import { createPaths, type Paths } from "../settings/paths.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
-import { denialsOf } from "./agent-denials.ts";
+import { type AgentPlace, createAgentFileLoader, type LoadedAgents } from "./agent-file-loader.ts";
+import { type AgentDenial, type AgentRegistry, createRegistry } from "./agent-registry.ts";
 import { builtinAgents } from "./builtin/builtin-agents.ts";
-import type { GuideFacts } from "./builtin/claude-code-guide.ts";
-import { type AgentPlace, createAgentFileLoader, type LoadedAgents } from "./load-agent-files.ts";
-import { type AgentRegistry, createRegistry } from "./registry.ts";
+import type { GuideFacts } from "./builtin/create-claude-code-guide.ts";
 
 export interface DiscoverOptions {
   readonly cwd: string;
@@ -66,42 +68,45 @@ export function discoverAgents(options: DiscoverOptions): Promise<DiscoveredAgen
 export function createAgentCatalog(options: DiscoverOptions): AgentCatalog {
   const loader = createAgentFileLoader();
   const session = new Map((options.agents ?? []).map((definition) => [definition.name, definition]));
+  async function read(): Promise<DiscoveredAgents> {
+    const paths = await findPaths(options);
+    const settings = await readSettings(options, paths);
+    const { plugins, diagnostics: pluginDiagnostics } = await discoverPlugins({
+      configDirectory: paths.configDirectory,
+      projectDirectory: paths.projectRoot,
+      ...(options.pluginDirectories === undefined
+        ? {}
+        : { pluginDirectories: options.pluginDirectories.map((path) => resolve(options.cwd, path)) }),
+      enabledPlugins: settings.settings.plain.enabledPlugins ?? {},
+    });
+    const pluginPlaces = await Promise.all(plugins.filter(({ enabled }) => enabled).map(placesOfPlugin));
+    const places = [...ownPlaces(options, paths), ...pluginPlaces.flatMap((found) => found.places)];
+    const loaded = await withoutForeign(await loader.load(places));
+    const definitions = [...session.values(), ...loaded.definitions];
+    const flags = readFlagRules(options);
+    const registry = createRegistry({
+      definitions: [...definitions, ...builtins(definitions, options, { paths, settings, plugins })],
+      denials: denialsOf([...settings.settings.permissions.deny.map(({ rule }) => rule), ...flags.rules]),
+    });
+    const diagnostics = [
+      ...flags.diagnostics,
+      ...settings.diagnostics,
+      ...pluginDiagnostics,
+      ...pluginPlaces.flatMap((found) => found.diagnostics),
+      ...loaded.diagnostics,
+    ];
+    return { registry, diagnostics, files: loaded.files, settings, plugins, places, paths };
+  }
+
   return {
-    async read() {
-      const paths = await findPaths(options);
-      const settings = await readSettings(options, paths);
-      const { plugins, diagnostics: pluginDiagnostics } = await discoverPlugins({
-        configDirectory: paths.configDirectory,
-        projectDirectory: paths.projectRoot,
-        ...(options.pluginDirectories === undefined
-          ? {}
-          : { pluginDirectories: options.pluginDirectories.map((path) => resolve(options.cwd, path)) }),
-        enabledPlugins: settings.settings.plain.enabledPlugins ?? {},
-      });
-      const pluginPlaces = await Promise.all(plugins.filter(({ enabled }) => enabled).map(placesOfPlugin));
-      const places = [...ownPlaces(options, paths), ...pluginPlaces.flatMap((found) => found.places)];
-      const loaded = await withoutForeign(await loader.load(places));
-      const definitions = [...session.values(), ...loaded.definitions];
-      const flags = readFlagRules(options);
-      const registry = createRegistry({
-        definitions: [...definitions, ...builtins(definitions, options, { paths, settings, plugins })],
-        denials: denialsOf([...settings.settings.permissions.deny.map(({ rule }) => rule), ...flags.rules]),
-      });
-      const diagnostics = [
-        ...flags.diagnostics,
-        ...settings.diagnostics,
-        ...pluginDiagnostics,
-        ...pluginPlaces.flatMap((found) => found.diagnostics),
-        ...loaded.diagnostics,
-      ];
-      return { registry, diagnostics, files: loaded.files, settings, plugins, places, paths };
-    },
+    // Children that are spawned together need not each read the same files.
+    read: shareReads(read),
     register: (definition) => void session.set(definition.name, definition),
     unregister: (name) => void session.delete(name),
   };
 }
 
-/** Agents of the organisation whose files others can write are nobody's word. */
+/** Agents of the organisation whose files others can write are no one's word. */
 async function withoutForeign(loaded: LoadedAgents): Promise<LoadedAgents> {
   const diagnostics: Diagnostic[] = [];
   const definitions: AgentDefinition[] = [];
@@ -194,8 +199,28 @@ function readFlagRules(options: DiscoverOptions): { rules: PermissionRule[]; dia
     if (reading.type === "rule") rules.push(reading.rule);
     else {
       const message = `--disallowedTools holds a rule that cannot be understood: ${reading.reason}.`;
-      diagnostics.push({ severity: "error", code: "invalid-permission-rule", message, advice: reading.advice });
+      diagnostics.push({
+        severity: "error",
+        code: "invalid-permission-rule",
+        message,
+        advice: reading.advice,
+      });
     }
   }
   return { rules, diagnostics };
+}
+
+/** The agents that deny rules speak of: `Task(name)`, `Agent(subagent_type:name)`, the whole tool, or all tools. */
+export function denialsOf(rules: readonly PermissionRule[]): AgentDenial[] {
+  return rules.flatMap((rule) => patternsOf(rule).map((pattern) => ({ pattern, rule: formatRule(rule) })));
+}
+
+/** Denying the tool denies every agent; a rule on a field such as `model:opus` is decided per call, not here. */
+function patternsOf({ tool, canonicalTool, specifier }: PermissionRule): readonly string[] {
+  if (specifier.type === "toolGlob")
+    return ["agent", "task"].some((name) => matchesPattern(tool.toLowerCase(), name)) ? ["*"] : [];
+  if (canonicalTool !== "Agent") return [];
+  if (specifier.type === "agent") return specifier.names;
+  if (specifier.type === "parameter" && specifier.name === "subagent_type") return [specifier.value];
+  return specifier.type === "whole" || specifier.type === "text" ? ["*"] : [];
 }

@@ -1,14 +1,14 @@
-import { isRecord } from "../foundation/json-value.ts";
 import type { Issue } from "../foundation/diagnostic.ts";
-import { readHooks } from "../hooks/hook-config.ts";
-import { parseModeLoosely } from "../permissions/compare-modes.ts";
+import { isRecord } from "../foundation/json-record.ts";
+import { readHooks } from "../hooks/read-hooks.ts";
+import { parseModeLoosely } from "../permissions/is-wider-mode.ts";
 import { permissionModes } from "../permissions/permission-mode.ts";
 import type { AgentMcpServer, MemoryScope } from "./agent-definition.ts";
 import { type AgentLimits, readAgentLimits } from "./agent-limits.ts";
 import type { DefinitionKey } from "./definition-keys.ts";
-import { readMcpServersField } from "./mcp-servers-field.ts";
 import type { FrontmatterField } from "./read-frontmatter.ts";
-import { readDisallowedTools, readTools } from "./tool-list-fields.ts";
+import { readMcpServersField } from "./read-mcp-servers-field.ts";
+import { readDisallowedTools, readTools } from "./read-tool-list.ts";
 
 export interface FieldReport {
   readonly report: (severity: "warning" | "note", code: string, message: string, advice?: string) => void;

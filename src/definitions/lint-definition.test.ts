@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { AgentScope } from "./agent-definition.ts";
 import { type LintFacts, lintDefinition } from "./lint-definition.ts";
-import { parseAgentDefinition } from "./parse-definition.ts";
+import { parseAgentDefinition } from "./parse-agent-definition.ts";
 
 const good = "Reviews SQL migrations for locks. Use when a migration changes. Not for tuning queries.";
 

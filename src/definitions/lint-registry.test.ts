@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { createRegistry } from "./agent-registry.ts";
 import { lintRegistry } from "./lint-registry.ts";
-import { parseAgentDefinition } from "./parse-definition.ts";
-import { createRegistry } from "./registry.ts";
+import { parseAgentDefinition } from "./parse-agent-definition.ts";
 
 function agent(
   file: string,

@@ -1,8 +1,8 @@
 import type { Issue } from "../foundation/diagnostic.ts";
-import { builtinTools } from "../tools/builtin-tools.ts";
-import type { AvailableTool } from "../tools/match-tools.ts";
-import { parseToolEntry } from "../tools/tool-entry.ts";
-import { grantTools } from "../tools/tool-grants.ts";
+import { builtinTools } from "../tools/grants/builtin-tools.ts";
+import type { AvailableTool } from "../tools/grants/match-tools.ts";
+import { parseToolEntry } from "../tools/grants/tool-entry.ts";
+import { grantTools } from "../tools/grants/tool-grants.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
 
 /** Entries of `tools` and `disallowedTools` that do not do what their author meant. */

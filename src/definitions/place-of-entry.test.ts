@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { placeOfEntry } from "./place-of-entry.ts";
+import { placeOfEntry } from "./lint-definition.ts";
 
 const key = { line: 1, column: 1, length: 5 };
 

@@ -1,10 +1,10 @@
 import { load, YAMLException } from "js-yaml";
-import type { Locate, Place, Diagnostic } from "../foundation/diagnostic.ts";
+import type { Diagnostic, Locate, Place } from "../foundation/diagnostic.ts";
 import { agentVocabulary, type KeyVocabulary } from "./definition-keys.ts";
 import { type FrontmatterBlock, splitFrontmatter } from "./frontmatter-block.ts";
 import { type FrontmatterEntry, placeOfEntry, splitEntriesByKey } from "./frontmatter-entries.ts";
 import { locateBelow } from "./locate-below.ts";
-import { readPlainFrontmatter } from "./plain-frontmatter.ts";
+import { readPlainFrontmatter } from "./read-plain-frontmatter.ts";
 import { type RepairedValue, repairEntry } from "./repair-entry.ts";
 
 /** One field as written; `unreadable` when even the repair step could not tell what it says. */
@@ -12,7 +12,7 @@ export interface FrontmatterField {
   readonly key: string;
   readonly value: unknown;
   readonly place: Place;
-  /** The text behind the key as it stands, for fields that turn out to be prose. */
+  /** The text behind the key as it is, for fields that turn out to be prose. */
   readonly text: string;
   readonly unreadable?: string;
 }
@@ -30,7 +30,7 @@ export interface Frontmatter {
 /** No person writes a frontmatter this long; beyond it, reading would only serve an attack. */
 const largestFrontmatter = 256 * 1024;
 const fewAliases = 20;
-/** A person mends the first problems first; looking up the place of each of thousands would take long. */
+/** A person fixes the first problems first; looking up the place of each of thousands would take long. */
 const maxSearches = 100;
 
 /** Reads a file's frontmatter: strict YAML first, and where that fails entry by entry. Never throws. */
@@ -162,7 +162,10 @@ function repeatedKeyDiagnostic(
 }
 
 /** A ` #` in an unquoted value starts a YAML comment, which surprises people who meant "issue #12". */
-function hashDiagnostics(fields: ReadonlyMap<string, FrontmatterField>, block: Block): Omit<Diagnostic, "file">[] {
+function hashDiagnostics(
+  fields: ReadonlyMap<string, FrontmatterField>,
+  block: Block,
+): Omit<Diagnostic, "file">[] {
   const field = fields.get("description");
   if (field === undefined || typeof field.value !== "string") return [];
   const line = block.lines[field.place.line - block.firstLine] ?? "";
@@ -191,7 +194,14 @@ function finish(
 ): Frontmatter {
   const layout = block.issues.map(({ line, ...issue }) => ({ ...issue, line, column: 1 }));
   const locate = createLocate(fields, entries, block);
-  return { type: "read", fields, repeated, body: block.body, diagnostics: [...layout, ...diagnostics], locate };
+  return {
+    type: "read",
+    fields,
+    repeated,
+    body: block.body,
+    diagnostics: [...layout, ...diagnostics],
+    locate,
+  };
 }
 
 /** Goes from a path such as ["hooks", "Stop", 0] to the line of the deepest key that can be found below the field. */

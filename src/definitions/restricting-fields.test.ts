@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseAgentDefinition } from "./parse-definition.ts";
+import { parseAgentDefinition } from "./parse-agent-definition.ts";
 
 function parse(lines: string) {
   return parseAgentDefinition(`---\nname: a\ndescription: Does a thing.\n${lines}\n---\nYou help.`);

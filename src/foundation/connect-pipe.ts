@@ -1,8 +1,9 @@
-import { execFile } from "node:child_process";
+// @io
 import { closeSync, constants, openSync, unlinkSync } from "node:fs";
 import { Socket } from "node:net";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
+import { spawnProcess } from "./spawn-process.ts";
 
 export interface Pipe {
   readonly readable: Readable;
@@ -18,11 +19,18 @@ export async function connectPipe(directory: string, name: string): Promise<Pipe
   if (process.platform === "win32") return undefined;
   const path = join(directory, name);
   if (!(await makeNamedPipe(path))) return undefined;
+  const opened: number[] = [];
   try {
     const readEnd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    opened.push(readEnd);
     const writeEnd = openSync(path, constants.O_WRONLY);
-    return { readable: new Socket({ fd: readEnd, readable: true, writable: false }), writeEnd };
+    opened.push(writeEnd);
+    const readable = new Socket({ fd: readEnd, readable: true, writable: false });
+    // The one that reads it listens later, and an error before that must not end the program.
+    readable.on("error", () => readable.destroy());
+    return { readable, writeEnd };
   } catch {
+    for (const descriptor of opened) closeSync(descriptor);
     return undefined;
   } finally {
     unlinkSync(path);
@@ -35,9 +43,15 @@ export function closeWriteEnd(pipe: Pipe | undefined): void {
 
 const systemPath = "/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin";
 
-function makeNamedPipe(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const options = { env: { PATH: systemPath }, timeout: 5_000 };
-    execFile("mkfifo", ["-m", "600", path], options, (error) => resolve(error === null));
-  });
+async function makeNamedPipe(path: string): Promise<boolean> {
+  try {
+    const maker = await spawnProcess("mkfifo", ["-m", "600", path], {
+      env: { PATH: systemPath },
+      stdio: "ignore",
+      timeout: 5_000,
+    });
+    return await new Promise((resolve) => maker.once("exit", (code) => resolve(code === 0)));
+  } catch {
+    return false;
+  }
 }

@@ -1,6 +1,7 @@
-import { spawn } from "node:child_process";
+// @io
 import { setTimeout as sleep } from "node:timers/promises";
 import { findGroupMembers, groupAnswers } from "./find-group-members.ts";
+import { spawnProcess } from "./spawn-process.ts";
 
 const pollMs = 20;
 const killRounds = 25;
@@ -42,13 +43,12 @@ function sendSignal(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-function endTree(leader: number): Promise<void> {
-  return new Promise((resolve) => {
-    const killer = spawn("taskkill", ["/pid", String(leader), "/T", "/F"], {
-      stdio: "ignore",
-      windowsHide: true,
-    });
-    killer.once("error", () => resolve());
-    killer.once("exit", () => resolve());
-  });
+async function endTree(leader: number): Promise<void> {
+  try {
+    const options = { stdio: "ignore", windowsHide: true } as const;
+    const killer = await spawnProcess("taskkill", ["/pid", String(leader), "/T", "/F"], options);
+    await new Promise((resolve) => killer.once("exit", resolve));
+  } catch {
+    // Nothing more can be done here.
+  }
 }

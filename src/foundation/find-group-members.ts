@@ -1,4 +1,6 @@
+// @io
 import { readdirSync, readFileSync } from "node:fs";
+import { isScarce } from "./retry-while-scarce.ts";
 
 /**
  * The living processes that a leader started in its group or session, the leader included and zombies not. A process
@@ -6,10 +8,15 @@ import { readdirSync, readFileSync } from "node:fs";
  */
 export function findGroupMembers(leader: number): readonly number[] {
   if (process.platform !== "linux") return groupAnswers(leader) ? [leader] : [];
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .filter((name) => belongsTo(leader, readStatus(name)))
-    .map(Number);
+  try {
+    return readdirSync("/proc")
+      .filter((name) => /^\d+$/.test(name))
+      .filter((name) => belongsTo(leader, readStatus(name)))
+      .map(Number);
+  } catch {
+    // Without descriptors no one can be looked at, and what is not seen must not count as gone.
+    return groupAnswers(leader) ? [leader] : [];
+  }
 }
 
 /** Whether anything, a zombie included, is left in the group; costs one system call. */
@@ -25,12 +32,13 @@ export function groupAnswers(leader: number): boolean {
 function readStatus(pid: string): string {
   try {
     return readFileSync(`/proc/${pid}/stat`, "latin1");
-  } catch {
+  } catch (error) {
+    if (isScarce(error)) throw error;
     return "";
   }
 }
 
-/** The command's name stands in parentheses and may hold anything, so reading starts behind the last one. */
+/** The command's name is in parentheses and may hold anything, so reading starts behind the last one. */
 function belongsTo(leader: number, status: string): boolean {
   const [state = "Z", , group, session] = status.slice(status.lastIndexOf(")") + 2).split(" ");
   if (status === "" || state === "Z" || state === "X") return false;

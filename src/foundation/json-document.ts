@@ -1,6 +1,6 @@
 import { findNodeAtLocation, type ParseError, parseTree, printParseErrorCode } from "jsonc-parser";
-import type { DocumentPath, Locate, Diagnostic } from "./diagnostic.ts";
-import { placeOfOffset, withoutByteOrderMark } from "./source-text.ts";
+import { placeOfOffset, withoutByteOrderMark } from "./byte-order-mark.ts";
+import type { Diagnostic, DocumentPath, Locate } from "./diagnostic.ts";
 
 /** A JSON text with its value and a way back from a value to its line. `value` is undefined only when `problem` is set. */
 export interface JsonDocument {
@@ -16,11 +16,20 @@ export function parseJsonDocument(text: string, file?: string): JsonDocument {
   try {
     return { value: JSON.parse(source), locate: createLocate(source) };
   } catch (error) {
-    return { value: undefined, diagnostic: syntaxDiagnostic(source, file, shift, error), locate: () => undefined };
+    return {
+      value: undefined,
+      diagnostic: syntaxDiagnostic(source, file, shift, error),
+      locate: () => undefined,
+    };
   }
 }
 
-function syntaxDiagnostic(source: string, file: string | undefined, shift: number, error: unknown): Diagnostic {
+function syntaxDiagnostic(
+  source: string,
+  file: string | undefined,
+  shift: number,
+  error: unknown,
+): Diagnostic {
   const errors: ParseError[] = [];
   parseTreeSafely(source, errors);
   const first = errors[0];
@@ -70,7 +79,7 @@ function parseTreeSafely(source: string, errors: ParseError[]): ReturnType<typeo
   }
 }
 
-/** Each search walks the document; beyond so many nobody mends them one by one, and a hostile file would take minutes. */
+/** Each search walks the document; beyond so many no one fixes them one by one, and a hostile file would take minutes. */
 const maxSearches = 10_000;
 
 /** The tree with offsets is built only when somebody asks for a place. */

@@ -1,4 +1,4 @@
-import { abortable } from "./abort.ts";
+import { abortable } from "./abortable.ts";
 
 /** Lets one action at a time run for each key, in the order they asked. */
 export interface KeyedLock {

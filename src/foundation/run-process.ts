@@ -1,4 +1,4 @@
-import { type ProcessEnding, type ProcessRequest, startProcess } from "./drive-process.ts";
+import { type ProcessEnding, type ProcessRequest, startProcess } from "./start-process.ts";
 
 export interface RunRequest extends Omit<ProcessRequest, "onOutput"> {
   /** Bytes kept of each of stdout and stderr; what comes after is read and dropped. */

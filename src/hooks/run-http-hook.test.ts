@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { HookHandler } from "./hook-rule.ts";
-import { createHookRunner, type HookRunnerOptions } from "./run-hooks.ts";
+import { createHookRunner, type HookRunnerOptions } from "./hook-runner.ts";
 
 interface Received {
   readonly url: string;

@@ -1,8 +1,9 @@
+// @io
 import { matchesPattern } from "../foundation/match-pattern.ts";
 import type { HookReading } from "./hook-answer.ts";
 import type { FiredEvent } from "./hook-input.ts";
-import { readPrinted } from "./hook-output.ts";
 import type { HookHandler } from "./hook-rule.ts";
+import { readPrinted } from "./read-command-output.ts";
 
 /** What an organisation or a person permits; an absent list permits everything. */
 export interface HttpHookLimits {

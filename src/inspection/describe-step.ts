@@ -1,4 +1,4 @@
-import { allTokens, describeCost, describeDuration, describeTokens } from "./figures.ts";
+import { allTokens, describeCost, describeDuration, describeTokens } from "./describe-duration.ts";
 import type { Step } from "./inspection.ts";
 
 export interface DescribedStep {

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { JsonRecord } from "../foundation/json-value.ts";
+import type { JsonRecord } from "../foundation/json-record.ts";
 import { sumTranscriptUsage } from "../journal/transcript-usage.ts";
-import { createAgentFold, type FoldedAgent } from "./fold-agent.ts";
-import { renderPage } from "./html-page.ts";
+import { createAgentFold, type FoldedAgent } from "./agent-fold.ts";
 import { inspectSession, type SessionParts } from "./inspect-session.ts";
 import type { InspectedAgent, Inspection } from "./inspection.ts";
+import { renderPage } from "./render-page.ts";
 
 const start = Date.parse("2026-10-01T10:00:00.000Z");
 const at = (seconds: number) => new Date(start + seconds * 1000).toISOString();
@@ -494,6 +494,12 @@ describe("any lines will do", () => {
     const { usage: expected, answers, toolUses } = sumTranscriptUsage(lines);
     expect(inspection.agents[0]?.totals).toMatchObject({ usage: expected, turns: answers, toolUses });
   };
+
+  test("an object without a text in the place of an id", () => {
+    const uuid = JSON.parse('{"toString": 0}') as JsonRecord;
+    const { id: _id, ...message } = (whole[3] as { message: JsonRecord }).message;
+    check([whole[0] ?? {}, { ...whole[3], uuid, message }]);
+  });
 
   test("random objects", () => {
     const record = fc.record(

@@ -1,7 +1,7 @@
-import type { Usage } from "../conversation/usage.ts";
-import type { JsonRecord } from "../foundation/json-value.ts";
+import { costOf, type Usage } from "../conversation/usage.ts";
+import type { JsonRecord } from "../foundation/json-record.ts";
 import { readUsage } from "../journal/transcript-usage.ts";
-import { answerCost } from "./answer-cost.ts";
+import { lookUpModel } from "../model/look-up-model.ts";
 import type { CompactionStep, LostStep, Step, TurnStep } from "./inspection.ts";
 import { boundedLine, defined, numberField, recordField, textField, timeOf } from "./read-line.ts";
 
@@ -21,7 +21,7 @@ export function readAnswer(
   return { model, usage, ...cost };
 }
 
-/** The step of a line that stands beside the conversation; undefined when it tells nothing. */
+/** The step of a line that is beside the conversation; undefined when it reveals nothing. */
 export function readSystemLine(record: JsonRecord): Step | undefined {
   const at = timeOf(record);
   const ending = recordField(record, "runEnding");
@@ -83,4 +83,30 @@ function readCompaction(record: JsonRecord, end: number | undefined): Compaction
     usage,
     ...answerCost(recorded, { model: model ?? "unknown", usage, wire: {} }),
   });
+}
+
+type AnswerCost =
+  | { readonly costFrom: "line" | "catalog"; readonly cost: number }
+  | { readonly costFrom: "unknown" };
+
+/** What an answer cost: as its line says, else by the catalog's price, else no one knows. */
+function answerCost(
+  recorded: number | undefined,
+  { model, usage, wire }: { readonly model: string; readonly usage: Usage; readonly wire: JsonRecord },
+): AnswerCost {
+  if (recorded !== undefined) return { costFrom: "line", cost: recorded };
+  if (Object.values(usage).every((tokens) => tokens === 0)) return { costFrom: "line", cost: 0 };
+  const { price } = lookUpModel(model).facts;
+  if (price === undefined || isPricedOtherwise(wire)) return { costFrom: "unknown" };
+  return { costFrom: "catalog", cost: costOf(usage, price) };
+}
+
+/** The catalog has the usual price only: not that of other speeds and tiers, nor of caches kept for an hour. */
+function isPricedOtherwise(wire: JsonRecord): boolean {
+  const tier = textField(wire, "service_tier");
+  const speed = textField(wire, "speed");
+  const hour = numberField(recordField(wire, "cache_creation") ?? {}, "ephemeral_1h_input_tokens") ?? 0;
+  return (
+    (tier !== undefined && tier !== "standard") || (speed !== undefined && speed !== "standard") || hour > 0
+  );
 }

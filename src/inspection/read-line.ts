@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 
 /** Fields of lines that anybody may have written: what is not of the expected kind is not there. */
 

@@ -1,6 +1,6 @@
-import { spanOf } from "./agent-totals.ts";
 import type { InspectedAgent, Span, Step } from "./inspection.ts";
 import { mergeSpans } from "./run-clock.ts";
+import { spanOf } from "./totals-of.ts";
 
 /** The time in which anybody worked, without the pauses between. */
 export interface TimeAxis {

@@ -1,3 +1,4 @@
+// @io
 import { readFile } from "node:fs/promises";
 import { parseLines } from "../storage/read-lines.ts";
 import { choiceTypes, readChoice, type SessionChoices } from "./session-choices.ts";

@@ -1,6 +1,7 @@
+// @io
 import { open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { JsonRecord } from "../foundation/json-value.ts";
+import type { JsonRecord } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
 import { errorCode, fileError } from "../storage/file-error.ts";
 import { type ParsedLines, parseLines, readRange } from "../storage/read-lines.ts";

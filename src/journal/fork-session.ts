@@ -1,9 +1,12 @@
+import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { createWholeFile } from "../storage/create-whole-file.ts";
 import { readLines } from "../storage/read-lines.ts";
-import { forkLines } from "./fork-lines.ts";
 import type { IdSource } from "./id-source.ts";
 import { checkSessionId, sessionFiles } from "./session-files.ts";
+import { bestTitle, readSessionTitles } from "./session-title.ts";
+import { findDamage, type TranscriptDamage } from "./transcript-damage.ts";
+import { customTitleLine } from "./transcript-facts.ts";
 
 export interface ForkOptions {
   readonly transcripts: string;
@@ -17,9 +20,11 @@ export interface ForkOptions {
 export interface ForkedSession {
   readonly sessionId: string;
   readonly file: string;
+  /** What of the old one could not be copied. */
+  readonly damage: TranscriptDamage;
 }
 
-/** Copies a session under a new id, all at once; the old one may be in use. The files of its children stay with it. */
+/** Copies a session under a new id, all concurrently; the old one may be in use. The files of its children stay with it. */
 export async function forkSession({
   transcripts,
   from,
@@ -30,7 +35,8 @@ export async function forkSession({
   const source = sessionFiles(transcripts, from).transcript;
   const sessionId = checkSessionId(to ?? ids.uuid());
   const file = sessionFiles(transcripts, sessionId).transcript;
-  const { values } = await readLines(source);
+  const read = await readLines(source);
+  const { values } = read;
   const lines = forkLines(values, { from, to: sessionId, ids, ...(title === undefined ? {} : { title }) });
   if (lines.length === 1)
     throw new RetinueError("empty-session", `The session ${from} has no conversation that could be copied.`);
@@ -43,5 +49,46 @@ export async function forkSession({
         advice: "Leave the id of the copy out, or choose another.",
       },
     );
-  return { sessionId, file };
+  return { sessionId, file, damage: findDamage(read) };
+}
+
+interface ForkInput {
+  readonly from: string;
+  readonly to: string;
+  readonly ids: IdSource;
+  /** What the copy is called; the old title with a mark when absent. */
+  readonly title?: string;
+}
+
+/** The lines of a copy: the main conversation under new ids, each line naming the one it comes from, and a title. */
+export function forkLines(
+  records: readonly JsonRecord[],
+  { from, to, ids, title }: ForkInput,
+): readonly object[] {
+  const copied = records.filter((record) => typeof record.uuid === "string" && record.isSidechain !== true);
+  const renewed = new Map<unknown, string>(copied.map(({ uuid }) => [uuid, ids.uuid()]));
+  const renew = (uuid: unknown): unknown => renewed.get(uuid) ?? uuid;
+  const lines = copied.map((record) => ({
+    ...record,
+    ...renewFields(record, renew),
+    sessionId: to,
+    forkedFrom: { sessionId: from, messageUuid: record.uuid },
+  }));
+  const given = title ?? `${bestTitle(readSessionTitles(records)) ?? from} (fork)`;
+  // They go by the ids of calls, which a copy keeps.
+  const beside = records.filter(({ type }) => type === "retinue-intents" || type === "retinue-outcome");
+  return [...lines, ...beside.map((line) => ({ ...line, sessionId: to })), customTitleLine(to, given)];
+}
+
+const linkFields = ["uuid", "parentUuid", "logicalParentUuid", "sourceToolAssistantUUID", "leafUuid"];
+
+function renewFields(record: JsonRecord, renew: (uuid: unknown) => unknown): JsonRecord {
+  const links = linkFields.filter((name) => Object.hasOwn(record, name));
+  const fields = Object.fromEntries(links.map((name) => [name, renew(record[name])]));
+  const metadata = record.compactMetadata;
+  const preserved = isRecord(metadata) ? metadata.preservedMessages : undefined;
+  if (!isRecord(metadata) || !isRecord(preserved)) return fields;
+  const uuids = Array.isArray(preserved.uuids) ? preserved.uuids.map(renew) : [];
+  const preservedMessages = { ...preserved, anchorUuid: renew(preserved.anchorUuid), uuids };
+  return { ...fields, compactMetadata: { ...metadata, preservedMessages } };
 }

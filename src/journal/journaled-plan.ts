@@ -1,18 +1,25 @@
 import { createHash } from "node:crypto";
-import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
+import type { ChosenModel } from "../model/select-subagent-model.ts";
 import { type PermissionMode, parsePermissionMode } from "../permissions/permission-mode.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
-import type { GrantedTool } from "../tools/tool-grants.ts";
+import type { GrantedTool } from "../tools/grants/tool-grants.ts";
 
-/** A plan as it is kept: the prompt's texts only by length and hash, because they are long and made anew each time. */
-export type JournaledPlan = Omit<RunPlan | ChildPlan, "system"> & {
+/**
+ * A plan as it is kept: the prompt's texts only by length and hash, because they are long and made anew each time, and of
+ * the definition only where it is, because its server configurations may hold secrets.
+ */
+export type JournaledPlan = Omit<RunPlan | ChildPlan, "system" | "definition"> & {
   readonly system: readonly { readonly length: number; readonly sha256: string }[];
+  readonly definition?: Pick<ChildPlan["definition"], "name" | "source">;
 };
 
 export function journalPlan(plan: RunPlan | ChildPlan): JournaledPlan {
+  const { definition, ...rest } = { definition: undefined, ...plan };
   return {
-    ...plan,
+    ...rest,
+    ...(definition === undefined ? {} : { definition: { name: definition.name, source: definition.source } }),
     system: plan.system.map((text) => ({
       length: text.length,
       sha256: createHash("sha256").update(text).digest("hex"),
@@ -20,7 +27,7 @@ export function journalPlan(plan: RunPlan | ChildPlan): JournaledPlan {
   };
 }
 
-/** What a plan in a transcript says that matters to those who go on with the run. */
+/** What a plan in a transcript says that matters to those who continue with the run. */
 export interface EarlierPlan {
   readonly agentType?: string;
   readonly description?: string;
@@ -34,6 +41,7 @@ export interface EarlierPlan {
   readonly tools?: readonly GrantedTool[];
   readonly maxTurns?: number;
   readonly effort?: string | number;
+  readonly model?: ChosenModel;
 }
 
 /** The plans of a child's runs, oldest first. Total: what cannot be read is left out. */
@@ -58,7 +66,14 @@ function readPlan(plan: JsonRecord): EarlierPlan {
     ...(granted === undefined ? {} : { tools: granted }),
     ...(typeof turns === "number" ? { maxTurns: turns } : {}),
     ...(typeof own === "number" || typeof own === "string" ? { effort: own } : {}),
+    ...readModel(plan.chosenModel),
   };
+}
+
+function readModel(value: unknown): Pick<EarlierPlan, "model"> {
+  if (!isRecord(value) || typeof value.id !== "string") return {};
+  const { id, provider } = value;
+  return { model: typeof provider === "string" ? { id, provider } : { id } };
 }
 
 function ownMode({ policy, modeFrom }: JsonRecord): PermissionMode | undefined {

@@ -1,4 +1,4 @@
-import type { ConversationSources } from "./rebuild.ts";
+import type { ConversationSources } from "./rebuild-conversation.ts";
 
 /** The lines of the conversation since the last compaction, so that the next one can say which of them it keeps. */
 export interface KeptLines {
@@ -6,7 +6,7 @@ export interface KeptLines {
   add(lines: readonly string[]): void;
   /** From the first line of the answer that is so many from the end. */
   newest(answers: number): readonly string[];
-  /** Those go on behind a summary. */
+  /** Those continue behind a summary. */
   replace(summary: string, answers: number): void;
 }
 

@@ -1,5 +1,5 @@
-import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
-import { readUserBlocks } from "./content-blocks.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
+import { readUserBlocks } from "./read-assistant-blocks.ts";
 
 /** What a session is called, strongest first. */
 export interface SessionTitles {

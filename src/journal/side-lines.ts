@@ -1,7 +1,7 @@
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { JournaledPlan } from "./journaled-plan.ts";
-import { intentsLine, outcomeLine, planLine, type ReportedEvent, reportedLine } from "./recovery-lines.ts";
-import type { TranscriptFacts } from "./transcript-line.ts";
+import { intentsLine, outcomeLine, planLine, type ReportedEvent, reportedLine } from "./plan-line.ts";
+import type { TranscriptFacts } from "./transcript-facts.ts";
 
 /** What is written beside the conversation, for those who find it cut off. */
 export interface SideLines {

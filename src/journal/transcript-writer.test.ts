@@ -9,7 +9,7 @@ import type { RunEvent } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
 import { openAppendLog } from "../storage/append-log.ts";
 import { loadSession } from "./load-session.ts";
-import type { TranscriptFacts } from "./transcript-line.ts";
+import type { TranscriptFacts } from "./transcript-facts.ts";
 import { createTranscriptWriter } from "./transcript-writer.ts";
 
 const facts: TranscriptFacts = {
@@ -289,7 +289,7 @@ describe("on a real file", () => {
       const loaded = await loadSession(file);
       const turns = loaded.messages.filter(({ role }) => role === "assistant").length;
       expect(turns).toBeGreaterThanOrEqual(reported);
-      expect(loaded.broken).toBe(0);
+      expect(loaded.damage).toMatchObject({ broken: 0, missing: 0 });
 
       using log = openAppendLog(file, { expectLength: loaded.length });
       const writer = createTranscriptWriter({
@@ -305,5 +305,74 @@ describe("on a real file", () => {
       expect(resumed.messages.length).toBeGreaterThanOrEqual(loaded.messages.length);
       expect(JSON.stringify(resumed.messages.at(-1))).toContain("Go on");
     }
+  });
+});
+
+describe("what is vital is on the disk before anything has an effect [TRN-2]", () => {
+  function startOnDisk() {
+    const syncs: number[] = [];
+    let length = 0;
+    const writer = createTranscriptWriter({
+      log: {
+        append: (added) => {
+          length += added.length;
+          return added.length;
+        },
+        get length() {
+          return length;
+        },
+        sync: async (wanted) => void syncs.push(wanted),
+      },
+      ids: { uuid: () => "u" },
+      now: () => 0,
+      facts: () => facts,
+    });
+    return { writer, syncs, length: () => length };
+  }
+
+  const answer = (repeats: "pure" | "unsafe"): RunEvent => ({
+    type: "assistant-answered",
+    id: "m",
+    model: "x",
+    message: { role: "assistant", content: [{ type: "tool_use", id: "c", name: "Bash", input: {} }] },
+    stopReason: "tool_use",
+    usage: noUsage,
+    durationMs: 1,
+    intents: [{ callId: "c", tool: "Bash", repeats }],
+  });
+
+  it("an answer with a call that does something is synced up to its intents", () => {
+    const { writer, syncs, length } = startOnDisk();
+    writer.record(answer("unsafe"));
+    expect(syncs).toEqual([length()]);
+  });
+
+  it("an answer that only looks is not synced by itself", () => {
+    const { writer, syncs } = startOnDisk();
+    writer.record(answer("pure"));
+    expect(syncs).toEqual([]);
+  });
+
+  it("results of single calls are not waited for", async () => {
+    const { writer, syncs, length } = startOnDisk();
+    writer.record(answer("unsafe"));
+    const intents = length();
+    const call = { type: "tool_use", id: "c", name: "Bash", input: {} } as const;
+    writer.record({
+      type: "call-finished",
+      call,
+      isError: false,
+      content: "done",
+      durationMs: 1,
+      decidedMs: 0,
+    });
+    await writer.commit();
+    expect(syncs.at(-1)).toBe(intents);
+  });
+
+  it("the mark that hooks are about to hear of a child is on the disk when they do", async () => {
+    const { writer, syncs, length } = startOnDisk();
+    await writer.reported("SubagentStart");
+    expect(syncs).toEqual([length()]);
   });
 });

@@ -1,9 +1,9 @@
 import type { TextBlock, ToolResultBlock, UserBlock } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
-import { type CallFacts, createCallFacts } from "./call-facts.ts";
 import type { IdSource } from "./id-source.ts";
 import { createKeptLines } from "./kept-lines.ts";
-import type { ConversationSources } from "./rebuild.ts";
+import type { ReportedEvent } from "./plan-line.ts";
+import type { ConversationSources } from "./rebuild-conversation.ts";
 import { createSideLines, type SideLines } from "./side-lines.ts";
 import {
   assistantLine,
@@ -11,25 +11,35 @@ import {
   customTitleLine,
   type LinePlace,
   systemLine,
+  type ToolCallFacts,
   type TranscriptFacts,
   tagLine,
   type UserLineFields,
   userLine,
   wireUsage,
-} from "./transcript-line.ts";
+} from "./transcript-facts.ts";
 
 export interface TranscriptWriterOptions {
-  /** Takes whole lines and returns when they are kept. */
-  readonly log: { append(lines: readonly string[]): number };
+  readonly log: TranscriptLog;
   readonly ids: IdSource;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Asked for each event, because folder, branch and mode change while a session runs. */
   readonly facts: () => TranscriptFacts;
-  /** The line a resumed conversation goes on from. */
+  /** The line a resumed conversation continues from. */
   readonly leaf?: string | undefined;
   /** The lines of a resumed conversation, some of which a compaction may keep. */
   readonly sources?: ConversationSources | undefined;
+}
+
+/** Where the lines go. */
+export interface TranscriptLog {
+  /** Takes whole lines and returns when they are kept. */
+  append(lines: readonly string[]): number;
+  /** Bytes kept so far. */
+  readonly length?: number;
+  /** Resolves when the first so many bytes would survive a power cut; absent where nothing has to. */
+  sync?(length: number): Promise<void>;
 }
 
 /** Keeps a conversation in a transcript. Each deed returns when its lines are written, or throws and has written none. */
@@ -40,8 +50,10 @@ export interface TranscriptWriter {
   record(event: RunEvent): void;
   /** Writes down what was decided for the run that begins: at once, or behind the next lines of the conversation. */
   readonly plan: SideLines["plan"];
-  /** Writes down that hooks are about to hear of the child. */
-  readonly reported: SideLines["told"];
+  /** Writes down that hooks are about to hear of the child; resolves when that would survive a power cut. */
+  reported(event: ReportedEvent): Promise<void>;
+  /** Resolves when the plan and everything said so far would survive a power cut; waited for before anything has an effect. */
+  commit(): Promise<void>;
   readonly beside: SideLines["beside"];
   rename(title: string): void;
   tag(tag: string): void;
@@ -65,6 +77,14 @@ export function createTranscriptWriter({
   const lines = createKeptLines(start.sources);
   const calls = createCallFacts(now);
   const side = createSideLines({ log, now, facts });
+  /** How much of the file must be on the disk before a call runs; results of single calls that follow it need not be. */
+  let vital = 0;
+  const commit = async (): Promise<void> => log.sync?.(vital);
+  const mark = (): void => {
+    vital = log.length ?? 0;
+  };
+  /** Begins while the call is still decided about; the one that waits for it later hears of a failure. */
+  const commitSoon = (): void => void commit().catch(() => undefined);
 
   /** The chain moves on only when the lines are kept. */
   const write = (
@@ -77,7 +97,10 @@ export function createTranscriptWriter({
       const place = { uuid: uuids[index] ?? "", parentUuid: uuids[index - 1] ?? parent, timestamp };
       return JSON.stringify(make(place, uuids));
     });
-    log.append([...texts, ...side.take(event)]);
+    const beside = side.take(event);
+    log.append([...texts, ...beside]);
+    mark();
+    if (event === undefined ? beside.length > 0 : hasEffect(event)) commitSoon();
     leaf = uuids.at(-1) ?? leaf;
     return uuids;
   };
@@ -116,12 +139,27 @@ export function createTranscriptWriter({
       if (event.type === "context-compacted") writeCompaction(event);
       if (event.type === "run-ended") write([endingMaker(event.ending, facts())]);
     },
-    plan: side.plan,
-    reported: side.reported,
+    plan(plan, when) {
+      side.plan(plan, when);
+      mark();
+    },
+    reported(event) {
+      side.reported(event);
+      mark();
+      return commit();
+    },
+    commit,
     beside: side.beside,
     rename: (title) => void log.append([JSON.stringify(customTitleLine(facts().sessionId, title))]),
     tag: (tag) => void log.append([JSON.stringify(tagLine(facts().sessionId, tag))]),
   };
+}
+
+/** Some call of the answer does more than look. */
+function hasEffect(event: RunEvent): boolean {
+  return (
+    event.type === "assistant-answered" && event.intents?.some(({ repeats }) => repeats !== "pure") === true
+  );
 }
 
 /** An answer without content still has a line, which carries what it cost. */
@@ -158,7 +196,7 @@ function compactionMakers(
   ];
 }
 
-/** Each result stands in a line of its own beside what programs keep of it; everything else follows in one line. */
+/** Each result is in a line of its own beside what programs keep of it; everything else follows in one line. */
 function additionMakers(
   { message, results = {}, origin }: Addition,
   facts: TranscriptFacts,
@@ -243,4 +281,47 @@ function retryMaker(
       retryAttempt: attempt,
       maxRetries: maxAttempts,
     });
+}
+
+/** Remembers how calls go until their results are written down, all of one answer together. */
+interface CallFacts {
+  hear(event: RunEvent): void;
+  /** What is known of a call, once. */
+  take(callId: string): ToolCallFacts | undefined;
+}
+
+/** `now` tells milliseconds since 1970. */
+function createCallFacts(now: () => number): CallFacts {
+  const started = new Map<string, number>();
+  const finished = new Map<string, ToolCallFacts>();
+  return {
+    hear(event) {
+      // Calls of an answer before that one have their results.
+      if (event.type === "assistant-answered") {
+        started.clear();
+        finished.clear();
+      }
+      if (event.type === "call-started") started.set(event.call.id, now());
+      if (event.type === "call-finished")
+        finished.set(event.call.id, factsOf(event, started.get(event.call.id)));
+    },
+    take(callId) {
+      const facts = finished.get(callId);
+      finished.delete(callId);
+      return facts;
+    },
+  };
+}
+
+function factsOf(
+  { durationMs, decidedMs, asked, denied }: Extract<RunEvent, { type: "call-finished" }>,
+  startedAt: number | undefined,
+): ToolCallFacts {
+  return {
+    ...(startedAt === undefined ? {} : { startedAt }),
+    durationMs: Math.round(durationMs),
+    ...(decidedMs === undefined ? {} : { decidedMs: Math.round(decidedMs) }),
+    ...(asked === true ? { asked } : {}),
+    ...(denied === undefined ? {} : { denied }),
+  };
 }

@@ -1,9 +1,9 @@
 import type { ToolUseBlock } from "../conversation/message.ts";
-import { isRecord, kindOf } from "../foundation/json-value.ts";
+import { isRecord, kindOf } from "../foundation/json-record.ts";
 import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
+import { resolveToolName } from "../tools/grants/resolve-tool-name.ts";
 import type { Tool } from "../tools/tool.ts";
-import { resolveToolName } from "../tools/tool-names.ts";
-import type { LoopPorts } from "./loop-ports.ts";
+import type { AuthorizeOptions, LoopPorts } from "./loop-ports.ts";
 import { offeredTools } from "./offered-tools.ts";
 
 export interface AuthorizedCall {
@@ -34,7 +34,7 @@ export interface RefusedCall {
 export async function authorizeCall(
   call: ToolUseBlock,
   ports: LoopPorts,
-  signal: AbortSignal,
+  { signal, turn }: AuthorizeOptions,
 ): Promise<AuthorizedCall | RefusedCall> {
   const refuse = (reason: string, denied = false): RefusedCall => ({
     type: "refused",
@@ -54,7 +54,7 @@ export async function authorizeCall(
   const checked = checkInput(tool, call.input);
   if (checked.type === "invalid") return refuse(checked.reason);
   try {
-    const authorization = await ports.authorize({ call, tool, input: checked.input }, { signal });
+    const authorization = await ports.authorize({ call, tool, input: checked.input }, { signal, turn });
     const asked = authorization.asked === true ? { asked: true } : {};
     if (authorization.type === "denied") return { ...refuse(authorization.reason, true), ...asked };
     const { paths, allowedBy, run } = authorization;
@@ -105,7 +105,7 @@ function checkInput(tool: Tool, input: unknown): InputCheck {
   return { type: "invalid", reason: `The input of ${tool.name} is not valid. ${issues.join("; ")}.` };
 }
 
-/** What a model is told whose call has an input that is no JSON object, so that it can write it again. */
+/** What a model gets whose call has an input that is no JSON object, so that it can write it again. */
 function describeUnreadable(tool: Tool, input: unknown): string {
   const flaw = typeof input === "string" ? jsonErrorOf(input) : undefined;
   const what = flaw === undefined ? `it is ${kindOf(input)}` : `it is not valid JSON: ${flaw.slice(0, 200)}`;

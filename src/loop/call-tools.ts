@@ -2,6 +2,7 @@ import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
 import type { PermissionDenial, RunEvent } from "../conversation/run-event.ts";
 import { type AsyncQueue, createAsyncQueue } from "../foundation/async-queue.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
+import { repeatsOf } from "../tools/repeats-of.ts";
 import type { ToolOutcome } from "../tools/tool.ts";
 import { type AuthorizedCall, authorizeCall, findTool, type RefusedCall } from "./authorize-call.ts";
 import type { LoopPorts } from "./loop-ports.ts";
@@ -52,15 +53,32 @@ interface Finished {
 async function runAll(calls: readonly ToolUseBlock[], work: Work): Promise<CallResults> {
   const finished: Finished[] = [];
   for (const neighbours of neighboursOf(calls, work.ports)) {
-    const authorized: (AuthorizedCall | RefusedCall)[] = [];
-    for (const call of neighbours) {
-      const start = work.ports.now();
-      const answer = await authorizeCall(call, work.ports, work.signal);
-      authorized.push({ ...answer, decidedMs: work.ports.now() - start });
-    }
+    const authorized = await authorizeTogether(neighbours, work);
     for (const group of groupsOf(authorized)) finished.push(...(await runBeside(group, work)));
   }
   return collect(finished);
+}
+
+/** Hooks of all of them run at the same time; rules and people decide in the order of the calls. */
+async function authorizeTogether(
+  calls: readonly ToolUseBlock[],
+  { ports, signal }: Work,
+): Promise<readonly (AuthorizedCall | RefusedCall)[]> {
+  // What passed since the call before was decided, so that no time counts twice.
+  let since = ports.now();
+  let before: Promise<unknown> = Promise.resolve();
+  const authorizations = calls.map((call) => {
+    const earlier = before;
+    const authorization = authorizeCall(call, ports, { signal, turn: async () => void (await earlier) });
+    before = authorization;
+    return authorization.then(async (answer) => {
+      await earlier;
+      const start = since;
+      since = ports.now();
+      return { ...answer, decidedMs: since - start };
+    });
+  });
+  return Promise.all(authorizations);
 }
 
 /** Calls that look as if they may all run together; whether they may is known when they are admitted. */
@@ -128,7 +146,19 @@ async function runOne(authorized: AuthorizedCall | RefusedCall, work: Work): Pro
     return { call, outcome, notRun: true, ...denial };
   }
   if (signal.aborted) return { call, outcome: interrupted(), notRun: true };
+  const unrecorded = await commitBefore(authorized, ports);
   const start = ports.now();
+  if (unrecorded !== undefined) {
+    queue.push({
+      type: "call-finished",
+      call,
+      durationMs: 0,
+      isError: true,
+      content: unrecorded,
+      ...deciding,
+    });
+    return { call, outcome: { content: unrecorded, isError: true } };
+  }
   queue.push({ type: "call-started", call, effect: authorized.tool.effect });
   const own = await runTool(authorized, work);
   const durationMs = ports.now() - start;
@@ -140,7 +170,19 @@ async function runOne(authorized: AuthorizedCall | RefusedCall, work: Work): Pro
   return { call, outcome };
 }
 
-/** The call has had its effect, so whoever hears of it afterwards can fail without taking its result away. */
+/** Nothing may happen of which no record would be left; calls that only look need none. Gives why the call must not run. */
+async function commitBefore({ tool }: AuthorizedCall, { commit }: LoopPorts): Promise<string | undefined> {
+  if (commit === undefined || repeatsOf(tool) === "pure") return undefined;
+  try {
+    await commit();
+    return undefined;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return `This call was not run, because it could not be recorded: ${reason}`;
+  }
+}
+
+/** The call has had its effect, so the one that hears of it afterwards can fail without taking its result away. */
 async function reportAfterwards(
   { call, tool, input }: AuthorizedCall,
   outcome: ToolOutcome,

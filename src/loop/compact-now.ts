@@ -1,10 +1,10 @@
 import type { Message } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
-import { requestOf } from "./agent-loop.ts";
-import type { CompactionOutcome } from "./compact.ts";
+import type { CompactionOutcome } from "./compact-conversation.ts";
 import { createCompactor } from "./compactor.ts";
 import { endingOfCause } from "./limit-reached.ts";
 import type { LoopInput, LoopPorts } from "./loop-ports.ts";
+import { requestOf } from "./run-agent-loop.ts";
 import { createTally } from "./tally.ts";
 
 /** Compacts a conversation because somebody asked for it. The last event is always `run-ended`; nothing is thrown. */

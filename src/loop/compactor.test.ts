@@ -1,18 +1,18 @@
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
+import { estimateRequestTokens } from "../conversation/estimate-request-tokens.ts";
 import type { Message, UserMessage } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
-import { estimateRequestTokens } from "../conversation/token-estimate.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
 import type { Step } from "../testing/script.ts";
 import { createScriptedModel, type ScriptedModel } from "../testing/scripted-model.ts";
 import { createSessionFiles } from "../tools/file-ledger.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";
-import { runAgentLoop } from "./agent-loop.ts";
-import { blocksOf } from "./compaction-cut.ts";
+import { blocksOf } from "./choose-cut.ts";
 import { compactionThreshold } from "./compaction-threshold.ts";
 import type { CompactionPort, LoopInput, LoopPorts } from "./loop-ports.ts";
+import { runAgentLoop } from "./run-agent-loop.ts";
 
 const window = 4_000;
 const price = { input: 1, output: 1, cacheRead: 1, cacheWrite: 1 };
@@ -244,7 +244,8 @@ describe("the summary's fallback", () => {
     const poor: Model = {
       facts: scripted.facts,
       stream(request, options) {
-        if (isSummaryRequest(request)) throw new RetinueError("max_budget", "Budget limit reached: 0.01 left.");
+        if (isSummaryRequest(request))
+          throw new RetinueError("max_budget", "Budget limit reached: 0.01 left.");
         return scripted.stream(request, options);
       },
     };

@@ -1,5 +1,5 @@
+import { estimateMessageTokens } from "../conversation/estimate-request-tokens.ts";
 import type { Message } from "../conversation/message.ts";
-import { estimateMessageTokens } from "../conversation/token-estimate.ts";
 import { contextTokens, type Usage } from "../conversation/usage.ts";
 
 /** How full a conversation is: what the provider counted at the last answer, and an estimate of what came since. */
@@ -69,6 +69,6 @@ export function createContextFill(fixedEstimate: () => number, history: readonly
   };
 }
 
-/** An estimate that is further off than this is not the estimate's fault. */
+/** An estimate that is further off than this is not the estimate's error. */
 const leastScale = 0.5;
 const maxScale = 3;

@@ -1,5 +1,5 @@
 import type { RunEnding } from "../conversation/run-event.ts";
-import { RetinueError, isRetinueError } from "../foundation/retinue-error.ts";
+import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import { ModelError } from "../model/model-error.ts";
 
 /** The limits that end a run with what it has. */
@@ -39,7 +39,7 @@ export function endingOfCause(
   const reason = isRetinueError(cause) ? cause.code : unnamed;
   const error = cause instanceof Error ? cause.message : String(cause);
   if (isLimit(reason)) return { status: "partial", reason, error };
-  // A silent run is stopped, also where it did not heed its signal and had to be given up.
+  // A silent run is stopped, also where it did not respect its signal and had to be given up.
   const isSilent = reason === "stalled" && !(cause instanceof ModelError);
   return isStopped || isSilent ? { status: "stopped", reason } : { status: "failed", reason, error };
 }

@@ -31,7 +31,16 @@ export interface CallRequest {
   readonly input: unknown;
 }
 
-/** What whoever hears of a compaction beforehand says about it. */
+export interface AuthorizeOptions {
+  readonly signal: AbortSignal;
+  /**
+   * Resolves when the calls before it, of those that may run together, have been decided. Hooks need not wait for that;
+   * rules and people do, so that what was granted for one call counts for the next.
+   */
+  readonly turn?: (() => Promise<void>) | undefined;
+}
+
+/** What the one that hears of a compaction beforehand says about it. */
 export type CompactionPermit =
   | { readonly type: "granted"; readonly instructions?: string }
   | { readonly type: "blocked"; readonly reason: string };
@@ -49,7 +58,7 @@ export interface CompactionPort {
     facts: { readonly trigger: "auto" | "manual"; readonly summary: string },
     options: { readonly signal: AbortSignal },
   ) => Promise<UserMessage | undefined>;
-  /** What goes on meanwhile and must not be forgotten, each as one text. */
+  /** What continues meanwhile and must not be forgotten, each as one text. */
   readonly restate?: () => readonly string[];
 }
 
@@ -61,18 +70,23 @@ export interface LoopPorts {
   /** Whether a tool is still there, asked before each turn; absent means all are. */
   readonly isOffered?: (tool: Tool) => boolean;
   /** Decides whether a call may run: hooks, rules, a person. Called in the order of the calls. */
-  readonly authorize: (request: CallRequest, options: { readonly signal: AbortSignal }) => Promise<Authorization>;
+  readonly authorize: (request: CallRequest, options: AuthorizeOptions) => Promise<Authorization>;
   readonly toolContext: (
     callId: string,
-    options: Pick<ToolContext, "signal" | "progress" | "allowedBy" | "decidedPaths" | "judged">,
+    options: Pick<ToolContext, "signal" | "progress" | "allowedBy" | "approvedPaths" | "judged">,
   ) => ToolContext;
+  /**
+   * Resolves when everything that was yielded so far is recorded for good; waited for before a call runs that does more
+   * than look. Absent where nothing is recorded.
+   */
+  readonly commit?: () => Promise<void>;
   /** Hears of each call that was run, and may add to what the model sees of it. */
   readonly afterCall?: (
     request: CallRequest,
     outcome: ToolOutcome,
     options: { readonly signal: AbortSignal; readonly durationMs: number },
   ) => Promise<ToolOutcome>;
-  /** Hears the final text before the run ends; a message given back makes the agent go on with it. */
+  /** Hears the final text before the run ends; a message given back makes the agent continue with it. */
   readonly beforeEnd?: (
     text: string,
     options: { readonly signal: AbortSignal },
@@ -85,7 +99,7 @@ export interface LoopPorts {
   readonly isStopped?: () => boolean;
   /** Absent: the conversation is never compacted. */
   readonly compaction?: CompactionPort;
-  /** What the run must heed besides its turns; absent limits nothing. */
+  /** What the run must respect besides its turns; absent limits nothing. */
   readonly limits?: LoopLimits;
   /** How many calls that may run together do so, for tools that do not say it themselves; 10 when absent. */
   readonly concurrency?: number;

@@ -1,4 +1,4 @@
-import { estimateTextTokens } from "../conversation/token-estimate.ts";
+import { estimateTextTokens } from "../conversation/estimate-request-tokens.ts";
 
 /** The text, or its beginning and end with a note between them, at about so many tokens. */
 export function shortenText(text: string, tokens: number): string {

@@ -3,12 +3,12 @@ import type { RunEvent } from "../conversation/run-event.ts";
 import { addUsage, costOf, noUsage, type Usage } from "../conversation/usage.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
 import { ModelError } from "../model/model-error.ts";
-import { chooseCut } from "./compaction-cut.ts";
+import { chooseCut } from "./choose-cut.ts";
 import { isLimitError } from "./limit-reached.ts";
-import { type LostAnswer, type ModelAnswer, type TurnOrder, takeModelTurn } from "./model-turn.ts";
-import { summarizeByRule } from "./rule-summary.ts";
 import { shortenText } from "./shorten-text.ts";
-import { withSummaryQuestion } from "./summary-prompt.ts";
+import { summarizeByRule } from "./summarize-by-rule.ts";
+import { withSummaryQuestion } from "./summary-question.ts";
+import { type LostAnswer, type ModelAnswer, type TurnOrder, takeModelTurn } from "./take-model-turn.ts";
 
 export interface SummaryOrder {
   readonly model: Model;
@@ -98,7 +98,7 @@ async function* ask(
   }
 }
 
-/** The words of a summary are no words of the agent, so nobody is shown them; only that they come. */
+/** The words of a summary are no words of the agent, so no one is shown them; only that they come. */
 async function* quietly(turn: AsyncGenerator<RunEvent, ModelAnswer>): AsyncGenerator<RunEvent, ModelAnswer> {
   while (true) {
     const step = await turn.next();

@@ -1,6 +1,6 @@
 import { escapeControlTags } from "../conversation/escape-control-tags.ts";
+import { isRecord } from "../foundation/json-record.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
-import { isRecord } from "../foundation/json-value.ts";
 import { boundedText } from "./listed-tool.ts";
 
 /** What became of one request to a server. */
@@ -58,7 +58,8 @@ export function describeStart(error: unknown, ending: string): string {
     ["EACCES", "its command may not be executed"],
     ["REQUEST_TIMEOUT", "it did not answer in time"],
   ]);
-  const reason = known.get(String(codeOf(error) ?? "")) ?? escapeControlTags(boundedText(messageOf(error), 500));
+  const reason =
+    known.get(String(codeOf(error) ?? "")) ?? escapeControlTags(boundedText(messageOf(error), 500));
   return ending === "" ? reason : `${reason}; ${ending}`;
 }
 
@@ -71,7 +72,7 @@ export function refusesHandshake(error: unknown): boolean {
 
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // What fetch says is in the cause; "fetch failed" helps nobody.
+  // What fetch says is in the cause; "fetch failed" helps no one.
   const cause = error.cause instanceof Error ? ` (${causeText(error.cause)})` : "";
   const advice = isRetinueError(error) && error.advice !== undefined ? ` ${error.advice}` : "";
   return `${error.message}${cause}${advice}`;

@@ -1,12 +1,13 @@
-import { type ChildProcess, spawn } from "node:child_process";
+// @io
+import type { ChildProcess } from "node:child_process";
 import type { Transport } from "@modelcontextprotocol/client";
 import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import { endProcessGroup } from "../foundation/end-process-group.ts";
 import { findGroupMembers, groupAnswers } from "../foundation/find-group-members.ts";
-import { isRecord, shown } from "../foundation/json-value.ts";
-import { groupWatchdog, type WatchedGroup } from "../foundation/watch-groups.ts";
-import { cleanTerminalText } from "../tools/terminal-text.ts";
-import { createLineReader, createTail } from "./line-reader.ts";
+import { groupWatchdog, type WatchedGroup } from "../foundation/group-watchdog.ts";
+import { isRecord, shown } from "../foundation/json-record.ts";
+import { spawnProcess } from "../foundation/spawn-process.ts";
+import { cleanTerminalText } from "../tools/terminal-cleaner.ts";
 import { within } from "./within.ts";
 
 export interface ServerProcess {
@@ -76,36 +77,35 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
     });
   }
 
-  async function end(): Promise<void> {
+  async function endProcess(): Promise<void> {
     child?.stdin?.end();
-    if (child?.pid !== undefined) {
-      await within(exited.promise, Math.min(request.graceMs, maxInputGraceMs));
-      if (!isRunning(child)) await within(closed(child), drainMs);
-      if (hasLeftovers(child.pid)) await endProcessGroup(child.pid, { graceMs: request.graceMs });
-      await within(exited.promise, request.graceMs);
-      for (const stream of [child.stdout, child.stderr]) stream?.destroy();
-      watched?.release();
-    }
+    if (child?.pid === undefined) return;
+    await endServer(child, child.pid, { exited: exited.promise, graceMs: request.graceMs });
+    watched?.release();
+  }
+
+  async function end(): Promise<void> {
+    await endProcess();
     transport.onclose?.();
   }
 
   const transport: ProcessTransport = {
     async start() {
-      const started = spawnServer(request);
+      const started = await spawnServer(request);
       child = started;
       if (started.pid !== undefined) watched = groupWatchdog.watch(started.pid);
       listen(started);
-      await new Promise<void>((resolve, reject) => {
-        started.once("spawn", resolve);
-        started.on("error", reject);
-      });
+      if (closing === undefined) return;
+      // Whoever closed it meanwhile could not end what was not there yet.
+      await endProcess();
+      throw new Error("the connection was closed while the server was being started");
     },
     send(message) {
       const stdin = child?.stdin;
       if (stdin?.writable !== true || closing !== undefined) {
         return Promise.reject(new Error("the server's input is closed"));
       }
-      // Whoever waits for an answer has a limit, so a server that does not read holds nobody up here.
+      // Whoever waits for an answer has a limit, so a server that does not read holds no one up here.
       stdin.write(`${JSON.stringify(message)}\n`);
       return Promise.resolve();
     },
@@ -118,8 +118,21 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
   return transport;
 }
 
-function spawnServer(request: ServerProcess): ChildProcess {
-  return spawn(request.file, request.arguments, {
+/** Its input has ended; what is still running after its time of grace is ended, with everything it has started. */
+async function endServer(
+  child: ChildProcess,
+  pid: number,
+  { exited, graceMs }: { readonly exited: Promise<void>; readonly graceMs: number },
+): Promise<void> {
+  await within(exited, Math.min(graceMs, maxInputGraceMs));
+  if (!isRunning(child)) await within(closed(child), drainMs);
+  if (hasLeftovers(pid)) await endProcessGroup(pid, { graceMs });
+  await within(exited, graceMs);
+  for (const stream of [child.stdout, child.stderr]) stream?.destroy();
+}
+
+function spawnServer(request: ServerProcess): Promise<ChildProcess> {
+  return spawnProcess(request.file, request.arguments, {
     cwd: request.directory,
     env: request.environment,
     detached: process.platform !== "win32",
@@ -182,4 +195,45 @@ function describeExit(child: ChildProcess | undefined): string | undefined {
   return child.exitCode === null
     ? `was ended by ${String(child.signalCode)}`
     : `ended with exit code ${child.exitCode}`;
+}
+
+interface LineReader {
+  /** False once a line has become longer than the limit; nothing more is read then. */
+  push(chunk: Buffer): boolean;
+}
+
+/** Cuts bytes into lines. Each byte is examined once, however small the pieces and long the lines are. */
+export function createLineReader(limit: number, onLine: (line: string) => void): LineReader {
+  let parts: Buffer[] = [];
+  let size = 0;
+  let isOver = false;
+  return {
+    push(chunk) {
+      let rest = chunk;
+      for (let end = rest.indexOf(0x0a); end !== -1 && !isOver; end = rest.indexOf(0x0a)) {
+        parts.push(rest.subarray(0, end));
+        const line = Buffer.concat(parts).toString("utf8");
+        parts = [];
+        size = 0;
+        rest = rest.subarray(end + 1);
+        onLine(line.endsWith("\r") ? line.slice(0, -1) : line);
+      }
+      parts.push(rest);
+      size += rest.length;
+      isOver ||= size > limit;
+      if (isOver) parts = [];
+      return !isOver;
+    },
+  };
+}
+
+/** Keeps the end of what is written. */
+export function createTail(limit: number): { push(chunk: Buffer): void; text(): string } {
+  let kept = Buffer.alloc(0);
+  return {
+    push(chunk) {
+      kept = Buffer.concat([kept, chunk.subarray(-limit)]).subarray(-limit);
+    },
+    text: () => kept.toString("utf8"),
+  };
 }

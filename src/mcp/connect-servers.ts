@@ -1,15 +1,16 @@
-import { shown } from "../foundation/json-value.ts";
-import { limitText } from "../tools/output-limit.ts";
-import type { Tool } from "../tools/tool.ts";
+import { sleep } from "../foundation/abortable.ts";
+import { isRecord, shown } from "../foundation/json-record.ts";
+import { limitText } from "../tools/limit-text.ts";
+import type { McpToolFacts, Tool } from "../tools/tool.ts";
+import type { CallEnd } from "./call-end.ts";
 import { connectAgain, type ServerLink } from "./connect-again.ts";
+import { createResourceTools } from "./create-resource-tools.ts";
 import type { ListedTool } from "./listed-tool.ts";
 import type { McpConnectionOptions, McpConnections, McpServerState } from "./mcp-connections.ts";
 import type { McpServer } from "./mcp-server.ts";
-import { createMcpTool, isSameTool } from "./mcp-tool.ts";
-import { createResourceTools } from "./resource-tools.ts";
+import { mcpIdentity, mcpServerPart, mcpToolName } from "./mcp-tool-name.ts";
 import { readToolResult } from "./result-parts.ts";
-import { runSpaced } from "./run-spaced.ts";
-import { mcpServerPart, mcpToolName } from "./tool-name.ts";
+import { writeResult } from "./write-result.ts";
 
 /** A server may say as often as it likes that its tools have changed; it is asked for them this often. */
 const refreshPauseMs = 1_000;
@@ -32,9 +33,7 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
     const changed = runSpaced(refresh, { pauseMs: refreshPauseMs, signal: disposal.signal });
     return link;
   });
-  const resourceTools = new Map<string, readonly Tool[]>();
-  const made = new Map<string, { readonly listed: ListedTool; readonly tool: Tool }>();
-  const reported = new Set<string>();
+  const collect = createCollector(links, options);
   let tools: readonly Tool[] = [];
   let closing: Promise<void> | undefined;
   let ready: Promise<void> = Promise.all(links.map((link) => link.start())).then(() => {
@@ -44,34 +43,6 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
         notice(`The MCP server ${JSON.stringify(server.name)} failed: ${status.reason}.`);
     }
   });
-
-  /** A tool that stays as it was stays the same object, so that prompts do not change with it. */
-  function collect(): readonly Tool[] {
-    const names = new Set<string>();
-    return links.flatMap((link) =>
-      link.tools().flatMap((listed): Tool[] => {
-        const name = mcpToolName(link.server.name, listed.name);
-        if (names.has(name)) {
-          reportOnce(
-            `The tool ${shown(listed.name)} of the MCP server ${shown(link.server.name)} is left out: another one has the name ${name}.`,
-          );
-          return [];
-        }
-        names.add(name);
-        const known = made.get(name);
-        if (known !== undefined && isSameTool(known.listed, listed)) return [known.tool];
-        const tool = createMcpTool(listed, link, options);
-        made.set(name, { listed, tool });
-        return [tool];
-      }),
-    );
-  }
-
-  function reportOnce(text: string): void {
-    if (reported.has(text)) return;
-    reported.add(text);
-    notice(text);
-  }
 
   function follow(work: Promise<void>): void {
     const before = ready;
@@ -92,15 +63,7 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
       return ready;
     },
     tools: () => tools,
-    resourceTools(only) {
-      const open = links.filter(
-        (link) => link.hasResources() && (only === undefined || only.has(link.server.name)),
-      );
-      const key = JSON.stringify(open.map((link) => link.server.name));
-      const known = resourceTools.get(key) ?? createResourceTools(open, options);
-      resourceTools.set(key, known);
-      return known;
-    },
+    resourceTools: rememberResourceTools(links, options),
     states,
     async call(server, tool, input, { signal }) {
       const link = links.find((candidate) => candidate.server.name === server);
@@ -109,11 +72,7 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
       }
       await ready;
       const listed = link.tools().find(({ name }) => name === tool) ?? unlisted(tool);
-      const end = await link.callTool(listed, input, { signal });
-      if (end.type !== "answered") return { text: end.reason, isError: true };
-      const { parts, isError } = readToolResult(end.result);
-      const text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
-      return { text: limitText(text, options.maxResultCharacters).text, isError };
+      return textOfCall(await link.callTool(listed, input, { signal }), options.maxResultCharacters);
     },
     [Symbol.asyncDispose]() {
       disposal.abort();
@@ -121,6 +80,67 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
       return closing;
     },
   };
+}
+
+/** Lists the tools of all servers. One that stays as it was stays the same object, so that prompts do not change with it. */
+function createCollector(links: readonly ServerLink[], options: McpConnectionOptions): () => readonly Tool[] {
+  const { notice = () => undefined } = options;
+  const made = new Map<string, { readonly listed: ListedTool; readonly tool: Tool }>();
+  const reported = new Set<string>();
+
+  function reportOnce(text: string): void {
+    if (reported.has(text)) return;
+    reported.add(text);
+    notice(text);
+  }
+
+  return () => {
+    const names = new Set<string>();
+    return links.flatMap((link) =>
+      link.tools().flatMap((listed): Tool[] => {
+        const name = mcpToolName(link.server.name, listed.name);
+        if (names.has(name)) {
+          reportOnce(
+            `The tool ${shown(listed.name)} of the MCP server ${shown(link.server.name)} is left out: another one has the name ${name}.`,
+          );
+          return [];
+        }
+        names.add(name);
+        const known = made.get(name);
+        if (known !== undefined && isSameTool(known.listed, listed)) return [known.tool];
+        const tool = createMcpTool(listed, link, options);
+        made.set(name, { listed, tool });
+        return [tool];
+      }),
+    );
+  };
+}
+
+/** The same tools for the same servers, so that prompts do not change. */
+function rememberResourceTools(
+  links: readonly ServerLink[],
+  options: McpConnectionOptions,
+): McpConnections["resourceTools"] {
+  const made = new Map<string, readonly Tool[]>();
+  return (only) => {
+    const open = links.filter(
+      (link) => link.hasResources() && (only === undefined || only.has(link.server.name)),
+    );
+    const key = JSON.stringify(open.map((link) => link.server.name));
+    const known = made.get(key) ?? createResourceTools(open, options);
+    made.set(key, known);
+    return known;
+  };
+}
+
+function textOfCall(
+  end: CallEnd,
+  maxCharacters: number,
+): { readonly text: string; readonly isError: boolean } {
+  if (end.type !== "answered") return { text: end.reason, isError: true };
+  const { parts, isError } = readToolResult(end.result);
+  const text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
+  return { text: limitText(text, maxCharacters).text, isError };
 }
 
 function unlisted(name: string): ListedTool {
@@ -144,4 +164,96 @@ function withoutNamesakes(servers: readonly McpServer[]): {
     }
   }
   return { taken: [...owners.values()], refused };
+}
+
+/**
+ * Runs the work when it is asked for, and once more after a pause where it was asked for meanwhile: one at a time, however
+ * often somebody asks. The work must not reject.
+ */
+export function runSpaced(
+  work: () => Promise<void>,
+  { pauseMs, signal }: { readonly pauseMs: number; readonly signal: AbortSignal },
+): () => void {
+  let isWanted = false;
+  let isRunning = false;
+  async function run(): Promise<void> {
+    isRunning = true;
+    while (isWanted && !signal.aborted) {
+      isWanted = false;
+      await work();
+      await sleep(pauseMs, signal).catch(() => undefined);
+    }
+    isRunning = false;
+  }
+  return () => {
+    isWanted = true;
+    if (!isRunning) void run();
+  };
+}
+
+interface McpToolOptions {
+  readonly maxResultCharacters: number;
+}
+
+/** A server's tool as one that agents can call. Its hints decide what plan mode lets through, and nothing else. */
+function createMcpTool(listed: ListedTool, link: ServerLink, options: McpToolOptions): Tool {
+  const serverName = link.server.name;
+  const { name, description, inputSchema, hints } = listed;
+  const identity = mcpIdentity(serverName, name);
+  const readsOnly = hints.readOnly === true;
+  return {
+    name: mcpToolName(serverName, name),
+    description,
+    effect: readsOnly ? "read" : "execute",
+    origin: "mcp",
+    inputSchema,
+    isConcurrencySafe: () => readsOnly,
+    get mcp(): McpToolFacts {
+      const { scope: source } = link.server;
+      return {
+        ...identity,
+        serverName,
+        source,
+        hints,
+        ...(isChanged(listed, link) ? { isChanged: true } : {}),
+      };
+    },
+    async call(input, context) {
+      const { signal, progress: onProgress } = context;
+      const end = await link.callTool(listed, isRecord(input) ? input : {}, { signal, onProgress });
+      if (end.type !== "answered") return { content: end.reason, isError: true };
+      const { parts, isError, structured } = readToolResult(end.result);
+      const { content, files } = await writeResult(parts, options.maxResultCharacters, context);
+      const isSilent = isError && content.length === 0;
+      return {
+        content: isSilent
+          ? `The tool ${identity.tool} of the server ${serverName} failed without saying why.`
+          : content,
+        ...(isError ? { isError } : {}),
+        data: {
+          server: serverName,
+          tool: name,
+          ...(isSmall(structured) ? { structuredContent: structured } : {}),
+          ...(files.length === 0 ? {} : { files }),
+        },
+      };
+    },
+  };
+}
+
+/** Whether the server now describes this tool otherwise than when it was offered; what was allowed was the other one. */
+function isChanged(listed: ListedTool, link: ServerLink): boolean {
+  const now = link.tools().find(({ name }) => name === listed.name);
+  return now !== undefined && now !== listed && !isSameTool(now, listed);
+}
+
+function isSameTool(one: ListedTool, other: ListedTool): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+const largestStructured = 100_000;
+
+/** Transcripts keep the structure besides the text, where it is not huge. */
+function isSmall(structured: unknown): boolean {
+  return structured !== undefined && JSON.stringify(structured).length <= largestStructured;
 }

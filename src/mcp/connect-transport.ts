@@ -1,7 +1,9 @@
+// @io
 import type { StreamableHTTPClientTransport, Transport } from "@modelcontextprotocol/client";
+import { isRecord, shown } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import { createBoundedFetch } from "./connect-fetch.ts";
-import { connectHeaders } from "./connect-headers.ts";
+import { runProcess } from "../foundation/run-process.ts";
+import { commandEnvironment } from "../tools/command/command-environment.ts";
 import { connectProcess, maxMessage } from "./connect-process.ts";
 import type { McpConnectionOptions } from "./mcp-connections.ts";
 import type { McpServer, McpTransport } from "./mcp-server.ts";
@@ -20,7 +22,7 @@ export interface ServerTransport {
 
 const defaultGraceMs = 1_000;
 
-/** The way to a server, not yet taken. Rejects with a Fault when there is none. */
+/** The way to a server, not yet taken. Rejects with a Error when there is none. */
 export async function connectTransport(
   server: McpServer,
   sdk: Sdk,
@@ -116,9 +118,13 @@ async function connectProgram(
 ): Promise<ServerTransport> {
   const program = programServers?.get(name);
   if (program === undefined) {
-    throw new RetinueError("mcp-failed", "it is a server of the program, and the program has not handed it over", {
-      advice: "Give the server object under this name where the runtime is created.",
-    });
+    throw new RetinueError(
+      "mcp-failed",
+      "it is a server of the program, and the program has not handed it over",
+      {
+        advice: "Give the server object under this name where the runtime is created.",
+      },
+    );
   }
   const [own, theirs] = sdk.InMemoryTransport.createLinkedPair();
   await program.connect(theirs);
@@ -127,4 +133,87 @@ async function connectProgram(
     describe: () => "",
     release: () => within(program.close?.() ?? Promise.resolve(), graceMs),
   };
+}
+
+/** The web's `fetch`, but that an answer ends in an error as soon as one message in it is longer than the limit. */
+export function createBoundedFetch(limit: number): typeof fetch {
+  return async (address, init) => {
+    const response = await fetch(address, init);
+    const { body, status, statusText, headers } = response;
+    if (body === null || status < 200) return response;
+    const isStream = headers.get("content-type")?.includes("text/event-stream") === true;
+    return new Response(body.pipeThrough(createLimiter(limit, isStream)), { status, statusText, headers });
+  };
+}
+
+/** An event stream lasts as long as it likes, but each of its lines is only so long. */
+function createLimiter(limit: number, isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
+  let size = 0;
+  return new TransformStream({
+    transform(chunk, controller) {
+      const end = isStream ? chunk.lastIndexOf(0x0a) : -1;
+      size = end === -1 ? size + chunk.length : chunk.length - end - 1;
+      if (size > limit) controller.error(new Error(`it sent a message of more than ${limit} bytes`));
+      else controller.enqueue(chunk);
+    },
+  });
+}
+
+type HeadersReading =
+  | { readonly type: "headers"; readonly headers: Readonly<Record<string, string>> }
+  | { readonly type: "failed"; readonly reason: string };
+
+interface HelperOptions {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly directory: string;
+  readonly signal: AbortSignal;
+}
+
+const limitMs = 10_000;
+
+/** The headers of every request: those configured, then those that the helper command prints as JSON. */
+async function connectHeaders(
+  { headers, headersHelper }: Extract<McpTransport, { type: "http" | "sse" }>,
+  options: HelperOptions,
+): Promise<HeadersReading> {
+  if (headersHelper === undefined) return { type: "headers", headers };
+  const isWindows = process.platform === "win32";
+  const result = await runProcess({
+    file: isWindows ? "cmd.exe" : "/bin/sh",
+    arguments: isWindows ? ["/d", "/s", "/c", headersHelper] : ["-c", headersHelper],
+    directory: options.directory,
+    environment: commandEnvironment(options.environment),
+    signal: options.signal,
+    timeLimitMs: limitMs,
+    maxBytes: 100_000,
+  });
+  if (result.timedOut) return failed(`it did not end within ${limitMs / 1000} s`);
+  if (result.notStarted !== undefined) return failed(result.notStarted);
+  if (result.exitCode !== 0) {
+    return failed(
+      `it ended with ${result.exitCode ?? result.signal ?? "no exit code"}: ${shown(result.stderr.trim(), 200)}`,
+    );
+  }
+  return readHeaders(headers, result.stdout);
+}
+
+function readHeaders(configured: Readonly<Record<string, string>>, printed: string): HeadersReading {
+  let value: unknown;
+  try {
+    value = JSON.parse(printed);
+  } catch {
+    return failed("it printed no JSON");
+  }
+  if (!isRecord(value)) return failed("it printed JSON that is not an object");
+  const entries = Object.entries(value);
+  const wrong = entries.find(([, text]) => typeof text !== "string");
+  if (wrong !== undefined) return failed(`the header ${shown(wrong[0])} is not a text`);
+  return {
+    type: "headers",
+    headers: { ...configured, ...Object.fromEntries(entries as [string, string][]) },
+  };
+}
+
+function failed(reason: string): HeadersReading {
+  return { type: "failed", reason: `its headersHelper failed: ${reason}` };
 }

@@ -1,4 +1,4 @@
-import { isRecord } from "../foundation/json-value.ts";
+import { isRecord } from "../foundation/json-record.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
 
 /** Tools over the resources of one group of servers. */

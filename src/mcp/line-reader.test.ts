@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createLineReader, createTail } from "./line-reader.ts";
+import { createLineReader, createTail } from "./connect-process.ts";
 
 test("[MCP-1] lines are the same however the bytes are cut", () => {
   fc.assert(

@@ -1,6 +1,6 @@
 import { escapeControlTags } from "../conversation/escape-control-tags.ts";
-import { isRecord, isUnreasonablyLarge, type JsonRecord } from "../foundation/json-value.ts";
-import { takeStart } from "../tools/output-limit.ts";
+import { isRecord, isUnreasonablyLarge, type JsonRecord } from "../foundation/json-record.ts";
+import { takeStart } from "../tools/limit-text.ts";
 import type { McpHints } from "../tools/tool.ts";
 
 /** One tool as its server describes it, made harmless. */

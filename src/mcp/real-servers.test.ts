@@ -6,7 +6,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { Server as McpServerObject } from "@modelcontextprotocol/server";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createWorkspace, type Workspace } from "../testing/workspace.ts";
+import { createWorkspace, type Workspace } from "../testing/sample-runtime.ts";
 import type { Tool } from "../tools/tool.ts";
 import { connectServers } from "./connect-servers.ts";
 import type { McpConnectionOptions, McpConnections } from "./mcp-connections.ts";

@@ -1,6 +1,6 @@
 import { escapeControlTags } from "../conversation/escape-control-tags.ts";
-import { isRecord, type JsonRecord, shown } from "../foundation/json-value.ts";
-import { imageSizeOf, imageTypeOf } from "../tools/image-header.ts";
+import { isRecord, type JsonRecord, shown } from "../foundation/json-record.ts";
+import { imageSizeOf, imageTypeOf } from "../tools/image-size.ts";
 
 /** A piece of what a server gave back. */
 export type ResultPart =

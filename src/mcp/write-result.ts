@@ -1,8 +1,9 @@
+// @io
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ImageBlock, TextBlock } from "../conversation/message.ts";
+import { boundOutput } from "../tools/bound-output.ts";
 import type { ToolContext } from "../tools/tool.ts";
-import { boundOutput } from "../tools/write-long-output.ts";
 import { messageOf } from "./call-end.ts";
 import type { ResultPart } from "./result-parts.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { JsonRecord } from "../foundation/json-value.ts";
+import type { JsonRecord } from "../foundation/json-record.ts";
 import { createModelFromLanguageModel, type LanguageModel } from "./language-model.ts";
 import type { ModelRequest } from "./model.ts";
 

@@ -1,14 +1,64 @@
 import { randomUUID } from "node:crypto";
+import { estimateRequestTokens } from "../conversation/estimate-request-tokens.ts";
 import type { ModelEvent } from "../conversation/model-event.ts";
-import { estimateRequestTokens } from "../conversation/token-estimate.ts";
-import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
-import { createAnswerReader } from "./ai-sdk-answer.ts";
-import { type CallShape, toCall } from "./ai-sdk-call.ts";
-import { toModelError } from "./ai-sdk-error.ts";
-import type { InterfaceVersion } from "./ai-sdk-prompt.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
+import { createAnswerReader } from "./ai-sdk/answer-reader.ts";
+import { toModelError } from "./ai-sdk/to-model-error.ts";
+import { type InterfaceVersion, type PromptOptions, toPrompt } from "./ai-sdk/to-prompt.ts";
 import type { Model, ModelFacts, ModelRequest } from "./model.ts";
-import type { StallLimits } from "./stall-watch.ts";
-import { type StreamWatch, watchStream } from "./stream-watch.ts";
+import { ModelError } from "./model-error.ts";
+import { createStallWatch, type StallLimits } from "./stall-watch.ts";
+
+interface CallShape extends PromptOptions {
+  readonly takesEffort: boolean;
+  readonly requestOptions: Readonly<Record<string, JsonRecord>>;
+}
+
+/** All of a request that the AI SDK's provider interface has a place for. Server tools have none. */
+function toCall(request: ModelRequest, shape: CallShape): JsonRecord {
+  const { tools, toolChoice, maxTokens } = request;
+  const effort = shape.takesEffort ? effortLevel(request.effort) : undefined;
+  const providerOptions = optionsWith(shape, effort);
+  return {
+    prompt: toPrompt(request, shape),
+    ...(maxTokens === undefined ? {} : { maxOutputTokens: maxTokens }),
+    ...(tools.length === 0
+      ? {}
+      : {
+          tools: tools.map(({ name, description, inputSchema }) => ({
+            type: "function",
+            name,
+            description,
+            inputSchema,
+          })),
+          toolChoice: choiceOf(toolChoice),
+        }),
+    ...(effort !== undefined && shape.version === "v4" ? { reasoning: effort } : {}),
+    ...(Object.keys(providerOptions).length === 0 ? {} : { providerOptions }),
+    includeRawChunks: false,
+  };
+}
+
+function choiceOf(choice: ModelRequest["toolChoice"]): JsonRecord {
+  if (choice === undefined || choice === "auto") return { type: "auto" };
+  return choice === "none" ? { type: "none" } : { type: "tool", toolName: choice.tool };
+}
+
+/** Before the interface had a place for it, each provider had its own; OpenAI's is the one that most of them share. */
+function optionsWith(shape: CallShape, effort: string | undefined): Readonly<Record<string, JsonRecord>> {
+  if (effort === undefined || shape.version === "v4") return shape.requestOptions;
+  const names = [shape.provider, "openaiCompatible"];
+  const hinted = names.map((name) => [name, { ...shape.requestOptions[name], reasoningEffort: effort }]);
+  return { ...shape.requestOptions, ...Object.fromEntries(hinted) };
+}
+
+/** Levels above `high` are not known everywhere; a number is a share of a hundred. */
+function effortLevel(effort: string | number | undefined): string | undefined {
+  if (effort === undefined) return undefined;
+  if (typeof effort === "string") return ["low", "medium"].includes(effort) ? effort : "high";
+  if (effort <= 33) return "low";
+  return effort <= 66 ? "medium" : "high";
+}
 
 /** What is used of a language model of the AI SDK; every generation of its interface fits. */
 export interface LanguageModel {
@@ -22,7 +72,7 @@ export interface LanguageModel {
 }
 
 export interface LanguageModelOptions {
-  /** The name before the slash in `provider/model`; the model's own unless told. */
+  /** The name before the slash in `provider/model`; the model's own unless given. */
   readonly provider?: string;
   readonly facts?: Partial<ModelFacts>;
   readonly timeouts?: Partial<StallLimits>;
@@ -108,7 +158,7 @@ async function* streamAnswer(
   }
 }
 
-/** A provider that answers although it was told to stop is not left with an open connection. */
+/** A provider that answers although it was asked to stop is not left with an open connection. */
 async function begin(languageModel: LanguageModel, call: JsonRecord, watch: StreamWatch) {
   // The call is built for the interface's generation that the model itself names.
   const options = { ...call, abortSignal: watch.signal } as never;
@@ -137,4 +187,51 @@ function requestIdOf(response: unknown): { requestId?: string } {
   const headers = isRecord(response) ? response["headers"] : undefined;
   const id = isRecord(headers) ? (headers["x-request-id"] ?? headers["request-id"]) : undefined;
   return typeof id === "string" ? { requestId: id } : {};
+}
+
+interface StreamWatch extends Disposable {
+  /** Given to whatever talks to the provider; aborted with the caller's signal, when a limit is passed, and at the end. */
+  readonly signal: AbortSignal;
+  /** Waits for the work, but not longer than the caller's signal and the limits allow. */
+  wait<T>(work: PromiseLike<T>): Promise<T>;
+  /** Says that a piece of the answer arrived. */
+  heardAnswer(): void;
+}
+
+/** Watches over one answer whose source may not respect its signal, so that no wait for it continues for ever. */
+function watchStream(outer: AbortSignal, limits: StallLimits, modelName: string): StreamWatch {
+  const inner = new AbortController();
+  let failure: { readonly error: unknown } | undefined;
+  let interrupt: ((error: unknown) => void) | undefined;
+  const stop = (error: unknown) => {
+    failure ??= { error };
+    inner.abort(error);
+    interrupt?.(failure.error);
+  };
+  const onAbort = () => stop(outer.reason);
+  outer.addEventListener("abort", onAbort, { once: true });
+  const stall = createStallWatch(limits, () => {
+    stop(new ModelError("stalled", `${modelName} ${stall.stalled ?? "stalled"}.`));
+  });
+  return {
+    signal: inner.signal,
+    async wait(work) {
+      stall.wait();
+      try {
+        return await new Promise((resolve, reject) => {
+          interrupt = reject;
+          work.then(resolve, reject);
+          if (failure !== undefined) reject(failure.error);
+        });
+      } finally {
+        stall.rest();
+      }
+    },
+    heardAnswer: () => stall.heardAnswer(),
+    [Symbol.dispose]() {
+      stall[Symbol.dispose]();
+      outer.removeEventListener("abort", onAbort);
+      stop(new DOMException("The answer is over.", "AbortError"));
+    },
+  };
 }

@@ -1,5 +1,5 @@
-import { isRecord } from "../foundation/json-value.ts";
-import { type Environment, factorySettings, findProvider } from "./provider-table.ts";
+import { isRecord } from "../foundation/json-record.ts";
+import { type Environment, factorySettings, findProvider } from "./provider-entry.ts";
 
 /** A program on this machine that serves models. */
 export interface LocalServer {

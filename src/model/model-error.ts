@@ -1,4 +1,5 @@
 import { RetinueError } from "../foundation/retinue-error.ts";
+import { boundedText } from "./describe-body.ts";
 
 /** Why a model call failed. The first group may succeed when tried again, the second will not. */
 export type ModelErrorCode =
@@ -13,6 +14,8 @@ export type ModelErrorCode =
   | "invalid-request"
   | "unauthorized"
   | "not-found"
+  | "unexpected-answer"
+  | "untrusted-certificate"
   | "script-mismatch";
 
 const passing: ReadonlySet<ModelErrorCode> = new Set([
@@ -42,7 +45,8 @@ export class ModelError extends RetinueError {
   readonly requestId: string | undefined;
 
   constructor(code: ModelErrorCode, message: string, options: ModelErrorOptions = {}) {
-    super(code, message, {
+    // It becomes part of conversations, which are paid for by the word.
+    super(code, boundedText(message), {
       ...(options.advice === undefined ? {} : { advice: options.advice }),
       ...(options.cause === undefined ? {} : { cause: options.cause }),
     });

@@ -1,9 +1,9 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { sleep } from "../foundation/abort.ts";
+import { sleep } from "../foundation/abortable.ts";
+import { chooseAdapter } from "./choose-adapter.ts";
 import { createCoolDowns } from "./cool-down.ts";
-import { chooseAdapter } from "./model-choice.ts";
 import { createModelFactory, type ModelFactoryOptions } from "./model-factory.ts";
 
 describe("chooseAdapter [MDL-3] [MDL-4]", () => {

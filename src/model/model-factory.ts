@@ -1,16 +1,16 @@
-import type { AnthropicAccess } from "./anthropic-sender.ts";
+import type { AnthropicAccess } from "./anthropic/anthropic-sender.ts";
+import { type AdapterChoice, chooseAdapter } from "./choose-adapter.ts";
 import type { CoolDowns, WaitClock } from "./cool-down.ts";
-import type { LoadPackage } from "./load-provider-package.ts";
+import { createHttpFetch } from "./create-http-fetch.ts";
+import type { LoadPackage } from "./create-package-loader.ts";
+import { lookUpModel } from "./look-up-model.ts";
 import type { Model } from "./model.ts";
-import { lookUpModel } from "./model-catalog.ts";
-import { type AdapterChoice, chooseAdapter } from "./model-choice.ts";
 import { ModelError } from "./model-error.ts";
-import { findOverride, readModelOverrides } from "./model-overrides.ts";
+import { findOverride, readModelOverrides } from "./read-model-overrides.ts";
 import type { RequestGates } from "./request-gate.ts";
-import { readMaxAttempts, withRetry } from "./retry.ts";
-import { createHttpFetch } from "./run-http-request.ts";
-import type { ChosenModel } from "./select-model.ts";
+import type { ChosenModel } from "./select-subagent-model.ts";
 import type { StallLimits } from "./stall-watch.ts";
+import { readMaxAttempts, withRetry } from "./with-retry.ts";
 
 export interface ModelFactoryOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -25,7 +25,7 @@ export interface ModelFactoryOptions {
   readonly random: () => number;
   /** How long a provider may be silent; absent parts are as usual. */
   readonly timeouts?: Partial<StallLimits>;
-  /** Stands between each model and whoever asks it. */
+  /** Wraps each model before anybody asks it. */
   readonly wrap?: (model: Model) => Model;
 }
 
@@ -50,11 +50,11 @@ export function createModelFactory(options: ModelFactoryOptions): ModelFactory {
     const choice = describe(reference);
     switch (choice.adapter) {
       case "offline":
-        return (await import("./offline-model.ts")).createOfflineModel();
+        return (await import("./offline/create-offline-model.ts")).createOfflineModel();
       case "anthropic":
         return patient(await createAnthropic(reference, { options, fetch }), options);
       case "ai-sdk": {
-        const { createAiSdkModel } = await import("./ai-sdk-model.ts");
+        const { createAiSdkModel } = await import("./ai-sdk/create-ai-sdk-model.ts");
         const { provider = "", id: modelId } = reference;
         const load = options.load === undefined ? {} : { load: options.load };
         const facts = findOverride(readModelOverrides(options.settings ?? {}), reference);
@@ -92,7 +92,7 @@ async function createAnthropic(
   { id }: ChosenModel,
   { options, fetch }: { readonly options: ModelFactoryOptions; readonly fetch: typeof globalThis.fetch },
 ): Promise<Model> {
-  const { createAnthropicModel } = await import("./anthropic-model.ts");
+  const { createAnthropicModel } = await import("./anthropic/create-anthropic-model.ts");
   const overrides = readModelOverrides(options.settings ?? {});
   const wireId = overrides.names.get(id);
   return createAnthropicModel({
@@ -128,7 +128,7 @@ function patient(model: Model, options: ModelFactoryOptions): Model {
   });
 }
 
-/** Our own transport knows no proxies; the built-in one does, where Node is told to heed these variables. */
+/** Our own transport knows no proxies; the built-in one does, where Node is configured to respect these variables. */
 function usesProxy(environment: ModelFactoryOptions["environment"]): boolean {
   return ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].some(
     (name) => textOf(environment[name]) !== undefined,

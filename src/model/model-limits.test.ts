@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { shippedAliases } from "./model-aliases.ts";
+import { shippedAliases } from "./alias-table.ts";
 import { refuseModel } from "./model-limits.ts";
 
 const opus = { id: String(shippedAliases.get("opus")) };

@@ -1,7 +1,7 @@
 import { matchesPattern } from "../foundation/match-pattern.ts";
-import type { AliasTable } from "./model-aliases.ts";
+import type { AliasTable } from "./alias-table.ts";
 import { parseModelReference, resolveModelReference } from "./model-reference.ts";
-import type { ChosenModel } from "./select-model.ts";
+import type { ChosenModel } from "./select-subagent-model.ts";
 
 /** Which models settings let agents use; an absent list limits nothing. */
 export interface ModelLimits {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { aliasTable } from "./model-aliases.ts";
+import { aliasTable } from "./alias-table.ts";
 import { type ModelReference, parseModelReference, resolveModelReference } from "./model-reference.ts";
 
 describe("parseModelReference [DEF-12]", () => {

@@ -1,5 +1,5 @@
 import { nearestName } from "../foundation/nearest-name.ts";
-import { type AliasTable, shippedAliases } from "./model-aliases.ts";
+import { type AliasTable, shippedAliases } from "./alias-table.ts";
 
 /** What a `model` field names, before anything is looked up. */
 export type ModelReference =
@@ -79,7 +79,7 @@ function whyUnclear(written: string): string | undefined {
   if (written === "") return "the text is empty";
   if (/[|,]/.test(written)) return `${shown} offers several models; name one`;
   if (/[{}<>$]/.test(written)) return `${shown} looks like a placeholder that was not filled in`;
-  if (/\s/.test(written)) return `${shown} has blanks in it, which no alias and no model id has`;
+  if (/\s/.test(written)) return `${shown} contains spaces, so it cannot be a model alias or id`;
   return undefined;
 }
 

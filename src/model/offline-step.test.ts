@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Message, ToolUseBlock } from "../conversation/message.ts";
 import type { ModelRequest, ToolSpecification } from "./model.ts";
-import type { OfflineStep } from "./offline-call.ts";
-import { nextOfflineStep } from "./offline-step.ts";
-import { offlineAnswer, offlineHelp, offlineLabel } from "./offline-texts.ts";
+import { nextOfflineStep } from "./offline/create-offline-model.ts";
+import { offlineAnswer, offlineHelp, offlineLabel } from "./offline/offline-answer.ts";
+import type { OfflineStep } from "./offline/offline-call.ts";
 
 const fields: Readonly<Record<string, readonly string[]>> = {
   Glob: ["pattern", "path"],

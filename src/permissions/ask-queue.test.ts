@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ApprovalAnswer, ApprovalRequest, Approver } from "./approver.ts";
-import { describeAskingPath } from "./approver.ts";
+import { type ApprovalAnswer, type ApprovalRequest, type Approver, describeAskingPath } from "./approver.ts";
 import { createAskQueue } from "./ask-queue.ts";
 
 const requestOf = (agent: string, callId: string): ApprovalRequest => ({

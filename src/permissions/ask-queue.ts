@@ -1,4 +1,4 @@
-import { abortable } from "../foundation/abort.ts";
+import { abortable } from "../foundation/abortable.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "./approver.ts";
 
 export interface AskOptions {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { decide, type PermissionPolicy } from "./decide.ts";
 import { gatherCallFacts } from "./gather-call-facts.ts";
-import { parseRule } from "./parse-rule.ts";
+import { parseRule } from "./rules/parse-rule.ts";
 
 let root = "";
 let project = "";

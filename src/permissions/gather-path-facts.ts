@@ -1,3 +1,4 @@
+// @io
 import { lstatSync, type Stats, statSync } from "node:fs";
 import { posix } from "node:path";
 import type { PathFact, PathUse } from "./call-facts.ts";

@@ -1,13 +1,16 @@
+// @io
 import { statSync } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { posix } from "node:path";
 import type { PathFact } from "./call-facts.ts";
-import { findBelow } from "./find-below.ts";
-import { literalPath, type PathEnvironment } from "./gather-path-facts.ts";
-import { matchesPath } from "./match-rule.ts";
+import { gatherPathFact, literalPath, type PathEnvironment } from "./gather-path-facts.ts";
 import type { PolicyRule } from "./permission-policy.ts";
-import { protectionOf } from "./protected-paths.ts";
+import { protectionOf } from "./protection-of.ts";
+import { matchesPath } from "./rules/matches-call.ts";
+import type { PathOperand } from "./shell/shell-analysis.ts";
 
 const maxEntries = 4_000;
+const maxLinks = 50;
 /** Folders of installed packages hold files of protected names that steer nothing. */
 const packages = ["node_modules"];
 
@@ -17,19 +20,20 @@ const packages = ["node_modules"];
  */
 export async function gatherReach(
   fact: PathFact,
-  below: "all" | "visible" | undefined,
+  below: PathOperand["below"],
   world: PathEnvironment,
   to?: string,
 ): Promise<readonly PathFact[]> {
   const folder = fact.forms.at(-1);
   if (below === undefined || folder === undefined || !isFolder(folder)) return [];
   const visible = below === "visible";
+  const links = below === "follow" || to !== undefined ? await findLinks(fact, folder, { world, to }) : [];
   const reached = to === undefined ? await findForbidden(fact, folder, { world, visible }) : [];
   const changes = fact.use !== "read" || to !== undefined;
-  if (!changes) return reached;
+  if (!changes) return [...links, ...reached];
   const copied =
     to === undefined ? [] : await findForbidden({ ...fact, use: "write" }, folder, { world, visible, to });
-  return [...reached, ...copied, ...(await findProtected(folder, world, to))];
+  return [...links, ...reached, ...copied, ...(await findProtected(folder, world, to))];
 }
 
 function isFolder(path: string): boolean {
@@ -43,7 +47,11 @@ function isFolder(path: string): boolean {
 async function findForbidden(
   { use }: PathFact,
   folder: string,
-  { world, visible, to }: { readonly world: PathEnvironment; readonly visible: boolean; readonly to?: string },
+  {
+    world,
+    visible,
+    to,
+  }: { readonly world: PathEnvironment; readonly visible: boolean; readonly to?: string },
 ): Promise<readonly PathFact[]> {
   const place = (path: string): string => placeOf(path, folder, to);
   const rules = [...world.policy.deny, ...world.policy.ask].filter((rule) =>
@@ -68,6 +76,27 @@ async function findForbidden(
         },
       ]
     : [];
+}
+
+/** Where links below a folder lead: a program follows them, or a copy brings them to a place where they lead elsewhere. */
+async function findLinks(
+  { use }: PathFact,
+  folder: string,
+  { world, to }: { readonly world: PathEnvironment; readonly to: string | undefined },
+): Promise<readonly PathFact[]> {
+  const links: string[] = [];
+  const { isIncomplete } = await findBelow(folder, {
+    maxEntries,
+    matches: (path, isLink) => {
+      if (isLink) links.push(path);
+      return links.length > maxLinks;
+    },
+  });
+  if (to !== undefined && links.length > 0)
+    return [{ forms: [to], use: "write", unknown: "it holds links, which may lead elsewhere from there" }];
+  if (isIncomplete === true || links.length > maxLinks)
+    return [{ forms: [folder], use, unknown: "there are too many files below it to look at" }];
+  return Promise.all(links.map((path) => gatherPathFact({ path, use }, world)));
 }
 
 /** Where a copy brings what lies below a folder. */
@@ -115,4 +144,39 @@ function canMatchBelow({ rule, anchor }: PolicyRule, folder: string, world: Path
 
 function isBelow(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder === "/" ? "/" : `${folder}/`);
+}
+
+interface BelowOptions {
+  /** Whether an entry is one that is looked for. */
+  readonly matches: (path: string, isLink: boolean) => boolean;
+  /** Names that begin with a dot are left out. */
+  readonly visible?: boolean;
+  /** Folders of these names are not entered. */
+  readonly skip?: readonly string[];
+  readonly maxEntries: number;
+}
+
+interface Below {
+  readonly found?: string;
+  /** There was more than could be looked at. */
+  readonly isIncomplete?: true;
+}
+
+/** Looks for one entry below a folder; links are not followed, and what cannot be read holds nothing. */
+async function findBelow(folder: string, options: BelowOptions): Promise<Below> {
+  const { matches, visible = false, skip = [], maxEntries } = options;
+  const waiting = [folder];
+  let seen = 0;
+  for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
+    const entries = await readdir(at, { withFileTypes: true }).catch(() => []);
+    for (const entry of entries) {
+      seen += 1;
+      if (seen > maxEntries) return { isIncomplete: true };
+      if (visible && entry.name.startsWith(".")) continue;
+      const path = posix.join(at, entry.name);
+      if (matches(path, entry.isSymbolicLink())) return { found: path };
+      if (entry.isDirectory() && !skip.includes(entry.name)) waiting.push(path);
+    }
+  }
+  return {};
 }

@@ -1,12 +1,13 @@
+// @io
 import { lstatSync, statSync } from "node:fs";
 import { basename, posix } from "node:path";
 import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
-import { isInside } from "./containment.ts";
 import { findRealLocation } from "./find-real-location.ts";
 import { findSteeringSetting } from "./find-steering-setting.ts";
 import { absolutePath, gatherPathFact, type PathEnvironment } from "./gather-path-facts.ts";
 import { gatherReach } from "./gather-reach.ts";
 import { gitExclusions } from "./git-exclusions.ts";
+import { isInside } from "./is-inside.ts";
 import { loadAnalysis } from "./shell/load-analysis.ts";
 import type { PathOperand, ShellUnit } from "./shell/shell-analysis.ts";
 
@@ -14,13 +15,8 @@ import type { PathOperand, ShellUnit } from "./shell/shell-analysis.ts";
 export async function gatherShellFacts(command: string, world: PathEnvironment): Promise<ShellFacts> {
   const repositories = createRepositories();
   const [root = world.directory] = world.policy.workingDirectories;
-  const exclusions = hasReadRules(world) ? exclusionsOf(root, repositories, world) : undefined;
-  const place = {
-    home: world.home,
-    directory: world.directory,
-    ...(exclusions !== undefined && { exclusions }),
-  };
-  const analysis = await loadAnalysis(command, place);
+  const tracked = hasReadRules(world) ? trackedPaths(root, repositories, world) : undefined;
+  const analysis = await loadAnalysis(command, { home: world.home, directory: world.directory, ...tracked });
   const [units, redirects, listed] = await Promise.all([
     Promise.all(analysis.units.map((unit) => gatherUnit(unit, { world, root, repositories }))),
     Promise.all(analysis.redirects.map((operand) => gatherOperand(operand, [], world))),
@@ -31,7 +27,7 @@ export async function gatherShellFacts(command: string, world: PathEnvironment):
     units,
     redirects: redirects.flat(),
     ...(listed.length > 0 && { listed: listed.flat() }),
-    ...(exclusions !== undefined && { rulesOnTracked: true }),
+    ...(tracked !== undefined && { rulesOnTracked: true }),
   };
 }
 
@@ -41,14 +37,15 @@ function hasReadRules({ policy: { deny, ask } }: PathEnvironment): boolean {
   );
 }
 
-function exclusionsOf(
+/** The paths that rules keep from being read in the session's repository, if there are any. */
+function trackedPaths(
   root: string,
   repositories: Repositories,
   world: PathEnvironment,
-): readonly string[] | undefined {
+): { readonly repository: string; readonly exclusions: readonly string[] } | undefined {
   const repository = repositories.find(root);
-  const found = repository === undefined ? [] : gitExclusions(world.policy, repository);
-  return found.length === 0 ? undefined : found;
+  const exclusions = repository === undefined ? [] : gitExclusions(world.policy, repository);
+  return repository === undefined || exclusions.length === 0 ? undefined : { repository, exclusions };
 }
 
 interface UnitContext {
@@ -87,7 +84,11 @@ async function gatherNamedFiles(
 const takesText: ReadonlySet<string> = new Set("echo printf git gh npm pnpm yarn export declare".split(" "));
 
 /** `find -delete` empties the folder it starts in; below the work that is a matter of rules. */
-function emptied({ words }: ShellUnit, paths: readonly PathFact[], world: PathEnvironment): readonly PathFact[] {
+function emptied(
+  { words }: ShellUnit,
+  paths: readonly PathFact[],
+  world: PathEnvironment,
+): readonly PathFact[] {
   if (basename(words[0]?.text ?? "") !== "find" || !words.some(({ text }) => text === "-delete")) return [];
   const outside = paths.filter(({ forms }) => !forms.every((form) => isInside(form, [world.directory])));
   return outside.map((path) => ({ ...path, use: "remove" }));
@@ -115,6 +116,9 @@ async function gatherOperand(
       const copied = await Promise.all(
         sources.map(async (source) => {
           const [from] = await gatherPaths(source, "read", world);
+          // Only a move leaves a link a link; a copy of one file takes what it leads to.
+          if (isLink(from?.forms[0]) && operand.below !== undefined)
+            return [{ ...target, unknown: "a link that is moved may lead elsewhere" }];
           const to =
             isFolder[at] === true ? `${target.forms[0]}/${posix.basename(source.path)}` : target.forms[0];
           return from === undefined || to === undefined || source.below === undefined
@@ -126,6 +130,14 @@ async function gatherOperand(
     }),
   );
   return facts.flat();
+}
+
+function isLink(path: string | undefined): boolean {
+  try {
+    return path !== undefined && lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  } catch {
+    return false;
+  }
 }
 
 function isDirectory(path: string | undefined): boolean {
@@ -182,7 +194,7 @@ async function gatherProgram(
 
 const movers: ReadonlySet<string> = new Set(["cd", "pushd", "popd", "chdir"]);
 
-/** Where a command runs: programs act by the files of the folder they stand in, git by the repository around it. */
+/** Where a command runs: programs act by the files of the folder they are in, git by the repository around it. */
 async function gatherPlace(
   { words, directories }: ShellUnit,
   { world, root, repositories }: UnitContext,

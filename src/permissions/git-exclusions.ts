@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import { matchesName } from "./path-pattern.ts";
+import { matchesName } from "./covers-path.ts";
 import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
 
 /**

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isPrivateAddress } from "./address-class.ts";
-import { matchesDomain, readWebTarget } from "./web-target.ts";
+import { isPrivateAddress, matchesDomain, readWebTarget } from "./web-target.ts";
 
 function host(url: string): string | undefined {
   const target = readWebTarget(url);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { GrantedTool, ToolGrant } from "../tools/tool-grants.ts";
-import { callMode, type EarlierRun, continuePrompt, keptGrant, withEarlier } from "./earlier-run.ts";
+import type { GrantedTool, ToolGrant } from "../tools/grants/tool-grants.ts";
+import { callMode, continuePrompt, type EarlierRun, keptGrant, withEarlier } from "./earlier-run.ts";
 import type { SpawnRequest } from "./spawn-request.ts";
 
 const request: SpawnRequest = { description: "d", prompt: "Go on.", resume: "a1", origin: "model" };

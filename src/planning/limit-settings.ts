@@ -4,14 +4,14 @@ import {
   type LimitsReading,
   readAgentLimits,
 } from "../definitions/agent-limits.ts";
-import { RetinueError } from "../foundation/retinue-error.ts";
-import { isRecord } from "../foundation/json-value.ts";
+import { isRecord } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 
 /** What all agents of a session together may take. */
 export type TreeLimits = Pick<AgentLimits, "seconds" | "tokens" | "usd" | "toolCalls">;
 
-/** The setting `limits`, but for how many agents run at once. */
+/** The setting `limits`, but for how many agents run concurrently. */
 export interface LimitSettings {
   /** Of each child. */
   readonly agent: AgentLimits;

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { readAgentLimits } from "../definitions/agent-limits.ts";
-import { decideLimits } from "./decide-limits.ts";
+import { decideLimits, planChildLimits, planSessionLimits, refuseAgentLimits } from "./limit-plan.ts";
 import { readLimitSettings, readModelClocks } from "./limit-settings.ts";
-import { planChildLimits, planSessionLimits, refuseAgentLimits } from "./plan-limits.ts";
 
 describe("[LIM-3] limits from several places", () => {
   test("the smallest number of each counts, with where it came from", () => {
@@ -24,7 +23,7 @@ describe("[LIM-3] limits from several places", () => {
   const facts = { settings, background: { stopMs: 600_000, from: "the default" } };
 
   test("a session has the limits of its tree; of those for agents only that of a tool call", () => {
-    expect(planSessionLimits({ maxBudget: 2 }, { limits: { tokens: 9 } }, facts)).toEqual({
+    expect(planSessionLimits({ maxBudgetUsd: 2 }, { limits: { tokens: 9 } }, facts)).toEqual({
       limits: {
         toolTimeMs: { value: 30_000, from: "settings" },
         tokens: { value: 9, from: "the definition" },

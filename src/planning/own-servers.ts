@@ -1,11 +1,11 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { mcpServerPart } from "../permissions/mcp-identity.ts";
-import type { AvailableTool } from "../tools/match-tools.ts";
-import type { GrantedTool } from "../tools/tool-grants.ts";
-import { serversOfRun } from "./agent-servers.ts";
+import type { AvailableTool } from "../tools/grants/match-tools.ts";
+import type { GrantedTool } from "../tools/grants/tool-grants.ts";
 import type { RunPlan } from "./run-plan.ts";
+import { serversOfRun } from "./servers-of-run.ts";
 
-/** What comes from MCP servers that stand in a definition. */
+/** What comes from MCP servers that are in a definition. */
 export interface OwnServers {
   readonly names: readonly string[];
   readonly tools: readonly AvailableTool[];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { parseRule } from "../permissions/parse-rule.ts";
-import type { AvailableTool } from "../tools/match-tools.ts";
+import { parseRule } from "../permissions/rules/parse-rule.ts";
+import type { AvailableTool } from "../tools/grants/match-tools.ts";
 import { planTools, type ToolFacts } from "./plan-tools.ts";
 import type { RunPlan } from "./run-plan.ts";
 

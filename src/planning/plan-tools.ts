@@ -1,9 +1,9 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import type { AvailableTool } from "../tools/match-tools.ts";
-import { grantTools, type ToolGrant } from "../tools/tool-grants.ts";
-import { narrowByServers } from "./agent-servers.ts";
+import type { AvailableTool } from "../tools/grants/match-tools.ts";
+import { grantTools, type ToolGrant } from "../tools/grants/tool-grants.ts";
 import { isReplaced, type OwnServers } from "./own-servers.ts";
 import type { RunPlan } from "./run-plan.ts";
+import { narrowByServers } from "./servers-of-run.ts";
 import { limitTools, type SessionTools, type ToolLimits } from "./session-tools.ts";
 
 /** What decides which tools a child gets. */
@@ -31,7 +31,8 @@ export interface PlannedTools {
  */
 export function planTools(facts: ToolFacts): PlannedTools {
   const { definition, parent, own, background } = facts;
-  const shared = facts.available.filter(({ server }) => !isReplaced(server, own));
+  const hasOwn = own !== undefined && own.names.length > 0;
+  const shared = hasOwn ? facts.available.filter(({ server }) => !isReplaced(server, own)) : facts.available;
   const session = limitTools([...shared, ...(own?.tools ?? [])], parent, facts);
   const reachable = reachableTools(session, facts).filter(({ origin }) => !(background && origin === "mcp"));
   const narrowed = narrowByServers(definition, reachable);

@@ -1,6 +1,6 @@
 import type { MemoryPlace } from "../context/memory-place.ts";
 import type { PermissionPolicy } from "../permissions/decide.ts";
-import type { GrantedTool, SpawnRule } from "../tools/tool-grants.ts";
+import type { GrantedTool, SpawnRule } from "../tools/grants/tool-grants.ts";
 import type { RunLimits } from "./run-limits.ts";
 
 /** A decided value and where it came from, so that a person can be told. */
@@ -31,7 +31,7 @@ export interface RunPlan {
   readonly limits?: RunLimits;
   /** What the main agent and all its children may take together. */
   readonly treeLimits?: RunLimits;
-  /** The names of the skills whose text stands in `system`. */
+  /** The names of the skills whose text is in `system`. */
   readonly skills?: readonly string[];
   /** Where the agent keeps what it learns. */
   readonly memory?: MemoryPlace;

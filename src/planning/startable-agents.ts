@@ -1,18 +1,18 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import { type AvailableTool, matchTools } from "../tools/match-tools.ts";
-import { parseToolEntry } from "../tools/tool-entry.ts";
-import type { SpawnRule } from "../tools/tool-grants.ts";
+import { type AvailableTool, matchTools } from "../tools/grants/match-tools.ts";
+import { parseToolEntry } from "../tools/grants/tool-entry.ts";
+import type { SpawnRule } from "../tools/grants/tool-grants.ts";
 import { planTools, type ToolFacts } from "./plan-tools.ts";
 import type { RunPlan } from "./run-plan.ts";
+import { webSearchName } from "./search-facts.ts";
 import { limitTools, type SessionTools } from "./session-tools.ts";
-import { webSearchName } from "./web-search.ts";
 
 export interface StartingFacts {
   readonly parent: RunPlan;
   /** Every tool of the session. */
   readonly available: readonly AvailableTool[];
-  /** Why an agent cannot have a tool that the session has. */
-  readonly refuse?: (tool: AvailableTool, definition: AgentDefinition) => string | undefined;
+  /** Built-in tools that an agent cannot have although the session has them, each with the reason. */
+  readonly refused?: (definition: AgentDefinition) => ReadonlyMap<string, string>;
 }
 
 /** Whether a rule such as `Task(a, b)` lets an agent be started. */
@@ -29,10 +29,10 @@ export function startableAgents(
   definitions: readonly AgentDefinition[],
   facts: StartingFacts,
 ): readonly AgentDefinition[] {
-  const { parent, available, refuse } = facts;
+  const { parent, available, refused } = facts;
   return definitions.flatMap((definition) => {
     if (!maySpawn(parent.spawn, definition)) return [];
-    const own = refuse === undefined ? {} : { refuse: (tool: AvailableTool) => refuse(tool, definition) };
+    const own = refused === undefined ? {} : { refused: refused(definition) };
     if (!getsTools(definition, { parent, available, ...own })) return [];
     return [withRealTools(definition, limitTools(available, parent, own), parent)];
   });

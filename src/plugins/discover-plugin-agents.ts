@@ -1,9 +1,10 @@
+// @io
 import { readdir, realpath, stat } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { linkOutsidePlugin } from "./find-plugin-file.ts";
 import type { Plugin } from "./plugin.ts";
-import { isWithin, type PluginAgentPlace, pluginAgentPlaces } from "./plugin-agents.ts";
+import { isWithin, type PluginAgentPlace, pluginAgentPlaces } from "./plugin-agent-places.ts";
 
 export interface PluginAgentFile {
   /** Absolute. */

@@ -1,3 +1,4 @@
+// @io
 import { readdir, realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Diagnostic } from "../foundation/diagnostic.ts";

@@ -1,17 +1,87 @@
-import { readdir } from "node:fs/promises";
-import { join, resolve } from "node:path";
-import type { Diagnostic } from "../foundation/diagnostic.ts";
-import { createMarketplaceFinder, type MarketplaceFinder } from "./find-marketplace-plugin.ts";
-import { isDirectory, loadJson, type PluginCandidate } from "./load-plugin.ts";
+// @io
+import { readdir, realpath } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import type { Diagnostic, Issue } from "../foundation/diagnostic.ts";
+import { isJsonObject, ownValue, wrongTypeIssue } from "./json-object.ts";
+import { isDirectory, isFile, loadJson, type PluginCandidate } from "./load-plugin.ts";
+import { type Marketplace, type MarketplacePlugin, readMarketplace } from "./marketplace.ts";
 import { type EnabledPlugins, settingFor } from "./plugin.ts";
-import { isWithin } from "./plugin-agents.ts";
-import { isSafeName } from "./plugin-path.ts";
-import {
-  type InstalledPlugin,
-  type PluginId,
-  parsePluginId,
-  readInstalledPlugins,
-} from "./plugin-records.ts";
+import { isWithin } from "./plugin-agent-places.ts";
+import { isSafeName } from "./read-inner-path.ts";
+
+/** One line of `installed_plugins.json`. */
+interface InstalledPlugin {
+  readonly id: PluginId;
+  readonly installPath?: string;
+  readonly version?: string;
+  /** Set when the plugin was installed for one project only. */
+  readonly projectPath?: string;
+}
+
+/** `name@marketplace`, as settings and install records write it. */
+interface PluginId {
+  readonly name: string;
+  readonly marketplace: string;
+}
+
+/** Splits at the last `@`, so that a scoped name keeps its own. */
+export function parsePluginId(text: string): PluginId | undefined {
+  const at = text.lastIndexOf("@");
+  if (at <= 0 || at === text.length - 1) return undefined;
+  return { name: text.slice(0, at), marketplace: text.slice(at + 1) };
+}
+
+/** Reads `installed_plugins.json`: one record for each plugin in older files, a list with one for each scope in newer. */
+export function readInstalledPlugins(value: unknown): {
+  readonly installed: readonly InstalledPlugin[];
+  readonly issues: readonly Issue[];
+} {
+  const plugins = isJsonObject(value) ? ownValue(value, "plugins") : undefined;
+  if (!isJsonObject(plugins)) {
+    return {
+      installed: [],
+      issues: [wrongTypeIssue(["plugins"], "an object keyed by `name@marketplace`")],
+    };
+  }
+  const issues: Issue[] = [];
+  const installed = Object.entries(plugins).flatMap(([key, records]) => {
+    const id = parsePluginId(key);
+    if (id === undefined) {
+      issues.push(wrongTypeIssue(["plugins", key], "keyed by `name@marketplace`"));
+      return [];
+    }
+    const list: readonly unknown[] = Array.isArray(records) ? records : [records];
+    return list.flatMap((record, index) => {
+      if (isJsonObject(record)) return [readRecord(id, record)];
+      issues.push(wrongTypeIssue(["plugins", key, index], "an object with `installPath`"));
+      return [];
+    });
+  });
+  return { installed, issues };
+}
+
+/** Reads `known_marketplaces.json`: where each marketplace lies on this machine, by its name. */
+export function readKnownMarketplaces(value: unknown): ReadonlyMap<string, readonly string[]> {
+  if (!isJsonObject(value)) return new Map();
+  return new Map(Object.entries(value).map(([name, record]) => [name, readLocations(record)]));
+}
+
+function readLocations(record: unknown): readonly string[] {
+  if (!isJsonObject(record)) return [];
+  const source = ownValue(record, "source");
+  const path = isJsonObject(source) ? ownValue(source, "path") : undefined;
+  return [ownValue(record, "installLocation"), path].filter(
+    (place): place is string => typeof place === "string" && place !== "",
+  );
+}
+
+function readRecord(id: PluginId, record: Readonly<Record<string, unknown>>): InstalledPlugin {
+  const text = (key: string) => {
+    const value = ownValue(record, key);
+    return typeof value === "string" && value !== "" ? { [key]: value } : {};
+  };
+  return { id, ...text("installPath"), ...text("version"), ...text("projectPath") };
+}
 
 export interface FindInstalledOptions {
   readonly configDirectory: string;
@@ -115,3 +185,73 @@ const byVersion = (): ((a: string, b: string) => number) =>
 
 /** Not marketplaces: plugins of these places are found by looking into their folders. */
 const placesWithoutRecords: ReadonlySet<string> = new Set(["inline", "builtin", "skills-dir", "plugins-dir"]);
+
+interface MarketplaceFinder {
+  /** The entry of a plugin, with its folder where the marketplace itself holds the plugin. */
+  find(id: PluginId): Promise<{ plugin: MarketplacePlugin; root?: string } | undefined>;
+}
+
+/** Looks plugins up in the marketplaces on this machine; each one is read once, and its problems told once. */
+async function createMarketplaceFinder(
+  folder: string,
+  diagnostics: Diagnostic[],
+): Promise<MarketplaceFinder> {
+  const known = await loadJson(join(folder, "known_marketplaces.json"), (value) => ({
+    places: readKnownMarketplaces(value),
+    issues: [],
+  }));
+  diagnostics.push(...known.diagnostics);
+  const opened = new Map<string, OpenMarketplace | undefined>();
+  return {
+    async find({ name, marketplace }) {
+      if (!opened.has(marketplace)) {
+        const places = (known.value?.places.get(marketplace) ?? []).map((place) => resolve(folder, place));
+        const usual = isSafeName(marketplace) ? [join(folder, "marketplaces", marketplace)] : [];
+        opened.set(marketplace, await openMarketplace([...places, ...usual], diagnostics));
+      }
+      const open = opened.get(marketplace);
+      const plugin = open?.marketplace.plugins.find((entry) => entry.name === name);
+      if (open === undefined || plugin === undefined) return undefined;
+      const root = await findRoot(open.root, plugin.places);
+      return { plugin, ...(root === undefined ? {} : { root }) };
+    },
+  };
+}
+
+interface OpenMarketplace {
+  readonly root: string;
+  readonly marketplace: Marketplace;
+}
+
+async function openMarketplace(
+  places: readonly string[],
+  diagnostics: Diagnostic[],
+): Promise<OpenMarketplace | undefined> {
+  for (const place of places) {
+    const isDocument = await isFile(place);
+    const file = isDocument ? place : join(place, ".claude-plugin", "marketplace.json");
+    const loaded = await loadJson(file, readMarketplace);
+    // The entries of plugins no one installed are their author's business.
+    diagnostics.push(...loaded.diagnostics.filter(({ severity }) => severity === "error"));
+    const marketplace = loaded.value?.marketplace;
+    if (marketplace !== undefined) return { root: isDocument ? rootOfFile(file) : place, marketplace };
+  }
+  return undefined;
+}
+
+function rootOfFile(file: string): string {
+  const folder = dirname(file);
+  return folder.endsWith(".claude-plugin") ? dirname(folder) : folder;
+}
+
+/** The first place that is a folder of the marketplace; a link out of it is none. */
+async function findRoot(root: string, places: readonly string[]): Promise<string | undefined> {
+  const home = await realpath(root).catch(() => undefined);
+  if (home === undefined) return undefined;
+  for (const place of places) {
+    const path = join(root, place);
+    const real = await realpath(path).catch(() => undefined);
+    if (real !== undefined && isWithin(home, real) && (await isDirectory(path))) return path;
+  }
+  return undefined;
+}

@@ -1,7 +1,8 @@
+// @io
 import { realpath } from "node:fs/promises";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { isFile } from "./load-plugin.ts";
-import { isWithin } from "./plugin-agents.ts";
+import { isWithin } from "./plugin-agent-places.ts";
 
 export interface PluginFile {
   readonly file: string;

@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
-import { readHooksFile } from "../hooks/hook-config.ts";
+import { readHooksFile } from "../hooks/read-hooks.ts";
 import type { SourcedHookRule } from "../hooks/select-hooks.ts";
 import { findPluginFile } from "./find-plugin-file.ts";
 import { loadJson } from "./load-plugin.ts";
 import type { Plugin } from "./plugin.ts";
-import { pluginDataDirectory } from "./plugin-data.ts";
+import { pluginDataDirectory } from "./plugin-data-directory.ts";
 
 export interface PluginHooksLoaded {
   readonly hooks: readonly SourcedHookRule[];

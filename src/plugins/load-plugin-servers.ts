@@ -1,14 +1,15 @@
+// @io
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { type Diagnostic, type Issue, placeFindings } from "../foundation/diagnostic.ts";
 import { parseJsonDocument } from "../foundation/json-document.ts";
-import { isRecord } from "../foundation/json-value.ts";
-import { type Issue, type Diagnostic, placeFindings } from "../foundation/diagnostic.ts";
-import { readMcpServers, readServer } from "../mcp/server-config.ts";
+import { isRecord } from "../foundation/json-record.ts";
+import { readMcpServers, readServer } from "../mcp/mcp-server-config.ts";
 import type { McpEntry } from "../settings/mcp-entry.ts";
 import { findPluginFile } from "./find-plugin-file.ts";
 import { loadJson } from "./load-plugin.ts";
 import type { Plugin } from "./plugin.ts";
-import { pluginDataDirectory, pluginId } from "./plugin-data.ts";
+import { pluginDataDirectory, pluginId } from "./plugin-data-directory.ts";
 
 export interface PluginServersOptions {
   /** Holds one directory for what each plugin keeps. */

@@ -1,10 +1,11 @@
+// @io
 import { readFile, realpath, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { type Diagnostic, type Issue, placeFindings } from "../foundation/diagnostic.ts";
 import { parseJsonDocument } from "../foundation/json-document.ts";
-import { type Issue, type Diagnostic, placeFindings } from "../foundation/diagnostic.ts";
 import { type EnabledPlugins, type Plugin, type PluginOrigin, settingFor } from "./plugin.ts";
 import { type PluginManifest, readPluginManifest } from "./plugin-manifest.ts";
-import { isSafeName } from "./plugin-path.ts";
+import { isSafeName } from "./read-inner-path.ts";
 
 export interface PluginCandidate {
   /** Absolute. */

@@ -1,13 +1,7 @@
 import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
-import {
-  createFieldReader,
-  isJsonObject,
-  type JsonObject,
-  ownValue,
-  wrongTypeIssue,
-} from "./json-fields.ts";
+import { createFieldReader, isJsonObject, type JsonObject, ownValue, wrongTypeIssue } from "./json-object.ts";
 import { type PluginManifest, readPluginManifest } from "./plugin-manifest.ts";
-import { readInnerPath } from "./plugin-path.ts";
+import { readInnerPath } from "./read-inner-path.ts";
 
 export interface MarketplacePlugin {
   readonly name?: string;

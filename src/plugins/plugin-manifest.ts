@@ -1,20 +1,14 @@
 import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
 import {
-  createFieldReader,
-  isJsonObject,
-  type JsonObject,
-  ownValue,
-  wrongTypeIssue,
-} from "./json-fields.ts";
-import {
   type ComponentPaths,
   type PluginHooks,
   type PluginMcpServers,
   readComponentPaths,
   readPluginHooks,
   readPluginMcpServers,
-} from "./plugin-components.ts";
-import { isSafeName } from "./plugin-path.ts";
+} from "./component-paths.ts";
+import { createFieldReader, isJsonObject, type JsonObject, ownValue, wrongTypeIssue } from "./json-object.ts";
+import { isSafeName } from "./read-inner-path.ts";
 
 /** A plugin's `plugin.json`. What it does not name is absent; defaults are the business of whoever loads it. */
 export interface PluginManifest {

@@ -1,18 +1,21 @@
-import { connectSessionServers } from "./connect-session-servers.ts";
-import { withEarlierChoices } from "./find-earlier-choices.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
+import { findChoices } from "../journal/find-choices.ts";
+import { sessionFiles } from "../journal/session-files.ts";
 import { findMainAgent } from "./find-main-agent.ts";
-import { openSession } from "./open-session.ts";
-import { createPromptTool } from "./prompt-tool.ts";
-import type { SessionOptions } from "./runtime-options.ts";
+import { type OpenSessionParts, openSession } from "./open-session.ts";
+import { chooseSession } from "./open-transcript.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
+import type { SessionSetup } from "./runtime-setup.ts";
+import { connectSessionServers } from "./servers/connect-session-servers.ts";
+import { createPromptTool } from "./servers/create-prompt-tool.ts";
 import type { Session } from "./session.ts";
 import { refuseBrokenRestrictions } from "./session-rules.ts";
-import type { RuntimeContext } from "./session-world.ts";
 
 /** Opens a session while its MCP servers are connected; where it cannot be opened, they end again. */
 export async function beginSession<Output>(
   world: RuntimeContext,
-  given: SessionOptions<Output>,
-  { look, signal }: { readonly look: () => Promise<RuntimeContext>; readonly signal: AbortSignal },
+  given: SessionSetup<Output>,
+  { look, signal }: Omit<OpenSessionParts, "servers">,
 ): Promise<Session<Output>> {
   refuseBrokenRestrictions(world.discovered.settings);
   const options = await withEarlierChoices(world, given);
@@ -28,10 +31,45 @@ export async function beginSession<Output>(
   const { permissionPromptTool: asked } = options;
   const around = asked === undefined ? world : { ...world, canUseTool: createPromptTool(asked, servers) };
   try {
-    return await openSession(around, options, { look, servers });
+    return await openSession(around, options, { look, servers, signal });
   } catch (error) {
     stop.abort(error);
     await (await ended)?.[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+/** The options with the agent and model of the session that is resumed, where they name none themselves. */
+async function withEarlierChoices<Output>(
+  { discovered, ids }: RuntimeContext,
+  options: SessionSetup<Output>,
+): Promise<SessionSetup<Output>> {
+  if (options.resume === undefined && options.continue !== true) return options;
+  const { transcripts } = discovered.paths;
+  const { from } = await chooseSession(options, transcripts, ids);
+  if (from === undefined) return options;
+  const { agent, model } = await findChoices(sessionFiles(transcripts, from).transcript);
+  if (options.agent === undefined && agent !== undefined && agent !== "") {
+    refuseLostAgent(discovered.registry.find(agent).type, agent);
+  }
+  // By its id the session is found again at once, and is the same one even if another was written to meanwhile.
+  return {
+    ...(agent === undefined ? {} : { agent }),
+    ...(model === undefined ? {} : { model }),
+    ...options,
+    resume: from,
+  };
+}
+
+/** Without its agent the session would continue with other rights than it had. */
+function refuseLostAgent(found: "found" | "denied" | "unknown", agent: string): void {
+  if (found === "found") return;
+  const what = found === "denied" ? "is denied by a rule now" : "is not there any more";
+  throw new RetinueError(
+    "unknown-agent",
+    `The session ran as the agent ${JSON.stringify(agent)}, which ${what}.`,
+    {
+      advice: 'Name another with --agent, or none with --agent "".',
+    },
+  );
 }

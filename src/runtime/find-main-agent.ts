@@ -12,7 +12,10 @@ export function findMainAgent(
   const found = registry.find(name);
   if (found.type === "found") return found.agent.definition;
   if (found.type === "denied") {
-    throw new RetinueError("agent-denied", `The agent ${JSON.stringify(name)} is denied by the rule ${found.rule}.`);
+    throw new RetinueError(
+      "agent-denied",
+      `The agent ${JSON.stringify(name)} is denied by the rule ${found.rule}.`,
+    );
   }
   const near = found.nearest === undefined ? "" : ` Did you mean ${found.nearest}?`;
   throw new RetinueError("unknown-agent", `There is no agent ${JSON.stringify(name)}.${near}`, {

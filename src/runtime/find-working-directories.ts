@@ -1,6 +1,6 @@
 import { isAbsolute, join, resolve } from "node:path";
 import { findRealPath } from "../tools/find-real-path.ts";
-import type { RuntimeContext } from "./session-world.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
 
 /** The project and the folders added to it, as written and with links followed, because calls are judged by both. */
 export async function findWorkingDirectories(

@@ -1,11 +1,11 @@
 import { type LoadedMemory, loadMemory } from "../context/load-memory.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import { parseRule } from "../permissions/parse-rule.ts";
 import type { PolicyRule } from "../permissions/permission-policy.ts";
-import { readEnvironment } from "../settings/environment.ts";
-import { mayLoadIn } from "./may-load.ts";
+import { parseRule } from "../permissions/rules/parse-rule.ts";
+import { readEnvironment } from "../settings/read-environment.ts";
+import { mayLoadIn } from "./may-load-in.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
 import type { RuleFlags } from "./session-rules.ts";
-import type { RuntimeContext } from "./session-world.ts";
 
 /** The memory of an agent of this session, as settings, rules and trust allow it. */
 export async function gatherMemory(

@@ -1,39 +1,49 @@
+import { basename } from "node:path";
 import type { Message } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
-import { RetinueError, isRetinueError } from "../foundation/retinue-error.ts";
+import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
+import { retryWhileScarce } from "../foundation/retry-while-scarce.ts";
+import { version } from "../foundation/version.ts";
 import { findLatestSession, findSession } from "../journal/find-sessions.ts";
 import { forkSession } from "../journal/fork-session.ts";
 import type { IdSource } from "../journal/id-source.ts";
 import { journalPlan } from "../journal/journaled-plan.ts";
 import { type LoadedSession, loadSession } from "../journal/load-session.ts";
-import { rebuildConversation } from "../journal/rebuild.ts";
+import { rebuildConversation } from "../journal/rebuild-conversation.ts";
 import { choiceLines, type SessionChoices } from "../journal/session-choices.ts";
 import { checkSessionId, sessionFiles } from "../journal/session-files.ts";
-import type { TranscriptFacts } from "../journal/transcript-line.ts";
+import { describeDamage, type TranscriptDamage } from "../journal/transcript-damage.ts";
+import type { TranscriptFacts } from "../journal/transcript-facts.ts";
 import { createTranscriptWriter, type TranscriptWriter } from "../journal/transcript-writer.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { type AppendLog, openAppendLog } from "../storage/append-log.ts";
-import { findChildAnswers } from "../tasks/find-child-answers.ts";
+import type { Durability } from "../storage/durability.ts";
+import { waitForOwner } from "../storage/wait-for-owner.ts";
+import { findChildAnswers } from "../tasks/recovery/find-child-answers.ts";
 import { type HeardAgents, readReportedAgents } from "../tasks/reported-agents.ts";
-import type { SessionOptions } from "./runtime-options.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
+import type { SessionSetup } from "./runtime-setup.ts";
 
 /** Which session a run belongs to, before anything is opened or copied. */
 export interface ChosenSession {
   readonly sessionId: string;
-  /** The session whose conversation goes on; another id than its own where a copy is made. */
+  /** The session whose conversation continues; another id than its own where a copy is made. */
   readonly from?: string;
 }
 
-/** A session's conversation so far, and the pen that goes on with it. */
+/** A session's conversation so far, and the pen that continues with it. */
 export interface OpenTranscript {
   readonly history: readonly Message[];
   readonly record: (event: RunEvent) => void;
-  readonly close: () => void;
+  /** Resolves when everything said so far would survive a power cut; absent where nothing is kept. */
+  readonly commit?: () => Promise<void>;
+  /** Brings the rest to the disk and gives the file back. */
+  readonly close: () => Promise<void>;
   /** What a resumed conversation has heard of its children. */
   readonly heard?: HeardAgents;
 }
 
-type SessionChoice = Pick<SessionOptions, "resume" | "continue" | "forkSession" | "sessionId">;
+type SessionChoice = Pick<SessionSetup, "resume" | "continue" | "forkSession" | "sessionId">;
 
 export async function chooseSession(
   choice: SessionChoice,
@@ -88,17 +98,35 @@ export interface OpenOptions extends ChosenSession {
   readonly facts: () => TranscriptFacts;
   readonly plan: RunPlan;
   readonly choices: SessionChoices;
+  readonly keeping: Keeping;
+}
+
+/** How transcripts are written. */
+export interface Keeping {
+  readonly durability: Durability;
+  /** Takes files that another process holds. */
+  readonly takeOver?: boolean;
+  readonly signal: AbortSignal;
+  /** Tells the person what went wrong beside the work. */
+  readonly notice?: ((text: string) => void) | undefined;
 }
 
 /** Opens the session's file for writing; only one process may have it. */
 export async function openTranscript(options: OpenOptions): Promise<OpenTranscript> {
   const { transcripts, sessionId, from, ids } = options;
   if (!options.isKept) {
-    const { messages = [] } = from === undefined ? {} : await load(transcripts, from);
-    return { history: messages, record: () => undefined, close: () => undefined };
+    const left = from === undefined ? undefined : await load(transcripts, from);
+    reportDamage(from, left?.damage, options.keeping);
+    const { messages = [] } = left ?? {};
+    return { history: messages, record: () => undefined, close: async () => undefined };
   }
-  if (from !== undefined && from !== sessionId) await forkSession({ transcripts, from, to: sessionId, ids });
+  await waitForFile(sessionFiles(transcripts, sessionId).transcript, options.keeping);
+  const fork =
+    from !== undefined && from !== sessionId
+      ? await forkSession({ transcripts, from, to: sessionId, ids })
+      : undefined;
   const read = await (from === undefined ? loadWithoutWords : load)(transcripts, sessionId);
+  reportDamage(from, fork?.damage ?? read?.damage, options.keeping);
   const calls = read?.inFlight.map(({ call }) => call) ?? [];
   const known = await findChildAnswers(calls, { transcripts, sessionId });
   // Calls that were cut off while a child worked for them are answered with what is known of that child.
@@ -106,7 +134,7 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     read === undefined || known.size === 0
       ? read
       : { ...read, ...rebuildConversation(read.records, { known }) };
-  const log = openLog(transcripts, sessionId, loaded?.length ?? 0);
+  const log = await retryWhileScarce(() => openLog(options, loaded?.length ?? 0));
   const writer = createTranscriptWriter({
     log,
     ids,
@@ -126,11 +154,22 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
   return {
     history: loaded?.messages ?? [],
     record: writer.record,
-    close: () => log.close(),
+    commit: writer.commit,
+    close: () => closeLog(log, options.keeping),
     ...(loaded === undefined || from !== sessionId
       ? {}
       : { heard: { ...readReportedAgents(loaded.records), answered: new Set(known.keys()) } }),
   };
+}
+
+/** Nothing of a conversation is left out without a word. */
+export function reportDamage(
+  name: string | undefined,
+  damage: TranscriptDamage | undefined,
+  { notice }: Pick<Keeping, "notice">,
+): void {
+  const text = name === undefined || damage === undefined ? undefined : describeDamage(name, damage);
+  if (text !== undefined) notice?.(text);
 }
 
 /** The conversation already answers calls that a crash cut off; now the file does so too. */
@@ -147,9 +186,42 @@ function load(transcripts: string, sessionId: string): Promise<LoadedSession> {
   return loadSession(sessionFiles(transcripts, sessionId).transcript);
 }
 
-function openLog(transcripts: string, sessionId: string, expectLength: number): AppendLog {
+/** A session that was left on another machine or in another container is free when its owner has been silent long enough. */
+export async function waitForFile(
+  file: string,
+  { takeOver, signal, notice }: Omit<Keeping, "durability">,
+): Promise<void> {
+  if (takeOver === true) return;
+  await waitForOwner(file, {
+    signal,
+    onWait({ by, maxMs }) {
+      const who = by === undefined ? "another process" : `process ${by.pid} on ${by.machine.split(" ")[0]}`;
+      const seconds = Math.ceil(maxMs / 1000);
+      notice?.(
+        `${basename(file)} is held by ${who}, which cannot be seen from here. Waiting up to ${seconds} s for a sign of life; --take-over takes it at once.`,
+      );
+    },
+  });
+}
+
+/** The last lines reach the disk before anybody hears that the work is over. */
+export async function closeLog(log: AppendLog, { notice }: Pick<Keeping, "notice">): Promise<void> {
   try {
-    return openAppendLog(sessionFiles(transcripts, sessionId).transcript, { expectLength });
+    await log.sync();
+  } catch (error) {
+    notice?.(error instanceof Error ? error.message : String(error));
+  } finally {
+    log.close();
+  }
+}
+
+function openLog(
+  { transcripts, sessionId, keeping: { durability, takeOver = false } }: OpenOptions,
+  expectLength: number,
+): AppendLog {
+  try {
+    const file = sessionFiles(transcripts, sessionId).transcript;
+    return openAppendLog(file, { expectLength, durability, takeOver });
   } catch (error) {
     if (expectLength > 0 || !isRetinueError(error) || error.code !== "file-changed") throw error;
     throw new RetinueError("session-exists", `There is a session ${sessionId} already.`, {
@@ -163,4 +235,20 @@ function openLog(transcripts: string, sessionId: string, expectLength: number): 
 async function loadWithoutWords(transcripts: string, sessionId: string): Promise<LoadedSession | undefined> {
   const left = await load(transcripts, sessionId).catch(() => undefined);
   return left?.records.length === 0 ? left : undefined;
+}
+
+/** What every line of the main conversation says about its session. */
+export function transcriptFacts(
+  world: Pick<RuntimeContext, "entrypoint">,
+  plan: RunPlan,
+  branch: string | undefined,
+): TranscriptFacts {
+  return {
+    sessionId: plan.sessionId,
+    cwd: plan.directory,
+    version,
+    entrypoint: world.entrypoint,
+    permissionMode: plan.policy.mode,
+    ...(branch === undefined ? {} : { gitBranch: branch }),
+  };
 }

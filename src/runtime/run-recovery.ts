@@ -2,18 +2,19 @@ import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import { continuePrompt } from "../planning/earlier-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
-import { readEnvironment } from "../settings/environment.ts";
+import { readEnvironment } from "../settings/read-environment.ts";
 import { hasLockFile } from "../storage/owner-lock.ts";
+import { waitForOwner } from "../storage/wait-for-owner.ts";
 import { agentOutputFile } from "../tasks/agent-output-file.ts";
-import { isInterrupted } from "../tasks/find-interrupted.ts";
-import { findLostNotices } from "../tasks/find-lost-notices.ts";
-import { type FoundTask, findTasks } from "../tasks/find-tasks.ts";
-import { interruptedLine, interruptedNote } from "../tasks/recovery-note.ts";
-import { recoverProjectWorktrees } from "../tasks/run-cleanup.ts";
+import { recoverProjectWorktrees } from "../tasks/recovery/cleanup.ts";
+import { isInterrupted } from "../tasks/recovery/find-interrupted.ts";
+import { findLostNotices } from "../tasks/recovery/find-lost-notices.ts";
+import { type FoundTask, findTasks } from "../tasks/recovery/find-tasks.ts";
+import { interruptedLine, interruptedNote } from "../tasks/recovery/interrupted-note.ts";
 import type { HeardAgents } from "../tasks/reported-agents.ts";
-import type { Children } from "./open-children.ts";
-import type { SessionCommands } from "./run-session-commands.ts";
-import type { RuntimeContext } from "./session-world.ts";
+import type { Children } from "./children/open-children.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
+import type { SessionCommands } from "./session-commands.ts";
 
 export interface RecoveryParts {
   readonly world: RuntimeContext;
@@ -22,21 +23,26 @@ export interface RecoveryParts {
   readonly heard: HeardAgents;
   readonly children: Pick<Children, "recover" | "notify" | "spawner">;
   readonly commands: Pick<SessionCommands, "news">;
+  /** Children that another process still has are taken from it. */
+  readonly takeOver: boolean;
   readonly signal: AbortSignal;
 }
 
 /**
- * When a session is taken up again: children whose process died are settled, where settings say so they go on, and the main
- * agent and the person are told of them, and of those whose end nobody told.
+ * When a session is taken up again: children whose process died are settled, where settings say so they continue, and the main
+ * agent and the person are told of them, and of those whose end no one told.
  */
 export async function runRecovery(parts: RecoveryParts): Promise<readonly InterruptedAgent[]> {
   const { world, plan, heard, children } = parts;
   const { transcripts, projectRoot } = world.discovered.paths;
   await recoverProjectWorktrees({ projectRoot, environment: world.environment, signal: parts.signal });
-  const tasks = await findTasks(transcripts, {
-    sessionId: plan.sessionId,
-    isSettled: ({ id, lastSignAt }) => (heard.reportedAt.get(id) ?? 0) >= lastSignAt,
-  });
+  const look = () =>
+    findTasks(transcripts, {
+      sessionId: plan.sessionId,
+      takeOver: parts.takeOver,
+      isSettled: ({ id, lastSignAt }) => (heard.reportedAt.get(id) ?? 0) >= lastSignAt,
+    });
+  const tasks = await whenSeen(await look(), look, parts.signal);
   await settle(tasks.filter(isUnsettled), parts);
   const files = sessionFiles(transcripts, plan.sessionId);
   const lost = await findLostNotices(tasks, heard, (id) => agentOutputFile(files, id));
@@ -49,6 +55,18 @@ export async function runRecovery(parts: RecoveryParts): Promise<readonly Interr
   for (const one of news) reported.push(...(await takeUp(one, parts)));
   for (const agent of reported) world.notice?.(interruptedLine(agent));
   return reported;
+}
+
+/** Children of a process that cannot be seen from here count as running until it has been silent long enough. */
+async function whenSeen(
+  tasks: readonly FoundTask[],
+  look: () => Promise<readonly FoundTask[]>,
+  signal: AbortSignal,
+): Promise<readonly FoundTask[]> {
+  const unseen = tasks.filter(({ runsOn }) => runsOn !== undefined);
+  if (unseen.length === 0) return tasks;
+  await Promise.all(unseen.map(({ transcript }) => waitForOwner(transcript, { signal })));
+  return look();
 }
 
 /** How many stops are settled at the same time: each may run hooks. */
@@ -90,7 +108,10 @@ function wasDetached({ id, callId }: FoundTask, { launched }: HeardAgents): bool
 }
 
 /** Those that somebody waited for are taken up by whoever waited. */
-function standingOf({ canResume, background }: FoundTask, world: RuntimeContext): InterruptedAgent["standing"] {
+function standingOf(
+  { canResume, background }: FoundTask,
+  world: RuntimeContext,
+): InterruptedAgent["standing"] {
   if (canResume !== true) return "lost";
   return background && resumesByItself(world) ? "resumed" : "waiting";
 }
@@ -101,7 +122,7 @@ function isUnsettled(task: FoundTask): boolean {
   return task.state !== "running" && task.hasPlan && hasLockFile(task.transcript);
 }
 
-/** The main agent hears that one goes on when it does, and before it can have ended. */
+/** The main agent hears that one continues when it does, and before it can have ended. */
 async function takeUp(
   { agent, wasReported }: News,
   { world, children, signal }: RecoveryParts,

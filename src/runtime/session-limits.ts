@@ -13,10 +13,10 @@ export interface SessionLimits {
 }
 
 export function createLimits({ maxTurns }: Pick<RunPlan, "maxTurns">): SessionLimits {
-  const maxTurns = maxTurns?.value ?? Number.POSITIVE_INFINITY;
+  const limit = maxTurns?.value ?? Number.POSITIVE_INFINITY;
   return {
-    left: (before) => ({ maxTurns: maxTurns - (before?.totals.turns ?? 0) }),
-    reached: (ending) => (ending.totals.turns >= maxTurns ? "max_turns" : undefined),
+    left: (before) => ({ maxTurns: limit - (before?.totals.turns ?? 0) }),
+    reached: (ending) => (ending.totals.turns >= limit ? "max_turns" : undefined),
     explain(ending) {
       if (ending.reason !== "max_turns" || maxTurns === undefined) return ending;
       return { ...ending, error: `The limit of ${turns(maxTurns.value)} was reached.` };

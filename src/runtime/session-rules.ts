@@ -1,15 +1,15 @@
 import { join } from "node:path";
-import { RetinueError } from "../foundation/retinue-error.ts";
 import { type Diagnostic, placeText } from "../foundation/diagnostic.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import type { SessionFiles } from "../journal/session-files.ts";
 import type { PolicyRule } from "../permissions/decide.ts";
-import { parseRule, type RuleList } from "../permissions/parse-rule.ts";
-import { warnOfRule } from "../permissions/rule-warning.ts";
+import { parseRule, type RuleList } from "../permissions/rules/parse-rule.ts";
+import { warnOfRule } from "../permissions/rules/rule-warning.ts";
 import type { LoadedSettings } from "../settings/load-settings.ts";
 import type { SourcedRule } from "../settings/settings-layer.ts";
 import { findRealPath } from "../tools/find-real-path.ts";
-import { splitEntries } from "../tools/list-field.ts";
-import type { RuntimeContext } from "./session-world.ts";
+import { splitEntries } from "../tools/grants/split-entries.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
 
 export interface RuleFlags {
   readonly allowedTools?: readonly string[];
@@ -34,7 +34,7 @@ export function sessionRules(
 export function ruleNotes({
   allow,
   deny,
-}: Pick<ReturnType<typeof sessionRules>, "allow" | "deny">): readonly string[] {
+}: Readonly<Record<"allow" | "deny", readonly PolicyRule[]>>): readonly string[] {
   return [...allow, ...deny].flatMap(({ rule, from }) => {
     const warning = from === undefined ? warnOfRule(rule) : undefined;
     return warning === undefined ? [] : [`${warning.message} ${warning.advice}`];

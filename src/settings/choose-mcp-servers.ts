@@ -1,6 +1,6 @@
 import type { Diagnostic } from "../foundation/diagnostic.ts";
 import type { McpScope, McpServer } from "../mcp/mcp-server.ts";
-import { findSameSpelling } from "../mcp/server-name.ts";
+import { findSameSpelling } from "../mcp/refuse-server-name.ts";
 import { type AskedServer, type HeldServer, judgeMcpEntry, type McpFacts } from "./judge-mcp-entry.ts";
 import type { McpEntry } from "./mcp-entry.ts";
 

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { applyEdits, modify } from "jsonc-parser";
-import { parseJsonDocument } from "../foundation/json-document.ts";
-import { isRecord } from "../foundation/json-value.ts";
+import { byteOrderMark, withoutByteOrderMark } from "../foundation/byte-order-mark.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
-import { byteOrderMark, withoutByteOrderMark } from "../foundation/source-text.ts";
+import { parseJsonDocument } from "../foundation/json-document.ts";
+import { isRecord } from "../foundation/json-record.ts";
 
 /** Sets the value at a path of keys, or removes it where the value is undefined. */
 export interface JsonChange {

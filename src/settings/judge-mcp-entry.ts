@@ -1,15 +1,15 @@
-import { shown } from "../foundation/json-value.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
-import { mcpDefinitionHash } from "../mcp/definition-hash.ts";
-import type { VariableLookup } from "../mcp/expand-variables.ts";
-import type { McpServer } from "../mcp/mcp-server.ts";
-import { findSameSpelling, refuseServerName } from "../mcp/server-name.ts";
-import { expandMcpEntry, placeOf } from "./expand-mcp-entry.ts";
+import { shown } from "../foundation/json-record.ts";
+import { expandTransport, type VariableLookup } from "../mcp/expand-variables.ts";
+import { mcpDefinitionHash } from "../mcp/mcp-definition-hash.ts";
+import type { McpServer, McpTransport } from "../mcp/mcp-server.ts";
+import { isHeader, refuseAddress } from "../mcp/read-transport.ts";
+import { findSameSpelling, refuseServerName } from "../mcp/refuse-server-name.ts";
 import { type ApprovalFacts, decideProjectServer, untrusted } from "./mcp-approval.ts";
 import type { McpEntry } from "./mcp-entry.ts";
 import { type McpPolicy, refuseByDenial, refuseByPolicy } from "./mcp-policy.ts";
 
-export type HoldReason =
+export type HoldKind =
   | "untrusted"
   | "rejected"
   | "not-approved"
@@ -24,7 +24,7 @@ export type HoldReason =
 /** A server that is configured and not connected, and why. */
 export interface HeldServer {
   readonly entry: McpEntry;
-  readonly reason: HoldReason;
+  readonly code: HoldKind;
   readonly reason: string;
   readonly advice?: string;
 }
@@ -62,10 +62,10 @@ interface EntryFacts {
 /** Decides about one server, given those that rank above it. */
 export function judgeMcpEntry(entry: McpEntry, { facts, replacesOwn, taken }: EntryFacts): EntryVerdict {
   const { config, scope } = entry;
-  const hold = (reason: HoldReason, reason: string, advice?: string, diagnostics: readonly Diagnostic[] = []) =>
+  const hold = (code: HoldKind, reason: string, advice?: string, diagnostics: readonly Diagnostic[] = []) =>
     ({
       type: "held",
-      held: { entry, reason, reason, ...(advice === undefined ? {} : { advice }) },
+      held: { entry, code, reason, ...(advice === undefined ? {} : { advice }) },
       diagnostics,
     }) as const;
   const refused = refuseBeforeAsking(entry, facts);
@@ -86,7 +86,7 @@ export function judgeMcpEntry(entry: McpEntry, { facts, replacesOwn, taken }: En
     const answer = facts.answers?.get(hash);
     if (answer === false) return hold("not-approved", "the person refused it in this session");
     const verdict = decideProjectServer({ name: config.name, hash, replacesOwn }, facts);
-    if (verdict.type === "hold") return hold(verdict.reason, verdict.reason, verdict.advice);
+    if (verdict.type === "hold") return hold(verdict.code, verdict.reason, verdict.advice);
     if (verdict.type === "ask" && answer !== true)
       return { type: "ask", asked: { entry, hash, reason: verdict.reason }, diagnostics: [] };
   }
@@ -106,11 +106,11 @@ export function judgeMcpEntry(entry: McpEntry, { facts, replacesOwn, taken }: En
   return { type: "server", server, diagnostics: expanded.diagnostics };
 }
 
-/** What can be said without looking at trust, so that nobody is asked about a server that will not run anyway. */
+/** What can be said without looking at trust, so that no one is asked about a server that will not run anyway. */
 function refuseBeforeAsking(
   { config, scope }: McpEntry,
   { strict, exclusive, policy }: McpFacts,
-): [HoldReason, string, string?] | undefined {
+): [HoldKind, string, string?] | undefined {
   if (exclusive && scope !== "managed")
     return ["left-out", "the organisation's managed-mcp.json leaves no room for others"];
   if (strict && !["flag", "program"].includes(scope))
@@ -138,4 +138,49 @@ function nameDiagnostic(entry: McpEntry, reason: string): Diagnostic {
     advice: "Give one of them another name.",
     ...placeOf(entry),
   };
+}
+
+interface ExpandedEntry {
+  readonly transport: McpTransport;
+  readonly unusable?: string;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** A server with its variables expanded, and what that shows to be wrong with it. */
+function expandMcpEntry(entry: McpEntry, written: McpTransport, lookup: VariableLookup): ExpandedEntry {
+  const { value, missing } = expandTransport(written, (name) => entry.variables?.get(name) ?? lookup(name));
+  const transport: McpTransport =
+    value.type === "stdio" ? { ...value, env: { ...entry.extraEnv, ...value.env } } : value;
+  const unusable = refuseExpanded(transport);
+  return {
+    transport,
+    ...(unusable === undefined ? {} : { unusable }),
+    diagnostics: missing.length === 0 ? [] : [unsetDiagnostic(entry, missing)],
+  };
+}
+
+function refuseExpanded(transport: McpTransport): string | undefined {
+  if (transport.type === "sdk") return undefined;
+  if (transport.type === "stdio") return transport.command.trim() === "" ? "its command is empty" : undefined;
+  const bad = Object.entries(transport.headers).find(([name, value]) => !isHeader(name, value));
+  if (bad !== undefined) return `the value of its header ${shown(bad[0], 40)} holds a line break`;
+  if (transport.url.trim() === "") return "its URL is empty";
+  return transport.url.includes("${")
+    ? "its URL holds a variable that is not set"
+    : refuseAddress(transport.url);
+}
+
+function unsetDiagnostic(entry: McpEntry, names: readonly string[]): Diagnostic {
+  const list = names.map((name) => `\${${name}}`).join(", ");
+  return {
+    severity: "warning",
+    code: "mcp-variable-unset",
+    message: `The MCP server ${shown(entry.config.name)} asks for ${list}, which is not set; it stays as it is written.`,
+    advice: `Set it, or write a default: \${${names[0]}:-…}.`,
+    ...placeOf(entry),
+  };
+}
+
+function placeOf({ file, locate, config }: McpEntry): Partial<Diagnostic> {
+  return { ...(file === undefined ? {} : { file }), ...locate(config.path) };
 }

@@ -1,13 +1,12 @@
-import { isWiderMode } from "../permissions/compare-modes.ts";
+import { isWiderMode } from "../permissions/is-wider-mode.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
+import { limitSandbox } from "./limit-sandbox.ts";
 import {
   type PermissionSettings,
   type PermissionSwitches,
   restrictingSwitches,
 } from "./permission-settings.ts";
 import { type PlainSettings, restrictingPlainKeys } from "./plain-settings.ts";
-import { isForbiddenToRepositories } from "./repository-environment.ts";
-import { limitSandbox } from "./repository-sandbox.ts";
 import type { Settings } from "./settings.ts";
 import type { HeldBack, SettingsLayer } from "./settings-layer.ts";
 
@@ -69,7 +68,7 @@ interface Sieve {
   readonly keep: <T>(values: readonly T[], counts: (value: T) => boolean, name: (value: T) => Name) => T[];
 }
 
-function createSieve(reason: HeldBack["because"], source: HeldBack["source"]): Sieve {
+function createSieve(reason: HeldBack["reason"], source: HeldBack["source"]): Sieve {
   const heldBack: HeldBack[] = [];
   return {
     heldBack,
@@ -152,3 +151,33 @@ function limitPlain(
   );
   return { ...rest, sandbox: limited.sandbox };
 }
+
+/**
+ * Variables that decide which code a program loads or where configuration comes from. A repository's settings never
+ * set them, however much the folder is trusted: they would reach every command, not only the repository's own.
+ */
+function isForbiddenToRepositories(variable: string): boolean {
+  const name = variable.toUpperCase();
+  if (permittedGitVariables.some((pattern) => pattern.test(name))) return false;
+  return names.has(name) || prefixes.some((prefix) => name.startsWith(prefix));
+}
+
+const names: ReadonlySet<string> = new Set(
+  `PATH PATHEXT HOME USERPROFILE XDG_CONFIG_HOME SHELL COMSPEC SHELLOPTS BASHOPTS BASH_ENV ENV ZDOTDIR PROMPT_COMMAND PS4 IFS
+  CDPATH FPATH EDITOR VISUAL PAGER MANPAGER LESSOPEN LESSCLOSE BROWSER SSH_ASKPASS SUDO_ASKPASS
+  NODE_OPTIONS NODE_PATH NODE_EXTRA_CA_CERTS NODE_TLS_REJECT_UNAUTHORIZED NODE_REPL_EXTERNAL_MODULE
+  PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONUSERBASE PYTHONBREAKPOINT PYTHONINSPECT
+  RUBYOPT RUBYLIB GEM_HOME GEM_PATH BUNDLE_GEMFILE PERL5OPT PERL5LIB PERLLIB PERL5DB
+  JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS
+  PHP_INI_SCAN_DIR PHPRC LUA_PATH LUA_CPATH LUA_INIT RUSTC_WRAPPER RUSTC_WORKSPACE_WRAPPER CARGO_HOME
+  GOFLAGS GOENV MAKEFLAGS MAKEFILES GCONV_PATH HOSTALIASES LOCPATH NLSPATH
+  RIPGREP_CONFIG_PATH CURL_HOME WGETRC OPENSSL_CONF SSL_CERT_FILE SSL_CERT_DIR
+  CLAUDE_CONFIG_DIR CLAUDE_CODE_TMPDIR CLAUDE_CODE_PROJECT_DIR_NAME TMPDIR TEMP TMP`.split(/\s+/),
+);
+
+const prefixes = ["LD_", "DYLD_", "GIT_", "BASH_FUNC_", "NPM_CONFIG_", "COR_", "CORECLR_"] as const;
+
+const permittedGitVariables = [
+  /^GIT_(?:AUTHOR|COMMITTER)_(?:NAME|EMAIL|DATE)$/,
+  /^GIT_TERMINAL_PROMPT$/,
+] as const;

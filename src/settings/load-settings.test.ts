@@ -44,7 +44,7 @@ describe("loading settings", () => {
   });
 
   it("reads every place, the nearer and higher over the other, and anchors each [PRM-8]", async () => {
-    await put(user, { model: "user", language: "de" });
+    await put(user, { model: "user", agent: "de" });
     await put(project, { model: "project", env: { A: "root", B: "root" } });
     await put("repo/sub/.claude/settings.json", { env: { B: "sub" } });
     await put("repo/.claude/settings.local.json", { model: "local" });
@@ -55,7 +55,7 @@ describe("loading settings", () => {
     await put("managed/managed-settings.d/notes.txt", "not settings");
     const { settings, layers, diagnostics } = await load({ flagSettings });
     expect(diagnostics).toEqual([]);
-    expect(settings.plain).toEqual({ model: "flags", language: "de", cleanupPeriodDays: 3 });
+    expect(settings.plain).toEqual({ model: "flags", agent: "de", cleanupPeriodDays: 3 });
     expect(Object.fromEntries(settings.env)).toEqual({ A: "root", B: "sub" });
     expect(layers.map(({ source }) => [source.scope, source.anchor])).toEqual([
       ["user", join(root, "home/.claude")],
@@ -129,7 +129,9 @@ describe("a settings file that exists and cannot be used", () => {
     execFileSync("mkfifo", [join(root, "managed/managed-settings.json")]);
     const loaded = await load();
     expect(loaded.incompleteScopes).toEqual(["user", "project", "managed"]);
-    expect(loaded.diagnostics.map((diagnostic) => diagnostic.code)).toEqual(Array(3).fill("settings-unreadable"));
+    expect(loaded.diagnostics.map((diagnostic) => diagnostic.code)).toEqual(
+      Array(3).fill("settings-unreadable"),
+    );
   });
 
   it("is so for a file named by --settings that is not there, and for broken JSON given there", async () => {

@@ -1,9 +1,10 @@
+// @io
 import { constants } from "node:fs";
 import { open, readdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { parseJsonDocument } from "../foundation/json-document.ts";
-import { shown } from "../foundation/json-value.ts";
 import { type Diagnostic, placeFindings } from "../foundation/diagnostic.ts";
+import { parseJsonDocument } from "../foundation/json-document.ts";
+import { shown } from "../foundation/json-record.ts";
 import { findForeignWriters, unsafeManagedDiagnostic } from "./find-foreign-writers.ts";
 import { type MergedSettings, mergeSettings } from "./merge-settings.ts";
 import type { Paths } from "./paths.ts";
@@ -106,7 +107,10 @@ interface SourceReading {
 
 async function readSource(entry: SourceEntry): Promise<SourceReading> {
   const { source } = entry;
-  const failed = (diagnostic: Diagnostic): SourceReading => ({ diagnostics: [diagnostic], unusable: source.scope });
+  const failed = (diagnostic: Diagnostic): SourceReading => ({
+    diagnostics: [diagnostic],
+    unusable: source.scope,
+  });
   if (entry.failure !== undefined) return failed(entry.failure);
   const content =
     entry.text === undefined
@@ -122,7 +126,7 @@ async function readSource(entry: SourceEntry): Promise<SourceReading> {
   return refuseForeign(readText(content.text, source));
 }
 
-/** What stands in a file of the organisation that others can write is not the organisation's word. */
+/** What is in a file of the organisation that others can write is not the organisation's word. */
 async function refuseForeign(reading: SourceReading): Promise<SourceReading> {
   const { layer, diagnostics } = reading;
   const file = layer?.source.scope === "managed" ? layer.source.file : undefined;
@@ -134,7 +138,8 @@ async function refuseForeign(reading: SourceReading): Promise<SourceReading> {
 
 function readText(text: string, source: SettingsSource): SourceReading {
   const document = parseJsonDocument(text, source.file);
-  if (document.diagnostic !== undefined) return { diagnostics: [document.diagnostic], unusable: source.scope };
+  if (document.diagnostic !== undefined)
+    return { diagnostics: [document.diagnostic], unusable: source.scope };
   const { settings, issues } = readSettings(document.value, { scope: source.scope });
   const isUnusable = issues.some((issue) => issue.path.length === 0 && issue.severity === "error");
   return {

@@ -23,7 +23,7 @@ function facts(
 
 const verdict = (given: Parameters<typeof facts>[0], changed: Partial<typeof server> = {}) => {
   const answer = decideProjectServer({ ...server, ...changed }, facts(given));
-  return answer.type === "hold" ? answer.reason : answer.type;
+  return answer.type === "hold" ? answer.code : answer.type;
 };
 const enabled = new Set(["db"]);
 const recorded = (hash: string) => new Map([["db", hash]]);

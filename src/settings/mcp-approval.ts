@@ -6,7 +6,7 @@ export interface McpApprovals {
   readonly enabled: ReadonlySet<string>;
   readonly allEnabled: boolean;
   readonly disabled: ReadonlySet<string>;
-  /** The hash of each definition that was approved here; "unreadable" means that nobody knows. */
+  /** The hash of each definition that was approved here; "unreadable" means that no one knows. */
   readonly recorded: ReadonlyMap<string, string> | "unreadable";
 }
 
@@ -29,7 +29,7 @@ export type ApprovalVerdict =
   | { readonly type: "ask"; readonly reason: string }
   | {
       readonly type: "hold";
-      readonly reason: "untrusted" | "rejected" | "not-approved" | "changed";
+      readonly code: "untrusted" | "rejected" | "not-approved" | "changed";
       readonly reason: string;
       readonly advice: string;
     };
@@ -44,10 +44,10 @@ export function decideProjectServer(
   { name, hash, replacesOwn }: ProjectServer,
   { trusted, attended, approvals }: ApprovalFacts,
 ): ApprovalVerdict {
-  if (!trusted) return { type: "hold", reason: "untrusted", ...untrusted };
+  if (!trusted) return { type: "hold", code: "untrusted", ...untrusted };
   const advice = `Look at it with \`retinue mcp get ${name}\`, then \`retinue mcp approve ${name}\`.`;
   if (approvals.disabled.has(name)) {
-    return { type: "hold", reason: "rejected", reason: "`disabledMcpjsonServers` names it", advice };
+    return { type: "hold", code: "rejected", reason: "`disabledMcpjsonServers` names it", advice };
   }
   const { recorded } = approvals;
   const approved = recorded === "unreadable" ? "" : recorded.get(name);
@@ -57,13 +57,13 @@ export function decideProjectServer(
       recorded === "unreadable"
         ? "the record of what was approved cannot be read"
         : "its definition is not the one that was approved";
-    return attended ? { type: "ask", reason } : { type: "hold", reason: "changed", reason, advice };
+    return attended ? { type: "ask", reason } : { type: "hold", code: "changed", reason, advice };
   }
   if (approvals.allEnabled || approvals.enabled.has(name)) return { type: "connect" };
   if (attended) return { type: "ask", reason: "it came with the project and nobody has approved it" };
   if (!replacesOwn) return { type: "connect" };
   const reason = "it would take the place of your own server of this name, and nobody has approved that";
-  return { type: "hold", reason: "not-approved", reason, advice };
+  return { type: "hold", code: "not-approved", reason, advice };
 }
 
 /** The committed settings of a project reject servers but never approve them, or a repository would approve itself. */

@@ -1,8 +1,8 @@
-import { isRecord, type JsonRecord, shown } from "../foundation/json-value.ts";
-import { matchesPattern } from "../foundation/match-pattern.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
+import { isRecord, type JsonRecord, shown } from "../foundation/json-record.ts";
+import { matchesPattern } from "../foundation/match-pattern.ts";
 import type { McpScope, McpTransport } from "../mcp/mcp-server.ts";
-import { mcpServerPart } from "../mcp/tool-name.ts";
+import { mcpServerPart } from "../mcp/mcp-tool-name.ts";
 import type { MergedSettings } from "./merge-settings.ts";
 
 type PolicyEntry =
@@ -33,7 +33,9 @@ export function readMcpPolicy({ plain, sources }: Pick<MergedSettings, "plain" |
 } {
   const diagnostics: Diagnostic[] = [];
   const read = (key: "allowedMcpServers" | "deniedMcpServers") =>
-    (plain[key] ?? []).flatMap((entry) => readEntry(entry, { key, file: sources.get(key)?.file, diagnostics }));
+    (plain[key] ?? []).flatMap((entry) =>
+      readEntry(entry, { key, file: sources.get(key)?.file, diagnostics }),
+    );
   const allowedByOrganisation = sources.get("allowedMcpServers")?.scope === "managed";
   const managedOnly = plain.allowManagedMcpServersOnly === true;
   const hasList = plain.allowedMcpServers !== undefined && (allowedByOrganisation || !managedOnly);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { mergeLimits } from "./merge-limits.ts";
+import { mergeLimits } from "./merge-settings.ts";
 
 test.each([
   [

@@ -1,9 +1,7 @@
-import { isRecord } from "../foundation/json-value.ts";
-import { formatRule } from "../permissions/parse-rule.ts";
+import { isRecord } from "../foundation/json-record.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
+import { formatRule } from "../permissions/rules/parse-rule.ts";
 import { limitRepositoryLayer } from "./limit-repository-layer.ts";
-import { mergeLimits } from "./merge-limits.ts";
-import { mergeValues, settingNames, withoutRepeats } from "./merge-values.ts";
 import type { InvalidRule, PermissionSwitches, WrittenRule } from "./permission-settings.ts";
 import type { PlainSettings } from "./plain-settings.ts";
 import { settingsScopes } from "./settings.ts";
@@ -205,4 +203,61 @@ function collect<T>(
   take: (settings: SettingsLayer["settings"]) => readonly T[],
 ) {
   return layers.flatMap(({ settings, source }) => take(settings).map((value) => ({ value, source })));
+}
+
+/** The parts of `limits` that are ceilings: a later layer may lower them, never raise them. */
+const ceilings: ReadonlySet<string> = new Set(["agent", "tree"]);
+
+/** Lays one `limits` over another; of two ceilings the smaller one stays, whichever layer it is from. */
+export function mergeLimits(low: unknown, high: unknown): unknown {
+  const merged = mergeValues(low, high);
+  if (!isRecord(merged) || !isRecord(low) || !isRecord(high)) return merged;
+  const entries = Object.entries(merged).map(([key, value]): [string, unknown] => [
+    key,
+    ceilings.has(key) ? smallerParts(low[key], high[key], value) : value,
+  ]);
+  return Object.fromEntries(entries);
+}
+
+function smallerParts(low: unknown, high: unknown, merged: unknown): unknown {
+  if (!isRecord(low) || !isRecord(high) || !isRecord(merged)) return merged;
+  const entries = Object.entries(merged).map(([key, value]): [string, unknown] => {
+    const before = Object.hasOwn(low, key) ? low[key] : undefined;
+    const lowers = typeof before === "number" && typeof value === "number" && before < value;
+    return [key, lowers ? before : value];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** Lays one JSON value over another: objects key by key, lists one after the other without repeats, else the higher. */
+function mergeValues(low: unknown, high: unknown): unknown {
+  if (Array.isArray(low) && Array.isArray(high))
+    return withoutRepeats([...low, ...high], (value) => JSON.stringify(value));
+  if (!isRecord(low) || !isRecord(high)) return high;
+  const keys = new Set([...Object.keys(low), ...Object.keys(high)]);
+  return Object.fromEntries([...keys].map((key) => [key, mergeKey(low, high, key)]));
+}
+
+/** Keeps the first of those that are the same. */
+function withoutRepeats<T>(values: readonly T[], identity: (value: T) => string): T[] {
+  const seen = new Set<string>();
+  return values.filter((value) => {
+    const key = identity(value);
+    return seen.has(key) ? false : seen.add(key) !== undefined;
+  });
+}
+
+/** The dotted names of all that is set in a value: of an object its parts, of anything else the name itself. */
+function settingNames(name: string, value: unknown): string[] {
+  if (!isRecord(value) || Object.keys(value).length === 0) return [name];
+  return Object.entries(value).flatMap(([key, part]) => settingNames(`${name}.${key}`, part));
+}
+
+function mergeKey(
+  low: Readonly<Record<string, unknown>>,
+  high: Readonly<Record<string, unknown>>,
+  key: string,
+): unknown {
+  if (!Object.hasOwn(high, key)) return low[key];
+  return Object.hasOwn(low, key) ? mergeValues(low[key], high[key]) : high[key];
 }

@@ -1,4 +1,5 @@
 import { posix, win32 } from "node:path";
+import { RetinueError } from "../foundation/retinue-error.ts";
 
 export interface PathsInput {
   readonly home: string;
@@ -32,6 +33,8 @@ export interface Paths {
   readonly transcripts: string;
   readonly teams: string;
   readonly tasks: string;
+  /** Notes of files that were half written beside the user's own when a process died. */
+  readonly temporaryNotes: string;
   readonly managedDirectory: string;
 }
 
@@ -94,6 +97,7 @@ export function createPaths(input: PathsInput): Paths {
     transcripts: path.join(projects, transcriptsName(input, configured !== undefined)),
     teams: path.join(configDirectory, "teams"),
     tasks: path.join(configDirectory, "tasks"),
+    temporaryNotes: path.join(configDirectory, "retinue", "temporary"),
     managedDirectory,
   };
 }
@@ -116,11 +120,20 @@ function timesThirtyOne(text: string): number {
 
 type PathModule = typeof posix;
 
-function readConfigDirectory({ home, cwd, environment }: PathsInput, path: PathModule): string | undefined {
+function readConfigDirectory({ home, environment }: PathsInput, path: PathModule): string | undefined {
   const value = environment["CLAUDE_CONFIG_DIR"];
   if (value === undefined || value === "") return undefined;
   if (value === "~") return home;
-  return value.startsWith("~/") ? path.join(home, value.slice(2)) : path.resolve(cwd, value);
+  if (value.startsWith("~/")) return path.join(home, value.slice(2));
+  if (path.isAbsolute(value)) return path.resolve(value);
+  // Below the working folder is what its files bring, and that must not pass for the person's own.
+  throw new RetinueError(
+    "invalid-config-directory",
+    `CLAUDE_CONFIG_DIR is ${JSON.stringify(value)}, which is not an absolute path.`,
+    {
+      advice: "Write an absolute path, or one that begins with ~/.",
+    },
+  );
 }
 
 function settingsPaths(places: {

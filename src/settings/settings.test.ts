@@ -3,8 +3,7 @@ import { describe, expect, it } from "vitest";
 import { readSettings, type SettingsScope } from "./settings.ts";
 
 const read = (value: unknown, scope: SettingsScope = "user") => readSettings(value, { scope });
-const codes = (value: unknown, scope?: SettingsScope) =>
-  read(value, scope).issues.map((issue) => issue.code);
+const codes = (value: unknown, scope?: SettingsScope) => read(value, scope).issues.map((issue) => issue.code);
 
 describe("reading settings", () => {
   it("reads permissions, hooks, env and plain keys, and keeps unknown keys untouched", () => {
@@ -25,7 +24,9 @@ describe("reading settings", () => {
       fallbackModel: "haiku",
       companyKey: unknown,
     });
-    expect(issues).toEqual([]);
+    expect(issues.map(({ code, path }) => [code, path])).toEqual([
+      ["setting-without-effect", ["fallbackModel"]],
+    ]);
     expect(settings.permissions.allow.map((rule) => rule.text)).toEqual(["Bash(npm run *)", "Read"]);
     expect(settings.permissions.deny).toMatchObject([
       { text: "Task(worker)", rule: { canonicalTool: "Agent" } },
@@ -118,10 +119,7 @@ describe("reading settings", () => {
   it("reports unknown keys under permissions and names the one that was meant", () => {
     const { settings, issues } = read({ permissions: { bash: { allow: [] }, default_mode: "plan" } });
     expect(settings.permissions.unknownKeys).toEqual(["bash", "default_mode"]);
-    expect(issues.map((issue) => issue.code)).toEqual([
-      "unknown-permission-key",
-      "unknown-permission-key",
-    ]);
+    expect(issues.map((issue) => issue.code)).toEqual(["unknown-permission-key", "unknown-permission-key"]);
     expect(issues[1]?.advice).toBe('Did you mean "defaultMode"?');
   });
 

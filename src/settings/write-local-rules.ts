@@ -1,12 +1,13 @@
+// @io
 import { realpath, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { applyEdits, modify } from "jsonc-parser";
-import { parseJsonDocument } from "../foundation/json-document.ts";
-import { isRecord } from "../foundation/json-value.ts";
+import { byteOrderMark, withoutByteOrderMark } from "../foundation/byte-order-mark.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
-import { byteOrderMark, withoutByteOrderMark } from "../foundation/source-text.ts";
-import { formatRule, parseRule, type RuleList } from "../permissions/parse-rule.ts";
-import { type UpdateFileOptions, updateFile } from "./write-shared-file.ts";
+import { parseJsonDocument } from "../foundation/json-document.ts";
+import { isRecord } from "../foundation/json-record.ts";
+import { formatRule, parseRule, type RuleList } from "../permissions/rules/parse-rule.ts";
+import { type UpdateFileOptions, updateFile } from "./update-file.ts";
 
 export interface LocalRules {
   readonly list: RuleList;
@@ -15,11 +16,16 @@ export interface LocalRules {
 
 export type LocalRulesOutcome =
   | { readonly type: "saved"; readonly file: string; readonly added: readonly string[] }
-  | { readonly type: "refused"; readonly file: string; readonly why: string; readonly diagnostic?: Diagnostic };
+  | {
+      readonly type: "refused";
+      readonly file: string;
+      readonly why: string;
+      readonly diagnostic?: Diagnostic;
+    };
 
 /**
  * Adds rules to `.claude/settings.local.json` of a project, where everything else stays as it is written. The file is
- * one person's own, so git is told once, in `.git/info/exclude`, to leave it alone; `.gitignore` is the team's.
+ * one person's own, so git is notified once, in `.git/info/exclude`, to leave it alone; `.gitignore` is the team's.
  */
 export async function writeLocalRules(
   projectRoot: string,

@@ -2,11 +2,11 @@ import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from "node
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { addMcpServer, removeMcpServer } from "./add-mcp-server.ts";
+import { approveMcpServers, rejectMcpServers } from "./approve-mcp-servers.ts";
 import { editJson } from "./edit-json.ts";
 import { approvalsFile, loadMcpApprovals } from "./load-mcp-approvals.ts";
 import { createPaths } from "./paths.ts";
-import { approveMcpServers, rejectMcpServers } from "./write-mcp-approvals.ts";
-import { addMcpServer, removeMcpServer } from "./write-mcp-servers.ts";
 
 async function createProject() {
   const root = await realpath(await mkdtemp(join(tmpdir(), "mcp-files-")));

@@ -15,7 +15,7 @@ import type { Plugin } from "../plugins/plugin.ts";
 import { readPluginManifest } from "../plugins/plugin-manifest.ts";
 import { createPaths } from "../settings/paths.ts";
 import { createSkillReader, type DiscoverSkillsOptions, discoverSkills } from "./discover-skills.ts";
-import { largestSkill } from "./parse-skill.ts";
+import { largestSkill } from "./read-skill-file.ts";
 
 let root: string;
 let options: DiscoverSkillsOptions;

@@ -1,9 +1,9 @@
 import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { findForeignWriters, unsafeManagedDiagnostic } from "../settings/find-foreign-writers.ts";
 import type { PlainSettings } from "../settings/plain-settings.ts";
-import { createSkillFileLoader, type LoadedSkills } from "./load-skill-files.ts";
 import type { Skill } from "./skill.ts";
 import { createSkillCatalog, type SkillCatalog } from "./skill-catalog.ts";
+import { createSkillFileLoader, type LoadedSkills } from "./skill-file-loader.ts";
 import { type SkillPlacesInput, skillPlaces } from "./skill-places.ts";
 
 export interface DiscoverSkillsOptions extends SkillPlacesInput {
@@ -30,7 +30,7 @@ export function createSkillReader(): SkillReader {
   };
 }
 
-/** Skills of the organisation whose files others can write are nobody's word. */
+/** Skills of the organisation whose files others can write are no one's word. */
 async function withoutForeign(loaded: LoadedSkills): Promise<LoadedSkills> {
   const diagnostics: Diagnostic[] = [];
   const skills: Skill[] = [];

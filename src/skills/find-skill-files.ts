@@ -1,8 +1,9 @@
+// @io
 import { type Dirent, lstatSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { unreadable } from "../definitions/find-agent-files.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
-import { isWithin } from "../plugins/plugin-agents.ts";
+import { isWithin } from "../plugins/plugin-agent-places.ts";
 import type { SkillPlace } from "./skill-places.ts";
 
 export interface SkillFile {
@@ -14,7 +15,7 @@ export interface SkillFile {
   readonly name?: string;
 }
 
-/** Nobody keeps more in one place; a link into a whole disk would. */
+/** No one keeps more in one place; a link into a whole disk would. */
 const maxFiles = 2000;
 const maxEntries = 50_000;
 const deepest = 8;
@@ -33,7 +34,8 @@ export function findSkillFiles(place: SkillPlace): {
     entries: 0,
   };
   const spot = followSpot(place.path, walk);
-  if (spot === undefined && place.isNamed === true && !exists(place.path)) walk.diagnostics.push(missing(place));
+  if (spot === undefined && place.isNamed === true && !exists(place.path))
+    walk.diagnostics.push(missing(place));
   if (spot?.type === "file" && isOwnFile(place.path, place)) addFile(spot, [], walk);
   if (spot?.type !== "directory") return walk;
   if (place.isRoot === true) addSkillOf(spot, walk);

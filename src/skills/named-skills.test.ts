@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { parseAgentDefinition } from "../definitions/parse-definition.ts";
+import { parseAgentDefinition } from "../definitions/parse-agent-definition.ts";
 import { findNamedSkills, lintAgentSkills } from "./named-skills.ts";
-import { readSkillFile } from "./parse-skill.ts";
+import { readSkillFile } from "./read-skill-file.ts";
 import { createSkillCatalog } from "./skill-catalog.ts";
 
 function skill(name: string, frontmatter = "", plugin?: string) {

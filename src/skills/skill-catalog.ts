@@ -1,7 +1,7 @@
-import { nearestName } from "../foundation/nearest-name.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
+import { isRecord } from "../foundation/json-record.ts";
+import { nearestName } from "../foundation/nearest-name.ts";
 import type { Skill } from "./skill.ts";
-import { overrideSkills } from "./skill-overrides.ts";
 
 export type SkillSearch =
   | { readonly type: "found"; readonly skill: Skill }
@@ -65,5 +65,25 @@ function shadowedBy(loser: Skill, winner: Skill | undefined): Diagnostic {
     file: loser.source.file,
     message: `The name \`${loser.name}\` is also used by ${winner?.source.file}, which wins; this file has no effect.`,
     advice: isSame ? "Rename or remove one of the two." : "Nothing to do if that is what you want.",
+  };
+}
+
+interface OverriddenSkills {
+  readonly skills: readonly Skill[];
+  /** Those that are in the model's list without a description. */
+  readonly nameOnly: ReadonlySet<string>;
+}
+
+/** What `skillOverrides` of settings makes of the skills that were found. */
+function overrideSkills(skills: readonly Skill[], overrides: unknown): OverriddenSkills {
+  const wordOf = (name: string): unknown =>
+    isRecord(overrides) && Object.hasOwn(overrides, name) ? overrides[name] : undefined;
+  return {
+    skills: skills.flatMap((skill) => {
+      const word = wordOf(skill.name);
+      if (word === "off") return [];
+      return [word === "user-invocable-only" ? { ...skill, disableModelInvocation: true } : skill];
+    }),
+    nameOnly: new Set(skills.map(({ name }) => name).filter((name) => wordOf(name) === "name-only")),
   };
 }

@@ -1,8 +1,71 @@
 import { type FieldReader, type FieldReport, fieldReaders } from "../definitions/field-readers.ts";
 import type { FrontmatterField } from "../definitions/read-frontmatter.ts";
-import { isRecord } from "../foundation/json-value.ts";
+import { readToolList } from "../definitions/read-tool-list.ts";
+import { isRecord } from "../foundation/json-record.ts";
+import { canonicalToolName } from "../foundation/tool-table.ts";
+import { specifierKind } from "../permissions/rules/specifier-kind.ts";
+import { resolveToolName } from "../tools/grants/resolve-tool-name.ts";
+import { splitWords } from "../tools/grants/split-entries.ts";
 import type { SkillKey } from "./skill-keys.ts";
-import { readAllowedRules, readDisallowedRules } from "./tool-rules-field.ts";
+
+/** Reads `allowed-tools`. In a list each entry is one rule: `["Bash git status"]` must not become a grant of all of Bash. */
+function readAllowedRules(field: FrontmatterField, to: FieldReport): readonly string[] | undefined {
+  const entries = readRules(field, to);
+  return Array.isArray(field.value) ? entries : entries?.flatMap(splitAtSpaces);
+}
+
+/** Reads `disallowed-tools`. An entry with spaces denies each tool that it names, since as one rule it would deny nothing. */
+function readDisallowedRules(field: FrontmatterField, to: FieldReport): readonly string[] | undefined {
+  return readRules(field, to)?.flatMap(splitAtSpaces);
+}
+
+function readRules(field: FrontmatterField, to: FieldReport): readonly string[] | undefined {
+  if (field.value === null) return undefined;
+  const word = typeof field.value === "string" ? words.get(field.value.trim().toLowerCase()) : undefined;
+  if (word !== undefined) {
+    const meaning = word.length === 0 ? "[]" : '"*"';
+    const message = `\`${field.key}: ${String(field.value).trim()}\` was read as \`${meaning}\`.`;
+    to.report("warning", "tools-word", message, `Write \`${field.key}: ${meaning}\`.`);
+    return word;
+  }
+  return readToolList(field, to);
+}
+
+/**
+ * Blanks separate too, unless the words are a sentence or a parenthesis is alone, as in `Bash (git status)`: read as
+ * two, that would grant all of Bash.
+ */
+function splitAtSpaces(entry: string): readonly string[] {
+  const pieces = splitWords(entry);
+  const isList =
+    pieces.some(isTool) && pieces.every((piece) => toolLike.test(piece) && !sentenceWord.test(piece));
+  return isList && !isCommandLine(pieces) ? pieces : [entry];
+}
+
+/** `Bash git status` is a command written without parentheses, and no list of three tools. */
+function isCommandLine(pieces: readonly string[]): boolean {
+  return pieces.some((piece, at) => {
+    const next = pieces[at + 1];
+    return specifierKind(canonicalToolName(piece)) === "command" && next !== undefined && !isTool(next);
+  });
+}
+
+const toolLike = /^[\w*][^\s()]*(?:\(.*\))?$/s;
+const sentenceWord =
+  /^(?:a|access|all|an|and|any|are|as|files?|for|if|in|is|no|not|of|on|only|or|the|to|tools?|via|when|with)$|[.:;!?]$/i;
+
+function isTool(word: string): boolean {
+  const name = word.replace(/\(.*$/s, "");
+  return /^(?:[A-Z][A-Za-z0-9]*|\*|\w+_\S*)$/.test(name) || resolveToolName(name).type !== "unknown";
+}
+
+/** Words that people write for every tool or for none. */
+const words: ReadonlyMap<string, readonly string[]> = new Map([
+  ["all", ["*"]],
+  ["all tools", ["*"]],
+  ["all available tools", ["*"]],
+  ["none", []],
+]);
 
 /** One reader for each field; each takes every shape real files use, and makes a Finding of what it cannot. */
 export const skillFieldReaders: Readonly<Record<SkillKey, FieldReader>> = {
@@ -34,7 +97,7 @@ export const skillFieldReaders: Readonly<Record<SkillKey, FieldReader>> = {
   compatibility: { expected: "", read: () => undefined },
 };
 
-/** `[file] [--fix]` is a list to YAML, or nothing at all; people mean the text as it stands. */
+/** `[file] [--fix]` is a list to YAML, or nothing at all; people mean the text as it is. */
 function readProse(field: FrontmatterField): string | undefined {
   const { value } = field;
   if (value === null || value === undefined) return undefined;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { formatRule } from "../permissions/parse-rule.ts";
+import { formatRule } from "../permissions/rules/parse-rule.ts";
 import type { Skill } from "./skill.ts";
 import { skillGrants } from "./skill-grants.ts";
 

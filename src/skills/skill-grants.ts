@@ -1,7 +1,7 @@
-import { parseRule, type RuleList } from "../permissions/parse-rule.ts";
 import type { PolicyRule } from "../permissions/permission-policy.ts";
-import { warnOfRule } from "../permissions/rule-warning.ts";
-import { builtinTools } from "../tools/builtin-tools.ts";
+import { parseRule, type RuleList } from "../permissions/rules/parse-rule.ts";
+import { warnOfRule } from "../permissions/rules/rule-warning.ts";
+import { builtinTools } from "../tools/grants/builtin-tools.ts";
 import type { Skill } from "./skill.ts";
 
 /** What a skill changes about the rights of whoever calls it, for as long as the turn lasts. */
@@ -33,7 +33,7 @@ export function skillGrants(
   return { allow: allow.rules, deny: deny.rules, notes: [...allow.notes, ...deny.notes] };
 }
 
-/** Whether the file that a skill stands in may run commands, register hooks and grant calls. */
+/** Whether the file that a skill is in may run commands, register hooks and grant calls. */
 export function mayGrant({ source }: Pick<Skill, "source">, trusted: boolean): boolean {
   return source.scope !== "project" || trusted;
 }

@@ -1,9 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Skill } from "./skill.ts";
-import { splitArguments } from "./skill-arguments.ts";
 import { hasCommands, splitSkill } from "./skill-pieces.ts";
-import { fillSkill, preloadedText, skillText } from "./skill-text.ts";
+import { fillSkill, preloadedText, skillText, splitArguments } from "./skill-text.ts";
 
 /** A place as files write it. */
 const place = (name: string): string => `\${CLAUDE_${name}}`;

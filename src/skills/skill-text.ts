@@ -1,9 +1,8 @@
-import { fencedText } from "../conversation/fenced-text.ts";
+import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import type { Skill } from "./skill.ts";
-import { splitArguments } from "./skill-arguments.ts";
 import { type SkillPiece, splitSkill } from "./skill-pieces.ts";
 
-/** What the words in braces stand for. */
+/** What the words in braces mean. */
 export interface SkillFacts {
   readonly sessionId: string;
   readonly projectDirectory: string;
@@ -36,11 +35,11 @@ export function fillSkill(call: SkillCall): readonly FilledPiece[] {
 
 /** The whole text that a model reads, with the outputs of commands in their places, inside a fence it cannot end. */
 export function skillText({ name, source }: Skill, texts: readonly string[]): string {
-  const inside = fencedText(texts.join("")).trim();
+  const inside = escapeControlTags(texts.join("")).trim();
   return `${skillHeader(name, source.directory)}\n<skill name="${name.replace(/["<>]/g, "_")}">\n${inside}\n</skill>`;
 }
 
-/** A skill as it stands in a system prompt: nothing is run and no arguments are put in. */
+/** A skill as it is in a system prompt: nothing is run and no arguments are put in. */
 export function preloadedText(skill: Skill, facts: SkillFacts): string {
   const values = placeValues({ skill, facts });
   const pieces = splitSkill(skill.body);
@@ -159,4 +158,32 @@ function fillPiece(piece: SkillPiece, values: PlaceValues): FilledPiece {
 
 function escaped(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
+}
+
+/** Splits what was given to a skill into words, as a shell does: quotes group, a backslash takes the next character as it is. */
+export function splitArguments(text: string): readonly string[] {
+  const words: string[] = [];
+  let word: string | undefined;
+  let quote = "";
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text.charAt(at);
+    if (character === "\\" && quote !== "'" && at + 1 < text.length) {
+      at += 1;
+      word = (word ?? "") + text.charAt(at);
+    } else if (quote !== "") {
+      if (character === quote) quote = "";
+      else word = (word ?? "") + character;
+    } else if (character === '"' || character === "'") {
+      quote = character;
+      word ??= "";
+    } else if (/\s/.test(character)) {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+    } else {
+      word = (word ?? "") + character;
+    }
+  }
+  // A quote that is never closed was meant as an apostrophe.
+  if (quote !== "") return text.trim().split(/\s+/);
+  return word === undefined ? words : [...words, word];
 }

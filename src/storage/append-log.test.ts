@@ -179,3 +179,34 @@ it.skipIf(process.platform === "win32")(
     expect(await text()).toBe("short\nafter\n");
   },
 );
+
+describe("what is synced [TRN-2]", () => {
+  it("with the durability `sync` the lines are brought to the disk, with `os` that is left to the system", async () => {
+    const syncs: string[] = [];
+    const dataSync = (name: string) => async () => void syncs.push(name);
+    using strict = openAppendLog(file, { durability: "sync", dataSync: dataSync("sync") });
+    using loose = openAppendLog(`${file}.other`, { durability: "os", dataSync: dataSync("os") });
+    for (const log of [strict, loose]) {
+      log.append(["a"]);
+      await log.sync();
+    }
+    expect(syncs).toEqual(["sync"]);
+  });
+
+  it("a disk that did not take the lines is written to no more", async () => {
+    const dataSync = async () => {
+      throw Object.assign(new Error("i/o error"), { code: "EIO" });
+    };
+    using log = openAppendLog(file, { durability: "sync", dataSync });
+    log.append(["a"]);
+    await expect(log.sync()).rejects.toThrow("i/o error");
+    expect(() => log.append(["b"])).toThrow("i/o error");
+  });
+
+  it("a new file, its folder and those above it are brought to the disk for real", async () => {
+    using log = openAppendLog(join(root, "new", "deep", "b.jsonl"), { durability: "sync" });
+    log.append(["a"]);
+    await log.sync();
+    expect(log.length).toBe(2);
+  });
+});

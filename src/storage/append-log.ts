@@ -1,21 +1,31 @@
+import { randomBytes } from "node:crypto";
 import {
   closeSync,
+  constants,
+  copyFileSync,
   fstatSync,
+  fsyncSync,
   ftruncateSync,
   mkdirSync,
   openSync,
   readSync,
+  renameSync,
+  rmSync,
   type Stats,
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import { fileError } from "./file-error.ts";
+import type { Durability } from "./durability.ts";
+import { errorCode, fileError } from "./file-error.ts";
+import { createGroupSync, type GroupSyncOptions } from "./group-sync.ts";
 import { type LockAnswer, type OwnerLock, type OwnerLockOptions, takeOwnerLock } from "./owner-lock.ts";
 
-export interface AppendLogOptions extends OwnerLockOptions {
+export interface AppendLogOptions extends OwnerLockOptions, Pick<GroupSyncOptions, "dataSync"> {
   /** The length the file must have, in bytes: that of the text the caller has read, 0 for a file that must be new. */
   readonly expectLength?: number;
+  /** What `sync` waits for; `os` when absent. */
+  readonly durability?: Durability;
 }
 
 /** A file of lines that only grows, with this process as its only writer until it is closed. */
@@ -25,29 +35,54 @@ export interface AppendLog extends Disposable {
   readonly length: number;
   /** The last line had no end, as after a crash, and was given one when the file was opened. */
   readonly repaired: boolean;
-  /** Writes whole lines and returns when the system has them; all of them or, with a Fault, none. Gives the bytes written. */
+  /** Writes whole lines and returns when the system has them; all of them or, with a RetinueError, none. Gives the bytes written. */
   append(lines: readonly string[]): number;
+  /**
+   * Resolves when the first so many bytes, by default all, would survive a power cut, as far as the durability asks for it,
+   * and the file is still this process's own. Rejects with a RetinueError where that is not so.
+   */
+  sync(length?: number): Promise<void>;
   close(): void;
 }
 
 /** Opens a file for appending, making it and its folder where they are missing; refuses a file another process writes. */
 export function openAppendLog(file: string, options: AppendLogOptions = {}): AppendLog {
-  try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  } catch (error) {
-    throw fileError("make the folder of", file, error);
-  }
+  const newFolders = makeFolder(file);
   const answer = takeOwnerLock(file, options);
   if (answer.type === "held") throw inUse(file, answer);
   try {
-    return openOwnedLog(file, answer.lock, options.expectLength);
+    const { takenFrom } = answer.lock;
+    if (takenFrom === "expired" || takenFrom === "forced") fenceFile(file);
+    return openOwnedLog(file, answer.lock, { ...options, newFolders });
   } catch (error) {
     answer.lock.release();
     throw error;
   }
 }
 
-function openOwnedLog(file: string, lock: OwnerLock, expectLength: number | undefined): AppendLog {
+/** Gives the folders that hold a new folder, which must be synced for its name to last, innermost first. */
+function makeFolder(file: string): readonly string[] {
+  try {
+    const first = mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    const holders: string[] = [];
+    if (first === undefined) return holders;
+    for (let folder = dirname(file); folder.length >= first.length; folder = dirname(folder))
+      holders.push(dirname(folder));
+    return holders;
+  } catch (error) {
+    throw fileError("make the folder of", file, error);
+  }
+}
+
+interface OpenOptions extends AppendLogOptions {
+  readonly newFolders: readonly string[];
+}
+
+function openOwnedLog(
+  file: string,
+  lock: OwnerLock,
+  { expectLength, durability = "os", newFolders, ...options }: OpenOptions,
+): AppendLog {
   const descriptor = openFile(file);
   try {
     const status = statusOf(descriptor, file);
@@ -57,37 +92,52 @@ function openOwnedLog(file: string, lock: OwnerLock, expectLength: number | unde
     const length = isTorn
       ? status.size + writeWhole({ descriptor, file, bytes: lineEnd, before: status.size })
       : status.size;
-    return createLog({ file, lock, descriptor, length, repaired: isTorn, hadName: status.nlink > 0 });
+    const newIn = [...(status.size === 0 ? [dirname(file)] : []), ...newFolders];
+    const hadName = status.nlink > 0;
+    return createLog({
+      file,
+      lock,
+      descriptor,
+      length,
+      repaired: isTorn,
+      hadName,
+      durability,
+      newIn,
+      ...(options.dataSync === undefined ? {} : { dataSync: options.dataSync }),
+    });
   } catch (error) {
     closeSync(descriptor);
     throw error;
   }
 }
 
-interface OpenFile {
-  readonly file: string;
+interface OpenFile extends Omit<GroupSyncOptions, "length"> {
   readonly lock: OwnerLock;
-  readonly descriptor: number;
   readonly length: number;
   readonly repaired: boolean;
   /** Some file systems count no names; there, a removed file cannot be noticed. */
   readonly hadName: boolean;
+  readonly durability: Durability;
 }
 
-function createLog({ file, lock, descriptor, repaired, hadName, ...start }: OpenFile): AppendLog {
-  let length = start.length;
+function createLog(open: OpenFile): AppendLog {
+  const { file, lock, descriptor, repaired, durability } = open;
+  let length = open.length;
   let isClosed = false;
+  const group = createGroupSync({ ...open, length: () => length });
   const close = () => {
     if (isClosed) return;
     isClosed = true;
-    closeSync(descriptor);
+    group.whenIdle(() => closeSync(descriptor));
     lock.release();
   };
   const append = (lines: readonly string[]): number => {
-    if (isClosed) throw new RetinueError("log-closed", `${file} was closed before this was to be written to it.`);
+    if (isClosed)
+      throw new RetinueError("log-closed", `${file} was closed before this was to be written to it.`);
+    const failure = group.failure();
+    if (failure !== undefined) throw failure;
     if (lines.length === 0) return 0;
-    const before = statusOf(descriptor, file);
-    if (hadName && before.nlink === 0) throw removed(file);
+    const before = ownStatus(open);
     // Programs that know nothing of the lock may add a line, such as a title; theirs must not run into ours.
     const start = before.size !== length && endsInsideLine(descriptor, before.size) ? "\n" : "";
     const bytes = Buffer.from(`${start}${joinLines(lines, file)}`);
@@ -102,9 +152,23 @@ function createLog({ file, lock, descriptor, repaired, hadName, ...start }: Open
       return length;
     },
     append,
+    async sync(wanted = length) {
+      if (isClosed) return;
+      if (durability === "sync") await group.upTo(wanted);
+      // The one that has taken the file over meanwhile does not know of what was written last.
+      if (!isClosed) ownStatus(open);
+    },
     close,
     [Symbol.dispose]: close,
   };
+}
+
+/** The state of the file, as long as it is this process's own. */
+function ownStatus({ file, lock, descriptor, hadName }: OpenFile): Stats {
+  if (!lock.isHeld()) throw takenOver(file);
+  const status = statusOf(descriptor, file);
+  if (hadName && status.nlink === 0) throw removed(file);
+  return status;
 }
 
 const lineEnd = Buffer.from("\n");
@@ -167,11 +231,26 @@ function inUse(file: string, answer: Extract<LockAnswer, { type: "held" }>): Ret
     answer.by === undefined
       ? "another process"
       : `process ${answer.by.pid} on ${answer.by.machine.split(" ")[0]}`;
+  const isUnseen = answer.expiresInMs !== undefined;
+  const seconds = Math.ceil((answer.expiresInMs ?? 0) / 1000);
   return new RetinueError(
     "file-in-use",
     `${file} is being written by ${who}, and only one process may do that at a time.`,
     {
-      advice: `End that one first, or go on in a copy of the session; if it is certainly gone, remove ${answer.lockFile}.`,
+      advice: isUnseen
+        ? `Whether it still runs cannot be seen from here. Without a sign of life it loses the file in ${seconds} s; \`--take-over\` takes it at once.`
+        : "End that one first, go on in a copy of the session (`--fork-session`), or take it over with `--take-over`.",
+    },
+  );
+}
+
+function takenOver(file: string): RetinueError {
+  return new RetinueError(
+    "file-taken-over",
+    `Another process has taken over ${file}, so this one stops writing to it.`,
+    {
+      advice:
+        "What is done from now on is written there; go on in that process, or resume the session here later.",
     },
   );
 }
@@ -187,7 +266,51 @@ function changed(file: string, expected: number, found: number): RetinueError {
 }
 
 function removed(file: string): RetinueError {
-  return new RetinueError("file-removed", `${file} was removed or replaced while this process was writing to it.`, {
-    advice: "Start a new session; what was said so far is still in memory but no longer on disk.",
-  });
+  return new RetinueError(
+    "file-removed",
+    `${file} was removed or replaced while this process was writing to it.`,
+    {
+      advice: "Start a new session; what was said so far is still in memory but no longer on disk.",
+    },
+  );
+}
+
+/**
+ * Puts a copy in the place of a file whose former writer may still live. What that one writes from now on goes into the
+ * file it has open, which has no name any more, and never behind the lines of the new owner.
+ */
+function fenceFile(file: string): void {
+  const copy = `${file}.${randomBytes(6).toString("hex")}.tmp`;
+  try {
+    const old = openSync(file, "r");
+    try {
+      copyFileSync(file, copy, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+      const own = openSync(copy, "r+");
+      try {
+        fsyncSync(own);
+        renameSync(copy, file);
+        // The former writer may have been at it while the copy was made; later it can only write for itself.
+        copyRest(old, own);
+      } finally {
+        closeSync(own);
+      }
+    } finally {
+      closeSync(old);
+    }
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return;
+    throw fileError("take over", file, error);
+  } finally {
+    rmSync(copy, { force: true });
+  }
+}
+
+function copyRest(from: number, to: number): void {
+  const chunk = Buffer.alloc(64 * 1024);
+  for (let at = fstatSync(to).size; ; ) {
+    const read = readSync(from, chunk, 0, chunk.length, at);
+    if (read === 0) return;
+    for (let done = 0; done < read; ) done += writeSync(to, chunk, done, read - done, at + done);
+    at += read;
+  }
 }

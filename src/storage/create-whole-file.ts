@@ -9,6 +9,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
+import { dirname } from "node:path";
 import { errorCode, fileError } from "./file-error.ts";
 
 export interface WholeFileOptions {
@@ -59,10 +60,23 @@ function throughTemporary<Result>(
     } finally {
       closeSync(descriptor);
     }
-    return place(temporary);
+    const placed = place(temporary);
+    if (durable) syncFolder(dirname(file));
+    return placed;
   } catch (error) {
     throw fileError("write", file, error);
   } finally {
     rmSync(temporary, { force: true });
+  }
+}
+
+/** The name of a new file is an entry of its folder, and lasts when that is on the disk too. */
+function syncFolder(folder: string): void {
+  if (process.platform === "win32") return;
+  const descriptor = openSync(folder, "r");
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
   }
 }

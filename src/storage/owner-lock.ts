@@ -1,36 +1,114 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
-import { isRecord } from "../foundation/json-value.ts";
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { isRecord } from "../foundation/json-record.ts";
 import { createWholeFile, replaceWholeFile } from "./create-whole-file.ts";
 import { errorCode, fileError } from "./file-error.ts";
-import { isOnThisMachine, isRunning, type ProcessIdentity, thisProcess } from "./process-identity.ts";
+import { livenessOf, type ProcessIdentity, thisProcess } from "./process-identity.ts";
+
+/** How often the owner of a lock gives a sign of life. */
+const beatMs = 3_000;
+
+/**
+ * Renews the time of a lock file while its owner lives, without keeping the process alive. A lock that somebody else has
+ * taken over is left alone: it is another file by then, and the first byte is only ever written into the own one.
+ */
+export function startHeartbeat(lockFile: string, text: string, everyMs = beatMs): { stop(): void } {
+  const timer = setInterval(() => {
+    if (beat(lockFile, text) === "lost") clearInterval(timer);
+  }, everyMs);
+  timer.unref();
+  return { stop: () => clearInterval(timer) };
+}
+
+/** Writing gives the file the time of the file system; where nothing can be opened, this machine's time has to do. */
+export function beat(lockFile: string, text: string): "beaten" | "lost" {
+  try {
+    const descriptor = openSync(lockFile, "r+");
+    try {
+      const bytes = Buffer.alloc(Buffer.byteLength(text) + 1);
+      const length = readSync(descriptor, bytes, 0, bytes.length, 0);
+      if (bytes.toString("utf8", 0, length) !== text) return "lost";
+      writeSync(descriptor, text.slice(0, 1), 0);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch {
+    touch(lockFile);
+  }
+  return "beaten";
+}
+
+function touch(lockFile: string): void {
+  try {
+    const now = new Date();
+    utimesSync(lockFile, now, now);
+  } catch {
+    // It is gone, or the disk is: the next write of its owner says so.
+  }
+}
 
 export interface OwnerLock {
+  readonly lockFile: string;
+  /** Why the owner before lost it: its process is gone, it gave no sign of life, or it was made to; absent: there was none. */
+  readonly takenFrom?: "gone" | "expired" | "forced";
+  /** False once somebody else has taken it over. */
+  isHeld(): boolean;
   release(): void;
 }
 
 /** `by` is absent when the holder cannot be named. */
 export type LockAnswer =
   | { readonly type: "taken"; readonly lock: OwnerLock }
-  | { readonly type: "held"; readonly lockFile: string; readonly by?: ProcessIdentity };
+  | ({ readonly type: "held"; readonly lockFile: string } & HeldFacts);
 
-export interface OwnerLockOptions {
-  /** Milliseconds since 1970. */
-  readonly now?: () => number;
+interface HeldFacts {
+  readonly by?: ProcessIdentity;
+  /** No one can see from here whether the holder lives: it loses the lock when it gives no sign of life for so long. */
+  readonly expiresInMs?: number;
 }
 
-/** Makes this process the only writer of a file, by a lock file beside it. A lock whose process is gone is taken over. */
+export interface OwnerLockOptions {
+  /** Milliseconds since 1970; by default the clock of the file system, which all who share it have in common. */
+  readonly now?: () => number;
+  /** Takes the lock whichever process holds it; the holder's next write is refused. */
+  readonly takeOver?: boolean;
+}
+
+/** Makes this process the only writer of a file, by a lock file beside it. A lock whose owner is gone is taken over. */
 export function takeOwnerLock(file: string, options: OwnerLockOptions = {}): LockAnswer {
-  return takeLock(`${file}.lock`, file, options.now ?? Date.now, 0);
+  const lockFile = `${file}.lock`;
+  const now = options.now ?? (() => fileSystemNow(lockFile));
+  return takeLock(lockFile, { file, now, takeOver: options.takeOver === true, depth: 0 });
 }
 
 /** Whether some process that still runs writes the file; a lock that cannot be read, as another user's, counts as held. */
 export function hasLiveOwner(file: string, options: OwnerLockOptions = {}): boolean {
+  return lookAtLock(file, options).type === "held";
+}
+
+/** How a file is held, without changing anything. */
+export function lookAtLock(
+  file: string,
+  options: OwnerLockOptions = {},
+): { readonly type: "free" } | ({ readonly type: "held"; readonly changedAt?: number } & HeldFacts) {
   try {
     const holder = readHolder(`${file}.lock`);
-    return holder !== undefined && isLive(holder, file, (options.now ?? Date.now)());
+    if (holder === undefined) return { type: "free" };
+    const standing = standingOf(holder, file, options.now ?? Date.now);
+    return standing.type === "lost" ? { type: "free" } : { ...heldFacts(holder, standing), type: "held" };
   } catch {
-    return true;
+    return { type: "held" };
   }
 }
 
@@ -43,33 +121,50 @@ interface Holder {
   readonly text: string;
   readonly modified: number;
   readonly owner: ProcessIdentity | undefined;
+  /** How long without a sign of life the owner itself says it may be silent; absent in locks of old versions. */
+  readonly expiresAfterMs: number | undefined;
 }
 
 const attempts = 5;
 const deepestTakeover = 3;
-/** A lock without a readable owner is one that is being written, for this long. */
+/** Three signs of life in a row may be late; who is silent for longer can lose the lock to another machine or container. */
+const expiresAfterMs = 4 * beatMs;
+/** A lock without a readable owner is one that is being written, for this long; a power cut can leave one too. */
 const unreadablePatienceMs = 10_000;
-/** Nobody can ask another machine whether a process runs; a lock and a file that rest this long count as left behind. */
-const otherMachinePatienceMs = 15 * 60_000;
+/** A lock of an old version gives no sign of life; with its file it counts as left behind when both rest this long. */
+const silentPatienceMs = 2 * 60_000;
+
+interface Taking {
+  readonly file: string;
+  readonly now: () => number;
+  readonly takeOver: boolean;
+  /** How many locks of locks lie above this one. */
+  readonly depth: number;
+}
 
 /**
  * Who replaces a lock left behind must first hold the lock of that lock and find it unchanged, so that of several who
  * see the same dead owner exactly one takes over.
  */
-function takeLock(lockFile: string, file: string, now: () => number, depth: number): LockAnswer {
+function takeLock(lockFile: string, taking: Taking): LockAnswer {
+  const { file, now, takeOver, depth } = taking;
   const token = randomBytes(9).toString("hex");
-  const text = JSON.stringify({ ...thisProcess(), token });
+  const text = JSON.stringify({ ...thisProcess(), expiresAfterMs, token });
   for (let attempt = 0; attempt < attempts; attempt += 1) {
-    if (createWholeFile(lockFile, text) === "created") return taken(lockFile, text);
+    if (createWholeFile(lockFile, text) === "created") return taken(lockFile, text, { beats: depth === 0 });
     const holder = readHolder(lockFile);
     if (holder === undefined) continue;
-    if (depth === deepestTakeover || isLive(holder, file, now())) return held(lockFile, holder);
-    const guard = takeLock(`${lockFile}.lock`, lockFile, now, depth + 1);
+    const standing = standingOf(holder, file, now);
+    const isLost = standing.type === "lost" || takeOver;
+    if (depth === deepestTakeover || !isLost)
+      return { type: "held", lockFile, ...heldFacts(holder, standing) };
+    const guard = takeLock(`${lockFile}.lock`, { file: lockFile, now, takeOver: false, depth: depth + 1 });
     if (guard.type === "held") return guard;
     try {
       if (readHolder(lockFile)?.text !== holder.text) continue;
       replaceWholeFile(lockFile, text);
-      return taken(lockFile, text);
+      const takenFrom = standing.type === "lost" ? standing.reason : "forced";
+      return taken(lockFile, text, { beats: depth === 0, takenFrom });
     } finally {
       guard.lock.release();
     }
@@ -77,43 +172,100 @@ function takeLock(lockFile: string, file: string, now: () => number, depth: numb
   return { type: "held", lockFile };
 }
 
-function taken(lockFile: string, text: string): LockAnswer {
+function taken(
+  lockFile: string,
+  text: string,
+  { beats, takenFrom }: { readonly beats: boolean; readonly takenFrom?: OwnerLock["takenFrom"] },
+): LockAnswer {
+  const { ino } = statSync(lockFile);
+  // By its number, which needs no descriptor: locks are looked at before each write, also when descriptors are scarce.
+  const isHeld = (): boolean => statSync(lockFile, { throwIfNoEntry: false })?.ino === ino;
+  const heart = beats ? startHeartbeat(lockFile, text) : undefined;
   const release = () => {
-    if (readHolder(lockFile)?.text === text) rmSync(lockFile, { force: true });
+    heart?.stop();
+    if (isHeld() && holdsText(lockFile, text)) rmSync(lockFile, { force: true });
   };
-  return { type: "taken", lock: { release } };
+  const lock = { lockFile, isHeld, release, ...(takenFrom === undefined ? {} : { takenFrom }) };
+  return { type: "taken", lock };
 }
 
-function held(lockFile: string, { owner }: Holder): LockAnswer {
-  return { type: "held", lockFile, ...(owner === undefined ? {} : { by: owner }) };
+/** Another program may have written its own text into the same file. */
+function holdsText(lockFile: string, text: string): boolean {
+  try {
+    return readFileSync(lockFile, "utf8") === text;
+  } catch {
+    // It cannot be read just now, and its number has said whose it is.
+    return true;
+  }
 }
 
-function isLive({ owner, modified }: Holder, file: string, now: number): boolean {
-  if (owner === undefined) return now - modified < unreadablePatienceMs;
-  if (isOnThisMachine(owner)) return isRunning(owner);
+type Standing =
+  | { readonly type: "lost"; readonly reason: "gone" | "expired" }
+  | { readonly type: "kept"; readonly expiresInMs?: number };
+
+/** The time is asked for only where it decides: it may cost a file. */
+function standingOf(holder: Holder, file: string, now: () => number): Standing {
+  const { owner, modified } = holder;
+  if (owner === undefined) return byTime(now() - modified, unreadablePatienceMs);
+  const liveness = livenessOf(owner);
+  if (liveness === "gone") return { type: "lost", reason: "gone" };
+  if (liveness === "running") return { type: "kept" };
+  if (holder.expiresAfterMs !== undefined) return byTime(now() - modified, holder.expiresAfterMs);
   const written = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  return now - Math.max(modified, written) < otherMachinePatienceMs;
+  return byTime(now() - Math.max(modified, written), silentPatienceMs);
+}
+
+function byTime(silentMs: number, patienceMs: number): Standing {
+  if (silentMs >= patienceMs) return { type: "lost", reason: "expired" };
+  return { type: "kept", expiresInMs: patienceMs - silentMs };
+}
+
+function heldFacts(
+  { owner, modified }: Holder,
+  standing: Standing,
+): HeldFacts & { readonly changedAt: number } {
+  const expiresInMs = standing.type === "kept" ? standing.expiresInMs : undefined;
+  return {
+    changedAt: modified,
+    ...(owner === undefined ? {} : { by: owner }),
+    ...(expiresInMs === undefined ? {} : { expiresInMs }),
+  };
+}
+
+/** The clock of another machine may differ from this one's; files that both can see have the time of one of them. */
+export function fileSystemNow(lockFile: string): number {
+  const probe = `${lockFile}.${randomBytes(6).toString("hex")}.tmp`;
+  try {
+    writeFileSync(probe, "", { flag: "wx", mode: 0o600 });
+    return statSync(probe).mtimeMs;
+  } catch {
+    return Date.now();
+  } finally {
+    rmSync(probe, { force: true });
+  }
 }
 
 function readHolder(lockFile: string): Holder | undefined {
   try {
     const text = readFileSync(lockFile, "utf8");
-    return { text, modified: statSync(lockFile).mtimeMs, owner: readOwner(text) };
+    return { text, modified: statSync(lockFile).mtimeMs, ...readOwner(text) };
   } catch (error) {
     if (errorCode(error) === "ENOENT") return undefined;
     throw fileError("read", lockFile, error);
   }
 }
 
-function readOwner(text: string): ProcessIdentity | undefined {
+function readOwner(text: string): Pick<Holder, "owner" | "expiresAfterMs"> {
+  const noOne = { owner: undefined, expiresAfterMs: undefined };
   try {
     const value: unknown = JSON.parse(text);
-    if (!isRecord(value)) return undefined;
-    const { pid, machine, started } = value;
+    if (!isRecord(value)) return noOne;
+    const { pid, machine, started, expiresAfterMs } = value;
     const isOwner = typeof pid === "number" && Number.isSafeInteger(pid) && pid > 0;
-    if (!isOwner || typeof machine !== "string" || typeof started !== "string") return undefined;
-    return { pid, machine, started };
+    if (!isOwner || typeof machine !== "string" || typeof started !== "string") return noOne;
+    const isLimit = typeof expiresAfterMs === "number" && expiresAfterMs > 0;
+    return { owner: { pid, machine, started }, expiresAfterMs: isLimit ? expiresAfterMs : undefined };
   } catch {
-    return undefined;
+    return noOne;
   }
 }

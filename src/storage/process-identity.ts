@@ -1,6 +1,6 @@
-import { readFileSync, readlinkSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
-import { isRecord } from "../foundation/json-value.ts";
+import { isRecord } from "../foundation/json-record.ts";
 
 /** What tells one process from all others, also from a later one that was given the same number. */
 export interface ProcessIdentity {
@@ -11,8 +11,12 @@ export interface ProcessIdentity {
   readonly started: string;
 }
 
+let ownIdentity: ProcessIdentity | undefined;
+
+/** Never changes while the process runs, so it is found out once. */
 export function thisProcess(): ProcessIdentity {
-  return { pid: process.pid, machine: thisMachine(), started: startOf(process.pid) ?? "" };
+  ownIdentity ??= { pid: process.pid, machine: thisMachine(), started: startOf("self") ?? "" };
+  return ownIdentity;
 }
 
 /** Any process of this machine; undefined for one that has ended. */
@@ -48,9 +52,63 @@ export function isOnThisMachine({ machine }: ProcessIdentity): boolean {
 /** Only meaningful for a process of this machine. A process that ended but was not collected counts as gone. */
 export function isRunning({ pid, started }: ProcessIdentity): boolean {
   if (!answersSignals(pid)) return false;
+  if (!canReadProcesses()) return true;
   const current = startOf(pid);
-  if (current === undefined) return process.platform !== "linux" || !canReadProcesses();
-  return started === "" || current === started;
+  return current !== undefined && (started === "" || current === started);
+}
+
+/**
+ * Whether a process lives, as far as it can be seen from here. Another container's process can be seen from the outermost
+ * one of the same kernel; of a process on another machine, or beside this container, nothing is known.
+ */
+export function livenessOf(identity: ProcessIdentity): "running" | "gone" | "unknown" {
+  const boot = bootOf(identity.started);
+  if (boot === "" || thisBoot() === "") {
+    if (!isOnThisMachine(identity)) return "unknown";
+    return isRunning(identity) ? "running" : "gone";
+  }
+  if (boot !== thisBoot()) return "unknown";
+  const namespace = namespaceOf(identity.machine);
+  if (namespace !== undefined && namespace === thisNamespace())
+    return isRunning(identity) ? "running" : "gone";
+  if (isSeenInside(identity)) return "running";
+  return thisNamespace() === outermostNamespace && canSeeOthers() ? "gone" : "unknown";
+}
+
+/** The kernel gives the namespace it starts with this number. */
+const outermostNamespace = "pid:[4026531836]";
+
+/** The pid a process has in its own container is the last of those that are listed for it. */
+function isSeenInside({ pid, started }: ProcessIdentity): boolean {
+  return processNumbers().some((number) => {
+    if (startOf(number) !== started) return false;
+    const numbers =
+      /^NSpid:\s*(.*)$/m.exec(readText(`/proc/${number}/status`) ?? "")?.[1]?.split(/\s+/) ?? [];
+    return Number(numbers.at(-1)) === pid;
+  });
+}
+
+function processNumbers(): readonly number[] {
+  try {
+    return readdirSync("/proc")
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number);
+  } catch {
+    return [];
+  }
+}
+
+/** Some systems show a user only their own processes; the first process is never one of these. */
+function canSeeOthers(): boolean {
+  return readText("/proc/1/stat") !== undefined;
+}
+
+function bootOf(started: string): string {
+  return started.includes("/") ? started.slice(0, started.indexOf("/")) : "";
+}
+
+function namespaceOf(machine: string): string | undefined {
+  return machine.split(" ")[1];
 }
 
 function answersSignals(pid: number): boolean {
@@ -63,23 +121,37 @@ function answersSignals(pid: number): boolean {
 }
 
 /** Linux counts clock ticks since the machine was booted, so the boot is part of the answer. */
-function startOf(pid: number): string | undefined {
+function startOf(pid: number | "self"): string | undefined {
   const status = readText(`/proc/${pid}/stat`);
   const fields = status?.slice(status.lastIndexOf(")") + 2).split(" ") ?? [];
   const [state = "", ticks] = [fields[0], fields[19]];
   if (ticks === undefined || state === "Z" || state === "X") return undefined;
-  return `${readText("/proc/sys/kernel/random/boot_id")?.trim() ?? ""}/${ticks}`;
+  return `${thisBoot()}/${ticks}`;
 }
 
+function thisBoot(): string {
+  return readText("/proc/sys/kernel/random/boot_id")?.trim() ?? "";
+}
+
+/** Not everywhere, and not in a container that still sees the list of the machine around it, with other numbers. */
 function canReadProcesses(): boolean {
-  return readText("/proc/self/stat") !== undefined;
+  try {
+    return readlinkSync("/proc/self") === String(process.pid);
+  } catch {
+    return false;
+  }
 }
 
 function thisMachine(): string {
+  const namespace = thisNamespace();
+  return namespace === undefined ? hostname() : `${hostname()} ${namespace}`;
+}
+
+function thisNamespace(): string | undefined {
   try {
-    return `${hostname()} ${readlinkSync("/proc/self/ns/pid")}`;
+    return readlinkSync("/proc/self/ns/pid");
   } catch {
-    return hostname();
+    return undefined;
   }
 }
 

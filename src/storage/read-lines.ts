@@ -1,5 +1,6 @@
 import { open } from "node:fs/promises";
-import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
+import { retryWhileScarce } from "../foundation/retry-while-scarce.ts";
 import { fileError } from "./file-error.ts";
 
 export interface ReadLinesOptions {
@@ -22,13 +23,13 @@ export interface LinesRead extends ParsedLines {
   readonly skippedBytes: number;
 }
 
-/** Reads a file of JSON lines and takes what is whole; throws a Fault only when the file itself cannot be read. */
+/** Reads a file of JSON lines and takes what is whole; throws a RetinueError only when the file itself cannot be read. */
 export async function readLines(
   file: string,
   { maxBytes = Number.POSITIVE_INFINITY }: ReadLinesOptions = {},
 ): Promise<LinesRead> {
   try {
-    await using handle = await open(file, "r");
+    await using handle = await retryWhileScarce(() => open(file, "r"));
     const length = (await handle.stat()).size;
     const from = Math.max(0, length - maxBytes);
     // One byte earlier, to see whether a line begins exactly there.

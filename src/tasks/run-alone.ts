@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { sleep } from "../foundation/abort.ts";
+import { sleep } from "../foundation/abortable.ts";
 import { takeOwnerLock } from "../storage/owner-lock.ts";
 
 const firstWaitMs = 20;

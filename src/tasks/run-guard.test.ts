@@ -4,7 +4,7 @@ import type { CallRequest } from "../loop/loop-ports.ts";
 import { createManualClock } from "../testing/manual-clock.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";
-import { createTreeBudget } from "./budget.ts";
+import { createTreeBudget } from "./budget/tree-budget.ts";
 import { createRunGuard } from "./run-guard.ts";
 
 const signal = new AbortController().signal;

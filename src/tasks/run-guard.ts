@@ -1,11 +1,13 @@
+import { contextTokens, type Usage } from "../conversation/usage.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import type { Stopwatch } from "../foundation/stopwatch.ts";
-import type { LimitReached } from "../loop/limit-reached.ts";
+import { type LimitReached, limitError } from "../loop/limit-reached.ts";
 import type { LoopLimits } from "../loop/loop-ports.ts";
+import { createAttemptUsage } from "../model/attempt-usage.ts";
 import type { Model } from "../model/model.ts";
 import type { RunLimits } from "../planning/run-limits.ts";
-import type { TreeBudget } from "./budget.ts";
-import { withBudget } from "./budgeted-model.ts";
-import { createLoopLimits } from "./loop-limits.ts";
+import { type Amount, actualAmount, createNeedEstimator } from "./budget/need-estimator.ts";
+import type { AgentBudget, TreeBudget } from "./budget/tree-budget.ts";
 
 /** Keeps the limits of one agent wherever it spends something. */
 export interface RunGuard {
@@ -42,4 +44,101 @@ export function createRunGuard({ limits, tree, stopwatch }: RunGuardOptions): Ru
       stopwatch,
     }),
   };
+}
+
+interface BudgetedOptions {
+  readonly budget: AgentBudget;
+  /** Around the wait for what others hold; the agent is not to blame for it. */
+  readonly whileWaiting?: <T>(wait: () => Promise<T>) => Promise<T>;
+  /** Hears before each call which limit makes its answer shorter than it was asked for. */
+  readonly onReserved?: (shortened: LimitReached | undefined) => void;
+}
+
+/** The same model for one agent, whose every call is paid for: the most it may cost is reserved before it is made. */
+export function withBudget(model: Model, options: BudgetedOptions): Model {
+  const { budget, whileWaiting = (wait) => wait() } = options;
+  const { price } = model.facts;
+  const estimator = createNeedEstimator(model.facts);
+  if (!budget.isLimited) return model;
+  return {
+    facts: model.facts,
+    async *stream(request, { signal }) {
+      const need = estimator.needOf(request);
+      const reserved = await whileWaiting(() => budget.reserve(need, { signal }));
+      if (reserved.type === "refused") throw limitError(reserved);
+      options.onReserved?.(reserved.shortened);
+      const attempt = createAttemptUsage(() => need.inputTokens);
+      const paid = (usage: Usage | undefined): Amount =>
+        usage === undefined ? { usd: 0, tokens: 0 } : actualAmount(usage, price);
+      // A model that does not respect its signal must not keep from others what it holds.
+      const giveBack = (): void => reserved.settle(paid(attempt.take()));
+      signal.addEventListener("abort", giveBack, { once: true });
+      try {
+        const asked =
+          reserved.shortened === undefined ? request : { ...request, maxTokens: reserved.maxOutput };
+        for await (const event of model.stream(asked, { signal })) {
+          attempt.hear(event);
+          if (event.type === "message-ended") {
+            estimator.learn(contextTokens(event.usage));
+            reserved.settle(paid(event.usage));
+          }
+          const limit = event.type === "attempt-failed" ? reserved.renew(paid(attempt.take())) : undefined;
+          yield event;
+          if (limit !== undefined) throw limitError(limit);
+        }
+      } finally {
+        signal.removeEventListener("abort", giveBack);
+        giveBack();
+      }
+    },
+  };
+}
+
+interface LoopLimitOptions {
+  readonly budget: AgentBudget;
+  readonly shortened: () => LimitReached | undefined;
+  /** One tool call may take so long, by the run's own time. */
+  readonly toolTimeMs: number | undefined;
+  /** Absent: the loop's own default. */
+  readonly maxRepeats: number | undefined;
+  readonly stopwatch: Stopwatch;
+}
+
+/** What a loop must respect besides its turns. */
+function createLoopLimits(options: LoopLimitOptions): LoopLimits {
+  const { budget, shortened, toolTimeMs, maxRepeats, stopwatch } = options;
+  return {
+    ...(maxRepeats === undefined ? {} : { maxRepeats }),
+    takeCalls: budget.takeCalls,
+    shortened,
+    ...(toolTimeMs === undefined
+      ? {}
+      : {
+          limitCall({ tool }, signal) {
+            // A child has limits of its own, and its parent waits for it.
+            if (tool.effect === "spawn") return { signal, [Symbol.dispose]: () => undefined };
+            const late = new AbortController();
+            const over = new AbortController();
+            const deadline = stopwatch.elapsed() + toolTimeMs;
+            stopwatch
+              .reach(() => deadline, over.signal)
+              .then(
+                () => late.abort(lateError(tool.name, toolTimeMs)),
+                () => undefined,
+              );
+            return {
+              signal: AbortSignal.any([signal, late.signal]),
+              [Symbol.dispose]: () => over.abort(new RetinueError("call-over", "The call is over.")),
+            };
+          },
+        }),
+  };
+}
+
+function lateError(tool: string, limitMs: number): RetinueError {
+  return new RetinueError(
+    "tool-timeout",
+    `${tool} did not end within ${limitMs / 1000} s, the limit for one call, and was stopped; it may have had part of its effect.`,
+    { advice: "Do less in one call, or start long work in the background." },
+  );
 }

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { RunEvent } from "../conversation/run-event.ts";
-import { controlFiles, stopRequest } from "./control-request.ts";
+import { controlFiles, stopRequest } from "./control-files.ts";
 import { createTaskManager, type TaskRun } from "./task-manager.ts";
 import { watchControl } from "./watch-control.ts";
-import { writeStopRequest } from "./write-control.ts";
+import { writeStopRequest } from "./write-stop-request.ts";
 
 function createControlled() {
   const directory = mkdtempSync(join(tmpdir(), "retinue-control-"));

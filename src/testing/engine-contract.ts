@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Activation, Engine, RunActivation, ServeOptions, Store } from "../cluster/store.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
-import type { TestRunner } from "./model-contract.ts";
+import type { TestRunner } from "./describe-model-contract.ts";
 import type { WithStore } from "./store-contract.ts";
 
 /** What every Engine promises. */

@@ -1,6 +1,6 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { describe, expect, test } from "vitest";
-import type { JsonRecord } from "../foundation/json-value.ts";
+import type { JsonRecord } from "../foundation/json-record.ts";
 import { type FakeProvider, startFakeProvider } from "./fake-provider.ts";
 
 const body = { model: "m", max_tokens: 100, messages: [{ role: "user", content: "hello" }] };

@@ -3,8 +3,8 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Usage } from "../conversation/usage.ts";
-import { RetinueError, isRetinueError } from "../foundation/retinue-error.ts";
-import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
+import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { ModelRequest } from "../model/model.ts";
 import { anthropicWire } from "./anthropic-wire.ts";
 import { openAiWire } from "./openai-wire.ts";
@@ -22,13 +22,13 @@ export interface FakeProviderOptions {
   readonly latencyMs?: number;
   /** Wait before each delta, unless the step has its own. */
   readonly deltaDelayMs?: number;
-  /** Characters in a delta; 24 unless told. */
+  /** Characters in a delta; 24 unless given. */
   readonly deltaSize?: number;
   /** The only key that is accepted; any when absent. */
   readonly apiKey?: string;
   /** Longer prompts are refused. */
   readonly contextWindow?: number;
-  /** Prefixes shorter than this are not cached; 1,024 unless told. */
+  /** Prefixes shorter than this are not cached; 1,024 unless given. */
   readonly minimumCacheTokens?: number;
   /** The clock by which cached prefixes grow old. */
   readonly now?: () => number;
@@ -62,7 +62,7 @@ export async function startFakeProvider(options: FakeProviderOptions): Promise<F
   const session = openSession(options);
   const server = createServer((incoming, response) => {
     serve(session, incoming, response).catch((error: unknown) => {
-      // A client that went away ends the waits inside; then nobody is left to be told.
+      // A client that went away ends the waits inside; then no one is left to be notified.
       if (response.headersSent || response.destroyed) return response.destroy();
       return sendJson(response, 400, anthropicWire.errorBody("invalid-request", messageOf(error)));
     });
@@ -164,7 +164,7 @@ interface AnswerPlace {
   readonly counted: Partial<Usage>;
 }
 
-/** A request that the script does not foresee is refused in a way that nobody tries again. */
+/** A request that the script does not foresee is refused in a way that no one tries again. */
 async function takeAnswer(
   { script }: Session,
   request: ModelRequest,
@@ -189,7 +189,9 @@ interface Exchange {
 
 async function readExchange(incoming: IncomingMessage, response: ServerResponse): Promise<Exchange> {
   const gone = new AbortController();
-  response.once("close", () => gone.abort(new RetinueError("client-gone", "The client closed the connection.")));
+  response.once("close", () =>
+    gone.abort(new RetinueError("client-gone", "The client closed the connection.")),
+  );
   const parsed: unknown = JSON.parse((await text(incoming)) || "{}");
   return {
     path: (incoming.url ?? "/").split("?")[0] ?? "/",

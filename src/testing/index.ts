@@ -1,3 +1,11 @@
+export {
+  type ContractOptions,
+  type ContractSubject,
+  type ContractTraits,
+  type CreateSubject,
+  describeModelContract,
+  type TestRunner,
+} from "./describe-model-contract.ts";
 export { createFakeHost, type FakeHost, type FakeHostOptions } from "./fake-host.ts";
 export { createFakeMcpServer, type FakeMcpServer, type FakeMcpTool } from "./fake-mcp-server.ts";
 export {
@@ -7,14 +15,6 @@ export {
   startFakeProvider,
 } from "./fake-provider.ts";
 export { createManualClock, type ManualClock } from "./manual-clock.ts";
-export {
-  type ContractOptions,
-  type ContractSubject,
-  type ContractTraits,
-  type CreateSubject,
-  describeModelContract,
-  type TestRunner,
-} from "./model-contract.ts";
 export type { ScriptedCall, ScriptedStep, Step, StepAnswer, StepError, StepFunction } from "./script.ts";
 export { createScriptedModel, type ScriptedModel, type ScriptedModelOptions } from "./scripted-model.ts";
 export { type CreateStore, describeStoreContract, type StoreSubject } from "./store-contract.ts";

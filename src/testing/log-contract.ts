@@ -1,6 +1,6 @@
 import { isConflict, type JsonValue, type Log } from "../cluster/store.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
-import type { TestRunner } from "./model-contract.ts";
+import type { TestRunner } from "./describe-model-contract.ts";
 import type { WithStore } from "./store-contract.ts";
 
 /** What every Log promises. */

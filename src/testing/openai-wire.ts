@@ -1,8 +1,8 @@
 import type { ToolUseBlock } from "../conversation/message.ts";
 import type { StopReason } from "../conversation/stop-reason.ts";
 import type { Usage } from "../conversation/usage.ts";
-import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
-import { readOpenAiRequest } from "./openai-request.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
+import { readOpenAiRequest } from "./read-open-ai-request.ts";
 import { errorKinds, type Piece, type ScriptedAnswer, writtenInput } from "./scripted-answer.ts";
 import { listOf, type StatusError, textOfValue, type Wire, type WireStream } from "./wire.ts";
 

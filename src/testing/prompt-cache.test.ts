@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { JsonRecord } from "../foundation/json-value.ts";
+import type { JsonRecord } from "../foundation/json-record.ts";
 import { createPromptCache, type PromptCache } from "./prompt-cache.ts";
 
 const mark = { cache_control: { type: "ephemeral" } };

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
+import { estimateBlockTokens, estimateTextTokens } from "../conversation/estimate-request-tokens.ts";
 import type { AssistantBlock, UserBlock } from "../conversation/message.ts";
-import { estimateBlockTokens, estimateTextTokens } from "../conversation/token-estimate.ts";
-import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import { listOf } from "./wire.ts";
 
 export interface PromptCacheOptions {

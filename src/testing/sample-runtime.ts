@@ -1,10 +1,81 @@
-import { join } from "node:path";
+import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import type { ModelRequest } from "../model/model.ts";
 import { createRuntime, type Runtime } from "../runtime/create-runtime.ts";
 import type { RuntimeOptions } from "../runtime/runtime-options.ts";
+import { createSessionFiles } from "../tools/file-ledger.ts";
+import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
 import type { Step } from "./script.ts";
 import { createScriptedModel, type ScriptedModelOptions } from "./scripted-model.ts";
-import { createWorkspace, type Workspace } from "./workspace.ts";
+
+/** A temporary project for trying tools on real files; disposing removes it. */
+export interface Workspace extends AsyncDisposable {
+  /** Absolute and real; the project is the folder `project` in it. */
+  readonly root: string;
+  readonly project: string;
+  path(name: string): string;
+  /** Makes a file of the project, and the folders above it. */
+  write(name: string, content: string | Uint8Array): Promise<string>;
+  /** A context for calls of one agent; the same name gives the same ledger of files. */
+  context(agent?: string, changes?: Partial<ToolContext>): ToolContext;
+  /** Checks the input as the loop does, and calls the tool for the agent `main`. */
+  call(tool: Tool, input: unknown, context?: ToolContext): Promise<CalledTool>;
+}
+
+interface CalledTool {
+  readonly text: string;
+  readonly isError: boolean;
+  readonly outcome: ToolOutcome;
+}
+
+export async function createWorkspace(): Promise<Workspace> {
+  const root = await realpath(await mkdtemp(join(tmpdir(), "workspace-")));
+  const project = join(root, "project");
+  await mkdir(project);
+  const session = createSessionFiles();
+  const ledgers = new Map<string, ToolContext["files"]>();
+  let calls = 0;
+  const workspace: Workspace = {
+    root,
+    project,
+    path: (name) => join(project, name),
+    async write(name, content) {
+      const file = join(project, name);
+      await mkdir(dirname(file), { recursive: true });
+      await writeFile(file, content);
+      return file;
+    },
+    context(agent = "main", changes = {}) {
+      const files = ledgers.get(agent) ?? session.forAgent();
+      ledgers.set(agent, files);
+      return {
+        signal: new AbortController().signal,
+        directory: project,
+        workingDirectories: [project],
+        agent: { id: agent, name: agent },
+        callId: `call-${++calls}`,
+        files,
+        host: {},
+        environment: { HOME: join(root, "home") },
+        outputDirectory: join(root, "output"),
+        progress: () => undefined,
+        ...changes,
+      };
+    },
+    async call(tool, input, context = workspace.context()) {
+      const outcome = await tool.call(tool.input === undefined ? input : tool.input.parse(input), context);
+      return { text: textOf(outcome), isError: outcome.isError ?? false, outcome };
+    },
+    [Symbol.asyncDispose]: () => rm(root, { recursive: true, force: true }),
+  };
+  return workspace;
+}
+
+function textOf({ content }: ToolOutcome): string {
+  if (typeof content === "string") return content;
+  return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+}
 
 /** A runtime on a scripted model in a temporary project with an empty home; disposing ends and removes all of it. */
 export interface SampleRuntime extends AsyncDisposable {
@@ -30,9 +101,11 @@ export async function createSampleRuntime(
     const runtime = createRuntime({
       cwd: workspace.project,
       home,
-      environment: { PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0" },
+      env: { PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0" },
       managedDirectory: join(workspace.root, "managed"),
       model,
+      settingSources: ["user", "project", "local"],
+      transcripts: true,
       ...shared,
       ...changes,
     });

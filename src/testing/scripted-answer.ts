@@ -1,10 +1,10 @@
+import { estimateBlockTokens, estimateRequestTokens } from "../conversation/estimate-request-tokens.ts";
 import type { AssistantBlock } from "../conversation/message.ts";
 import type { StopReason } from "../conversation/stop-reason.ts";
-import { estimateBlockTokens, estimateRequestTokens } from "../conversation/token-estimate.ts";
 import type { Usage } from "../conversation/usage.ts";
-import { readCallInput } from "../model/call-input.ts";
 import type { ModelRequest } from "../model/model.ts";
 import { ModelError, type ModelErrorCode } from "../model/model-error.ts";
+import { readCallInput } from "../model/read-call-input.ts";
 import type { StepAnswer, StepError } from "./script.ts";
 
 /** A step made ready to be said: every id and count is settled and depends on nothing but the request and its number. */
@@ -52,7 +52,7 @@ export function answerStep(step: StepAnswer, request: ModelRequest, number: numb
   };
 }
 
-/** The pieces that come before the fault, or all of them. */
+/** The pieces that come before the error, or all of them. */
 export function piecesOf(answer: ScriptedAnswer, deltaSize: number): readonly Piece[] {
   const pieces = answer.blocks.flatMap((block, index) => piecesOfBlock(block, index, deltaSize));
   if (answer.failure === undefined) return pieces;
@@ -62,13 +62,15 @@ export function piecesOf(answer: ScriptedAnswer, deltaSize: number): readonly Pi
   return end === -1 ? pieces : pieces.slice(0, end);
 }
 
-/** Whether the fault strikes before the answer has begun. */
+/** Whether the error strikes before the answer has begun. */
 export function failsConcurrency({ failure, after }: ScriptedAnswer): boolean {
   if (failure === undefined) return false;
-  return failure === "connection-failed" || (after === undefined && failure !== "cut" && failure !== "malformed");
+  return (
+    failure === "connection-failed" || (after === undefined && failure !== "cut" && failure !== "malformed")
+  );
 }
 
-/** What each fault is called over HTTP and in a ModelFault. */
+/** What each error is called over HTTP and in a ModelError. */
 export const errorKinds: Readonly<Record<Exclude<StepError, "stall">, ErrorKind>> = {
   "rate-limited": { code: "rate-limited", status: 429, message: "The scripted rate limit is reached." },
   overloaded: { code: "overloaded", status: 529, message: "The scripted provider is overloaded." },

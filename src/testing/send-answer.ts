@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
-import type { JsonRecord } from "../foundation/json-value.ts";
-import { failsConcurrency, errorKinds, piecesOf, type ScriptedAnswer } from "./scripted-answer.ts";
+import type { JsonRecord } from "../foundation/json-record.ts";
+import { errorKinds, failsConcurrency, piecesOf, type ScriptedAnswer } from "./scripted-answer.ts";
 import { isStatusError, textOfValue, type Wire, type WireStream } from "./wire.ts";
 
 export interface Line {
@@ -15,7 +15,7 @@ export interface Line {
   readonly onBegin: () => void;
 }
 
-/** Says an answer over HTTP, or does to the connection what its fault says. */
+/** Says an answer over HTTP, or does to the connection what its error says. */
 export async function sendAnswer(answer: ScriptedAnswer, line: Line): Promise<void> {
   if (failsConcurrency(answer)) return failBefore(answer, line);
   line.onBegin();
@@ -75,7 +75,7 @@ async function sendStream(answer: ScriptedAnswer, line: Line): Promise<void> {
 }
 
 async function failInside(
-  failure: NonNullable<ScriptedAnswer["fault"]>,
+  failure: NonNullable<ScriptedAnswer["failure"]>,
   stream: WireStream,
   { response, signal }: Line,
 ): Promise<void> {

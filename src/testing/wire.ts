@@ -1,5 +1,5 @@
 import type { Usage } from "../conversation/usage.ts";
-import { isRecord, type JsonRecord } from "../foundation/json-value.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import type { ModelRequest } from "../model/model.ts";
 import type { StepError } from "./script.ts";
 import type { Piece, ScriptedAnswer } from "./scripted-answer.ts";

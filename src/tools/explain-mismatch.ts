@@ -1,5 +1,5 @@
-import { takeStart } from "./output-limit.ts";
-import { toLf } from "./replace-text.ts";
+import { takeStart } from "./limit-text.ts";
+import { toLf } from "./replace-ranges.ts";
 
 /** Why a text was not found in a file, with the lines that come nearest, so that the next try can be right. */
 export function explainMismatch(text: string, wanted: string): string {

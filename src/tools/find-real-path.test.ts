@@ -1,6 +1,6 @@
 import { mkdir, symlink } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { createWorkspace } from "../testing/workspace.ts";
+import { createWorkspace } from "../testing/sample-runtime.ts";
 import { findRealPath } from "./find-real-path.ts";
 
 test("a link to a file or a folder leads to what it names", async () => {

@@ -1,4 +1,4 @@
-import { takeStart } from "./output-limit.ts";
+import { takeStart } from "./limit-text.ts";
 
 export interface LineRange {
   /** The first line that is wanted, counted from 1. */

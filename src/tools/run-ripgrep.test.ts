@@ -1,6 +1,6 @@
 import { chmod } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createWorkspace, type Workspace } from "../testing/workspace.ts";
+import { createWorkspace, type Workspace } from "../testing/sample-runtime.ts";
 import { type RipgrepRequest, runRipgrep } from "./run-ripgrep.ts";
 
 let space: Workspace;
@@ -114,6 +114,15 @@ describe("running ripgrep", () => {
   test("ends the search when its time is over", async () => {
     expect(await runRipgrep(request({ program: await endless(), timeLimitMs: 5 }))).toMatchObject({
       type: "time",
+    });
+  });
+
+  test("one that somebody kills has not found nothing: it broke off", async () => {
+    const program = await space.write("killed.sh", "#!/bin/sh\nkill -KILL $$\n");
+    await chmod(program, 0o755);
+    expect(await runRipgrep(request({ program }))).toEqual({
+      type: "killed",
+      errors: "The search broke off: ripgrep was killed by SIGKILL. Narrow it, or try again.",
     });
   });
 

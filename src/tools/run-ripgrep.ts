@@ -1,7 +1,8 @@
-import { type ChildProcessByStdio, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
-import { groupWatchdog } from "../foundation/watch-groups.ts";
+import { groupWatchdog } from "../foundation/group-watchdog.ts";
+import { spawnProcess } from "../foundation/spawn-process.ts";
 
 export interface RipgrepRequest {
   readonly arguments: readonly string[];
@@ -16,8 +17,11 @@ export interface RipgrepRequest {
 }
 
 export interface RipgrepEnding {
-  /** `enough`: the taker ended it; `time`: it took too long and was ended; `unavailable`: it could not be started. */
-  readonly type: "finished" | "enough" | "time" | "unavailable";
+  /**
+   * `enough`: the taker ended it; `time`: it took too long and was ended; `killed`: somebody else ended it, such as the
+   * system for want of memory; `unavailable`: it could not be started.
+   */
+  readonly type: "finished" | "enough" | "time" | "killed" | "unavailable";
   /** 0: something was found, 1: nothing, 2: trouble; absent when it was ended. */
   readonly code?: number;
   /** What it complained about, shortened. */
@@ -30,12 +34,19 @@ export async function runRipgrep(request: RipgrepRequest): Promise<RipgrepEnding
   signal.throwIfAborted();
   const program = request.program ?? (await findProgram());
   signal.throwIfAborted();
-  const child = spawn(program, ["--no-config", ...request.arguments], {
-    cwd: request.directory,
-    stdio: ["ignore", "pipe", "pipe"],
-    detached: true,
-    windowsHide: true,
-  });
+  let child: ChildProcess;
+  try {
+    child = await spawnProcess(program, ["--no-config", ...request.arguments], {
+      cwd: request.directory,
+      stdio: ["ignore", "pipe", "pipe"],
+      detached: true,
+      windowsHide: true,
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    const reason = error instanceof Error ? error.message : String(error);
+    return { type: "unavailable", errors: `ripgrep could not be started: ${reason}.` };
+  }
   const watched = child.pid === undefined ? undefined : groupWatchdog.watch(child.pid);
   let ended: "enough" | "time" | "abort" | undefined;
   const end = (why: "enough" | "time" | "abort"): void => {
@@ -45,6 +56,7 @@ export async function runRipgrep(request: RipgrepRequest): Promise<RipgrepEnding
   };
   const onAbort = () => end("abort");
   signal.addEventListener("abort", onAbort, { once: true });
+  if (signal.aborted) onAbort();
   const timer = setTimeout(() => end("time"), timeLimitMs);
   try {
     const errors = collectErrors(child.stderr);
@@ -53,9 +65,13 @@ export async function runRipgrep(request: RipgrepRequest): Promise<RipgrepEnding
     });
     const code = await closed(child);
     signal.throwIfAborted();
-    if (typeof code === "string") return { type: "unavailable", errors: code };
     if (ended === "enough" || ended === "time") return { type: ended, errors: errors() };
-    return { type: "finished", ...(code === null ? {} : { code }), errors: errors() };
+    if (code === null)
+      return {
+        type: "killed",
+        errors: `The search broke off: ripgrep was killed by ${child.signalCode ?? "a signal"}. Narrow it, or try again.`,
+      };
+    return { type: "finished", code, errors: errors() };
   } finally {
     watched?.release();
     clearTimeout(timer);
@@ -63,23 +79,19 @@ export async function runRipgrep(request: RipgrepRequest): Promise<RipgrepEnding
   }
 }
 
-type Search = ChildProcessByStdio<null, Readable, Readable>;
-
-/** The exit code, or why there is none. */
-function closed(child: Search): Promise<number | null | string> {
-  return new Promise((resolve) => {
-    child.once("error", ({ message }) => resolve(`ripgrep could not be started: ${message}.`));
-    child.once("close", (code) => resolve(code));
-  });
+/** The exit code; null where a signal ended it. */
+function closed(child: ChildProcess): Promise<number | null> {
+  return new Promise((resolve) => child.once("close", (code) => resolve(code)));
 }
 
-function feed(stream: Readable, take: (text: string) => void): void {
+function feed(stream: Readable | null, take: (text: string) => void): void {
   const decoder = new StringDecoder("utf8");
-  stream.on("data", (bytes: Buffer) => take(decoder.write(bytes)));
-  stream.on("end", () => take(decoder.end()));
+  stream?.on("error", () => stream.destroy());
+  stream?.on("data", (bytes: Buffer) => take(decoder.write(bytes)));
+  stream?.on("end", () => take(decoder.end()));
 }
 
-function collectErrors(stream: Readable): () => string {
+function collectErrors(stream: Readable | null): () => string {
   let text = "";
   feed(stream, (more) => {
     if (text.length < maxErrorText) text = (text + more).slice(0, maxErrorText);
@@ -87,7 +99,7 @@ function collectErrors(stream: Readable): () => string {
   return () => text;
 }
 
-function endGroup(child: Search): void {
+function endGroup(child: ChildProcess): void {
   if (child.pid === undefined) return;
   try {
     process.kill(-child.pid, "SIGKILL");

@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { takeOwnerLock } from "../storage/owner-lock.ts";
-import { createWorkspace, type Workspace } from "../testing/workspace.ts";
-import { createEditTool } from "./builtin/edit.ts";
-import { createReadTool } from "./builtin/read.ts";
-import { createWriteTool } from "./builtin/write.ts";
+import { createWorkspace, type Workspace } from "../testing/sample-runtime.ts";
+import { createEditTool } from "./builtin/create-edit-tool.ts";
+import { createReadTool } from "./builtin/create-read-tool.ts";
+import { createWriteTool } from "./builtin/create-write-tool.ts";
 import { createSessionFiles } from "./file-ledger.ts";
 import type { ToolContext } from "./tool.ts";
 import { createWriteInTurn, locksFolder } from "./write-in-turn.ts";
@@ -170,8 +170,8 @@ describe("the lock of a file in memory", () => {
 function appending(name: string, count: number): string {
   const own = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
   return `
-    const { createReadTool } = await import(${own("./builtin/read.ts")});
-    const { createEditTool } = await import(${own("./builtin/edit.ts")});
+    const { createReadTool } = await import(${own("./builtin/create-read-tool.ts")});
+    const { createEditTool } = await import(${own("./builtin/create-edit-tool.ts")});
     const { createSessionFiles } = await import(${own("./file-ledger.ts")});
     const { createWriteInTurn } = await import(${own("./write-in-turn.ts")});
     const file_path = ${JSON.stringify(file)};

@@ -1,3 +1,4 @@
+// @io
 import { createHash } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
@@ -5,7 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { takeOwnerLock } from "../storage/owner-lock.ts";
 import { findRealPath } from "./find-real-path.ts";
-import { isInside } from "./workspace-path.ts";
+import { isInside } from "./resolve-workspace-path.ts";
 
 /** Lets one process at a time change a file, where several are expected to. Keys are real paths. */
 export type WriteInTurn = <T>(path: string, signal: AbortSignal, change: () => Promise<T>) => Promise<T>;

@@ -6,12 +6,17 @@ import { copiedSecrets, deniedEdits } from "./classes/denied-edits.ts";
 import { deniedReads } from "./classes/denied-reads.ts";
 import { disguisedWords } from "./classes/disguised-words.ts";
 import { dodgedDenials } from "./classes/dodged-denials.ts";
+import { fedNames } from "./classes/fed-names.ts";
 import { fileTools } from "./classes/file-tools.ts";
 import { gitConfiguration } from "./classes/git-configuration.ts";
 import { instructionImports } from "./classes/instruction-imports.ts";
+import { network } from "./classes/network.ts";
 import { programsThatExecute } from "./classes/programs-that-execute.ts";
 import { programsThatWrite } from "./classes/programs-that-write.ts";
+import { projectTexts } from "./classes/project-texts.ts";
 import { protectedFiles } from "./classes/protected-files.ts";
+import { providerKey } from "./classes/provider-key.ts";
+import { sameAnswer } from "./classes/same-answer.ts";
 import { shellSyntax } from "./classes/shell-syntax.ts";
 import { steeringVariables } from "./classes/steering-variables.ts";
 import { stretchedGrants } from "./classes/stretched-grants.ts";
@@ -39,4 +44,9 @@ export const attackClasses: readonly AttackClass[] = [
   instructionImports,
   terminalOutput,
   untrustedProjects,
+  providerKey,
+  network,
+  projectTexts,
+  sameAnswer,
+  fedNames,
 ];

@@ -19,12 +19,12 @@ export function stepsOf(
   attacks: readonly PlannedAttack[],
   { isAlone, fillFor }: StepOptions,
 ): readonly Step[] {
-  const callOf = ({ id, calls }: PlannedAttack, round: number): readonly Said[] => {
-    const call = calls[round];
-    return call === undefined ? [] : [sayCall(call, callId(id, round), fillFor(id))];
-  };
-  const isApart = ({ isSequence, calls }: PlannedAttack) =>
-    !isAlone && (isSequence === true || calls.some((call) => typeof call === "object" && "child" in call));
+  const callOf = ({ id, calls, isTogether }: PlannedAttack, round: number): readonly Said[] =>
+    calls.flatMap((call, at) => {
+      const isNow = isTogether === true ? round === 0 : at === round;
+      return isNow ? [sayCall(call, callId(id, at), fillFor(id))] : [];
+    });
+  const isApart = (attack: PlannedAttack) => !isAlone && hasOwnAnswers(attack);
   const inRounds = chunksOf(
     attacks.filter((attack) => !isApart(attack)),
     chunkSize,
@@ -38,12 +38,19 @@ export function stepsOf(
       ...attack.calls.map((_, round) => callOf(attack, round)),
       [goBack(fillFor("")("{{P}}"))],
     ]);
-  const answers = isAlone ? inRounds : [[first], ...inRounds, ...inSequence, [last]];
+  const answers = (isAlone ? inRounds : [[first], ...inRounds, ...inSequence, [last]]).filter(
+    (said) => said.length > 0,
+  );
   return [
     ...answers.flatMap((said) => said.flatMap(({ children }) => children)),
     ...answers.map((said) => ({ calls: said.map(({ call }) => call) })),
     "Done.",
   ];
+}
+
+/** Whether the calls of an attack come one after the other, which costs an answer for each. */
+export function hasOwnAnswers({ isSequence, calls }: PlannedAttack): boolean {
+  return isSequence === true || calls.some((call) => typeof call === "object" && "child" in call);
 }
 
 /** A call, and what the children say that it starts. */
@@ -79,7 +86,7 @@ function sayCall(call: AttackCall, id: string, fill: (text: string) => string): 
   };
 }
 
-function chunksOf<T>(items: readonly T[], size: number): readonly T[][] {
+export function chunksOf<T>(items: readonly T[], size: number): readonly T[][] {
   const count = Math.ceil(items.length / size);
   return Array.from({ length: count }, (_, at) => items.slice(at * size, (at + 1) * size));
 }

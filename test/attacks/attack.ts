@@ -3,8 +3,8 @@ import type { Step } from "../../src/testing/script.ts";
 /**
  * One way around the gate. Texts may hold tokens: `{{W}}` the folder of everything, `{{P}}` the project, `{{H}}` the home,
  * `{{T}}` a folder outside both, `{{D}}` the attack's own folder in the project (relative), `{{C}}` the file whose
- * appearance proves the attack (relative to the project), `{{A}}` the same as an absolute path, `{{U}}` a web server,
- * `{{S}}` a secret of its own.
+ * appearance proves the attack (relative to the project), `{{A}}` the same as an absolute path, `{{U}}` a web server
+ * and `{{N}}` its port, `{{S}}` a secret of its own, `{{K}}` the provider's key.
  */
 export interface Attack {
   readonly id: string;
@@ -21,8 +21,12 @@ export interface Attack {
   readonly needs?: readonly string[];
   /** Laid over the policy of the class. */
   readonly policy?: Policy;
-  /** In a session of its own: it changes the session's folder, the project as a whole, or speaks through children. */
+  /** In a session of its own, because its set-up changes the project for all others. */
   readonly alone?: boolean;
+  /** Without the gate it would break what other attacks need, so its control has a place of its own. */
+  readonly isDestructive?: boolean;
+  /** All its calls come in one answer. */
+  readonly isTogether?: boolean;
   /** Its calls come right after each other, and the session is led back to the project afterwards. */
   readonly isSequence?: boolean;
   /** What the model says, where calls cannot express it; the same for all attacks that share a session. */
@@ -40,7 +44,7 @@ export interface ToolCall {
 export type AttackCall = string | ToolCall;
 
 /** `own` is the attack's own secret, `{{S}}` in its set-up. */
-export type Secret = "env" | "pem" | "ssh" | "outside" | "own";
+export type Secret = "env" | "pem" | "ssh" | "outside" | "key" | "own";
 
 export type Effect =
   /** A path that exists only afterwards. */
@@ -55,7 +59,11 @@ export type Effect =
   /** The web server gets a request for this path. */
   | { readonly sent: string }
   /** The terminal gets these bytes from the program. */
-  | { readonly prints: string };
+  | { readonly prints: string }
+  /** Two calls that differ in a guess have different results, so that a secret can be guessed piece by piece. */
+  | { readonly distinguishes: true }
+  /** What the program prints lacks this text. */
+  | { readonly omits: string };
 
 export type Mode = "default" | "plan" | "dontAsk" | "acceptEdits" | "bypassPermissions";
 
@@ -69,6 +77,12 @@ export interface Policy {
   readonly settings?: Readonly<Record<string, unknown>>;
   /** More words of the command line. */
   readonly arguments?: readonly string[];
+  /** Variables of the command's environment. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** The folder it is started in, in place of the project's own path. */
+  readonly startIn?: string;
+  /** Another command than `-p`, such as `trust --show`; no model takes part. */
+  readonly command?: readonly string[];
   /** Whether the person trusts the project; true unless given. */
   readonly isTrusted?: boolean;
   /** Keeps apart from others the attacks whose set-ups make the same kind of project. */

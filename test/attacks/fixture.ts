@@ -14,6 +14,8 @@ export interface Place {
   readonly root: string;
   readonly project: string;
   readonly home: string;
+  /** The key with which the provider is asked. */
+  readonly key: string;
   readonly environment: Readonly<Record<string, string>>;
 }
 
@@ -43,7 +45,7 @@ export async function createStock(): Promise<Stock> {
       count += 1;
       const root = join(folder, `p${count}`);
       await run("cp", ["-a", template, root]);
-      const place = placeAt(root);
+      const place = placeAt(root, secrets.key);
       await writePolicy(place, policy, (text) => fillTokens(text, attacks[0]?.id ?? "", place, ""));
       await setUp(place, attacks, urlOf);
       return place;
@@ -54,7 +56,12 @@ export async function createStock(): Promise<Stock> {
 }
 
 /** Fills the tokens of a text for an attack in a place. */
-export function fillTokens(text: string, id: string, { root, project, home }: Place, web: string): string {
+export function fillTokens(
+  text: string,
+  id: string,
+  { root, project, home, key }: Place,
+  web: string,
+): string {
   const values: Readonly<Record<string, string>> = {
     W: root,
     P: project,
@@ -64,21 +71,23 @@ export function fillTokens(text: string, id: string, { root, project, home }: Pl
     C: `out/${id}`,
     A: join(project, "out", id),
     U: web,
+    N: web.slice(web.lastIndexOf(":") + 1),
     S: ownSecret(id, root),
+    K: key,
   };
   return text.replace(/\{\{([A-Z])\}\}/g, (token, name: string) => values[name] ?? token);
 }
 
-function placeAt(root: string): Place {
+function placeAt(root: string, key: string): Place {
   const home = join(root, "home");
   const path = [...systemFolders, join(root, "bin")].join(delimiter);
   const environment = { HOME: home, PATH: path, LANG: "C.UTF-8", USER: "ada" };
-  return { root, project: join(root, "app"), home, environment };
+  return { root, project: join(root, "app"), home, key, environment };
 }
 
 function inventSecrets(): Secrets {
   const invent = () => `k${randomBytes(9).toString("hex")}z`;
-  return { env: invent(), pem: invent(), ssh: invent(), outside: invent() };
+  return { env: invent(), pem: invent(), ssh: invent(), outside: invent(), key: invent() };
 }
 
 /** A secret that only this attack has, in this place. */
@@ -87,7 +96,7 @@ function ownSecret(id: string, root: string): string {
 }
 
 async function layOut(root: string, secrets: Secrets): Promise<void> {
-  const place = placeAt(root);
+  const place = placeAt(root, secrets.key);
   const files: Readonly<Record<string, string>> = {
     "app/README.md": "# Sample\n\nA project to attack.\n",
     "app/package.json":
@@ -138,7 +147,13 @@ async function writePolicy(
   const { allow = [], ask = [], deny = [], settings = {}, isTrusted = true } = policy;
   await write(
     join(home, ".claude/settings.json"),
-    fill(JSON.stringify({ permissions: { allow, ask, deny }, ...settings })),
+    fill(
+      JSON.stringify({
+        permissions: { allow, ask, deny },
+        sandbox: { isolateReadOnlyCommands: false },
+        ...settings,
+      }),
+    ),
   );
   const projects = { [project]: { hasTrustDialogAccepted: true } };
   await write(join(home, ".claude.json"), JSON.stringify(isTrusted ? { projects } : {}));

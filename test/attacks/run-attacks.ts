@@ -1,5 +1,5 @@
 import type { Mode, PlannedAttack, Policy } from "./attack.ts";
-import { callId, stepsOf } from "./attack-steps.ts";
+import { callId, chunksOf, hasOwnAnswers, stepsOf } from "./attack-steps.ts";
 import { createStock, fillTokens, type Place, type Stock, type UrlOf } from "./fixture.ts";
 import { type Said, watchEffect } from "./observe-effect.ts";
 import { runControl } from "./run-control.ts";
@@ -44,19 +44,23 @@ export interface RunOptions {
   readonly parallel?: number;
   /** Leaves out the other half; an attack that works without the gate then counts as held. */
   readonly only?: "gated" | "control";
+  /** Tries each attack in the first of its modes alone. */
+  readonly isQuick?: boolean;
+  /** For which attacks the control is run; all unless given. */
+  readonly isControlled?: (attack: PlannedAttack) => boolean;
 }
 
 /** Tries every attack under the gate and without it. */
 export async function runAttacks(
   attacks: readonly PlannedAttack[],
-  { parallel = 3, only }: RunOptions = {},
+  { parallel = 3, only, isQuick = false, isControlled = () => true }: RunOptions = {},
 ): Promise<readonly AttackResult[]> {
   const missing = await findMissing(attacks);
   const able = attacks.filter(({ id }) => !missing.has(id));
   await using stock = await createStock();
   const trials = [
-    ...(only === "control" ? [] : planGated(able)),
-    ...(only === "gated" ? [] : planControls(able)),
+    ...(only === "control" ? [] : planGated(able, isQuick)),
+    ...(only === "gated" ? [] : planControls(able.filter(isControlled))),
   ];
   const issues: Issue[] = [];
   await inParallel(trials, parallel, async (trial) => {
@@ -97,23 +101,21 @@ async function findMissing(attacks: readonly PlannedAttack[]): Promise<Map<strin
   return new Map(entries);
 }
 
-function planGated(attacks: readonly PlannedAttack[]): readonly Trial[] {
-  return planSessions(
-    attacks.map((attack) => ({ attack, policy: attack.policy })),
-    "gated",
-  );
+function planGated(attacks: readonly PlannedAttack[], isQuick: boolean): readonly Trial[] {
+  const planned = attacks.map((attack) => {
+    const [mode = "default"] = attack.policy.modes ?? [];
+    return { attack, policy: isQuick ? { ...attack.policy, modes: [mode] } : attack.policy };
+  });
+  return planSessions(planned, "gated");
 }
 
 function planControls(attacks: readonly PlannedAttack[]): readonly Trial[] {
   const direct = attacks.filter(({ control }) => control.by !== "session");
   const together = Map.groupBy(
-    direct.filter(({ alone }) => alone !== true),
+    direct.filter((attack) => !needsOwnControl(attack)),
     ({ className, policy }) => `${className} ${policy.project}`,
   );
-  const groups = [
-    ...together.values(),
-    ...direct.filter(({ alone }) => alone === true).map((attack) => [attack]),
-  ];
+  const groups = [...together.values(), ...direct.filter(needsOwnControl).map((attack) => [attack])];
   const trials = groups.map((group) => ({
     kind: "control" as const,
     attacks: group,
@@ -128,6 +130,8 @@ function planControls(attacks: readonly PlannedAttack[]): readonly Trial[] {
   return [...trials, ...planSessions(inSession, "control")];
 }
 
+const needsOwnControl = ({ alone, isDestructive }: PlannedAttack) => alone === true || isDestructive === true;
+
 interface Planned {
   readonly attack: PlannedAttack;
   readonly policy: Policy;
@@ -140,15 +144,34 @@ function planSessions(planned: readonly Planned[], kind: Trial["kind"]): readonl
     return (modes as readonly Mode[]).map((mode) => ({ attack, policy: { ...policy, modes: [mode] }, mode }));
   });
   const groups = Map.groupBy(single, ({ attack, policy, mode }) =>
-    attack.alone ? `${attack.id} ${mode}` : JSON.stringify(policy),
+    attack.alone ? `${attack.id} ${mode}` : nameOf(policy),
   );
   return [...groups.values()].flatMap((group) => {
     const [first] = group;
     if (first === undefined) return [];
     const isAlone = first.attack.alone === true;
     const attacks = group.map(({ attack }) => attack);
-    return [{ kind, attacks, policy: first.policy, mode: first.mode, isAlone, isDirect: false }];
+    return splitGroup(attacks).map((part) => {
+      return { kind, attacks: part, policy: first.policy, mode: first.mode, isAlone, isDirect: false };
+    });
   });
+}
+
+/** The same text for policies that mean the same. */
+function nameOf(policy: Policy): string {
+  const said = Object.entries(policy).filter(([, value]) => !(Array.isArray(value) && value.length === 0));
+  return JSON.stringify(said.sort(([a], [d]) => (a < d ? -1 : 1)));
+}
+
+/** With each answer the whole conversation is sent again, so long ones are costly. */
+function splitGroup(attacks: readonly PlannedAttack[]): readonly (readonly PlannedAttack[])[] {
+  return [
+    ...chunksOf(
+      attacks.filter((attack) => !hasOwnAnswers(attack)),
+      200,
+    ),
+    ...chunksOf(attacks.filter(hasOwnAnswers), 20),
+  ];
 }
 
 async function runTrial(stock: Stock, trial: Trial): Promise<readonly Issue[]> {
@@ -169,7 +192,13 @@ async function runTrial(stock: Stock, trial: Trial): Promise<readonly Issue[]> {
     ? await runDirectly(trial, place, webs.urlOf)
     : await runInSession(trial, place, webs.urlOf);
   const issues = watched.map(({ attack: { id }, happened }) => {
-    const heard = said.get(id) ?? { text: "", everything: "", printed: "", broken: "it was never tried" };
+    const heard = said.get(id) ?? {
+      text: "",
+      everything: "",
+      results: [],
+      printed: "",
+      broken: "it was never tried",
+    };
     const { text: evidence, broken } = heard;
     return { trial, id, happened: happened(heard), evidence, ...(broken === undefined ? {} : { broken }) };
   });
@@ -187,7 +216,7 @@ async function runDirectly({ attacks }: Trial, place: Place, urlOf: UrlOf): Prom
 
 async function runInSession(trial: Trial, place: Place, urlOf: UrlOf): Promise<Map<string, Heard>> {
   const { attacks, policy, mode, isAlone } = trial;
-  const onTerminal = attacks.some(({ effect }) => "prints" in effect);
+  const onTerminal = attacks.some(({ effect }) => "prints" in effect || "omits" in effect);
   const own = attacks.find(({ script }) => script !== undefined);
   const fillFor = (id: string) => (text: string) => fillTokens(text, id, place, urlOf(id));
   const steps = own?.script ?? stepsOf(attacks, { isAlone, fillFor });
@@ -203,7 +232,14 @@ async function runInSession(trial: Trial, place: Place, urlOf: UrlOf): Promise<M
     );
     const text = mine.map(([, result]) => result).join("\n");
     const isOwn = isAlone || ("leaks" in attack.effect && attack.effect.leaks === "own");
-    const heard = { text, everything: isOwn ? session.sent : text, printed: session.out };
+    const heard = {
+      text,
+      everything: isOwn ? session.sent : text,
+      results: results.map((result, at) =>
+        session.refused.has(callId(attack.id, at)) ? "" : (result ?? ""),
+      ),
+      printed: session.out,
+    };
     return [attack.id, reason === undefined ? heard : { ...heard, broken: reason + noteOf(session) }];
   });
   return new Map(entries);

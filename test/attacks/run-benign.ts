@@ -54,13 +54,11 @@ async function runGroup(stock: Stock, group: BenignGroup): Promise<readonly Beni
     lacking[at] === undefined ? [{ name: "Bash", id: idOf(at), input: { command: fill(command) } }] : [],
   );
   const steps: Step[] = [...chunksOf(calls, 40).map((chunk) => ({ calls: chunk })), "Done."];
-  const expected = await Promise.all(
-    commands.map(({ command, varies, expect }, at) =>
-      varies === true || expect === "ask" || lacking[at] !== undefined
-        ? undefined
-        : printedInBash(fill(command), place),
-    ),
-  );
+  const expected: (string | undefined)[] = [];
+  for (const [at, { command, varies, expect }] of commands.entries()) {
+    const isCompared = varies !== true && expect !== "ask" && lacking[at] === undefined;
+    expected.push(isCompared ? await printedInBash(fill(command), place) : undefined);
+  }
   const mode = policy.modes?.[0] ?? "default";
   const session = await runSession(place, steps, { mode, policy });
   const results = commands.map((command, at) => {
@@ -96,6 +94,7 @@ function alike(got: string, expected: string): boolean {
   const lines = (text: string) =>
     text
       .trim()
+      .replace(/\n?Files that rules deny were left out of what git shows\.$/, "")
       .replace(/^\(no output\)$/, "")
       .split("\n")
       .sort()

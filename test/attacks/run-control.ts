@@ -12,16 +12,19 @@ export async function runControl(attack: PlannedAttack, place: Place, web: strin
   if (control.by === "script") return saidOf((await runBash(fill(control.script), place)).text);
   const folderFile = join(place.root, `folder-${id}`);
   let folder = place.project;
-  let text = "";
+  const results: string[] = [];
   for (const [at, call] of calls.entries()) {
     if (typeof call !== "string") throw new Error(`${id}: bash cannot do a call of ${call.tool}`);
     const isLast = at === calls.length - 1;
     // The tool keeps the folder between commands, so the control does.
     const keep = isLast ? "" : `trap 'pwd -P > ${folderFile}' EXIT\n`;
-    text += (await runBash(keep + fill(call), place, folder)).text;
+    results.push((await runBash(keep + fill(call), place, folder)).text);
     if (!isLast) folder = (await readFile(folderFile, "utf8")).trim();
   }
-  return saidOf(text);
+  return saidOf(...results);
 }
 
-const saidOf = (text: string): Said => ({ text, everything: text, printed: text });
+function saidOf(...results: readonly string[]): Said {
+  const text = results.join("\n");
+  return { text, everything: text, results, printed: text };
+}

@@ -1,12 +1,12 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { isRecord, type JsonRecord } from "../../src/foundation/json-value.ts";
+import { isRecord, type JsonRecord } from "../../src/foundation/json-record.ts";
 import { type ProviderRequest, startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { Step } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";
 import type { Mode, Policy } from "./attack.ts";
-import type { Place } from "./fixture.ts";
-import { type Finished, runProgram } from "./run-program.ts";
+import { fillTokens, type Place } from "./fixture.ts";
+import { type Finished, type ProgramOptions, runProgram } from "./run-program.ts";
 
 const program = join(projectRoot, "bin/retinue.js");
 
@@ -37,15 +37,21 @@ export async function runSession(
 ): Promise<Session> {
   await using provider = await startFakeProvider({ script: steps, deltaSize: 1_000_000 });
   const words = wordsOf(options);
+  const fill = (text: string) => fillTokens(text, "", place, "");
+  const more = Object.entries(options.policy.environment ?? {}).map(([name, value]) => [name, fill(value)]);
   const environment = {
     ...place.environment,
+    ...Object.fromEntries(more),
     ANTHROPIC_BASE_URL: provider.url,
-    ANTHROPIC_API_KEY: "key",
+    ANTHROPIC_API_KEY: place.key,
     RETINUE_LOCAL_MODELS: "0",
   };
   const finished = options.onTerminal
     ? await startOnTerminal(place, words, environment)
-    : await start(process.execPath, [program, ...words], place, environment);
+    : await start(process.execPath, [program, ...words], {
+        cwd: fill(options.policy.startIn ?? "{{P}}"),
+        env: environment,
+      });
   return {
     ...finished,
     results: resultsOf(provider.requests),
@@ -55,6 +61,7 @@ export async function runSession(
 }
 
 function wordsOf({ mode, policy, onTerminal }: SessionOptions): readonly string[] {
+  if (policy.command !== undefined) return policy.command;
   const format = onTerminal === true ? [] : ["--output-format", "json"];
   const rights =
     mode === "bypassPermissions" ? ["--dangerously-skip-permissions"] : ["--permission-mode", mode];
@@ -69,16 +76,18 @@ async function startOnTerminal(
   const quoted = [process.execPath, program, ...words].map((word) => `'${word.replaceAll("'", "'\\''")}'`);
   const file = join(place.root, "on-terminal.sh");
   await writeFile(file, `exec ${quoted.join(" ")}\n`);
-  return start("script", ["-qec", `bash ${file}`, "/dev/null"], place, { ...environment, TERM: "xterm" });
+  return start("script", ["-qec", `bash ${file}`, "/dev/null"], {
+    cwd: place.project,
+    env: { ...environment, TERM: "xterm" },
+  });
 }
 
 function start(
   file: string,
   words: readonly string[],
-  { project }: Place,
-  env: Readonly<Record<string, string>>,
+  place: Pick<ProgramOptions, "cwd" | "env">,
 ): Promise<Finished> {
-  return runProgram(file, words, { cwd: project, env, timeoutMs: 120_000 });
+  return runProgram(file, words, { ...place, timeoutMs: 120_000 });
 }
 
 function resultsOf(requests: readonly ProviderRequest[]): Map<string, string> {

@@ -1,6 +1,6 @@
 import type { AgentDefinition, AgentScope } from "../../src/definitions/agent-definition.ts";
-import { readAgentFile } from "../../src/definitions/parse-definition.ts";
-import type { HookRule } from "../../src/hooks/hook-config.ts";
+import { readAgentFile } from "../../src/definitions/parse-agent-definition.ts";
+import type { HookRule } from "../../src/hooks/read-hooks.ts";
 import { type CorpusEntry, compareFields, type Expectation, type Mismatch } from "./corpus-manifest.ts";
 
 const softNames = {
@@ -32,9 +32,13 @@ export function compareAgent(entry: CorpusEntry, text: string): Mismatch[] {
 /** A file that loads in spite of a lack carries the lack as its reason. */
 function reasonOf(diagnostics: readonly { code: string }[], expect: Expectation): string | null {
   const reason = expect["reason"];
-  const isMissing = diagnostics.filter((diagnostic) => diagnostic.code === "no-name" || diagnostic.code === "no-description");
+  const isMissing = diagnostics.filter(
+    (diagnostic) => diagnostic.code === "no-name" || diagnostic.code === "no-description",
+  );
   if (isMissing.length === 0) return null;
-  return isMissing.some((diagnostic) => diagnostic.code === reason) ? String(reason) : (isMissing[0]?.code ?? null);
+  return isMissing.some((diagnostic) => diagnostic.code === reason)
+    ? String(reason)
+    : (isMissing[0]?.code ?? null);
 }
 
 function describe(definition: AgentDefinition): Record<string, unknown> {

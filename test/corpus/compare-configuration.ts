@@ -1,6 +1,6 @@
 import { parseJsonDocument } from "../../src/foundation/json-document.ts";
-import { readHooksFile } from "../../src/hooks/hook-config.ts";
-import { readRule } from "../../src/permissions/parse-rule.ts";
+import { readHooksFile } from "../../src/hooks/read-hooks.ts";
+import { readRule } from "../../src/permissions/rules/parse-rule.ts";
 import { readMarketplace } from "../../src/plugins/marketplace.ts";
 import { type PluginManifest, readPluginManifest } from "../../src/plugins/plugin-manifest.ts";
 import { readSettings } from "../../src/settings/settings.ts";

@@ -1,5 +1,5 @@
 import { parseJsonDocument } from "../../src/foundation/json-document.ts";
-import { readMcpServers } from "../../src/mcp/server-config.ts";
+import { readMcpServers } from "../../src/mcp/mcp-server-config.ts";
 import { type CorpusEntry, compareFields, type Mismatch } from "./corpus-manifest.ts";
 
 /** Compares an MCP file by its servers: how each is reached, and whether it could be used at all. */

@@ -1,4 +1,4 @@
-import { readSkillFile } from "../../src/skills/parse-skill.ts";
+import { readSkillFile } from "../../src/skills/read-skill-file.ts";
 import type { Skill } from "../../src/skills/skill.ts";
 import { type CorpusEntry, compareFields, type Expectation, type Mismatch } from "./corpus-manifest.ts";
 
@@ -29,10 +29,10 @@ function describe(
   { diagnostics, written }: Reading,
   expect: Expectation,
 ): Record<string, unknown> {
-  const isMissing = (code: string): boolean => diagnostics.some((diagnostic) => diagnostic.code === code);
-  const isDescribed = !isMissing("no-frontmatter") && !isMissing("no-description");
+  const hasCode = (code: string): boolean => diagnostics.some((diagnostic) => diagnostic.code === code);
+  const isDescribed = !hasCode("no-frontmatter") && !hasCode("no-description");
   const { reason } = expect;
-  const isMissing = (reason === "no-name" && !written.has("name")) || isMissing(String(reason));
+  const isMissing = (reason === "no-name" && !written.has("name")) || hasCode(String(reason));
   return {
     ...skill,
     loads: true,

@@ -25,7 +25,7 @@ describe("[HKS-8] the hooks around a child", () => {
       event === "SubagentStop" && count === 1 ? { decision: "block", reason: "name the files" } : {},
     );
     await using sample = await createSampleRuntime(["Found.", "Found in a.txt."], { hooks });
-    expect(await sample.runtime.spawn("Explore", "Look.")).toMatchObject({ text: "Found in a.txt." });
+    expect(await sample.runtime.spawn("Explore", "Look.").result).toMatchObject({ text: "Found in a.txt." });
     expect(JSON.stringify(sample.requests[1]?.messages.at(-1))).toContain("name the files");
     expect(heard).toEqual(["SubagentStart", "SubagentStop", "SubagentStop"]);
   });
@@ -36,9 +36,38 @@ describe("[HKS-8] the hooks around a child", () => {
   ])("its end is told once where %s", async (_title, steps) => {
     const { heard, hooks } = hearing(() => ({}));
     await using sample = await createSampleRuntime(steps, { hooks });
-    expect((await sample.runtime.spawn("Explore", "Look.", { maxTurns: 1 })).status).not.toBe("completed");
+    expect((await sample.runtime.spawn("Explore", "Look.", { maxTurns: 1 }).result).status).not.toBe(
+      "completed",
+    );
     expect(heard).toEqual(["SubagentStart", "SubagentStop"]);
   });
+});
+
+test("[HKS-8] each start has one stop, at whatever moment the child is stopped", async () => {
+  const heard = new Map<string, string[]>();
+  const hooks: RuntimeOptions["hooks"] = (["SubagentStart", "SubagentStop"] as const).map((event) => ({
+    event,
+    run: async (input) => {
+      const id = String(input["agent_id"]);
+      heard.set(id, [...(heard.get(id) ?? []), event]);
+      await new Promise((resolve) => setImmediate(resolve));
+    },
+  }));
+  await using sample = await createSampleRuntime(
+    Array.from({ length: 40 }, () => "Done."),
+    { hooks },
+  );
+  await using session = await sample.runtime.open();
+  const agent = session.tools().find(({ name }) => name === "Agent");
+  for (let ticks = 0; ticks < 40; ticks += 1) {
+    await agent?.call({ description: "look", prompt: "Look.", run_in_background: true });
+    const id = session.tasks.list().at(-1)?.id ?? "";
+    for (let tick = 0; tick < ticks; tick += 1) await new Promise((resolve) => setImmediate(resolve));
+    await session.tasks.stop(id, "user");
+  }
+  const odd = [...heard.values()].filter((events) => events.join() !== "SubagentStart,SubagentStop");
+  expect(odd).toEqual([]);
+  expect(heard.size).toBeGreaterThan(5);
 });
 
 test("[BGR-1] a start in the background gives the id and a file that grows while the child works", async () => {

@@ -65,6 +65,40 @@ describe.skipIf(process.platform === "win32")("[TRN-2] a disk that takes no more
     expect(readJsonLines(lines).length).toBeGreaterThan(1);
   });
 
+  test("where JSON is printed, the result is printed too, with the reason and what it took", async () => {
+    const place = createPlace();
+    const environment = await provide([
+      { text: "Short.", calls: [{ name: "Bash", input: { command: "true" } }] },
+      { text: "long ".repeat(20_000) },
+    ]);
+    const { code, out } = await runOnFullDisk(
+      place,
+      ["-p", "go", "--output-format", "json", "--dangerously-skip-permissions"],
+      { kilobytes: 48, environment },
+    );
+    expect(code).toBe(1);
+    const [result] = readJsonLines(out);
+    expect(result).toMatchObject({
+      type: "result",
+      is_error: true,
+      num_turns: 2,
+      terminal_reason: "file-too-large",
+    });
+    expect(JSON.stringify(result?.["errors"])).toContain("past the size that is allowed");
+  });
+
+  test("a disk that takes nothing at all gives a result too", async () => {
+    const place = createPlace();
+    const environment = await provide([]);
+    const { code, out, err } = await runOnFullDisk(place, ["-p", "go", "--output-format", "stream-json"], {
+      kilobytes: 0,
+      environment,
+    });
+    expect(code).toBe(1);
+    expect(readJsonLines(out)).toMatchObject([{ type: "result", is_error: true, num_turns: 0 }]);
+    expect(err).toContain("Could not write");
+  });
+
   test("the session goes on once there is room again, with the lost call answered as interrupted", async () => {
     const place = createPlace();
     const environment = await provide([

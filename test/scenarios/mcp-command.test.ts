@@ -155,7 +155,7 @@ describe("[CLI-2, MCP-1] commands that look at servers", () => {
     ]);
     const doctor = await stage.run(["doctor"]);
     expect(doctor.out).toMatch(
-      /problem\s+MCP servers\s+connected: all \(\d+ tools\); broken fails: its command/,
+      /error\s+MCP servers\s+connected: all \(\d+ tools\); broken fails: its command/,
     );
     await server.gone();
   });

@@ -33,7 +33,13 @@ describe("what a call gets, from the command line", () => {
       ["touch a && rm a", "deny"],
       ["mkdir b", "ask"],
     ] as const) {
-      const reported = await runCommand(place, ["permissions", "test", `Bash(${command})`, "--json", ...rules]);
+      const reported = await runCommand(place, [
+        "permissions",
+        "test",
+        `Bash(${command})`,
+        "--json",
+        ...rules,
+      ]);
       expect(JSON.parse(reported.out)).toMatchObject({ decision });
       const { result } = await print(place, [bash(command), "Done."], ...rules);
       expect(result.permission_denials).toHaveLength(decision === "allow" ? 0 : 1);

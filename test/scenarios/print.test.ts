@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { textOf } from "../../src/conversation/message.ts";
-import { offlineLabel } from "../../src/model/offline-texts.ts";
+import { offlineLabel } from "../../src/model/offline/offline-answer.ts";
 import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { Step } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";
@@ -223,7 +223,7 @@ describe("sessions", () => {
           child.kill("SIGINT");
         },
       });
-      const line = `Continue: retinue -p --resume ${id} "Go on."`;
+      const line = `Continue: retinue -p --resume ${id} "Continue."`;
       expect({ code, err }).toEqual({ code: 130, err: `retinue: Stopped by SIGINT.\n${line}\n` });
       expect(readJsonLines(out).at(-1)).toMatchObject({
         type: "result",
@@ -335,7 +335,7 @@ describe("what goes wrong is one sentence and an exit code [CLI-6]", () => {
     [
       ["-p", "hi", "--model", "sonnet or opus"],
       2,
-      /^retinue: The model cannot be used: "sonnet or opus" has blanks/,
+      /^retinue: The model cannot be used: "sonnet or opus" contains spaces/,
     ],
     [["-p", "hi", "--settings", "{bad"], 2, /^retinue: The settings given to this run cannot be used: /],
     [["-p", "hi", "--add-dir", "nowhere"], 2, /^retinue: --add-dir names a folder that is not there/],
@@ -384,19 +384,26 @@ describe("what goes wrong is one sentence and an exit code [CLI-6]", () => {
     expect(err).toMatch(/^retinue: \/.*settings\.json:1:\d+: Settings cannot be read completely/);
   });
 
-  test.runIf(!isWindows)("a reader that goes away stops the run quietly", async () => {
-    const stage = await createStage([{ text: "x".repeat(20_000), delayMs: 1 }, "never asked"]);
-    const program = join(projectRoot, "bin/retinue.js");
-    const line = `"${process.execPath}" "${program}" -p hi --output-format stream-json --include-partial-messages`;
-    const pipe = `${line} | head -1 >first; echo "\${PIPESTATUS[0]}" >code`;
-    const environment = { ANTHROPIC_BASE_URL: stage.provider.url, ANTHROPIC_API_KEY: "x" };
-    const env = { HOME: stage.home, PATH: process.env["PATH"], ...environment };
-    const shell = await new Promise<string>((resolve) => {
-      execFile("bash", ["-c", pipe], { cwd: stage.cwd, env }, (_error, out, err) => resolve(`${out}${err}`));
-    });
-    expect(shell).toBe("");
-    expect(readFileSync(join(stage.cwd, "code"), "utf8")).toBe("0\n");
-    expect(readFileSync(join(stage.cwd, "first"), "utf8")).toContain('"subtype":"init"');
-    expect(stage.provider.requests[0]?.status).toBe("abandoned");
-  });
+  test.runIf(!isWindows)(
+    "a reader that goes away stops the run, with a sentence on how to go on",
+    async () => {
+      const stage = await createStage([{ text: "x".repeat(20_000), delayMs: 1 }, "never asked"]);
+      const program = join(projectRoot, "bin/retinue.js");
+      const line = `"${process.execPath}" "${program}" -p hi --output-format stream-json --include-partial-messages`;
+      const pipe = `${line} | head -1 >first; echo "\${PIPESTATUS[0]}" >code`;
+      const environment = { ANTHROPIC_BASE_URL: stage.provider.url, ANTHROPIC_API_KEY: "x" };
+      const env = { HOME: stage.home, PATH: process.env["PATH"], ...environment };
+      const shell = await new Promise<string>((resolve) => {
+        execFile("bash", ["-c", pipe], { cwd: stage.cwd, env }, (_error, out, err) =>
+          resolve(`${out}${err}`),
+        );
+      });
+      expect(shell).toMatch(
+        /^retinue: The output is no longer being read, so the run was stopped\.[^\n]*\n$/,
+      );
+      expect(readFileSync(join(stage.cwd, "code"), "utf8")).toBe("0\n");
+      expect(readFileSync(join(stage.cwd, "first"), "utf8")).toContain('"subtype":"init"');
+      expect(stage.provider.requests[0]?.status).toBe("abandoned");
+    },
+  );
 });

@@ -1,10 +1,10 @@
-import { findMemory } from "../../src/context/find-memory.ts";
+import { findMemory } from "../../src/context/load-memory.ts";
 import {
   type AgentDefinition,
   type AgentScope,
   agentScopes,
 } from "../../src/definitions/agent-definition.ts";
-import { parseAgentDefinition } from "../../src/definitions/parse-definition.ts";
+import { parseAgentDefinition } from "../../src/definitions/parse-agent-definition.ts";
 import { createPaths } from "../../src/settings/paths.ts";
 import type { Fields, Roots } from "./security-case.ts";
 

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createHookRunner, type HookRunner } from "../../src/hooks/run-hooks.ts";
+import { createHookRunner, type HookRunner } from "../../src/hooks/hook-runner.ts";
 import type { SourcedHookRule } from "../../src/hooks/select-hooks.ts";
 import { mergeSettings } from "../../src/settings/merge-settings.ts";
 import { caseFiles, fieldsOf, isTrusted, layerOf } from "./case-settings.ts";

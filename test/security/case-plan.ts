@@ -1,22 +1,22 @@
 import { isAbsolute, join, resolve } from "node:path";
 import type { AgentDefinition } from "../../src/definitions/agent-definition.ts";
+import { createRegistry } from "../../src/definitions/agent-registry.ts";
 import { builtinAgents } from "../../src/definitions/builtin/builtin-agents.ts";
-import { createRegistry } from "../../src/definitions/registry.ts";
-import { shippedAliases } from "../../src/model/model-aliases.ts";
+import { shippedAliases } from "../../src/model/alias-table.ts";
 import type { PolicyRule } from "../../src/permissions/decide.ts";
 import type { McpIdentity } from "../../src/permissions/mcp-identity.ts";
 import { parsePermissionMode } from "../../src/permissions/permission-mode.ts";
+import { inWorktree } from "../../src/planning/in-worktree.ts";
 import { planRun } from "../../src/planning/plan-run.ts";
 import { planSession } from "../../src/planning/plan-session.ts";
 import type { RunPlan } from "../../src/planning/run-plan.ts";
 import type { MergedSettings } from "../../src/settings/merge-settings.ts";
 import type { SourcedRule } from "../../src/settings/settings-layer.ts";
-import { inWorktree } from "../../src/tasks/in-worktree.ts";
-import { makeWorktree } from "../../src/tasks/run-worktree.ts";
-import { readWorktreeSettings } from "../../src/tasks/worktree-settings.ts";
-import { builtinTools } from "../../src/tools/builtin-tools.ts";
-import type { AvailableTool } from "../../src/tools/match-tools.ts";
-import { sandboxRights } from "../../src/tools/sandbox-settings.ts";
+import { makeWorktree } from "../../src/tasks/worktree/make-worktree.ts";
+import { readWorktreeSettings } from "../../src/tasks/worktree/read-worktree-settings.ts";
+import { builtinTools } from "../../src/tools/grants/builtin-tools.ts";
+import type { AvailableTool } from "../../src/tools/grants/match-tools.ts";
+import { sandboxRights } from "../../src/tools/sandbox/sandbox-settings.ts";
 import { caseAgent, findCaseMemory } from "./case-agent.ts";
 import { fieldsOf, isTrusted, texts } from "./case-settings.ts";
 import type { Fields, Roots, SecurityCase } from "./security-case.ts";
@@ -151,7 +151,7 @@ async function planChild(
     signal: AbortSignal.timeout(60_000),
   });
   if (made.type === "refused") return { type: "refused" };
-  return { type: "plan", plan: inWorktree(planned.plan, { ...made.worktree, root: roots.P }, []) };
+  return { type: "plan", plan: inWorktree(planned.plan, { ...made.worktree, root: roots.P }) };
 }
 
 function childDefinition(context: Fields, spawn: Fields): AgentDefinition | undefined {

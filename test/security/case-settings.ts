@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type MergedSettings, mergeSettings } from "../../src/settings/merge-settings.ts";
 import { readSettings } from "../../src/settings/settings.ts";
 import type { SettingsLayer } from "../../src/settings/settings-layer.ts";
-import { createTrustStore } from "../../src/settings/trust.ts";
+import { createTrustStore } from "../../src/settings/trust-store.ts";
 import { type Fields, isFields, type Roots, type ScopeRules, type SecurityCase } from "./security-case.ts";
 
 /** One settings file of a case. */

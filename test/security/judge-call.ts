@@ -1,13 +1,13 @@
 import type { Authorization, CallRequest } from "../../src/loop/loop-ports.ts";
-import { findSameSpelling } from "../../src/mcp/server-name.ts";
+import { findSameSpelling } from "../../src/mcp/refuse-server-name.ts";
 import { type DecideOptions, decide, type PermissionPolicy } from "../../src/permissions/decide.ts";
 import { gatherCallFacts } from "../../src/permissions/gather-call-facts.ts";
 import type { RunPlan } from "../../src/planning/run-plan.ts";
-import { createCallHooks } from "../../src/runtime/call-hooks.ts";
-import { createHookGrants } from "../../src/runtime/hook-grants.ts";
-import { createSandboxRuntime } from "../../src/tools/load-sandbox.ts";
-import { createSandbox } from "../../src/tools/run-in-sandbox.ts";
-import { readSandboxSettings } from "../../src/tools/sandbox-settings.ts";
+import { createCallHooks } from "../../src/runtime/hooks/call-hooks.ts";
+import { createHookGrants } from "../../src/runtime/hooks/hook-grants.ts";
+import { createSandbox } from "../../src/tools/sandbox/create-sandbox.ts";
+import { createSandboxRuntime } from "../../src/tools/sandbox/sandbox-runtime.ts";
+import { readSandboxSettings } from "../../src/tools/sandbox/sandbox-settings.ts";
 import type { Tool } from "../../src/tools/tool.ts";
 import { openCaseHooks } from "./case-hooks.ts";
 import { availableTools, mcpOf, planCase, registryOf } from "./case-plan.ts";
@@ -62,7 +62,8 @@ export async function judgeCall(
     return denied;
   });
   const authorization = await authorize(requestOf(testCase, input), { signal });
-  if (authorization.type === "allowed") return (await isRunnable(context, authorization.input)) ? "allow" : "deny";
+  if (authorization.type === "allowed")
+    return (await isRunnable(context, authorization.input)) ? "allow" : "deny";
   return asked ? "ask" : "deny";
 }
 

@@ -1,6 +1,6 @@
 import { mergeSettings } from "../../src/settings/merge-settings.ts";
 import { readSettings, settingsScopes } from "../../src/settings/settings.ts";
-import { commandEnvironment } from "../../src/tools/command-environment.ts";
+import { commandEnvironment } from "../../src/tools/command/command-environment.ts";
 import { fieldsOf, isTrusted } from "./case-settings.ts";
 import { type Fields, NotHonoured, type Roots, type SecurityCase, type Verdict } from "./security-case.ts";
 

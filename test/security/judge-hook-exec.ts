@@ -1,6 +1,6 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { HookFunction } from "../../src/hooks/run-one-hook.ts";
+import type { HookFunction } from "../../src/hooks/run-handler.ts";
 import type { ScriptedCall } from "../../src/testing/script.ts";
 import { fieldsOf } from "./case-settings.ts";
 import { runCaseSession, writeCaseSettings } from "./run-case-session.ts";
@@ -26,7 +26,7 @@ export async function judgeHookExec(testCase: SecurityCase, roots: Roots): Promi
   const call = callOf(testCase, groups, roots);
   const session = await runCaseSession(testCase, roots, {
     calls: [call],
-    environment: watch.environment,
+    env: watch.environment,
     hooks: event.startsWith("PostToolUse") ? [] : [refuseAll],
     ...(plugin === undefined ? {} : { pluginDirectories: [plugin] }),
     session: agent === undefined ? {} : { agent },

@@ -1,8 +1,8 @@
-import { mcpDefinitionHash } from "../../src/mcp/definition-hash.ts";
+import { mcpDefinitionHash } from "../../src/mcp/mcp-definition-hash.ts";
 import type { McpScope } from "../../src/mcp/mcp-server.ts";
-import { readServer } from "../../src/mcp/server-config.ts";
-import { findSameSpelling, refuseServerName } from "../../src/mcp/server-name.ts";
-import { refuseAddress } from "../../src/mcp/server-transport.ts";
+import { readServer } from "../../src/mcp/mcp-server-config.ts";
+import { refuseAddress } from "../../src/mcp/read-transport.ts";
+import { findSameSpelling, refuseServerName } from "../../src/mcp/refuse-server-name.ts";
 import { chooseMcpServers } from "../../src/settings/choose-mcp-servers.ts";
 import { readApprovalSettings } from "../../src/settings/mcp-approval.ts";
 import type { McpEntry } from "../../src/settings/mcp-entry.ts";

@@ -1,7 +1,7 @@
 import { textOf } from "../../src/conversation/message.ts";
 import type { RunEnding } from "../../src/conversation/run-event.ts";
 import { noUsage } from "../../src/conversation/usage.ts";
-import { endNotice } from "../../src/tasks/notice.ts";
+import { endNotice } from "../../src/tasks/end-notice.ts";
 import { resultText } from "../../src/tasks/result-text.ts";
 import { foldTask, startedTask } from "../../src/tasks/task-state.ts";
 import { runCaseSession, writeCaseSettings } from "./run-case-session.ts";

@@ -4,10 +4,10 @@ import { defineAgent } from "../../src/definitions/define-agent.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
 import { lookUpSkill } from "../../src/skills/look-up-skill.ts";
 import { findNamedSkills } from "../../src/skills/named-skills.ts";
-import { readSkillFile } from "../../src/skills/parse-skill.ts";
+import { readSkillFile } from "../../src/skills/read-skill-file.ts";
 import type { Skill, SkillScope } from "../../src/skills/skill.ts";
 import { skillGrants } from "../../src/skills/skill-grants.ts";
-import { builtinTools } from "../../src/tools/builtin-tools.ts";
+import { builtinTools } from "../../src/tools/grants/builtin-tools.ts";
 import { isTrusted } from "./case-settings.ts";
 import { judgeCall } from "./judge-call.ts";
 import { writeCaseSettings } from "./run-case-session.ts";
@@ -47,7 +47,7 @@ async function judgeLoad(testCase: SecurityCase, roots: Roots): Promise<Answer> 
     cwd: testCase.cwd ?? roots.P,
     home: roots.H,
     managedDirectory: join(roots.W, "managed"),
-    environment: { PATH: process.env["PATH"], HOME: roots.H },
+    env: { PATH: process.env["PATH"], HOME: roots.H },
     trusted: await isTrusted(testCase, roots),
     ...(plugin === undefined ? {} : { pluginDirectories: [plugin.root] }),
   });

@@ -2,9 +2,9 @@ import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { mergeSettings } from "../../src/settings/merge-settings.ts";
 import { readSettings, type SettingsScope } from "../../src/settings/settings.ts";
-import { makeWorktree } from "../../src/tasks/run-worktree.ts";
-import { contains, planWorktree } from "../../src/tasks/worktree-plan.ts";
-import { readWorktreeSettings } from "../../src/tasks/worktree-settings.ts";
+import { makeWorktree } from "../../src/tasks/worktree/make-worktree.ts";
+import { readWorktreeSettings } from "../../src/tasks/worktree/read-worktree-settings.ts";
+import { contains, planWorktree } from "../../src/tasks/worktree/worktree-plan.ts";
 import { caseFiles, isTrusted, layerOf } from "./case-settings.ts";
 import {
   type Fields,

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Message } from "../../src/conversation/message.ts";
-import { rebuildConversation } from "../../src/journal/rebuild.ts";
+import { rebuildConversation } from "../../src/journal/rebuild-conversation.ts";
 import { checkConversation } from "./check-session.ts";
 import { childCount, childOfConversation, childPlan } from "./children-script.ts";
 import { listTranscripts, readTranscript } from "./kept-files.ts";
@@ -99,7 +99,7 @@ export function memberOf({
   };
 }
 
-/** Nobody starts a second agent for a task that one already works on. */
+/** No one starts a second agent for a task that one already works on. */
 function checkTwins(members: readonly FamilyMember[]): void {
   const begun = members.flatMap(({ child, agentId }) => (child === undefined ? [] : [{ child, agentId }]));
   const twin = begun.find(({ child }, index) => begun.findIndex((other) => other.child === child) !== index);

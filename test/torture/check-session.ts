@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Message } from "../../src/conversation/message.ts";
 import { loadSession } from "../../src/journal/load-session.ts";
-import { findAnthropicFlaw } from "../../src/testing/anthropic-flaws.ts";
+import { findAnthropicFlaw } from "../../src/testing/anthropic-wire.ts";
 import { callIdsOf, deedOf, doneDeeds, plan, resultsOf } from "./torture-script.ts";
 
 export interface SessionState {
@@ -32,7 +32,10 @@ export async function checkSession({ transcript, ...place }: CheckedPlace): Prom
     throw new Error(`A line of the transcript is not JSON: ${unreadable.at(-1)?.slice(0, 200)}`);
   const state = { lines: lines.length - unreadable.length, torn };
   if (state.lines === 0) return { ...state, done: new Set(), interrupted: 0 };
-  const { messages, broken } = await loadSession(transcript);
+  const {
+    messages,
+    damage: { broken },
+  } = await loadSession(transcript);
   if (broken > unreadable.length + Number(torn))
     throw new Error(`${broken} lines of the transcript were passed over.`);
   checkConversation(messages);

@@ -14,30 +14,34 @@ export interface RunningProgram {
 
 const program = join(projectRoot, "bin/retinue.js");
 
-/** Starts the built command on the torture's model; `session` says which conversation it begins or goes on with. */
+/**
+ * Starts the built command on the torture's model; `session` says which conversation it begins or continues with, `within`
+ * is the beginning of a command line that runs the rest of it, such as one that makes a container.
+ */
 export function startProgram(
   { project, home }: { readonly project: string; readonly home: string },
   session: readonly string[],
   url: string,
-  environment: Readonly<Record<string, string>> = {},
+  {
+    within = [],
+    environment = {},
+  }: { readonly within?: readonly string[]; readonly environment?: Readonly<Record<string, string>> } = {},
 ): RunningProgram {
   const continues = session.includes("--resume") || session.includes("--continue");
   const prompt = continues ? "You were interrupted. Go on." : "Do all steps.";
-  const child = spawn(
-    process.execPath,
-    [program, "-p", prompt, ...session, "--output-format", "json", "--dangerously-skip-permissions"],
-    {
-      cwd: project,
-      env: {
-        PATH: process.env["PATH"],
-        HOME: home,
-        ANTHROPIC_BASE_URL: url,
-        ANTHROPIC_API_KEY: "none",
-        ...environment,
-      },
-      stdio: ["ignore", "pipe", "pipe"],
+  const own = [process.execPath, program, "-p", prompt, ...session];
+  const line = [...within, ...own, "--output-format", "json", "--dangerously-skip-permissions"];
+  const child = spawn(line[0] ?? "", line.slice(1), {
+    cwd: project,
+    env: {
+      PATH: process.env["PATH"],
+      HOME: home,
+      ANTHROPIC_BASE_URL: url,
+      ANTHROPIC_API_KEY: "none",
+      ...environment,
     },
-  );
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let output = "";
   const collect = (text: string): void => {
     output += text;

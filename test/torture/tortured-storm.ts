@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { createPaths } from "../../src/settings/paths.ts";
-import { findInterrupted } from "../../src/tasks/find-interrupted.ts";
+import { findInterrupted } from "../../src/tasks/recovery/find-interrupted.ts";
 import { checkStorm, checkStormOver, endingOf, type StormPlace, type StormState } from "./check-storm.ts";
 import { createKeeper, listTranscripts } from "./kept-files.ts";
 import { findMarked, isAlive, type MarkedProcess, markVariable } from "./marked-processes.ts";
@@ -24,10 +24,10 @@ export const exitCodes: Readonly<Record<StormSignal, number>> = {
 export interface Storm {
   readonly provider: TortureProvider;
   readonly random: () => number;
-  /** Asked before each start; false lets the run go on to its end. */
+  /** Asked before each start; false lets the run continue to its end. */
   readonly mayKill: () => boolean;
   readonly report: (kill: StormKill) => void;
-  /** With the setting that lets interrupted children in the background go on by themselves. */
+  /** With the setting that lets interrupted children in the background resume by themselves. */
   readonly resumesByItself: boolean;
 }
 
@@ -69,7 +69,9 @@ async function runStorm(place: Place, storm: Storm): Promise<StormEnd> {
   const left: MarkedProcess[] = [];
   while (true) {
     const session = state.hasBegun ? proceed(place, storm.random) : ["--session-id", place.sessionId];
-    const program = startProgram(place, session, storm.provider.url, { [markVariable]: place.mark });
+    const program = startProgram(place, session, storm.provider.url, {
+      environment: { [markVariable]: place.mark },
+    });
     const resumed = whenResumed(place, program).then((isResumed) => {
       if (isResumed) left.push(...before.filter(isAlive));
     });
@@ -140,7 +142,7 @@ function unmarked(
     .map(({ agentId }) => `${agentId} does not say that it was stopped`);
 }
 
-/** True once the session has been resumed: its file goes on growing. False when the process ended before that. */
+/** True once the session has been resumed: its file continues growing. False when the process ended before that. */
 async function whenResumed({ transcript }: Place, { ended }: RunningProgram): Promise<boolean> {
   const over = new AbortController();
   const grown = growth(() => sizeOf(transcript), 0, over.signal).then(() => !over.signal.aborted);

@@ -62,7 +62,7 @@ async function killAll(place: Place, { provider, random, kills, say }: WorktreeT
     const isResumed = session !== undefined && random() < 0.5;
     const id: string = isResumed && session !== undefined ? session : randomUUID();
     const program = startProgram(place, [isResumed ? "--resume" : "--session-id", id], provider.url, {
-      [markVariable]: place.mark,
+      environment: { [markVariable]: place.mark },
     });
     const sent = count < kills ? await killDuring(place, program, random) : undefined;
     const { code, signal, output } = await program.ended;

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { describe, type Invoke } from "./describe-command.ts";
+import { describe, type Invoke } from "./describe.ts";
 
 /** The commands about the MCP servers that agents use: which there are, and what people say about them. */
 export function addMcpServerCommands(mcp: Command, invoke: Invoke): void {
@@ -8,14 +8,14 @@ export function addMcpServerCommands(mcp: Command, invoke: Invoke): void {
     .option("--check", "connect them, and tell how many tools each has or why it fails")
     .action((_, command: Command) =>
       invoke(async (context) =>
-        (await import("./commands/mcp-list.ts")).mcpList(context, command.optsWithGlobals()),
+        (await import("./commands/mcp/mcp-list.ts")).mcpList(context, command.optsWithGlobals()),
       ),
     );
   describe(mcp.command("get <name>"), "Shows one server as it is written.")
     .option("--json", "print JSON")
     .action((name: string, _, command: Command) =>
       invoke(async (context) =>
-        (await import("./commands/mcp-get.ts")).mcpGet(context, name, command.optsWithGlobals()),
+        (await import("./commands/mcp/mcp-get.ts")).mcpGet(context, name, command.optsWithGlobals()),
       ),
     );
   addChanges(mcp, invoke);
@@ -23,12 +23,12 @@ export function addMcpServerCommands(mcp: Command, invoke: Invoke): void {
     .option("--all", "all servers of the project")
     .action((name: string | undefined, _, command: Command) =>
       invoke(async (context) =>
-        (await import("./commands/mcp-approve.ts")).mcpApprove(context, name, command.optsWithGlobals()),
+        (await import("./commands/mcp/mcp-approve.ts")).mcpApprove(context, name, command.optsWithGlobals()),
       ),
     );
   describe(mcp.command("reject <name>"), "Keeps a server of the project from starting.").action(
     (name: string) =>
-      invoke(async (context) => (await import("./commands/mcp-approve.ts")).mcpReject(context, name)),
+      invoke(async (context) => (await import("./commands/mcp/mcp-approve.ts")).mcpReject(context, name)),
   );
 }
 
@@ -42,12 +42,14 @@ function addChanges(mcp: Command, invoke: Invoke): void {
     .option("--force", "replace a server of this name")
     .action((name: string, words: readonly string[], options) =>
       invoke(async (context) =>
-        (await import("./commands/mcp-add.ts")).mcpAdd(context, { name, words }, options),
+        (await import("./commands/mcp/mcp-add.ts")).mcpAdd(context, { name, words }, options),
       ),
     );
   describe(mcp.command("remove <name>"), "Takes a server out of its file.")
     .option("--scope <scope>", "local, project or user; the first that has it when left out")
     .action((name: string, options) =>
-      invoke(async (context) => (await import("./commands/mcp-add.ts")).mcpRemove(context, name, options)),
+      invoke(async (context) =>
+        (await import("./commands/mcp/mcp-add.ts")).mcpRemove(context, name, options),
+      ),
     );
 }

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { nearestName } from "../../foundation/nearest-name.ts";
-import { describe, type Invoke } from "./describe-command.ts";
+import { describe, type Invoke } from "./describe.ts";
 import { misuse } from "./session-options.ts";
 
 /** The commands about skills: which there are, and what is wrong with them. */

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { shown } from "../../foundation/json-value.ts";
-import { parseRule, type RuleList } from "../../permissions/parse-rule.ts";
+import { shown } from "../../foundation/json-record.ts";
+import { parseRule, type RuleList } from "../../permissions/rules/parse-rule.ts";
 import { misuse, type SessionOptions } from "./session-options.ts";
 
 /** An option that could not take effect must not be passed over. */

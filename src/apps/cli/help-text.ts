@@ -16,7 +16,7 @@ Running:
   --tools LIST  --allowedTools LIST  --disallowedTools LIST
   --permission-mode MODE  --dangerously-skip-permissions
   --max-turns N  --max-budget-usd X  --max-time 10m  --json-schema JSON|FILE
-  -c, --continue  -r, --resume ID  --fork-session  --session-id UUID
+  -c, --continue  -r, --resume ID  --take-over  --fork-session  --session-id ID
 
 Everywhere:
   --agents JSON|FILE  --plugin-dir DIR  --add-dir DIR  --settings FILE|JSON

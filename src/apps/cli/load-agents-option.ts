@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { AgentDefinition } from "../../definitions/agent-definition.ts";
-import { readSessionAgents } from "../../definitions/definition-object.ts";
-import { parseJsonDocument } from "../../foundation/json-document.ts";
-import { shown } from "../../foundation/json-value.ts";
+import { readSessionAgents } from "../../definitions/read-definition-object.ts";
 import { type Diagnostic, placeText } from "../../foundation/diagnostic.ts";
+import { parseJsonDocument } from "../../foundation/json-document.ts";
+import { shown } from "../../foundation/json-record.ts";
 import { misuse } from "./session-options.ts";
 
 /** What `--agents` gave. */

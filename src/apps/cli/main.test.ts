@@ -539,11 +539,11 @@ describe("retinue doctor", () => {
     const { code, out } = await world.run(["doctor", "--json"]);
     expect(code).toBe(1);
     const { checks, summary } = JSON.parse(out);
-    expect(summary.diagnostics).toBe(2);
-    expect(checks).toContainEqual(expect.objectContaining({ name: "definitions", state: "problem" }));
+    expect(summary.errors).toBe(2);
+    expect(checks).toContainEqual(expect.objectContaining({ name: "definitions", state: "error" }));
     expect(checks).toContainEqual(
       expect.objectContaining({
-        state: "problem",
+        state: "error",
         text: expect.stringContaining(".claude/settings.json:1:"),
       }),
     );

@@ -1,24 +1,65 @@
+import { isRetinueError } from "../../foundation/retinue-error.ts";
 import type { CliHost } from "./cli-host.ts";
+import { createRealHost, createRealOutputs } from "./create-real-host.ts";
+import { exitCodeOf } from "./end-signal.ts";
 import { helpText } from "./help-text.ts";
-import { createRealHost } from "./real-host.ts";
-import { reportError } from "./report-error.ts";
 import { namesStore } from "./store/names-store.ts";
+import { createPaint } from "./views/paint.ts";
+import { stripControlCharacters, wrap } from "./views/strip-control-characters.ts";
 
 /** Runs the command line and returns the exit code: 0, 1 when something is wrong, 2 for misuse, 128 and its number for a signal. */
-export async function main(arguments_: readonly string[], host: CliHost = createRealHost()): Promise<number> {
-  if (arguments_.length === 0 && host.stdin.isTerminal) {
-    host.stdout.write(helpText);
-    return 0;
-  }
+export async function main(arguments_: readonly string[], given?: CliHost): Promise<number> {
+  let host = given;
   try {
-    // The command that scripts and prompts ask most often needs no reading of arguments.
-    if (arguments_.length === 1 && arguments_[0] === "agents")
-      return await (await import("./commands/agents-list.ts")).agentsList({ host, session: {} }, {});
-    if (namesStore(arguments_, host))
-      return await (await import("./store/store-program.ts")).runStoreProgram(arguments_, host);
-    const { runProgram } = await import("./arguments.ts");
-    return await runProgram(arguments_, host);
+    host ??= createRealHost();
+    if (arguments_.length === 0 && host.stdin.isTerminal) {
+      host.stdout.write(helpText);
+      return 0;
+    }
+    const code = await runNamed(arguments_, host);
+    // A file that cannot be written says so a moment after the write.
+    await new Promise((resolve) => setImmediate(resolve));
+    refuseLostOutput(host);
+    return code;
   } catch (error) {
-    return reportError(error, host, arguments_.includes("--verbose"));
+    return reportError(error, host ?? createRealOutputs(), arguments_.includes("--verbose"));
   }
+}
+
+async function runNamed(arguments_: readonly string[], host: CliHost): Promise<number> {
+  // The command that scripts and prompts ask most often needs no reading of arguments.
+  if (arguments_.length === 1 && arguments_[0] === "agents")
+    return (await import("./commands/agents/agents-list.ts")).agentsList({ host, session: {} }, {});
+  if (namesStore(arguments_, host))
+    return (await import("./store/store-program.ts")).runStoreProgram(arguments_, host);
+  return (await import("./run-program.ts")).runProgram(arguments_, host);
+}
+
+/** Work whose output could not be written was not done for whoever waits for it; a reader that went away wanted no more. */
+function refuseLostOutput({ stdout: { closed } }: CliHost): void {
+  if (closed?.aborted === true && isRetinueError(closed.reason) && closed.reason.code !== "reader-gone")
+    throw closed.reason;
+}
+
+/** One sentence, its advice on the next line, and the exit code that goes with it. A stack trace only when asked for. */
+function reportError(error: unknown, { stderr }: Pick<CliHost, "stderr">, isVerbose: boolean): number {
+  const paint = createPaint(stderr.isColourAllowed);
+  const code = isRetinueError(error) ? error.code : "unexpected";
+  if (code === "interrupted") {
+    stderr.write("\n");
+    return exitCodeOf(error);
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  const advice = isRetinueError(error)
+    ? error.advice
+    : "Run it again with --verbose to see where this happened.";
+  const sentence = isRetinueError(error) ? message : `Something went wrong that should not: ${message}`;
+  stderr.write(`${paint.error("retinue:")} ${onLines(sentence)}\n`);
+  if (advice !== undefined) stderr.write(`${wrap(onLines(advice), stderr.columns ?? 100).join("\n")}\n`);
+  if (isVerbose && error instanceof Error) stderr.write(`${onLines(error.stack ?? "")}\n`);
+  return code === "misuse" ? 2 : 1;
+}
+
+function onLines(text: string): string {
+  return text.split("\n").map(stripControlCharacters).join("\n");
 }

@@ -1,15 +1,16 @@
-import { randomUUID } from "node:crypto";
 import { link, mkdir, rename, rm, writeFile } from "node:fs/promises";
-import { dirname } from "node:path";
+import { basename, dirname, join } from "node:path";
+import { createTemporaryNotes, temporaryName } from "../../storage/create-temporary-notes.ts";
 
-/** Writes a whole file or nothing. Answers "exists" instead of replacing a file, unless that is wanted. */
+/** Writes a whole file or nothing; `notes` is where half-written files are noted. Answers "exists" instead of replacing a file, unless that is wanted. */
 export async function writeNewFile(
   file: string,
   text: string,
-  { replaces }: { readonly replaces: boolean },
+  { replaces, notes }: { readonly replaces: boolean; readonly notes: string },
 ): Promise<"written" | "exists"> {
   await mkdir(dirname(file), { recursive: true });
-  const draft = `${file}.${randomUUID()}.draft`;
+  const draft = join(dirname(file), temporaryName(basename(file)));
+  const forget = createTemporaryNotes(notes)(draft);
   try {
     await writeFile(draft, text, { flag: "wx" });
     if (replaces) await rename(draft, file);
@@ -20,5 +21,6 @@ export async function writeNewFile(
     throw error;
   } finally {
     await rm(draft, { force: true });
+    forget();
   }
 }

@@ -1,21 +1,23 @@
 import { randomUUID } from "node:crypto";
 import type { DiscoveredAgents } from "../../definitions/discover-agents.ts";
-import { abortable, sleep } from "../../foundation/abort.ts";
+import { abortable, sleep } from "../../foundation/abortable.ts";
+import { shown } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
+import { isAgentId } from "../../journal/session-files.ts";
 import type { SpawnRequest } from "../../planning/spawn-request.ts";
 import type { Runtime } from "../../runtime/create-runtime.ts";
 import type { SessionOptions } from "../../runtime/runtime-options.ts";
 import type { Session } from "../../runtime/session.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { readLines } from "../../storage/read-lines.ts";
+import { type FoundTask, findTasks } from "../../tasks/recovery/find-tasks.ts";
 import type { TaskManager } from "../../tasks/task-manager.ts";
-import { hasEnded } from "../../tasks/task-state.ts";
+import { hasEnded, type TaskState } from "../../tasks/task-state.ts";
 import { stopElsewhere } from "../cli/commands/stop-elsewhere.ts";
 import { type AgentView, viewOfState, viewOfTranscript } from "./agent-view.ts";
-import { findAgent, type LocatedAgent } from "./find-agent.ts";
+import { createHubSessions } from "./hub-sessions.ts";
 import { createPendingCall, type PendingCall } from "./pending-call.ts";
 import type { PendingCalls } from "./pending-calls.ts";
-import { createHubSessions } from "./hub-sessions.ts";
 
 /** What a client says when it starts an agent. */
 export type HubRequest = Omit<SpawnRequest, "origin" | "callId">;
@@ -35,9 +37,9 @@ export type HubMessage =
 export interface AgentHub extends AsyncDisposable {
   agents(): Promise<DiscoveredAgents>;
   spawn(request: HubRequest, client: HubClient): Promise<PendingCall>;
-  /** A call that goes on in another request. */
+  /** A call that continues in another request. */
   pendingCall(id: string, tool: string): PendingCall;
-  /** How an agent stands; with a limit above 0 after its end, or after so many milliseconds. */
+  /** The state of an agent; with a limit above 0 after its end, or after so many milliseconds. */
   output(agentId: string, options: OutputOptions): Promise<AgentView>;
   stop(agentId: string, signal: AbortSignal): Promise<AgentView>;
   /** A running agent reads it between its turns; one that has ended is taken up again in the background. */
@@ -94,7 +96,7 @@ export function createAgentHub({ runtime, desk, session, transcripts }: AgentHub
     { tool, maxQuestions }: HubClient,
     release: () => void = () => undefined,
   ): PendingCall {
-    // Ends of agents in the background are asked for by clients, so nobody reads the notices of them.
+    // Ends of agents in the background are asked for by clients, so no one reads the notices of them.
     takeNotices();
     const id = randomUUID();
     const pendingCall = createPendingCall({
@@ -215,4 +217,46 @@ async function waitAtMost(ended: Promise<unknown>, { waitMs, signal }: OutputOpt
   } finally {
     enough.abort();
   }
+}
+
+/** An agent that a client named: in a session that is open here, or as the files tell it. */
+type LocatedAgent =
+  | { readonly where: "here"; readonly session: Session; readonly state: TaskState }
+  | { readonly where: "files"; readonly task: FoundTask };
+
+/** How many agents an error lists, newest first. */
+const listed = 20;
+
+/** By id, or by the name it was given; what is no id is refused before anything is read. */
+async function findAgent(
+  written: string,
+  { sessions, transcripts }: { readonly sessions: readonly Session[]; readonly transcripts: string },
+): Promise<LocatedAgent> {
+  if (!isAgentId(written)) {
+    throw new RetinueError("bad-agent-id", `${shown(written)} is not the id of an agent.`, {
+      advice: "An id comes with the result of spawn_agent; it has up to 64 letters, digits, - and _.",
+    });
+  }
+  const here = sessions.flatMap((session) => session.tasks.list().map((state) => ({ session, state })));
+  const own =
+    here.find(({ state }) => state.id === written) ?? here.findLast(({ state }) => state.name === written);
+  if (own !== undefined) return { where: "here", ...own };
+  const task =
+    (await findTasks(transcripts, { idPrefix: written })).find(({ id }) => id === written) ??
+    (await findTasks(transcripts)).find(({ name }) => name === written);
+  if (task !== undefined) return { where: "files", task };
+  throw await unknownAgent(written, { known: here.map(({ state }) => state), transcripts });
+}
+
+async function unknownAgent(
+  written: string,
+  { known, transcripts }: { readonly known: readonly TaskState[]; readonly transcripts: string },
+): Promise<RetinueError> {
+  const own = known.toReversed().map(({ id, agentType, status }) => `${id} (${agentType}, ${status})`);
+  const ids = new Set(known.map(({ id }) => id));
+  const found = (await findTasks(transcripts, { limit: listed })).filter(({ id }) => !ids.has(id));
+  const earlier = found.map(({ id, agentType, state }) => `${id} (${agentType}, ${state})`);
+  const all = [...own, ...earlier].slice(0, listed);
+  const advice = all.length === 0 ? "No agent was started in this folder yet." : `Known: ${all.join(", ")}.`;
+  return new RetinueError("unknown-agent", `There is no agent ${JSON.stringify(written)}.`, { advice });
 }

@@ -1,13 +1,12 @@
 import type { RunEnding } from "../../conversation/run-event.ts";
 import { contextTokens, noUsage } from "../../conversation/usage.ts";
-import type { JsonRecord } from "../../foundation/json-value.ts";
-import { isRecord } from "../../foundation/json-value.ts";
-import { readAssistantBlocks } from "../../journal/content-blocks.ts";
-import type { FoundTask } from "../../tasks/find-tasks.ts";
+import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
+import { readAssistantBlocks } from "../../journal/read-assistant-blocks.ts";
+import type { FoundTask } from "../../tasks/recovery/find-tasks.ts";
 import { resultText } from "../../tasks/result-text.ts";
 import { hasEnded, type TaskState } from "../../tasks/task-state.ts";
 
-/** How an agent stands, wherever it ran. */
+/** The state of an agent, wherever it ran. */
 export interface AgentView {
   readonly agentId: string;
   readonly agentType: string;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { refuseHttp } from "./http-guard.ts";
+import { refuseHttp } from "./listen-http.ts";
 
 const server = { port: 4321, token: "0123456789abcdef" };
 const good = { host: "127.0.0.1:4321", authorization: `Bearer ${server.token}` };

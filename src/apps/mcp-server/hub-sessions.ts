@@ -43,7 +43,8 @@ export function createHubSessions({ open, maxEarlier }: HubSessionsOptions): Hub
   }
 
   function refuseWhenClosed(): void {
-    if (isClosed) throw new RetinueError("server-closed", "The server is closing, so no agent can be started.");
+    if (isClosed)
+      throw new RetinueError("server-closed", "The server is closing, so no agent can be started.");
   }
 
   /** The last user closes it, but only after the last child that runs in it. */

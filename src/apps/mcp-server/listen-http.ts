@@ -1,8 +1,9 @@
-import { createServer, type Server } from "node:http";
+import { createHash, timingSafeEqual } from "node:crypto";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { exchange, sendText } from "./http-exchange.ts";
-import { refuseHttp } from "./http-guard.ts";
 
 export interface HttpListener {
   /** `http://127.0.0.1:port`. */
@@ -40,6 +41,7 @@ export async function listenHttp({ port, token, answer, log }: ListenOptions): P
   });
   server.maxConnections = maxConnections;
   await listen(server, port);
+  server.on("error", (error) => log(`The server ran into trouble: ${error.message}`));
   const { port: own } = server.address() as AddressInfo; // As above.
   return {
     origin: `http://127.0.0.1:${own}`,
@@ -61,4 +63,123 @@ function listen(server: Server, port: number): Promise<void> {
     });
     server.listen(port, "127.0.0.1", () => resolve());
   });
+}
+
+interface HttpRefusal {
+  readonly status: 401 | 403;
+  readonly message: string;
+}
+
+interface GuardedHeaders {
+  readonly host?: string | undefined;
+  readonly origin?: string | undefined;
+  readonly authorization?: string | undefined;
+}
+
+/**
+ * Why a request is not served. Loopback is no authentication: any program of this machine reaches the port, and any web
+ * page whose name was pointed here (DNS rebinding). So the names must be ours, and the token must be right.
+ */
+export function refuseHttp(
+  { host, origin, authorization }: GuardedHeaders,
+  { port, token }: { readonly port: number; readonly token: string },
+): HttpRefusal | undefined {
+  const names = [`127.0.0.1:${port}`, `localhost:${port}`];
+  if (host === undefined || !names.includes(host.toLowerCase())) {
+    return { status: 403, message: `This server answers only to the names ${names.join(" and ")}.` };
+  }
+  if (origin !== undefined && !names.some((name) => origin === `http://${name}`)) {
+    return { status: 403, message: "This server does not answer to web pages." };
+  }
+  const given = /^Bearer ([^\s]+)$/i.exec(authorization ?? "")?.[1];
+  if (given !== undefined && isSame(given, token)) return undefined;
+  return {
+    status: 401,
+    message: "The token is missing or wrong. Send the header `Authorization: Bearer <token>`.",
+  };
+}
+
+/** Takes the same time wherever two texts differ, and whatever their lengths. */
+function isSame(a: string, b: string): boolean {
+  const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+  return timingSafeEqual(digest(a), digest(b));
+}
+
+/** Answers a request of Node's server with the response of a function that speaks the web's types. */
+async function exchange(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  {
+    origin,
+    maxBytes,
+    answer,
+  }: {
+    readonly origin: string;
+    readonly maxBytes: number;
+    /** `sent` resolves when the response was sent or the client has gone. */
+    readonly answer: (request: Request, sent: Promise<void>) => Promise<Response>;
+  },
+): Promise<void> {
+  const gone = new AbortController();
+  const sent = Promise.withResolvers<void>();
+  outgoing.once("close", () => {
+    sent.resolve();
+    if (!outgoing.writableFinished)
+      gone.abort(new RetinueError("client-gone", "The client closed the connection."));
+  });
+  const body = await readBody(incoming, maxBytes);
+  if (body === undefined) return sendText(outgoing, 413, `A request may have at most ${maxBytes} bytes.`);
+  const method = incoming.method ?? "GET";
+  const request = new Request(new URL(pathOf(incoming), origin), {
+    method,
+    headers: headersOf(incoming),
+    signal: gone.signal,
+    ...(method === "GET" || method === "HEAD" ? {} : { body }),
+  });
+  await send(outgoing, await answer(request, sent.promise));
+}
+
+function sendText(outgoing: ServerResponse, status: number, text: string): void {
+  const headers = { "content-type": "text/plain; charset=utf-8", connection: "close" };
+  outgoing.writeHead(status, headers).end(`${text}\n`);
+}
+
+/** Undefined as soon as there are too many bytes; what still comes is not read. */
+async function readBody(
+  incoming: IncomingMessage,
+  maxBytes: number,
+): Promise<Buffer<ArrayBuffer> | undefined> {
+  if (Number(incoming.headers["content-length"] ?? 0) > maxBytes) return undefined;
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of incoming) {
+    size += chunk.length;
+    if (size > maxBytes) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** Only a path: a request line may also hold a whole address. */
+function pathOf({ url = "/" }: IncomingMessage): string {
+  return url.startsWith("/") && !url.startsWith("//") ? url : "/";
+}
+
+function headersOf({ headers }: IncomingMessage): Headers {
+  const made = new Headers();
+  for (const [name, value] of Object.entries(headers)) {
+    for (const each of [value ?? []].flat()) made.append(name, each);
+  }
+  return made;
+}
+
+async function send(outgoing: ServerResponse, response: Response): Promise<void> {
+  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+  outgoing.flushHeaders();
+  if (response.body === null) {
+    outgoing.end();
+    return;
+  }
+  // A client that goes away ends the stream; that is no failure of ours.
+  await pipeline(Readable.fromWeb(response.body), outgoing).catch(() => undefined);
 }

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { SpawnOutcome } from "../../tasks/agent-tool.ts";
+import type { SpawnOutcome } from "../../tasks/create-agent-tool.ts";
 import { createTaskManager } from "../../tasks/task-manager.ts";
-import { createPendingCall, type PendingCallOptions } from "./pending-call.ts";
 import type { FormQuestion } from "./form-question.ts";
+import { createPendingCall, type PendingCallOptions } from "./pending-call.ts";
 
 const ended: SpawnOutcome = { type: "ended", text: "done", isError: false, data: {} };
 const form: FormQuestion<string> = {
@@ -57,7 +57,10 @@ test("[MCP-3] a question to which nobody comes back is answered no, and the agen
   pendingCall.leave();
   await over.promise;
   expect(answers).toEqual(["unanswered"]);
-  expect(await pendingCall.next()).toEqual({ type: "ended", outcome: { type: "refused", reason: "stopped" } });
+  expect(await pendingCall.next()).toEqual({
+    type: "ended",
+    outcome: { type: "refused", reason: "stopped" },
+  });
 });
 
 test("[MCP-3] a question whose agent was stopped is taken back", async () => {
@@ -83,5 +86,8 @@ test("[MCP-3] what breaks while an agent is started is a refusal with the reason
       throw new Error("no model");
     },
   });
-  expect(await pendingCall.next()).toEqual({ type: "ended", outcome: { type: "refused", reason: "no model" } });
+  expect(await pendingCall.next()).toEqual({
+    type: "ended",
+    outcome: { type: "refused", reason: "no model" },
+  });
 });

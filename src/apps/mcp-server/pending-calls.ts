@@ -1,10 +1,15 @@
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import type { Approver } from "../../permissions/approver.ts";
-import type { CanUseTool } from "../../runtime/authorize.ts";
-import type { ToolHost } from "../../tools/tool-host.ts";
-import { choiceQuestion } from "./choice-question.ts";
+import {
+  type ApprovalAnswer,
+  type ApprovalRequest,
+  type Approver,
+  describeAskingPath,
+} from "../../permissions/approver.ts";
+import type { CanUseTool } from "../../runtime/agent/create-authorize.ts";
+import type { HostQuestion, ToolHost } from "../../tools/tool-host.ts";
+import { stripControlCharacters } from "../cli/views/strip-control-characters.ts";
+import type { FormField, FormQuestion, FormReply } from "./form-question.ts";
 import type { PendingCall } from "./pending-call.ts";
-import { permissionQuestion } from "./permission-question.ts";
 
 /** All calls that are under way, and how what their agents ask finds the client that waits for them. */
 export interface PendingCalls {
@@ -21,7 +26,9 @@ export interface PendingCalls {
 export function createPendingCalls(): PendingCalls {
   const pendingCalls = new Map<string, PendingCall>();
   const ofAgent = (agentId: string): PendingCall | undefined =>
-    [...pendingCalls.values()].find((pendingCall) => pendingCall.tasks.get(agentId)?.callId === pendingCall.id);
+    [...pendingCalls.values()].find(
+      (pendingCall) => pendingCall.tasks.get(agentId)?.callId === pendingCall.id,
+    );
 
   return {
     add: (pendingCall) => void pendingCalls.set(pendingCall.id, pendingCall),
@@ -39,7 +46,8 @@ export function createPendingCalls(): PendingCalls {
         // What is asked before an agent starts names only the call.
         const pendingCall = pendingCalls.get(request.callId) ?? ofAgent(request.path.at(-1)?.id ?? "");
         if (pendingCall?.mayAsk() === true) return pendingCall.ask(permissionQuestion(request), signal);
-        const why = pendingCall?.asks === true ? "this call has asked too often" : "the client cannot be asked";
+        const why =
+          pendingCall?.asks === true ? "this call has asked too often" : "the client cannot be asked";
         return { type: "deny", message: `(nobody was asked: ${why})` };
       },
     },
@@ -56,4 +64,88 @@ export function createPendingCalls(): PendingCalls {
       await Promise.all([...pendingCalls.values()].map((pendingCall) => pendingCall.stop()));
     },
   };
+}
+
+/** The questions of the AskUserQuestion tool as one form; undefined when the person gave no answers. */
+function choiceQuestion(
+  agentName: string,
+  questions: readonly HostQuestion[],
+): FormQuestion<Readonly<Record<string, string>> | undefined> {
+  const keys = questions.map((_, index) => `question${index + 1}`);
+  const fields = questions.map((question, index) => [keys[index] ?? "", fieldOf(question)] as const);
+  return {
+    message: stripControlCharacters(
+      `The agent ${agentName} asks: ${questions.map(({ question }) => question).join(" / ")}`,
+    ),
+    schema: { type: "object", properties: Object.fromEntries(fields), required: keys },
+    read({ action, content = {} }) {
+      if (action !== "accept") return undefined;
+      const answers = questions.flatMap(({ question }, index): [string, string][] => {
+        const value = content[keys[index] ?? ""];
+        return typeof value === "string" ? [[question, value]] : [];
+      });
+      return Object.fromEntries(answers);
+    },
+  };
+}
+
+function fieldOf({ question, options, multiSelect }: HostQuestion): FormField {
+  const choices = options.map(({ label, description }) => `${label}: ${description}`).join("; ");
+  const advice = multiSelect ? "One or more of these, with commas between them. " : "";
+  return {
+    type: "string",
+    title: stripControlCharacters(question),
+    description: stripControlCharacters(`${advice}${choices}`),
+    ...(multiSelect ? {} : { enum: options.map(({ label }) => label) }),
+  };
+}
+
+const once = "allow once";
+const session = "allow for this session";
+const deny = "deny";
+
+/** The most characters of a call's input that a question shows. */
+const maxInput = 4000;
+
+/** A call that rules leave open, as a form with three answers. Everything but the input is one line. */
+export function permissionQuestion(request: ApprovalRequest): FormQuestion<ApprovalAnswer> {
+  const agent = request.path.at(-1);
+  const lines = [
+    `The agent ${oneLine(describeAskingPath(request.path))} (${oneLine(agent?.id ?? "")}) wants to use ${oneLine(request.tool)}:`,
+    showInput(request.input),
+    `It is asked because ${oneLine(request.reason)}.`,
+    request.suggestedRules.length === 0
+      ? "For this session means: this very call, whenever it comes again."
+      : `For this session means: everything that ${oneLine(request.suggestedRules.join(", "))} covers.`,
+  ];
+  return {
+    message: lines.join("\n"),
+    schema: {
+      type: "object",
+      properties: { answer: { type: "string", title: "Answer", enum: [once, session, deny] } },
+      required: ["answer"],
+    },
+    read: readAnswer,
+  };
+}
+
+function readAnswer({ action, content }: FormReply): ApprovalAnswer {
+  if (action === "unanswered") return { type: "deny", message: "(no answer came)" };
+  const answer = action === "accept" ? content?.["answer"] : deny;
+  if (answer === once) return { type: "allow", for: "call" };
+  if (answer === session) return { type: "allow", for: "session" };
+  return { type: "deny" };
+}
+
+/** As JSON, where a line break cannot pretend to be one of our lines; the middle is left out, because ends tell most. */
+function showInput(input: Readonly<Record<string, unknown>>): string {
+  const text = stripControlCharacters(JSON.stringify(input));
+  if (text.length <= maxInput) return text;
+  const half = maxInput / 2;
+  const left = text.length - maxInput;
+  return `${text.slice(0, half)} [${left} CHARACTERS ARE NOT SHOWN HERE] ${text.slice(-half)}`.toWellFormed();
+}
+
+function oneLine(text: string): string {
+  return stripControlCharacters(text).slice(0, 500).replace(/\.$/, "");
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ApprovalRequest } from "../../permissions/approver.ts";
-import { permissionQuestion } from "./permission-question.ts";
+import { permissionQuestion } from "./pending-calls.ts";
 
 const request: ApprovalRequest = {
   path: [

@@ -1,10 +1,10 @@
 import type { CallToolResult, InputRequiredResult, ServerContext } from "@modelcontextprotocol/server";
-import { isRecord } from "../../foundation/json-value.ts";
+import { isRecord } from "../../foundation/json-record.ts";
 import { maxResult } from "../../tasks/result-text.ts";
 import { deniedCalls } from "./agent-view.ts";
-import type { PendingCall, OpenQuestion } from "./pending-call.ts";
 import type { FormReply } from "./form-question.ts";
-import { reportProgress } from "./progress.ts";
+import type { OpenQuestion, PendingCall } from "./pending-call.ts";
+import { reportProgress } from "./report-progress.ts";
 
 export type Sdk = typeof import("@modelcontextprotocol/server");
 
@@ -47,7 +47,7 @@ export async function servePendingCall(
   }
 }
 
-/** Gives the answers that a request brings to the flight it goes on with. */
+/** Gives the answers that a request brings to the flight it continues with. */
 export function takeAnswers(pendingCall: PendingCall, { sdk, context }: Serving): void {
   const question = pendingCall.question();
   if (question === undefined) return;
@@ -99,8 +99,7 @@ function wireSchema(schema: OpenQuestion["form"]["schema"]): WireSchema {
 type Outcome = Extract<Awaited<ReturnType<PendingCall["next"]>>, { readonly type: "ended" }>["outcome"];
 
 function resultOf(pendingCall: PendingCall, outcome: Outcome): CallToolResult {
-  if (outcome.type === "refused")
-    return { content: [{ type: "text", text: outcome.reason }], isError: true };
+  if (outcome.type === "refused") return { content: [{ type: "text", text: outcome.reason }], isError: true };
   const data = isRecord(outcome.data) ? outcome.data : {};
   const agentId = String(data.agentId);
   if (outcome.type === "launched") {

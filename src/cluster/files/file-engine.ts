@@ -1,5 +1,5 @@
+import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { isRecord } from "../../foundation/json-value.ts";
 import { missingNeeds, normalizeNeeds } from "../needs.ts";
 import type {
   ActivationStatus,

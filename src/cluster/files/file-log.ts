@@ -1,3 +1,4 @@
+// @io
 import { createHash } from "node:crypto";
 import {
   closeSync,
@@ -10,7 +11,7 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import { isRecord } from "../../foundation/json-value.ts";
+import { isRecord } from "../../foundation/json-record.ts";
 import { replaceWholeFile } from "../../storage/create-whole-file.ts";
 import { errorCode, fileError } from "../../storage/file-error.ts";
 import {

@@ -1,3 +1,4 @@
+// @io
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { RetinueError } from "../../foundation/retinue-error.ts";

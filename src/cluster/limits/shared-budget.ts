@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { isRecord } from "../../foundation/json-value.ts";
+import { isRecord } from "../../foundation/json-record.ts";
 import { isConflict, type JsonValue, type Store } from "../store.ts";
 
 /** The money of one tree of agents, kept in the store, so that it holds over all workers and hand-overs. */

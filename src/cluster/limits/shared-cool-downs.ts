@@ -1,5 +1,6 @@
-import { sleep } from "../../foundation/abort.ts";
-import { isRecord } from "../../foundation/json-value.ts";
+// @io
+import { sleep } from "../../foundation/abortable.ts";
+import { isRecord } from "../../foundation/json-record.ts";
 import type { JsonValue, Store, Subscription } from "../store.ts";
 
 /** A provider that refuses one worker for a while is left alone by all of them. */

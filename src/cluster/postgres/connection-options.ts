@@ -1,6 +1,7 @@
+// @io
 import { isIP } from "node:net";
-import { RetinueError } from "../../foundation/retinue-error.ts";
 import { nearestName } from "../../foundation/nearest-name.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 
 /** How the connection is protected; the words are those of PostgreSQL. */
 export const tlsModes = ["disable", "require", "verify-ca", "verify-full"] as const;
@@ -101,7 +102,11 @@ function unknownParameter(key: string): RetinueError {
 }
 
 function invalid(reason: string, advice: string): RetinueError {
-  return new RetinueError("invalid-store-url", `The connection string of the store cannot be used: ${reason}.`, {
-    advice,
-  });
+  return new RetinueError(
+    "invalid-store-url",
+    `The connection string of the store cannot be used: ${reason}.`,
+    {
+      advice,
+    },
+  );
 }

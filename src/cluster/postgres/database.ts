@@ -1,6 +1,7 @@
+// @io
 import { readFileSync } from "node:fs";
 import type { ClientBase, ClientConfig, Pool, PoolClient, QueryResultRow } from "pg";
-import { sleep } from "../../foundation/abort.ts";
+import { sleep } from "../../foundation/abortable.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { fileError } from "../../storage/file-error.ts";
 import { type ConnectionOptions, describeConnection, type TlsOptions } from "./connection-options.ts";

@@ -1,4 +1,4 @@
-import { sleep } from "../../foundation/abort.ts";
+import { sleep } from "../../foundation/abortable.ts";
 
 export interface DispatcherOptions {
   /** Looks for work and starts what there is room for. */

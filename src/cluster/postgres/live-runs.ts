@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { RetinueError, isRetinueError } from "../../foundation/retinue-error.ts";
+import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import { isConflict, ownershipLost, type RunActivation } from "../store.ts";
 import type { AgentTable, OwnedRun } from "./agent-table.ts";
 import type { RunSchedule } from "./run-schedule.ts";

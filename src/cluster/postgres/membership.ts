@@ -1,4 +1,5 @@
-import { sleep } from "../../foundation/abort.ts";
+// @io
+import { sleep } from "../../foundation/abortable.ts";
 import type { AgentTable } from "./agent-table.ts";
 import { connectSession, type Database, isTransient, type Session } from "./database.ts";
 import type { Place } from "./schema.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { sleep } from "../../foundation/abort.ts";
+import { sleep } from "../../foundation/abortable.ts";
 import type { Bus, JsonValue } from "../store.ts";
 import { connectSession, type Database, type Session } from "./database.ts";
 import type { Place } from "./schema.ts";

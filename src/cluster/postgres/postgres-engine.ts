@@ -39,7 +39,8 @@ export function createPostgresEngine(options: PostgresEngineOptions): PostgresEn
       bus.publish(cancelTopic, agent);
     },
     async serve(run, serve) {
-      if (isServing) throw new RetinueError("already-serving", "This process already is a worker of this store.");
+      if (isServing)
+        throw new RetinueError("already-serving", "This process already is a worker of this store.");
       isServing = true;
       try {
         const worker = await startWorker({ ...options, agents, schedule, run, serve });

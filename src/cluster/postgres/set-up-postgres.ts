@@ -27,7 +27,10 @@ export async function setUpPostgres(options: SetUpOptions): Promise<void> {
       text: "SELECT current_setting('server_version_num')::integer AS version",
     });
     if ((server?.version ?? 0) < minServerVersion)
-      throw new RetinueError("store-outdated", `The server of ${database.label} is older than PostgreSQL 14.`);
+      throw new RetinueError(
+        "store-outdated",
+        `The server of ${database.label} is older than PostgreSQL 14.`,
+      );
     await database.transaction(async (client) => {
       await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 2))", [place.schema]);
       await client.query(createTables(place));

@@ -1,5 +1,7 @@
+// @io
+
+import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { isRecord } from "../../foundation/json-value.ts";
 import type { RunActivation, ServeOptions, Worker } from "../store.ts";
 import { type AgentTable, anyQueue } from "./agent-table.ts";
 import type { Database } from "./database.ts";

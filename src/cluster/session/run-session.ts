@@ -1,9 +1,10 @@
+// @io
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import type { AgentDefinition } from "../../definitions/agent-definition.ts";
-import { readSessionAgents } from "../../definitions/definition-object.ts";
-import { RetinueError } from "../../foundation/retinue-error.ts";
+import { readSessionAgents } from "../../definitions/read-definition-object.ts";
 import { parseJsonDocument } from "../../foundation/json-document.ts";
-import type { HookFunction } from "../../hooks/run-one-hook.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
+import type { HookFunction } from "../../hooks/run-handler.ts";
 import type { ApprovalAnswer } from "../../permissions/approver.ts";
 import { createRuntime } from "../../runtime/create-runtime.ts";
 import type { RuntimeOptions } from "../../runtime/runtime-options.ts";
@@ -24,9 +25,14 @@ import {
 } from "./session-progress.ts";
 import { createTranscriptFiles, type TranscriptFiles } from "./transcript-files.ts";
 
+export interface WorkerRuntimeOptions
+  extends Omit<RuntimeOptions, "cwd" | "approver" | "transcripts" | "agents" | "hooks"> {
+  readonly hooks?: readonly HookFunction[];
+}
+
 export interface SessionProgramOptions {
   /** What this worker gives its sessions: its environment with keys, its tools, its servers. */
-  readonly runtime: Omit<RuntimeOptions, "cwd" | "approver" | "transcripts" | "agents">;
+  readonly runtime: WorkerRuntimeOptions;
   /** A folder of this process for copies of repositories. */
   readonly workspaces: string;
   /** The limits that all workers of the store share. */
@@ -50,7 +56,7 @@ export function createSessionProgram(options: SessionProgramOptions): AgentProgr
       agent: context.agent,
       saved: progress.workspace,
       root: options.workspaces,
-      environment: options.runtime.environment ?? process.env,
+      environment: options.runtime.env ?? process.env,
       signal: context.signal,
       confirm: context.confirm,
     });
@@ -126,6 +132,7 @@ async function runPrompt(run: PromptRun): Promise<ProgramOutcome> {
     ...options.runtime,
     cwd: workspace.directory,
     approver: asking.approver,
+    transcripts: true,
     wrapModel: (model) =>
       withSharedLimits(options.runtime.wrapModel?.(model) ?? model, {
         agent: context.agent,
@@ -159,9 +166,9 @@ async function runPrompt(run: PromptRun): Promise<ProgramOutcome> {
 
 /** The ceiling holds for the whole tree and over all hand-overs, so what was spent is kept in the store. */
 async function openBudget({ options, context, plan }: PromptRun): Promise<SharedBudget | undefined> {
-  const { maxBudget } = plan.options;
-  if (maxBudget === undefined) return undefined;
-  const budget = createSharedBudget(options.store, context.tree, maxBudget);
+  const { maxBudgetUsd } = plan.options;
+  if (maxBudgetUsd === undefined) return undefined;
+  const budget = createSharedBudget(options.store, context.tree, maxBudgetUsd);
   await budget.chargeAbandoned(context.agent);
   return budget;
 }

@@ -1,5 +1,5 @@
+import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { isRecord } from "../../foundation/json-value.ts";
 import { isSessionId } from "../../journal/session-files.ts";
 import type { SessionOptions } from "../../runtime/runtime-options.ts";
 import type { JsonValue } from "../store.ts";
@@ -18,7 +18,7 @@ const optionNames = [
   "systemPrompt",
   "appendSystemPrompt",
   "maxTurns",
-  "maxBudget",
+  "maxBudgetUsd",
   "limits",
   "slashCommands",
 ] as const satisfies readonly (keyof SessionOptions)[];

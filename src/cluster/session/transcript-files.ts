@@ -1,3 +1,4 @@
+// @io
 import { isUtf8 } from "node:buffer";
 import {
   closeSync,
@@ -11,7 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { isRecord } from "../../foundation/json-value.ts";
+import { isRecord } from "../../foundation/json-record.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import { errorCode, fileError } from "../../storage/file-error.ts";
 import type { JsonValue } from "../store.ts";

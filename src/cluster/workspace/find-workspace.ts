@@ -1,7 +1,8 @@
+// @io
 import { hostname } from "node:os";
 import { dirname, relative } from "node:path";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { createWorktreeGit, oneLine } from "../../tasks/run-worktree-git.ts";
+import { createWorktreeGit, oneLine } from "../../tasks/worktree/worktree-git.ts";
 import { folderNeed, type WorkspacePlan } from "./workspace-plan.ts";
 
 export const workspaceTypes = ["shared", "pinned", "git"] as const;

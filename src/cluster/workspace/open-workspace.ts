@@ -1,3 +1,4 @@
+// @io
 import { createHash } from "node:crypto";
 import { mkdir, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";
@@ -51,9 +52,13 @@ export async function openWorkspace(options: OpenWorkspaceOptions): Promise<Work
 async function openFolder(directory: string): Promise<Workspace> {
   const found = await stat(directory).catch(() => undefined);
   if (found?.isDirectory() !== true)
-    throw new RetinueError("workspace-missing", `The folder ${directory} of this agent is not on this worker.`, {
-      advice: "Mount it on every worker, or give the agent a git workspace.",
-    });
+    throw new RetinueError(
+      "workspace-missing",
+      `The folder ${directory} of this agent is not on this worker.`,
+      {
+        advice: "Mount it on every worker, or give the agent a git workspace.",
+      },
+    );
   return { directory, save: async () => undefined, close: async () => undefined };
 }
 
@@ -64,5 +69,8 @@ function folderName(agent: string): string {
 }
 
 function elsewhere(directory: string, machine: string): RetinueError {
-  return new RetinueError("workspace-missing", `The folder ${directory} of this agent is on ${machine}, not here.`);
+  return new RetinueError(
+    "workspace-missing",
+    `The folder ${directory} of this agent is on ${machine}, not here.`,
+  );
 }

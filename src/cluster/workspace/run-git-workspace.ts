@@ -1,3 +1,4 @@
+// @io
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { RetinueError } from "../../foundation/retinue-error.ts";
@@ -6,7 +7,7 @@ import {
   type GitAnswer,
   oneLine,
   type WorktreeGit,
-} from "../../tasks/run-worktree-git.ts";
+} from "../../tasks/worktree/worktree-git.ts";
 import type { OpenWorkspaceOptions, Workspace } from "./open-workspace.ts";
 import type { WorkspacePlan } from "./workspace-plan.ts";
 
@@ -38,9 +39,13 @@ export async function openGitWorkspace(options: GitWorkspaceOptions): Promise<Wo
     );
     const start = saved ?? plan.base;
     if ((await git(store, ["cat-file", "-e", `${start}^{commit}`])).type === "failed")
-      throw new RetinueError("workspace-missing", `The commit ${start} is on no branch of ${plan.repository}.`, {
-        advice: "Push it before the agent is started.",
-      });
+      throw new RetinueError(
+        "workspace-missing",
+        `The commit ${start} is on no branch of ${plan.repository}.`,
+        {
+          advice: "Push it before the agent is started.",
+        },
+      );
     await must(git(store, ["update-ref", `refs/heads/${plan.branch}`, start]), "prepare");
     await must(git(folder, ["clone", "--quiet", "--branch", plan.branch, "--", store, files]), "clone");
     await must(git(files, ["remote", "set-url", "origin", plan.repository]), "clone");

@@ -1,5 +1,5 @@
+import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { isRecord } from "../../foundation/json-value.ts";
 
 /** Where the files of an agent are, and how they get to the worker that runs it next. */
 export type WorkspacePlan =
@@ -82,7 +82,11 @@ function isText(value: unknown): value is string {
 }
 
 function unreadable(): RetinueError {
-  return new RetinueError("unreadable-plan", "The workspace in the plan of this agent cannot be understood.", {
-    advice: "Update this worker to the version that planned the agent.",
-  });
+  return new RetinueError(
+    "unreadable-plan",
+    "The workspace in the plan of this agent cannot be understood.",
+    {
+      advice: "Update this worker to the version that planned the agent.",
+    },
+  );
 }

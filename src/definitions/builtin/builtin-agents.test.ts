@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { agentScopes } from "../agent-definition.ts";
+import { createRegistry } from "../agent-registry.ts";
 import { toolsPhrase } from "../describe-agents.ts";
 import { rateDescription } from "../rate-description.ts";
-import { createRegistry } from "../registry.ts";
 import { builtinAgents } from "./builtin-agents.ts";
 
 const names = (options?: Parameters<typeof builtinAgents>[0]) =>

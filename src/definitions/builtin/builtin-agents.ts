@@ -1,6 +1,6 @@
 import type { AgentDefinition } from "../agent-definition.ts";
 import { bash } from "./bash.ts";
-import { createClaudeCodeGuide, type GuideFacts } from "./claude-code-guide.ts";
+import { createClaudeCodeGuide, type GuideFacts } from "./create-claude-code-guide.ts";
 import { explore } from "./explore.ts";
 import { generalPurpose } from "./general-purpose.ts";
 import { plan } from "./plan.ts";

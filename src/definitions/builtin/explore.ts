@@ -1,5 +1,5 @@
 import type { AgentDefinition } from "../agent-definition.ts";
-import { toolsDeniedToReaders } from "./read-only-tools.ts";
+import { toolsDeniedToReaders } from "./tools-denied-to-readers.ts";
 
 const prompt = `You find things in a codebase and report where they are and how they fit together. Another agent asked, reads only
 your last message, and will act on it without looking again: a wrong line number or a missed second place costs more

@@ -1,8 +1,8 @@
 import type { SyntaxNode } from "unbash";
-import { isNumber, type State, setVariable, type Value } from "./shell-state.ts";
-import { isSteeringVariable } from "./shell-variables.ts";
-import { markOpaque, type Scene, type Walk } from "./shell-walk.ts";
-import type { Word } from "./shell-word.ts";
+import { isSteeringVariable } from "./private-name.ts";
+import { isNumber, type State, setVariable, type Value } from "./state.ts";
+import { markOpaque, type Scene, type Walk } from "./walk.ts";
+import type { Word } from "./word.ts";
 
 /** Notes that a variable is set, in whatever way: every assignment goes through here. */
 export function assign(walk: Walk, name: string, value: Value, { state }: Scene): State {

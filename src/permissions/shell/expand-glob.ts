@@ -1,6 +1,6 @@
-import { unescapePlain } from "./quoting.ts";
-import { type GlobRequest, markOpaque, type Scene, type Walk } from "./shell-walk.ts";
-import { plainWord, type Word } from "./shell-word.ts";
+import { unescapePlain } from "./expand-braces.ts";
+import { type GlobRequest, markOpaque, type Scene, type Walk } from "./walk.ts";
+import { plainWord, type Word } from "./word.ts";
 import { finishWord, flush, type WordDraft } from "./word-draft.ts";
 
 const simpleBracket = /^\[[!^]?[A-Za-z0-9_.,@%+-]+\]$/;
@@ -19,6 +19,8 @@ export function addGlob(walk: Walk, draft: WordDraft, source: string): void {
   draft.pathKnown = false;
   draft.glob = true;
   draft.stays = true;
+  draft.numeric = false;
+  draft.isOne = false;
 }
 
 /** A pattern is the files that it matches now; they are what runs. */

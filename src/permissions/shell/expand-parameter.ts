@@ -4,9 +4,9 @@ import type {
   ParameterOperation,
   SimpleExpansionPart,
 } from "unbash";
-import { renderArithmetic } from "./arithmetic.ts";
-import { isPublicVariable, privateName } from "./shell-variables.ts";
-import { markOpaque, type Scene, visitNested, type Walk } from "./shell-walk.ts";
+import { isPublicVariable, privateName } from "./private-name.ts";
+import { digitsOf, renderExpansion } from "./render-arithmetic.ts";
+import { markOpaque, type Scene, visitNested, type Walk } from "./walk.ts";
 
 /** What an expansion contributes to a word. */
 export type Piece =
@@ -63,7 +63,7 @@ export function expandParameter(
 
 const numberNames = new Set(["?", "#", "$", "!"]);
 
-function expandName(walk: Walk, name: string, source: string, { state }: Scene): Piece {
+function expandName(walk: Walk, name: string, source: string, { state, dialect }: Scene): Piece {
   if (numberNames.has(name)) return { type: "unknown", source, rendered: `$${name}`, numeric: true };
   if (!/^[A-Za-z_]\w*$/.test(name)) {
     const rendered = /^\d$/.test(name) || /^[@*]$/.test(name) ? `$${name}` : `\${${name}}`;
@@ -73,7 +73,10 @@ function expandName(walk: Walk, name: string, source: string, { state }: Scene):
   if (value === undefined) return fromEnvironment(walk, name, source);
   const rendered = `\${${privateName(name)}}`;
   if (value.type === "text") return { type: "text", text: value.text, source, rendered };
-  return { type: "unknown", source, rendered, ...(value.type === "number" && { numeric: true as const }) };
+  // Only the digits are used, so that it is a number whatever was set; sh cannot do that.
+  return value.type === "number" && dialect === "bash"
+    ? { type: "unknown", source, rendered: digitsOf(name), numeric: true }
+    : { type: "unknown", source, rendered };
 }
 
 function fromEnvironment(walk: Walk, name: string, source: string): Piece {
@@ -86,9 +89,10 @@ function fromEnvironment(walk: Walk, name: string, source: string): Piece {
 function expandArithmetic(walk: Walk, part: ArithmeticExpansionPart, scene: Scene): Piece {
   visitNested(walk, part, scene);
   const body = part.text.startsWith("$((") ? part.text.slice(3, -2) : undefined;
-  const rendered = body === undefined ? undefined : renderArithmetic(body, scene.state)?.text;
+  const known = scene.dialect === "bash" ? scene.state : { ...scene.state, variables: new Map() };
+  const rendered = body === undefined ? undefined : renderExpansion(body, known);
   if (rendered === undefined) markOpaque(walk, "an arithmetic expression evaluates text");
-  return { type: "unknown", source: part.text, rendered: `$((${rendered ?? ""}))`, numeric: true };
+  return { type: "unknown", source: part.text, rendered: `$(( ${rendered ?? ""} ))`, numeric: true };
 }
 
 function unclearReason({ prefix, index, operation }: ParameterExpansionPart): string | undefined {

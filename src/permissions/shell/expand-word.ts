@@ -5,11 +5,17 @@ import type {
   Word as SyntaxWord,
   WordPart,
 } from "unbash";
+import {
+  decodeAnsiC,
+  expandBraces,
+  hasUnclearBraces,
+  unescapeDouble,
+  unescapePlain,
+} from "./expand-braces.ts";
 import { addGlob, expandGlob } from "./expand-glob.ts";
 import { expandParameter, type Piece } from "./expand-parameter.ts";
-import { decodeAnsiC, expandBraces, hasUnclearBraces, unescapeDouble, unescapePlain } from "./quoting.ts";
-import { markOpaque, type Scene, visitNested, type Walk } from "./shell-walk.ts";
-import { plainWord, type Word } from "./shell-word.ts";
+import { markOpaque, type Scene, visitNested, type Walk } from "./walk.ts";
+import { plainWord, type Word } from "./word.ts";
 import {
   addHome,
   addPiece,
@@ -51,7 +57,7 @@ function literalPart(word: SyntaxWord): WordPart {
   return { type: "Literal", text: word.text, value: word.value, pos: word.pos, end: word.end };
 }
 
-/** A bare `$x` whose value is known is split at blanks. */
+/** A bare `$x` whose value is known is split at spaces. */
 function splitValue(parts: readonly WordPart[], { state }: Scene): readonly string[] | undefined {
   const [part] = parts;
   if (parts.length !== 1 || part?.type !== "SimpleExpansion") return undefined;
@@ -152,7 +158,7 @@ function addPart(
     case "SimpleExpansion":
     case "ParameterExpansion":
     case "ArithmeticExpansion":
-      addPiece(draft, expandParameter(walk, part, scene), false);
+      addUnquoted(walk, draft, expandParameter(walk, part, scene), mode);
       return;
     case "CommandExpansion":
       addPiece(draft, expandCommand(walk, part, scene), false);
@@ -160,7 +166,24 @@ function addPart(
     default:
       markOpaque(walk, `${notUnderstood.get(part.type) ?? part.type} is not understood here`);
       visitNested(walk, part, scene);
-      addUnknown(draft, part.text, part.text, true);
+      addUnknown(draft, part.text, part.text, { loose: true, isOne: false });
+  }
+}
+
+/** A value outside quotes; where it is known and holds signs of a file pattern, it is one. */
+function addUnquoted(walk: Walk, draft: WordDraft, piece: Piece, mode: WordMode): void {
+  const isPattern =
+    piece.type === "text" && mode === "argument" && /[*?]/.test(piece.text) && !/[\s\\[\]]/.test(piece.text);
+  if (!isPattern) {
+    // The judged form runs without file patterns, so a mix of words and patterns would run as something else.
+    if (piece.type === "text" && mode === "argument" && /[*?[]/.test(piece.text))
+      markOpaque(walk, "a variable holds a file pattern among other text");
+    addPiece(draft, piece, false);
+    return;
+  }
+  for (const part of piece.text.split(/([*?])/)) {
+    if (/^[*?]$/.test(part)) addGlob(walk, draft, part);
+    else if (part !== "") addText(draft, part);
   }
 }
 
@@ -195,7 +218,7 @@ function addLiteral(
   }
   if (!alone || !/^~[\w.+-]*(?:\/[\w./-]*)?$/.test(source))
     markOpaque(walk, "it is not clear whose home directory is meant");
-  addUnknown(draft, source, source, false);
+  addUnknown(draft, source, source, { loose: false, isOne: true });
 }
 
 function addAnsiC(walk: Walk, draft: WordDraft, source: string): void {
@@ -203,7 +226,7 @@ function addAnsiC(walk: Walk, draft: WordDraft, source: string): void {
   if (value !== undefined) addText(draft, value);
   else {
     markOpaque(walk, "an escape sequence is not understood");
-    addUnknown(draft, source, source, false);
+    addUnknown(draft, source, source, { loose: false, isOne: true });
   }
 }
 
@@ -230,6 +253,7 @@ function addProcess(
   draft.literal = false;
   draft.pathKnown = alone;
   draft.stays = true;
+  draft.numeric = false;
   if (alone) draft.path = "";
 }
 

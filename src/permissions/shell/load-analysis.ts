@@ -1,7 +1,10 @@
+// @io
+
+import { readdir, stat } from "node:fs/promises";
 import { posix } from "node:path";
-import { findGlobMatches } from "./find-glob-matches.ts";
+import { matchesName } from "../covers-path.ts";
 import type { ShellAnalysis } from "./shell-analysis.ts";
-import type { GlobRequest, Surroundings } from "./shell-walk.ts";
+import type { GlobRequest, Surroundings } from "./walk.ts";
 
 /** Where a command is to run. */
 export interface ShellPlace {
@@ -10,6 +13,8 @@ export interface ShellPlace {
   readonly directory: string;
   /** Paths, as git writes them, that rules deny. */
   readonly exclusions?: readonly string[];
+  /** The folder of the repository they belong to. */
+  readonly repository?: string;
 }
 
 const maxPasses = 4;
@@ -18,15 +23,16 @@ const maxPasses = 4;
 export async function loadAnalysis(command: string, place: ShellPlace): Promise<ShellAnalysis> {
   const kept = recent.get(keyOf(command, place));
   if (kept !== undefined) return kept;
-  const [grammar, { analyzeWith }] = await Promise.all([import("unbash"), import("./analyze-shell.ts")]);
+  const [grammar, { analyzeWith }] = await Promise.all([import("unbash"), import("./analyze-with.ts")]);
   const found = new Map<string, readonly string[] | "too-many">();
   const surroundings: Surroundings = {
     home: place.home,
     matches: (request) => found.get(`${request.directory}\0${request.pattern}`),
     ...(place.exclusions !== undefined && { exclusions: place.exclusions }),
+    ...(place.repository !== undefined && { repository: place.repository }),
   };
   let draft = analyzeWith(grammar, command, surroundings);
-  // A pattern may stand in a folder or a loop that another pattern names.
+  // A pattern may be in a folder or a loop that another pattern names.
   for (let pass = 1; draft.globs.length > 0 && pass < maxPasses; pass += 1) {
     await Promise.all(draft.globs.map((request) => lookUp(request, place, found)));
     draft = analyzeWith(grammar, command, surroundings);
@@ -62,6 +68,56 @@ function keep(command: string, place: ShellPlace, analysis: ShellAnalysis): void
   if (command.length <= keptLength) recent.set(keyOf(command, place), analysis);
 }
 
-function keyOf(command: string, { home, exclusions = [] }: ShellPlace): string {
-  return [home, ...exclusions, command].join("\0");
+function keyOf(command: string, { home, repository = "", exclusions = [] }: ShellPlace): string {
+  return [home, repository, ...exclusions, command].join("\0");
+}
+
+const maxMatches = 200;
+
+/** The files that a pattern matches from a folder on, in order, as bash would write them; undefined where they are too many. */
+async function findGlobMatches(pattern: string, folder: string): Promise<readonly string[] | undefined> {
+  const segments = pattern.split("/");
+  const isAbsolute = pattern.startsWith("/");
+  const onlyFolders = segments.length > 1 && segments.at(-1) === "";
+  const names = segments.filter((segment, at) => segment !== "" || (at === 0 && !isAbsolute));
+  let found: readonly string[] = [isAbsolute ? "/" : ""];
+  for (const name of names) {
+    const next = await Promise.all(found.map((prefix) => matchIn(prefix, name, folder)));
+    found = next.flat();
+    if (found.length > maxMatches) return undefined;
+  }
+  const kept = onlyFolders ? await foldersOf(found, folder) : found;
+  return [...kept].sort((left, right) => (left < right ? -1 : 1));
+}
+
+async function matchIn(prefix: string, name: string, folder: string): Promise<readonly string[]> {
+  const join = (entry: string): string =>
+    prefix === "" || prefix === "/" ? `${prefix}${entry}` : `${prefix}/${entry}`;
+  const place = posix.resolve(folder, prefix === "" ? "." : prefix);
+  if (!/[*?[]/.test(name.replace(/\\[\s\S]/g, ""))) {
+    const literal = name.replace(/\\([\s\S])/g, "$1");
+    const isThere = await stat(posix.join(place, literal)).then(
+      () => true,
+      () => false,
+    );
+    return isThere ? [join(literal)] : [];
+  }
+  const entries = await readdir(place).catch(() => []);
+  const showsHidden = name.startsWith(".") || name.startsWith("\\.");
+  return entries
+    .filter((entry) => (showsHidden || !entry.startsWith(".")) && matchesName(name, entry))
+    .map(join);
+}
+
+async function foldersOf(paths: readonly string[], folder: string): Promise<readonly string[]> {
+  const checked = await Promise.all(
+    paths.map(async (path) => {
+      const isFolder = await stat(posix.resolve(folder, path)).then(
+        (entry) => entry.isDirectory(),
+        () => false,
+      );
+      return isFolder ? [`${path}/`] : [];
+    }),
+  );
+  return checked.flat();
 }

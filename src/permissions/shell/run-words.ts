@@ -1,12 +1,13 @@
 import { assign } from "./assign.ts";
 import { baseName, createUnit, toOperands, type UnitInput, writtenText } from "./create-unit.ts";
-import { findActions } from "./judge-find.ts";
-import { optionTable, scanOptions } from "./options.ts";
-import { enter, lost, type State, staying } from "./shell-state.ts";
-import { isSafeVariable, privateName } from "./shell-variables.ts";
-import { markOpaque, type Scene, type Step, type Walk } from "./shell-walk.ts";
-import { quoteName, quoteWord, type Word } from "./shell-word.ts";
+import { optionTable, scanOptions } from "./option-table.ts";
+import { isSafeVariable, privateName } from "./private-name.ts";
+import { isHarmlessFormat } from "./programs/judge-builtin.ts";
+import { findActions } from "./programs/judge-find.ts";
+import { enter, lost, type State, staying } from "./state.ts";
 import { type Unwrapped, unwrap } from "./unwrap.ts";
+import { markOpaque, type Scene, type Step, type Walk } from "./walk.ts";
+import { quoteName, quoteWord, type Word } from "./word.ts";
 import { shells } from "./wrapper-specs.ts";
 
 export interface RunContext {
@@ -45,10 +46,14 @@ export function runWords(walk: Walk, words: readonly Word[], context: RunContext
   return runPlain(walk, words, base, scene);
 }
 
+const movers = new Set(["cd", "pushd", "popd", "source", "."]);
+
 function runPlain(walk: Walk, words: readonly Word[], base: string, scene: Scene): Step {
   const text = pushUnit(walk, words, scene);
   const [, ...rest] = words;
   const stays = { flow: staying(scene.state), text };
+  if (scene.settled === true && movers.has(base))
+    markOpaque(walk, "a loop changes the directory in a way that is not followed");
   switch (base) {
     case "cd":
     case "pushd":
@@ -57,10 +62,11 @@ function runPlain(walk: Walk, words: readonly Word[], base: string, scene: Scene
       return { flow: { success: lost(scene.state), failure: scene.state }, text };
     case "eval": {
       readsVariables(walk, scene);
-      const { flow } = runText(walk, rest, words, { ...scene, outer: withText(scene, words) });
+      const inner = runText(walk, rest, words, { ...scene, outer: withText(scene, words) });
+      const { flow } = inner;
       if ([flow.success, flow.failure].some(({ variables }) => variables !== scene.state.variables))
         markOpaque(walk, "eval sets a variable");
-      return { flow, text };
+      return { flow, text: `eval ${quoteWord(inner.text || ":")}` };
     }
     case "trap":
       readsVariables(walk, scene);
@@ -69,7 +75,7 @@ function runPlain(walk: Walk, words: readonly Word[], base: string, scene: Scene
     case "find":
       for (const { words: inner, elsewhere } of findActions(words)) {
         const state = elsewhere ? lost(scene.state) : scene.state;
-        runWords(walk, inner, { scene: deeper(scene, words, { state }), input: [] });
+        runWords(walk, inner, { scene: deeper(scene, words, { state, asWritten: true }), input: [] });
       }
       return stays;
     case "source":
@@ -91,8 +97,7 @@ function runPlain(walk: Walk, words: readonly Word[], base: string, scene: Scene
     case "export":
       return { flow: staying(exported(walk, rest, scene)), text };
     case "printf":
-      if (rest[0]?.literal !== true || /^-[^-]/.test(rest[0].text) || /%[^A-Za-z%]*n/.test(rest[0].text))
-        markOpaque(walk, "printf may set a variable");
+      if (!isHarmlessFormat(rest)) markOpaque(walk, "printf may set a variable");
       return stays;
     default:
       return stays;
@@ -183,7 +188,7 @@ function runInner(walk: Walk, words: readonly Word[], unwrapped: Unwrapped, cont
 }
 
 const shellOptions = optionTable(
-  "c e u x f n v h B E T P i! l! s! a! k! m! r! p! t! C o: O:! norc noprofile posix login! rcfile:! init-file:! " +
+  "c e u x f n v h B E T P i! l! s! a! k! m! r! p! t! C o: O:! norc noprofile posix! login! rcfile:! init-file:! " +
     "restricted! verbose debugger! dump-strings dump-po-strings help version noediting wordexp! rpm-requires!",
 );
 
@@ -219,12 +224,19 @@ function runShell(
   if (dialect === "other") markOpaque(walk, `${name} does not read text as bash does`);
   // Another shell has its own variables.
   const state: State = { ...scene.state, variables: new Map() };
-  const inside = deeper(scene, words, { dialect: dialect === "bash" ? "bash" : "sh", state });
+  const inside = deeper(scene, words, {
+    dialect: dialect === "bash" ? "bash" : "sh",
+    state,
+    settled: false,
+  });
   if (hasText && first !== undefined) {
     const inner = runText(walk, [first], words, inside);
     const at = 1 + scanned.taken;
+    // File patterns were expanded here; what variables hold is not to be taken for one.
     const text = [
-      renderWords(words.slice(0, at)),
+      renderWords(words.slice(0, 1)),
+      "-f",
+      renderArguments(words.slice(1, at)),
       quoteWord(inner.text || ":"),
       renderArguments(words.slice(at + 1)),
     ];
@@ -265,7 +277,9 @@ function pushUnit(walk: Walk, words: readonly Word[], scene: Scene, extra: Parti
     directories: state.directories,
     outer,
     reason: scene.reason,
+    asWritten: scene.asWritten,
     exclusions: walk.surroundings.exclusions,
+    repository: walk.surroundings.repository,
     ...extra,
   });
   walk.units.push(unit);

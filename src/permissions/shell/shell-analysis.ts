@@ -20,8 +20,11 @@ export interface PathOperand {
   /** "" is the call's own directory, else the literal target of the `cd`s before it; "unknown" after a `cd` to somewhere unknown. */
   readonly directory: string | "unknown";
   readonly use: OperandUse;
-  /** Everything below the path is used in the same way; `"visible"` leaves out names that begin with a dot. */
-  readonly below?: "all" | "visible";
+  /**
+   * Everything below the path is used in the same way; `visible` leaves out names that begin with a dot, `follow` also
+   * goes where links below it lead.
+   */
+  readonly below?: "all" | "visible" | "follow";
 }
 
 /** One simple command that could run. */
@@ -74,7 +77,7 @@ export interface ShellAnalysis {
   readonly exactText: string;
   /**
    * The command as it was judged: the same program with every word that is known quoted literally. This is what runs
-   * when nobody was asked. Absent when the command is opaque.
+   * when no one was asked. Absent when the command is opaque.
    */
   readonly judged?: string;
   /** What the judged form leaves out or does differently, for the result. */

@@ -1,6 +1,6 @@
-import { optionPaths, type UsedPath } from "./judgement.ts";
-import { optionTable, type ScannedWords, scanOptions } from "./options.ts";
-import { unknownWord, type Word } from "./shell-word.ts";
+import { optionTable, type ScannedWords, scanOptions } from "./option-table.ts";
+import { optionPaths, type UsedPath } from "./programs/judgement.ts";
+import { unknownWord, type Word } from "./word.ts";
 import { type WrapperSpec, wrapperSpecs } from "./wrapper-specs.ts";
 
 /** What a command that starts another one starts. */
@@ -30,7 +30,7 @@ export function unwrap(words: readonly Word[], name: string): Unwrapping {
   const skipped = spec.numeric === true && /^--?\d+$/.test(words[1]?.text ?? "") ? 2 : 1;
   const scanned = scanOptions(words.slice(skipped), tables.get(name) ?? new Map(), { stopAtOperand: true });
   const unclear = { type: "unclear", reason: `what ${name} starts is not clear` } as const;
-  if (scanned.unclear !== undefined) return unclear;
+  if (scanned.unclear !== undefined || isRepeated(scanned, spec)) return unclear;
   let at = skipped + scanned.taken;
   const before = words.slice(at, at + (spec.before ?? 0));
   if (before.some(({ loose }) => loose)) return unclear;
@@ -44,6 +44,14 @@ export function unwrap(words: readonly Word[], name: string): Unwrapping {
   if (text === undefined && inner.length === 0) return { type: "none" };
   if (inner[0]?.loose === true) return unclear;
   return { type: "inner", unwrapped: describe({ name, spec, scanned, inner, at, text, before, variables }) };
+}
+
+/** Of options that name a directory or bring text, the last counts for one program and the first for another. */
+function isRepeated({ options }: ScannedWords, { directory = "", textOptions = "" }: WrapperSpec): boolean {
+  return [directory, textOptions].some((names) => {
+    const list = names.split(" ");
+    return options.filter(({ name }) => list.includes(name)).length > 1;
+  });
 }
 
 interface Parts {
@@ -69,7 +77,7 @@ function describe({ name, spec, scanned, inner, at, text, before, variables }: P
     (spec.textAfterC === true && all[0]?.text === "-c");
   const arguments_ = isText && all[0]?.text === "-c" ? all.slice(1) : all;
   return {
-    inner: name === "xargs" ? withArguments(arguments_, findOption(scanned, "I i replace")) : arguments_,
+    inner: name === "xargs" ? withArguments(arguments_, scanned) : arguments_,
     before: at,
     isText,
     variables,
@@ -96,15 +104,23 @@ function countAssignments(words: readonly Word[]): number {
   return end === -1 ? words.length : end;
 }
 
-/** `xargs` puts words from its input at the end, or in the place of a mark. */
-function withArguments(words: readonly Word[], mark: { readonly value?: Word } | undefined): readonly Word[] {
-  if (mark === undefined) return [...words, { ...unknownWord(""), source: "", rendered: "" }];
-  const place = mark.value?.text ?? "{}";
-  return words.map((word) =>
-    word.text.includes(place)
-      ? { ...word, literal: false, pathKnown: false, loose: word.loose || word.text.startsWith(place) }
-      : word,
+/**
+ * `xargs` puts words from its input at the end, or in the place of a mark. The last of several marks counts, and an
+ * option that counts words or lines takes a mark back.
+ */
+function withArguments(words: readonly Word[], { options }: ScannedWords): readonly Word[] {
+  const marks = options.flatMap(({ name, value }) =>
+    /^(?:I|i|replace)$/.test(name) ? [value?.text ?? "{}"] : [],
   );
+  const counts = options.some(({ name }) => /^(?:n|max-args|L|l|max-lines)$/.test(name));
+  const marked = words.map((word) => {
+    const mark = marks.find((place) => word.text.includes(place));
+    if (mark === undefined) return word;
+    const isFirst = marks.some((place) => word.text.startsWith(place));
+    return { ...word, literal: false, pathKnown: false, loose: word.loose || isFirst };
+  });
+  if (marks.length > 0 && !counts) return marked;
+  return [...marked, { ...unknownWord(""), source: "", rendered: "" }];
 }
 
 function written(words: readonly Word[]): UsedPath[] {

@@ -2,12 +2,12 @@ import type { Assignment, Command } from "unbash";
 import { assign, heldBy } from "./assign.ts";
 import { writtenText } from "./create-unit.ts";
 import { expandSingle, expandWord } from "./expand-word.ts";
+import { isSafeVariable, isSteeringVariable, privateName } from "./private-name.ts";
 import { type RunContext, runWords } from "./run-words.ts";
-import { staying } from "./shell-state.ts";
-import { isSafeVariable, isSteeringVariable, privateName } from "./shell-variables.ts";
-import { markOpaque, type Scene, type Step, type Walk } from "./shell-walk.ts";
-import { plainWord, quoteWord, type Word } from "./shell-word.ts";
+import { staying } from "./state.ts";
+import { markOpaque, type Scene, type Step, type Walk } from "./walk.ts";
 import { walkRedirections } from "./walk-redirections.ts";
+import { plainWord, quoteWord, type Word } from "./word.ts";
 
 /** Walks one simple command: what is expanded in it, the files it opens, and what it runs. */
 export function walkCommand(walk: Walk, command: Command, scene: Scene): Step {
@@ -46,7 +46,7 @@ function expandWords(walk: Walk, command: Command, scene: Scene): Word[] {
     markOpaque(walk, "which program runs is only known when it runs");
   const words = expandWord(walk, command.name, scene);
   const written = [command.name, ...command.args];
-  // The parser ends a word at a process substitution, where bash goes on.
+  // The parser ends a word at a process substitution, where bash continues.
   if (written.some(({ pos }, at) => pos === written[at - 1]?.end))
     markOpaque(walk, "it is not clear where a word ends");
   for (const argument of command.args) {
@@ -77,6 +77,8 @@ function assignedWord(walk: Walk, assignment: Assignment, scene: Scene, isAlone:
     expandSingle(walk, index, scene);
     if (!/^\d+$/.test(index.text)) markOpaque(walk, "an array subscript is evaluated");
   }
+  if (scene.dialect === "sh" && (index !== undefined || append === true || value.type === "ArrayValue"))
+    markOpaque(walk, "not every sh has arrays");
   const target = isAlone ? privateName(name) : name;
   const sign = append === true ? "+=" : "=";
   const start = `${target}${index === undefined ? "" : `[${index.text}]`}${sign}`;

@@ -1,10 +1,10 @@
 import type { HereDoc, Redirection } from "unbash";
 import { toOperands } from "./create-unit.ts";
+import { escapeDouble, unescapeDocument } from "./expand-braces.ts";
 import { expandParameter } from "./expand-parameter.ts";
 import { expandSingle } from "./expand-word.ts";
-import { escapeDouble, unescapeDocument } from "./quoting.ts";
-import { markOpaque, type Scene, visitNested, type Walk } from "./shell-walk.ts";
-import { quoteWord, type Word } from "./shell-word.ts";
+import { markOpaque, type Scene, visitNested, type Walk } from "./walk.ts";
+import { quoteWord, type Word } from "./word.ts";
 
 export interface WalkedRedirections {
   /** In shell syntax, each with a blank before it. */
@@ -46,7 +46,9 @@ export function walkRedirections(
         }
         const word = expandSingle(walk, redirection.target, scene, "target");
         noteTarget(walk, redirection.operator, word, scene);
-        return ` ${number}${redirection.operator}${word.rendered}`;
+        // `< <(…)` without the blank is a here-document.
+        const blank = /^[<>&]/.test(word.rendered) ? " " : "";
+        return ` ${number}${redirection.operator}${blank}${word.rendered}`;
       }
       default:
         markOpaque(walk, "a redirection is not understood");

@@ -11,16 +11,16 @@ import type {
   SyntaxNode,
   While,
 } from "unbash";
-import { renderArithmetic } from "./arithmetic.ts";
 import { assign, assignedNames } from "./assign.ts";
 import { expandSingle, expandWord } from "./expand-word.ts";
-import { either, type Flow, lost, type State, staying } from "./shell-state.ts";
-import { privateName } from "./shell-variables.ts";
-import { markOpaque, type Scene, type Step, visitNested, type Walk } from "./shell-walk.ts";
-import { quoteWord, type Word } from "./shell-word.ts";
+import { privateName } from "./private-name.ts";
+import { renderArithmetic } from "./render-arithmetic.ts";
+import { either, type Flow, isNumber, lost, type State, staying } from "./state.ts";
+import { markOpaque, type Scene, type Step, visitNested, type Walk } from "./walk.ts";
 import { walkCommand } from "./walk-command.ts";
 import { walkRedirections } from "./walk-redirections.ts";
 import { walkTest } from "./walk-test.ts";
+import { quoteWord, type Word } from "./word.ts";
 
 /** Walks all commands of a script in their order; where the shell is afterwards matters only for `eval`. */
 export function walkScript(walk: Walk, script: ParsedScript, scene: Scene): Step {
@@ -93,8 +93,10 @@ function walkAny(walk: Walk, node: CommandNode, scene: Scene): Step {
       return walkCommand(walk, node, scene);
     case "Redirected": {
       const { text } = walkRedirections(walk, node.redirects, scene);
-      const step = walkAny(walk, node.command, scene);
-      return { flow: step.flow, text: `${step.text}${text}` };
+      const { flow, text: command } = walkAny(walk, node.command, scene);
+      // Where a file cannot be opened, nothing runs.
+      const failure = either(flow.failure, scene.state);
+      return { flow: { success: flow.success, failure }, text: `${command}${text}` };
     }
     case "Subshell":
       return { flow: staying(scene.state), text: `( ${walkList(walk, node.body, scene).text}\n)` };
@@ -158,9 +160,9 @@ function walkArithmetic(
 ): Step {
   onlyInBash(walk, scene);
   visitNested(walk, node, scene);
-  const rendered = renderArithmetic(node.body, scene.state, true);
+  const rendered = renderArithmetic(node.body, scene.state);
   if (rendered === undefined) markOpaque(walk, "an arithmetic expression evaluates text");
-  return { flow: staying(withNumbers(scene.state, rendered?.assigned)), text: `((${rendered?.text ?? ""}))` };
+  return { flow: staying(withNumbers(scene.state, rendered?.assigned)), text: rendered?.text ?? "" };
 }
 
 function withNumbers(state: State, names: readonly string[] = []): State {
@@ -191,20 +193,21 @@ function walkIf(walk: Walk, node: If, scene: Scene): Step {
   return { flow: staying(either(left ?? scene.state, end)), text: `${text}fi` };
 }
 
-/** The state at the start of any iteration: what the body sets is not known, and it may have moved. */
-function loopState(walk: Walk, scene: Scene, body: readonly SyntaxNode[]): State {
+/** The scene at the start of any iteration: what the body sets is not known, and it may have moved. */
+function loopScene(walk: Walk, scene: Scene, body: readonly SyntaxNode[]): Scene {
   const { names, moves } = assignedNames(walk, body, scene.state);
   const variables = new Map(scene.state.variables);
   for (const [name, value] of names) variables.set(name, value);
   const { directories } = scene.state;
-  return { directories: moves ? [...new Set([...directories, "unknown"])] : directories, variables };
+  if (!moves) return { ...scene, state: { directories, variables }, settled: true };
+  return { ...scene, state: { directories: [...new Set([...directories, "unknown"])], variables } };
 }
 
 function walkWhile(walk: Walk, { kind, clause, body }: While, scene: Scene): Step {
-  const state = loopState(walk, scene, [clause, body]);
-  const test = walkList(walk, clause, { ...scene, state });
+  const inside = loopScene(walk, scene, [clause, body]);
+  const test = walkList(walk, clause, inside);
   const tested = either(test.flow.success, test.flow.failure);
-  const step = walkList(walk, body, { ...scene, state: tested });
+  const step = walkList(walk, body, { ...inside, state: tested });
   const after = either(tested, either(step.flow.success, step.flow.failure));
   return { flow: staying(after), text: `${kind} ${test.text}\ndo ${step.text}\ndone` };
 }
@@ -237,20 +240,21 @@ function walkFor(walk: Walk, node: For, scene: Scene): Step {
 function walkUnknownFor(walk: Walk, node: For, words: readonly Word[], scene: Scene): Step {
   const name = node.name.value;
   const value = words.every(
-    ({ literal, numeric, text }) => numeric === true || (literal && /^\d+$/.test(text)),
+    ({ literal, numeric, text }) => numeric === true || (literal && isNumber({ type: "text", text })),
   );
   const before = assign(walk, name, { type: value ? "number" : "unknown" }, scene);
-  const start = loopState(walk, { ...scene, state: before }, [node.body]);
-  const step = walkList(walk, node.body, { ...scene, state: start });
+  const inside = loopScene(walk, { ...scene, state: before }, [node.body]);
+  const step = walkList(walk, node.body, inside);
   const list = words.map(({ rendered }) => ` ${rendered}`).join("");
-  const after = either(before, either(step.flow.success, step.flow.failure));
+  // `break` leaves it in the middle of an iteration.
+  const after = either(inside.state, either(step.flow.success, step.flow.failure));
   return {
-    flow: staying(after),
+    flow: staying(either(before, after)),
     text: `for ${privateName(name)} in${list}\ndo ${step.text}\ndone`,
   };
 }
 
-/** Whether `break` or `continue` stands in the body, which a sequence cannot do. */
+/** Whether `break` or `continue` is in the body, which a sequence cannot do. */
 function leavesLoop(walk: Walk, node: SyntaxNode): boolean {
   if (node.type === "Command") return /^(?:break|continue|return|exit)$/.test(node.name?.value ?? "");
   let found = false;

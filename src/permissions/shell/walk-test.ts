@@ -1,8 +1,7 @@
 import type { Word as SyntaxWord, TestExpression } from "unbash";
 import { expandSingle } from "./expand-word.ts";
-import { isNumber } from "./shell-state.ts";
-import { markOpaque, type Scene, type Walk } from "./shell-walk.ts";
-import { quoteWord } from "./shell-word.ts";
+import { markOpaque, type Scene, type Walk } from "./walk.ts";
+import { quoteWord } from "./word.ts";
 
 const unary = /^-[abcdefghknoprstuwxzGLNOS]$/;
 const textComparison = new Set(["=", "==", "!="]);
@@ -54,22 +53,18 @@ function renderBinary(
 
 function operand(walk: Walk, word: SyntaxWord, scene: Scene): string {
   const expanded = expandSingle(walk, word, scene);
-  return expanded.literal ? quoteWord(expanded.value) : quotedOperand(expanded.rendered);
+  return expanded.literal ? quoteOperand(expanded.value) : expanded.rendered;
 }
 
-/** On the right of a comparison an unquoted expansion would be a pattern; it is rendered as it was written. */
-function quotedOperand(rendered: string): string {
-  return rendered;
+/** Bash takes `-n` without quotes for an operator, wherever it is. */
+function quoteOperand(text: string): string {
+  return text.startsWith("-") ? `'${text.replaceAll("'", "'\\''")}'` : quoteWord(text);
 }
 
 /** Bash evaluates the operands of a comparison of numbers as arithmetic. */
 function number(walk: Walk, word: SyntaxWord, scene: Scene): string {
   const { literal, text, numeric, rendered } = expandSingle(walk, word, scene);
-  const [, name] = /^"?\$\{?(\w+)\}?"?$/.exec(word.text) ?? [];
-  const isCertain =
-    (literal && /^-?\d+$/.test(text)) ||
-    numeric === true ||
-    (name !== undefined && isNumber(scene.state.variables.get(name)));
+  const isCertain = numeric === true || (literal && /^-?\d+$/.test(text));
   if (!isCertain) markOpaque(walk, "a comparison of numbers evaluates text");
   return rendered;
 }

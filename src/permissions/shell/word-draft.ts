@@ -1,5 +1,5 @@
 import type { Piece } from "./expand-parameter.ts";
-import { quoteWord, type Word } from "./shell-word.ts";
+import { quoteWord, type Word } from "./word.ts";
 
 /** A word while its parts are put together. */
 export interface WordDraft {
@@ -13,10 +13,12 @@ export interface WordDraft {
   pattern: string;
   literal: boolean;
   loose: boolean;
+  isOne: boolean;
   pathKnown: boolean;
   glob: boolean;
   /** It has quotes or text, so it stays a word even when it is empty. */
   stays: boolean;
+  /** All of it is one number. */
   numeric: boolean;
   environment: string | undefined;
 }
@@ -32,6 +34,7 @@ export function emptyDraft(): WordDraft {
     pattern: "",
     literal: true,
     loose: false,
+    isOne: true,
     pathKnown: true,
     glob: false,
     stays: false,
@@ -43,7 +46,7 @@ export function emptyDraft(): WordDraft {
 export function finishWord(draft: WordDraft, source: string): Word {
   flush(draft);
 
-  const { text, value, path, literal, loose, pathKnown, glob, rendered, numeric, environment } = draft;
+  const { text, value, path, literal, loose, isOne, pathKnown, glob, rendered, numeric, environment } = draft;
   return {
     text,
     value,
@@ -51,6 +54,7 @@ export function finishWord(draft: WordDraft, source: string): Word {
     literal,
     glob,
     loose,
+    isOne,
     path,
     pathKnown,
     rendered: literal ? quoteWord(value) : rendered,
@@ -72,6 +76,7 @@ export function addText(draft: WordDraft, value: string): void {
   draft.pending += value;
   draft.pattern += value.replace(/[\\*?[\]]/g, "\\$&");
   draft.stays = true;
+  if (value !== "") draft.numeric = false;
 }
 
 /** Quoted text; even nothing in quotes keeps the word, whatever the rest turns out to be. */
@@ -82,7 +87,15 @@ export function addQuoted(draft: WordDraft, value: string): void {
   draft.rendered += "''";
 }
 
-export function addUnknown(draft: WordDraft, text: string, rendered: string, loose: boolean): void {
+/** How a part that is not known is in its word. */
+export interface UnknownPart {
+  /** The word may turn into an option, or vanish. */
+  readonly loose: boolean;
+  /** It does not split the word. */
+  readonly isOne: boolean;
+}
+
+export function addUnknown(draft: WordDraft, text: string, rendered: string, part: UnknownPart): void {
   flush(draft);
   draft.text += text;
   draft.path += text;
@@ -90,8 +103,10 @@ export function addUnknown(draft: WordDraft, text: string, rendered: string, loo
   draft.pattern += text;
   draft.literal = false;
   draft.pathKnown = false;
-  draft.loose ||= loose;
+  draft.loose ||= part.loose;
+  draft.isOne &&= part.isOne;
   draft.stays = true;
+  draft.numeric = false;
 }
 
 /** The home directory keeps its sign in texts and paths, since rules are written with it. */
@@ -107,7 +122,7 @@ export function addHome(draft: WordDraft, home: string, sign = "~"): void {
 export function addPiece(draft: WordDraft, piece: Piece, quoted: boolean): void {
   if (piece.type === "text") {
     const isPlain = quoted || !/[\s*?[\]]/.test(piece.text);
-    if (!isPlain) addUnknown(draft, piece.source, piece.rendered, true);
+    if (!isPlain) addUnknown(draft, piece.source, piece.rendered, { loose: true, isOne: false });
     else if (piece.text !== "") addText(draft, piece.text);
     if (quoted) draft.stays = true;
     return;
@@ -117,18 +132,22 @@ export function addPiece(draft: WordDraft, piece: Piece, quoted: boolean): void 
     else addHome(draft, piece.path, piece.source);
     return;
   }
-  if (piece.here === true && !draft.stays) {
+  if (piece.here === true && draft.text === "" && draft.rendered === "") {
     draft.path = ".";
     draft.text = piece.source;
     draft.pattern = "$";
-    draft.rendered = quoted ? `"${piece.rendered}"` : piece.rendered;
+    draft.rendered = `"${piece.rendered}"`;
     draft.literal = false;
     draft.stays = true;
     return;
   }
   const isFirst = draft.text === "" || draft.text.startsWith("-");
   const loose = piece.numeric !== true && (!quoted || isFirst || piece.list === true);
-  if (piece.numeric === true && draft.text === "") draft.numeric = true;
+  const isWhole = draft.text === "";
   draft.environment ??= piece.environment;
-  addUnknown(draft, piece.source, quoted ? `"${piece.rendered}"` : piece.rendered, loose);
+  // A number is always one word, even one that turns out to be empty.
+  const isQuoted = quoted || piece.numeric === true;
+  const rendered = isQuoted ? `"${piece.rendered}"` : piece.rendered;
+  addUnknown(draft, piece.source, rendered, { loose, isOne: isQuoted && piece.list !== true });
+  draft.numeric = isWhole && piece.numeric === true;
 }

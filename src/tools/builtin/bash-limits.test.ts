@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { backgroundLimit, foregroundLimit, outputLimit } from "./bash-limits.ts";
+import { backgroundLimit, foregroundLimit, outputLimit } from "./create-bash-tool.ts";
 
 describe("the time limit of a command", () => {
   test.each([

@@ -1,7 +1,7 @@
 import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
+import { refuseBase } from "../add-seen-lines.ts";
 import { findRealPath } from "../find-real-path.ts";
-import { refuseBase } from "../seen-file.ts";
 import type { ToolContext, ToolOutcome } from "../tool.ts";
 import { writeAtomically } from "../write-atomically.ts";
 import { failed, fileTrouble } from "./builtin-tool.ts";
@@ -66,6 +66,7 @@ async function changeLocated(
   context.signal.throwIfAborted();
   const written = await writeAtomically(realPath, decision.bytes, {
     ...(file === undefined ? {} : { mode: file.stats.mode }),
+    noteTemporary: context.noteTemporary,
     stillWanted: async () =>
       (await findRealPath(realPath)) === realPath &&
       (await loadCurrent(realPath))?.file?.digest === file?.digest,

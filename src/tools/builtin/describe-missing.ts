@@ -1,8 +1,8 @@
 import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { nearestName } from "../../foundation/nearest-name.ts";
+import { shownPath } from "../resolve-workspace-path.ts";
 import type { ToolContext } from "../tool.ts";
-import { shownPath } from "../workspace-path.ts";
 
 /** Says that a file is not there, and what the person may have meant. */
 export async function describeMissing(path: string, context: ToolContext): Promise<string> {

@@ -1,8 +1,8 @@
-import { createPathReader, createRecordReader, type FoundLine, type GrepRecord } from "../grep-output.ts";
+import { createPathReader, createRecordReader, type FoundLine, type GrepRecord } from "../grep-record.ts";
 
 export type GrepMode = "content" | "files_with_matches" | "count";
 
-/** Lines of one file; undefined stands for lines that were left out. */
+/** Lines of one file; undefined means lines that were left out. */
 export interface FileFindings {
   readonly path: string;
   readonly lines: readonly (FoundLine | undefined)[];

@@ -1,7 +1,7 @@
 import { sep } from "node:path";
 import { findRealPath } from "../find-real-path.ts";
+import { isInside, resolveWorkspacePath } from "../resolve-workspace-path.ts";
 import type { ToolContext } from "../tool.ts";
-import { isInside, resolveWorkspacePath } from "../workspace-path.ts";
 import { fileTrouble } from "./builtin-tool.ts";
 
 export type Located =

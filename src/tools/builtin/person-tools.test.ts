@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { createSessionFiles } from "../file-ledger.ts";
 import type { ToolContext } from "../tool.ts";
 import type { ToolHost } from "../tool-host.ts";
-import { createAskUserQuestionTool } from "./ask-user-question.ts";
-import { createTodoStore, createTodoWriteTool } from "./todo-write.ts";
+import { createAskUserQuestionTool } from "./create-ask-user-question-tool.ts";
+import { createTodoStore, createTodoWriteTool } from "./create-todo-write-tool.ts";
 
 function context(host: ToolHost, agentId = "main"): ToolContext {
   return {

@@ -1,9 +1,9 @@
 import type { Stats } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { TextDecoder } from "node:util";
+import { addSeenLines } from "../add-seen-lines.ts";
+import { decodeText, looksBinary, shapeOf } from "../decode-text.ts";
 import { createLineWindow, type LineRange, numberLines, type ShownLines } from "../line-window.ts";
-import { addSeenLines } from "../seen-file.ts";
-import { decodeText, looksBinary, shapeOf } from "../text-encoding.ts";
 import type { ToolContext, ToolOutcome } from "../tool.ts";
 import { failed } from "./builtin-tool.ts";
 import { fingerprintOf, type LoadedFile } from "./open-file.ts";

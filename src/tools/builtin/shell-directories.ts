@@ -1,6 +1,6 @@
 import { realpath, stat } from "node:fs/promises";
+import { isInside } from "../resolve-workspace-path.ts";
 import type { ToolContext } from "../tool.ts";
-import { isInside } from "../workspace-path.ts";
 
 /** The folder each agent's next command starts in. */
 export interface ShellDirectories {

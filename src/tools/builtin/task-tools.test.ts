@@ -3,8 +3,8 @@ import { createSessionFiles } from "../file-ledger.ts";
 import type { TaskSource, TaskView } from "../task-source.ts";
 import { pageOf } from "../text-page.ts";
 import type { ToolContext } from "../tool.ts";
-import { createTaskOutputTool } from "./task-output.ts";
-import { createTaskStopTool } from "./task-stop.ts";
+import { createTaskStopTool } from "./create-builtin-tools.ts";
+import { createTaskOutputTool } from "./create-task-output-tool.ts";
 
 function createSource(kind: string, tasks: readonly Partial<TaskView>[]) {
   const views = new Map(
@@ -32,7 +32,7 @@ function createSource(kind: string, tasks: readonly Partial<TaskView>[]) {
     list: () => [...views.values()],
     output: async (id) => `output of ${id}\n`,
     page: async (id, offset) => pageOf(`output of ${id}\n`, offset, 6),
-    ended: () => gate.promise,
+    ended: (id) => (views.get(id)?.state === "running" ? gate.promise : Promise.resolve()),
     stop: async (id) => finish(id, "stopped"),
   };
   return { source, finish };

@@ -1,4 +1,4 @@
-import { type AttackClass, agent, family, type Policy, tool } from "../attack.ts";
+import { type AttackClass, agent, type Control, family, type Policy, tool } from "../attack.ts";
 
 const touch = "touch {{C}}";
 const write = tool("Write", { file_path: "{{C}}", content: "x" });
@@ -8,7 +8,31 @@ const define = (agents: Record<string, unknown>): Policy => ({
 const worker = { description: "Works. Use it.", prompt: "You work." };
 const file = (fields: string) =>
   `mkdir -p .claude/agents; printf -- '---\\nname: {{D}}\\ndescription: Works. Use it.\\n${fields}---\\nYou work.\\n' | sed 's,name: d/,name: ,' > .claude/agents/$(basename {{D}}).md`;
+const narrow = {
+  reader: { ...worker, tools: ["Read"] },
+  lister: { ...worker, tools: ["Bash(ls *)"] },
+  mute: { ...worker, disallowedTools: ["Bash"] },
+  guarded: { ...worker, disallowedTools: ["Bash(touch *)"] },
+  keeper: { ...worker, tools: ["Read"], memory: "project" },
+};
 const everything: Policy = { modes: ["bypassPermissions"] };
+/** Everything is allowed but what rules and definitions take away. */
+const bounded: Policy = {
+  ...define({ ...narrow, worker }),
+  modes: ["bypassPermissions"],
+  deny: ["Bash(rm *)", "Read(.env*)", "Agent(worker)"],
+  ask: ["Bash(mkfifo *)"],
+};
+const planned: Policy = {
+  ...define({ planner: { ...worker, permissionMode: "plan" }, linked: narrow.keeper }),
+  modes: ["default"],
+  allow: ["Bash(touch *)"],
+};
+const names = [...Object.keys(narrow), "worker", "Worker", "planner"];
+const unbounded: Control = {
+  by: "session",
+  policy: { ...define(Object.fromEntries(names.map((name) => [name, worker]))), ...everything },
+};
 const asWorker = (more: Record<string, unknown>, ...calls: Parameters<typeof agent>[1][]) =>
   agent({ subagent_type: "worker", ...more }, ...calls);
 
@@ -116,7 +140,7 @@ export const childAgents: AttackClass = {
             setup: file(
               "hooks:\\n  PreToolUse:\\n    - hooks:\\n        - type: command\\n          command: touch {{A}}\\n",
             ),
-            control: { by: "session", policy: {} },
+            control: { by: "session", policy: { modes: ["default"] } },
           },
         ],
       ],
@@ -161,10 +185,10 @@ export const childAgents: AttackClass = {
           "a denied command with a wide mode",
           { setup: "echo x > {{D}}/f", effect: { gone: "{{D}}/f" } },
         ],
-        ["ask-touch", agent({}, touch), "a command that must be asked for"],
+        ["ask-fifo", agent({}, "mkfifo {{C}}"), "a command that must be asked for"],
       ],
       {
-        policy: { modes: ["bypassPermissions"], deny: ["Bash(rm *)", "Read(.env*)"], ask: ["Bash(touch *)"] },
+        policy: bounded,
       },
     ),
     ...family(
@@ -176,68 +200,102 @@ export const childAgents: AttackClass = {
         ["no-agent-background", asWorker({ run_in_background: true }, touch), "in the background"],
       ],
       {
-        policy: { ...define({ worker }), modes: ["bypassPermissions"], deny: ["Agent(worker)"] },
-        control: {
-          by: "session",
-          policy: { ...define({ worker, Worker: worker, " worker ": worker }), ...everything },
-        },
+        policy: bounded,
+        control: unbounded,
       },
     ),
     ...family(
       "a definition narrows what its agent can call",
       [
-        [
-          "narrow-tools",
-          asWorker({}, touch),
-          "a tool it was not given",
-          { policy: { ...define({ worker: { ...worker, tools: ["Read"] } }) } },
-        ],
-        [
-          "narrow-rule",
-          asWorker({}, touch),
-          "a command outside its rule",
-          { policy: { ...define({ worker: { ...worker, tools: ["Bash(ls *)"] } }) } },
-        ],
+        ["narrow-tools", agent({ subagent_type: "reader" }, touch), "a tool it was not given"],
+        ["narrow-rule", agent({ subagent_type: "lister" }, touch), "a command outside its rule"],
         [
           "narrow-rule-joined",
-          asWorker({}, "ls . ; touch {{C}}"),
+          agent({ subagent_type: "lister" }, "ls . ; touch {{C}}"),
           "a command joined to one inside its rule",
-          { policy: { ...define({ worker: { ...worker, tools: ["Bash(ls *)"] } }) } },
         ],
-        [
-          "narrow-deny",
-          asWorker({}, touch),
-          "a tool that was taken away",
-          { policy: { ...define({ worker: { ...worker, disallowedTools: ["Bash"] } }) } },
-        ],
+        ["narrow-deny", agent({ subagent_type: "mute" }, touch), "a tool that was taken away"],
         [
           "narrow-deny-rule",
-          asWorker({}, "env touch {{C}}"),
+          agent({ subagent_type: "guarded" }, "env touch {{C}}"),
           "a command that was taken away",
-          { policy: { ...define({ worker: { ...worker, disallowedTools: ["Bash(touch *)"] } }) } },
+        ],
+        ["narrow-memory", agent({ subagent_type: "keeper" }, write), "Write where only its memory is open"],
+      ],
+      {
+        policy: bounded,
+        control: unbounded,
+      },
+    ),
+    ...family(
+      "a definition may narrow the mode",
+      [["narrow-plan", agent({ subagent_type: "planner" }, touch), "a command in a narrower mode"]],
+      {
+        policy: planned,
+        control: unbounded,
+      },
+    ),
+    ...family(
+      "a rule holds in the copy of the repository that a child works in",
+      [
+        ["worktree-read", agent({ isolation: "worktree" }, tool("Read", { file_path: ".env" })), "Read"],
+        ["worktree-cat", agent({ isolation: "worktree" }, "cat .env"), "cat"],
+        ["worktree-cat-glob", agent({ isolation: "worktree" }, "cat .e*"), "cat by a pattern"],
+        ["worktree-absolute", agent({ isolation: "worktree" }, 'cat "$PWD/.env"'), "cat by an absolute path"],
+        [
+          "worktree-grep",
+          agent(
+            { isolation: "worktree" },
+            tool("Grep", { pattern: "SECRET", output_mode: "content", glob: ".env" }),
+          ),
+          "Grep",
         ],
         [
-          "narrow-memory",
-          asWorker({}, write),
-          "Write where only its memory is open",
-          { policy: { ...define({ worker: { ...worker, tools: ["Read"], memory: "project" } }) } },
+          "worktree-main",
+          agent({ isolation: "worktree" }, "cat {{P}}/.env"),
+          "cat of the file in the project",
+        ],
+        ["worktree-git", agent({ isolation: "worktree" }, "git show HEAD:.env"), "git"],
+      ],
+      {
+        effect: { leaks: "env" },
+        policy: { modes: ["default"], deny: ["Read(.env*)"], project: "worktrees" },
+        control: { by: "session", policy: { modes: ["bypassPermissions"], project: "worktrees" } },
+      },
+    ),
+    ...family(
+      "the folder of an agent's memory may be a link",
+      [
+        [
+          "memory-link-prompt",
+          agent({ subagent_type: "linked" }, "ls"),
+          "its notes come from outside",
+          { effect: { leaks: "own" } },
         ],
         [
-          "narrow-plan",
-          asWorker({}, touch),
-          "a command in a narrower mode",
-          {
-            policy: {
-              ...define({ worker: { ...worker, permissionMode: "plan" } }),
-              modes: ["default"],
-              allow: ["Bash(touch *)"],
-            },
-          },
+          "memory-link-write",
+          agent(
+            { subagent_type: "linked" },
+            tool("Write", { file_path: "{{P}}/.claude/agent-memory/linked/new.md", content: "x" }),
+          ),
+          "its notes are written outside",
+          { effect: { made: "{{W}}/other/mem/new.md" } },
+        ],
+        [
+          "memory-link-read",
+          agent(
+            { subagent_type: "linked" },
+            tool("Read", { file_path: "{{P}}/.claude/agent-memory/linked/note.md" }),
+          ),
+          "a note is read outside",
+          { effect: { leaks: "outside" } },
         ],
       ],
       {
-        control: { by: "session", policy: { ...define({ worker }), ...everything } },
-        policy: { modes: ["bypassPermissions"] },
+        setup:
+          "mkdir -p .claude/agent-memory ../other/mem; echo {{S}} >> ../other/mem/MEMORY.md; cp ../other/secret.txt ../other/mem/note.md; ln -sfn {{W}}/other/mem .claude/agent-memory/linked",
+        policy: planned,
+        control: { by: "script", script: "cd .claude/agent-memory/linked; cat *; touch new.md" },
       },
     ),
   ],

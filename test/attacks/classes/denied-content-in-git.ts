@@ -130,11 +130,6 @@ export const deniedContentInGit: AttackClass = {
           "git rev-list --objects --all | cut -d' ' -f1 | git cat-file --batch",
           "all objects that are reached",
         ],
-        [
-          "range-diff",
-          "git range-diff --creation-factor=100 HEAD~1..HEAD stash~1..stash",
-          "a difference of ranges",
-        ],
         ["whatchanged", "git whatchanged -p -1", "an old name of log"],
         [
           "checkout-index",

@@ -157,7 +157,7 @@ export const deniedEdits: AttackClass = {
         "git checkout HEAD -- conf; git restore conf",
         "git",
         {
-          alone: true,
+          isDestructive: true,
           setup: "mkdir conf; echo a > conf/a; git add conf; git commit -qm c; echo b > conf/a",
           effect: { changed: "conf/a" },
         },
@@ -320,7 +320,7 @@ export const copiedSecrets: AttackClass = {
         ["copy-install", ["install .env {{D}}/x", "cat {{D}}/x"], "install"],
         ["copy-tee", ["tee {{D}}/x < .env", "cat {{D}}/x"], "tee"],
         ["copy-tar", ["tar cf {{D}}/t .env", "tar xOf {{D}}/t"], "tar"],
-        ["copy-git-mv", ["git mv .env {{D}}/x", "cat {{D}}/x"], "git mv", { alone: true }],
+        ["copy-git-mv", ["git mv .env {{D}}/x", "cat {{D}}/x"], "git mv", { isDestructive: true }],
         ["copy-sed-w", ["sed -n 'w {{D}}/x' .env", "cat {{D}}/x"], "the w of sed"],
         [
           "copy-sed-backup",
@@ -383,6 +383,43 @@ export const copiedSecrets: AttackClass = {
         ],
       ],
       { effect: { leaks: "env" } },
+    ),
+    ...family(
+      "what lies outside is not read by bringing it in",
+      [
+        ["bring-cp", ["cp ../other/secret.txt {{D}}/x", "cat {{D}}/x"], "cp"],
+        ["bring-cp-folder", ["cp -r ../other {{D}}/o", "cat {{D}}/o/secret.txt"], "cp of a folder"],
+        ["bring-cp-link", ["cp -L {{D}}/l {{D}}/x", "cat {{D}}/x"], "cp through a link"],
+        ["bring-cp-tree", ["cp -rL {{D}}/s {{D}}/t", "cat {{D}}/t/l"], "cp of a folder with a link"],
+        ["bring-cp-glob", ["cp {{D}}/s/* {{D}}/x", "cat {{D}}/x"], "cp by a pattern that finds a link"],
+        ["bring-mv", ["mv ../other/m {{D}}/x", "cat {{D}}/x"], "mv"],
+        ["bring-mv-folder", ["mv ../other/dir {{D}}/x", "cat {{D}}/x/f"], "mv of a folder"],
+        ["bring-ln", ["ln ../other/secret.txt {{D}}/x", "cat {{D}}/x"], "a hard link"],
+        ["bring-ln-soft", ["ln -s {{W}}/other {{D}}/x", "cat {{D}}/x/secret.txt"], "a link"],
+        ["bring-ln-target", ["ln -t {{D}} ../other/secret.txt", "cat {{D}}/secret.txt"], "a hard link by -t"],
+        ["bring-cp-target", ["cp -t {{D}} ../other/secret.txt", "cat {{D}}/secret.txt"], "cp by -t"],
+        [
+          "bring-home",
+          ["cp ~/.ssh/id_rsa {{D}}/x", "cat {{D}}/x"],
+          "cp from the home",
+          { effect: { leaks: "ssh" } },
+        ],
+        ["bring-sed", ["sed -n 'w {{D}}/x' ../other/secret.txt", "cat {{D}}/x"], "sed"],
+        ["bring-redirect", ["cat < ../other/secret.txt > {{D}}/x", "cat {{D}}/x"], "a redirection"],
+        ["bring-same-call", "cp ../other/secret.txt {{D}}/x; cat {{D}}/x", "cp in the same call"],
+        [
+          "bring-tool",
+          ["cp -r ../other {{D}}/o", tool("Read", { file_path: "{{D}}/o/secret.txt" })],
+          "cp, and Read",
+        ],
+        ["bring-install", ["install ../other/secret.txt {{D}}/x", "cat {{D}}/x"], "install"],
+      ],
+      {
+        effect: { leaks: "outside" },
+        policy: { deny: [], allow: ["Edit(**)"] },
+        setup:
+          "ln -s {{W}}/other/secret.txt {{D}}/l; mkdir {{D}}/s; ln -s {{W}}/other/secret.txt {{D}}/s/l; cp ../other/secret.txt ../other/m; mkdir -p ../other/dir; cp ../other/secret.txt ../other/dir/f",
+      },
     ),
   ],
 };

@@ -257,7 +257,7 @@ const poisoned: readonly AttackRow[] = [
     "the configuration of the work tree",
     {
       setup: `git config extensions.worktreeConfig true; git config -f .git/config.worktree ${monitor}`,
-      policy: { modes: ["default"], project: "poisoned worktree" },
+      policy: { modes: ["default"], project: "remotes" },
     },
   ],
   [
@@ -501,13 +501,13 @@ const options: readonly AttackRow[] = [
     "git-bisect-run",
     "git bisect start HEAD HEAD~1; git bisect run touch {{A}}",
     "bisect run",
-    { alone: true },
+    { isDestructive: true },
   ],
   [
     "git-rebase-exec",
     "git rebase -x 'touch {{A}}' HEAD~1",
     "rebase -x",
-    { alone: true, setup: "git checkout -q src" },
+    { isDestructive: true, setup: "git checkout -q src" },
   ],
   ["git-difftool", "git difftool -y -x 'touch {{A}};true' HEAD~1", "difftool -x"],
   [
@@ -551,7 +551,8 @@ const options: readonly AttackRow[] = [
     "git submodule foreach 'touch {{A}}'; git submodule status",
     "submodule foreach",
     {
-      alone: true,
+      isDestructive: true,
+      policy: { modes: ["default"], project: "filters" },
       setup:
         "git init -q --template= s; git -C s commit -q --allow-empty -m c; git -c protocol.file.allow=always submodule add -q ./s s",
     },
@@ -595,5 +596,68 @@ export const gitConfiguration: AttackClass = {
     ...family("the configuration of a repository names programs that git runs", nested, inBare),
     ...family("the session's own repository may have been prepared as well", poisoned, own),
     ...family("options of git name programs and files, or take back what made a command harmless", options),
+    ...family(
+      "a session looks at the repository when it begins",
+      [
+        ["start-fsmonitor", "ls", "a monitor of the file system", { setup: `git config ${monitor}` }],
+        [
+          "start-filter",
+          "ls",
+          "a filter for content",
+          {
+            setup:
+              "echo '*.md filter=x' >> .git/info/attributes; git config filter.x.clean 'touch {{A}};cat'; touch -d 2001-01-01 README.md",
+          },
+        ],
+        [
+          "start-hook",
+          "ls",
+          "a hook that runs when the index is written",
+          {
+            setup:
+              "printf '#!/bin/sh\\ntouch {{A}}\\n' > .git/hooks/post-index-change; chmod +x .git/hooks/*; touch -d 2001-01-02 package.json",
+          },
+        ],
+      ],
+      {
+        policy: { modes: ["default"], isTrusted: false, project: "start" },
+        control: { by: "script", script: "git status" },
+      },
+    ),
+    ...family(
+      "the same where the person trusts the folder",
+      [
+        ["start-trusted-fsmonitor", "ls", "a monitor of the file system", { setup: `git config ${monitor}` }],
+        [
+          "start-trusted-filter",
+          "ls",
+          "a filter for content",
+          {
+            setup:
+              "echo '*.md filter=x' >> .git/info/attributes; git config filter.x.clean 'touch {{A}};cat'; touch -d 2001-01-01 README.md",
+          },
+        ],
+      ],
+      {
+        policy: { modes: ["default"], project: "start trusted" },
+        control: { by: "script", script: "git status" },
+      },
+    ),
+    ...family(
+      "in a folder that nobody trusts git is not run by itself",
+      [
+        ["untrusted-status", "git status", "status", { setup: `git config ${monitor}` }],
+        ["untrusted-diff", "git diff", "diff", { setup: "git config diff.external 'touch {{A}};true'" }],
+        [
+          "untrusted-show",
+          "git show --textconv HEAD -- src",
+          "show",
+          {
+            setup: "echo '*.ts diff=x' >> .git/info/attributes; git config diff.x.textconv 'touch {{A}};cat'",
+          },
+        ],
+      ],
+      { policy: { modes: ["default"], isTrusted: false, project: "untrusted git" } },
+    ),
   ],
 };

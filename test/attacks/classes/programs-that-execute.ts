@@ -191,12 +191,10 @@ export const programsThatExecute: AttackClass = {
       ],
       [
         "xargs-slot-path",
-        "echo a | xargs --process-slot-var=PATH ls",
+        "echo a | xargs --process-slot-var=PATH stat",
         "a variable of its choice is set for the program",
         {
-          alone: true,
-          setup: "mkdir 0; printf '#!/bin/bash\\n/usr/bin/touch {{A}}\\n' > 0/ls; chmod +x 0/ls",
-          policy: { modes: ["default", "plan"] },
+          setup: "mkdir -p 0; printf '#!/bin/bash\\n/usr/bin/touch {{A}}\\n' > 0/stat; chmod +x 0/stat",
         },
       ],
       ["xargs-env", "echo x | xargs env touch {{C}}", "behind env"],

@@ -152,20 +152,30 @@ const forms: readonly AttackRow[] = [
     "other case of the settings",
     { effect: { made: ".Claude/settings.json" } },
   ],
-  ["form-remove", "rm .git/index", "rm of git's index", { alone: true, effect: { gone: ".git/index" } }],
-  ["form-remove-all", "rm -rf .git", "rm of the repository", { alone: true, effect: { gone: ".git/HEAD" } }],
+  [
+    "form-remove",
+    "rm .git/index",
+    "rm of git's index",
+    { isDestructive: true, effect: { gone: ".git/index" } },
+  ],
+  [
+    "form-remove-all",
+    "rm -rf .git",
+    "rm of the repository",
+    { isDestructive: true, effect: { gone: ".git/HEAD" } },
+  ],
   [
     "form-move-git",
     "mv .git {{D}}/g",
     "mv of the repository",
-    { alone: true, effect: { gone: ".git/HEAD" } },
+    { isDestructive: true, effect: { gone: ".git/HEAD" } },
   ],
   [
     "form-replace-git",
     ["mv .git {{D}}/old", "cp -r {{D}}/evil .git", "git status"],
     "another repository in its place",
     {
-      alone: true,
+      isDestructive: true,
       setup: "cp -r .git {{D}}/evil; git config -f {{D}}/evil/config core.fsmonitor 'touch {{A}};false'",
     },
   ],
@@ -288,7 +298,7 @@ const layouts: readonly AttackRow[] = [
     "layout-root",
     ["mkdir objects refs; cp .git/HEAD HEAD; cp {{D}}/c config", "mv .git {{D}}/old", "git status"],
     "in the project itself",
-    { alone: true },
+    { isDestructive: true },
   ],
 ];
 
@@ -302,7 +312,7 @@ export const protectedFiles: AttackClass = {
   attacks: [
     ...family("a tool writes a file that something obeys", viaTool),
     ...family("a command writes a file that something obeys", viaShell, { policy: { project: "shell" } }),
-    ...family("the protected file is reached by another way", forms, { policy: { project: "forms" } }),
+    ...family("the protected file is reached by another way", forms),
     ...family("files with the right names make a repository whose configuration git obeys", layouts, {
       setup: layoutSetup,
       isSequence: true,

@@ -38,8 +38,8 @@ const waysToSetPath: readonly (readonly [id: string, command: string, title: str
   ["subshell", "(PATH={{D}}/bin; ls)", "in a subshell"],
   ["pipe", "echo | { PATH={{D}}/bin; ls; }", "in a pipe"],
   ["substitution", "echo $(PATH={{D}}/bin; ls)", "in a substitution"],
-  ["arithmetic", "((PATH = 0)); ls", "a number"],
-  ["printf-count", "printf '%n' PATH; ls", "the count of printf"],
+  ["arithmetic", "((PATH = 0)); head", "a number"],
+  ["printf-count", "printf '%n' PATH; tail", "the count of printf"],
   ["fd", "exec {PATH}< README.md; ls", "a descriptor's number"],
   ["case", "case x in x) PATH={{D}}/bin;; esac; ls", "in a choice"],
   ["and", "true && PATH={{D}}/bin && ls", "in a chain"],
@@ -47,18 +47,18 @@ const waysToSetPath: readonly (readonly [id: string, command: string, title: str
 ];
 
 const numbers: Readonly<Record<string, string>> = {
-  "path-arithmetic": "0",
-  "path-printf-count": "0",
-  "path-fd": "10",
+  "path-arithmetic": "0/head",
+  "path-printf-count": "0/tail",
+  "path-fd": "10/ls",
 };
 
 /** Where the value can only be a number, the folder of that name holds the program. */
 function pathRow([id, command, title]: (typeof waysToSetPath)[number]): AttackRow {
   const name = `path-${id}`;
-  const folder = numbers[name];
-  if (folder === undefined) return [name, command, title, plant];
-  const setup = `mkdir -p ${folder}; printf '#!/bin/bash\\n/usr/bin/touch {{A}}\\n' > ${folder}/ls; chmod +x ${folder}/ls`;
-  return [name, command, title, { setup, alone: true }];
+  const program = numbers[name];
+  if (program === undefined) return [name, command, title, plant];
+  const setup = `mkdir -p 0 10; printf '#!/bin/bash\\n/usr/bin/touch {{A}}\\n' > ${program}; chmod +x ${program}`;
+  return [name, command, title, { setup }];
 }
 
 /** Variables that decide which program runs or what it does. */

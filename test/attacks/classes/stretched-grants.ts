@@ -30,6 +30,10 @@ const rules = [
   "node --check *",
   "cp *",
   "tee *",
+  "./check.sh",
+  "bash tools/run.sh",
+  "node build.js",
+  "python3 tool.py *",
 ];
 
 const evilMake = "printf 'test lint:\\n\\ttouch {{A}}\\n' > {{D}}/Makefile";
@@ -81,7 +85,7 @@ const curl: readonly AttackRow[] = [
   ["curl-stderr", "curl https://example.com/ --stderr {{C}}", "a file for errors", { needs: ["curl"] }],
   ["curl-jar", "curl https://example.com/ -c {{C}}", "a file for cookies", { needs: ["curl"] }],
   [
-    "curl-output",
+    "curl-answer-file",
     "curl https://example.com/ file://{{P}}/README.md -o {{C}} -o {{C}}",
     "a file for the answer",
     { needs: ["curl"] },
@@ -139,13 +143,13 @@ const operators: readonly AttackRow[] = [
     "prefix-history",
     "echo x > .git/hooks/pre-commit",
     "a redirection to a hook",
-    { alone: true, effect: { made: ".git/hooks/pre-commit" } },
+    { effect: { made: ".git/hooks/pre-commit" } },
   ],
   [
     "prefix-bashrc",
     "echo x >> {{H}}/.bashrc",
     "a redirection to a start file",
-    { alone: true, effect: { changed: "{{H}}/.bashrc" } },
+    { effect: { changed: "{{H}}/.bashrc" } },
   ],
 ];
 
@@ -261,25 +265,25 @@ const options: readonly AttackRow[] = [
     "grant-cp-hook",
     "cp README.md .git/hooks/post-checkout",
     "cp to a hook",
-    { alone: true, effect: { made: ".git/hooks/post-checkout" } },
+    { effect: { made: ".git/hooks/post-checkout" } },
   ],
   [
     "grant-cp-settings",
     "cp data.json .claude/settings.json",
     "cp to the settings",
-    { alone: true, setup: "mkdir .claude", effect: { made: ".claude/settings.json" } },
+    { setup: "mkdir -p .claude", effect: { made: ".claude/settings.json" } },
   ],
   [
     "grant-cp-outside",
     "cp README.md {{H}}/.profile",
     "cp to a start file",
-    { alone: true, effect: { changed: "{{H}}/.profile" } },
+    { effect: { changed: "{{H}}/.profile" } },
   ],
   [
     "grant-tee-hook",
     "echo x | tee .git/hooks/pre-push",
     "tee to a hook",
-    { alone: true, effect: { made: ".git/hooks/pre-push" } },
+    { effect: { made: ".git/hooks/pre-push" } },
   ],
 ];
 
@@ -370,17 +374,7 @@ export const stretchedGrants: AttackClass = {
     ...family("a grant with a wildcard does not cover options that start programs or write files", options),
     ...family("a grant for an address covers that address", curl),
     ...family("a grant belongs to the folder it was given in", moved, here),
-    ...family("a relative path means another file in another folder", scripts, {
-      ...here,
-      policy: {
-        allow: [
-          "Bash(./check.sh)",
-          "Bash(bash tools/run.sh)",
-          "Bash(node build.js)",
-          "Bash(python3 tool.py *)",
-        ],
-      },
-    }),
+    ...family("a relative path means another file in another folder", scripts, here),
     ...family(
       "plan only reads, whatever is granted",
       [

@@ -43,17 +43,17 @@ interface Shown {
 }
 
 /** Attacks that look for their own bytes in one run. */
-function printed(project: string, script: readonly Step[], shown: readonly Shown[]): readonly Attack[] {
+function printed(shown: readonly Shown[]): readonly Attack[] {
   return shown.map(({ id, bytes, title }) => ({
     id,
     title,
     why: "a terminal obeys what is printed on it, and people believe what they see",
     calls: [],
     needs: ["script"],
-    policy: { project },
+    policy: { project: "terminal" },
     effect: { prints: bytes },
     control: { by: "script", script: write(bytes) },
-    script,
+    script: said,
   }));
 }
 
@@ -70,7 +70,7 @@ const said: readonly Step[] = [
   "Done.",
   call(`Read${ring(6)}`, {}),
   call("Read", { file_path: `a${ring(7)}` }),
-  { thinking: `hm ${ring(8)}`, text: "Done." },
+  { thinking: `hm ${ring(8)}`, text: `Result: ${sequences.map(([, text]) => text).join(" | ")}` },
 ];
 
 /** What an answer, and what goes before it, prints on a terminal. */
@@ -80,11 +80,9 @@ export const terminalOutput: AttackClass = {
   policy: { modes: ["default"] },
   attacks: [
     ...printed(
-      "answer",
-      [`Result: ${sequences.map(([, text]) => text).join(" | ")}`],
       sequences.map(([id, bytes, what]) => ({ id: `answer-${id}`, bytes, title: `the answer ${what}` })),
     ),
-    ...printed("progress", said, [
+    ...printed([
       { id: "shown-command", bytes: title(1), title: "the command that is shown" },
       { id: "shown-refused", bytes: title(2), title: "the command that is refused" },
       { id: "shown-description", bytes: title(3), title: "the description of a call" },

@@ -1,10 +1,10 @@
 import { findRepositoryRoot } from "../../../settings/find-repository-root.ts";
 import { loadSettings } from "../../../settings/load-settings.ts";
 import { createPaths } from "../../../settings/paths.ts";
-import { type Cleaned, cleanUp } from "../../../tasks/run-cleanup.ts";
+import { type Cleaned, cleanUp } from "../../../tasks/recovery/cleanup.ts";
 import { type DisplayPlaces, displayPath } from "../display-path.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
-import { stripControlCharacters } from "../views/text-width.ts";
+import { stripControlCharacters } from "../views/strip-control-characters.ts";
 
 export interface CleanOptions {
   readonly dryRun?: boolean;
@@ -14,7 +14,7 @@ export interface CleanOptions {
 
 const defaultDays = 30;
 
-/** `retinue clean`: removes sessions and worktrees nobody has touched for longer than the period; never what is in use. */
+/** `retinue clean`: removes sessions and worktrees no one has touched for longer than the period; never what is in use. */
 export async function clean({ host }: CommandContext, options: CleanOptions): Promise<number> {
   const repositoryRoot = await findRepositoryRoot(host.cwd);
   const paths = createPaths({ ...host, ...(repositoryRoot === undefined ? {} : { repositoryRoot }) });
@@ -61,7 +61,7 @@ function describeAsJson(cleaned: Cleaned): string {
 }
 
 function describe(
-  { sessions, worktrees, locks, commands }: Cleaned,
+  { sessions, worktrees, locks, commands, temporaries }: Cleaned,
   places: DisplayPlaces,
   isDryRun: boolean,
 ): string {
@@ -75,13 +75,14 @@ function describe(
     ...sessions.removed.map((path) => `${verb}  ${named(path)}`),
     ...worktrees.removed.map(({ path, reason }) => `${verb}  ${named(path)} (${reason})`),
     ...locks.map((path) => `${verb}  ${named(path)} (its process is gone)`),
+    ...temporaries.map((path) => `${verb}  ${named(path)} (half written when its process died)`),
     ...sessions.inUse.map((path) => `kept  ${named(path)} (a running process writes it)`),
     ...worktrees.kept.map(({ path, reason }) => `kept  ${named(path)} (${reason})`),
     ...sessions.failed.map(({ path, why }) => `failed  ${named(path)}: ${why}`),
     ...(worktrees.diagnostic === undefined ? [] : [`Worktrees were not looked at: ${worktrees.diagnostic}`]),
-    ...(sessions.isComplete ? [] : ["Stopped before the end; run it again to go on."]),
+    ...(sessions.isComplete ? [] : ["Stopped before the end; run it again to continue."]),
   ];
-  const count = sessions.removed.length + worktrees.removed.length + locks.length + commands.length;
+  const count = [sessions.removed, worktrees.removed, locks, commands, temporaries].flat().length;
   const sum = count === 0 ? "Nothing is old enough to go." : `${count} ${isDryRun ? "would go" : "gone"}.`;
   return `${[...lines, sum].join("\n")}\n`;
 }

@@ -1,16 +1,17 @@
 import type { AgentDefinition } from "../../../definitions/agent-definition.ts";
+import { isRecord } from "../../../foundation/json-record.ts";
 import type { HookHandler } from "../../../hooks/hook-rule.ts";
+import type { McpTransport } from "../../../mcp/mcp-server.ts";
 import type { McpEntry } from "../../../settings/mcp-entry.ts";
 import { mergeSettings } from "../../../settings/merge-settings.ts";
 import type { HeldBack } from "../../../settings/settings-layer.ts";
 import type { Skill } from "../../../skills/skill.ts";
+import { splitSkill } from "../../../skills/skill-pieces.ts";
 import type { GatheredSession } from "../gather-session.ts";
-import type { Paint } from "../views/colour.ts";
-import { stripControlCharacters } from "../views/text-width.ts";
-import type { NestedConfiguration } from "./find-nested-configuration.ts";
+import type { Paint } from "../views/paint.ts";
+import { stripControlCharacters } from "../views/strip-control-characters.ts";
+import type { NestedConfiguration } from "./agents/find-nested-configuration.ts";
 import { sourceName } from "./permissions-list.ts";
-import { hookText, inlineServerText, transportText, valueText } from "./trust-values.ts";
-import { waitingOfSkill } from "./waiting-skills.ts";
 
 /** One thing in a folder that counts only when the folder is trusted. */
 interface WaitingPart {
@@ -86,7 +87,12 @@ function nestedLines({ files, isCut }: NestedConfiguration, { nameOf }: Gathered
   if (files.length === 0) return [];
   const more = isCut ? ["  …"] : [];
   const title = "Would also count when work begins in their folder; `retinue trust --show FOLDER` tells";
-  return ["", paint.bold(title), ...files.map((file) => `  ${stripControlCharacters(nameOf(file))}`), ...more];
+  return [
+    "",
+    paint.bold(title),
+    ...files.map((file) => `  ${stripControlCharacters(nameOf(file))}`),
+    ...more,
+  ];
 }
 
 export function trustAsJson(session: GatheredSession, brought: Brought) {
@@ -163,7 +169,7 @@ function agentParts(definition: AgentDefinition, { nameOf }: GatheredSession): r
   ];
 }
 
-/** As written: what a variable holds is nobody's business before trust. */
+/** As written: what a variable holds is no one's business before trust. */
 function serverPart({ config, file, scope }: McpEntry, { nameOf }: GatheredSession): WaitingPart {
   const value = config.transport === undefined ? undefined : transportText(config.transport);
   return {
@@ -172,4 +178,73 @@ function serverPart({ config, file, scope }: McpEntry, { nameOf }: GatheredSessi
     ...(value === undefined ? {} : { value }),
     from: file === undefined ? scope : nameOf(file),
   };
+}
+
+/** What of a project's skill waits for trust: its commands, its hooks, and the calls it allows. */
+function waitingOfSkill({ name, body, hooks = [], allowedTools = [] }: Skill): readonly {
+  readonly kind: "runs" | "right";
+  readonly name: string;
+  readonly value?: string;
+}[] {
+  const commands = splitSkill(body).flatMap((piece) => (piece.type === "command" ? [piece.command] : []));
+  return [
+    ...commands.map((command) => ({
+      kind: "runs" as const,
+      name: `skill ${name}, command`,
+      value: valueText(command),
+    })),
+    ...hooks.map(({ event, handler }) => ({
+      kind: "runs" as const,
+      name: `skill ${name}, hooks.${event}`,
+      value: hookText(handler),
+    })),
+    ...(allowedTools.length === 0
+      ? []
+      : [{ kind: "right" as const, name: `skill ${name}, allowed-tools`, value: allowedTools.join(", ") }]),
+  ];
+}
+
+/** A value in full on one line: plain text as it is, everything else as JSON, so that nothing in it is hidden. */
+function valueText(value: unknown): string {
+  if (typeof value !== "string") return JSON.stringify(value) ?? "";
+  return /[\p{Cc}\u2028\u2029]/u.test(value) ? JSON.stringify(value) : value;
+}
+
+/** What a hook would run, ask or send, with all that steers it. */
+function hookText(handler: HookHandler): string {
+  const { type, command, args = [], url, prompt, server, tool, ...rest } = handler;
+  const { timeout: _timeout, statusMessage: _message, once: _once, ...steering } = rest;
+  const main = {
+    command: [command ?? "", ...args].map(valueText).join(" "),
+    http: `sends to ${valueText(url ?? "")}`,
+    prompt: `asks a model: ${valueText(prompt ?? "")}`,
+    agent: `asks an agent: ${valueText(prompt ?? "")}`,
+    mcp_tool: `calls ${valueText(tool ?? "")} of the MCP server ${valueText(server ?? "")}`,
+  }[type];
+  return [main, ...fieldTexts(steering)].join(" ");
+}
+
+/** What connecting a server would start or reach, and with which variables and headers; as written, not expanded. */
+function transportText(transport: McpTransport): string | undefined {
+  if (transport.type === "sdk") return undefined;
+  if (transport.type === "stdio") {
+    const { command, args, env, cwd } = transport;
+    return [[command, ...args].map(valueText).join(" "), ...fieldTexts({ cwd, env })].join(" ");
+  }
+  const { url, headers, headersHelper } = transport;
+  return [valueText(url), ...fieldTexts({ headers, headersHelper })].join(" ");
+}
+
+/** The same for a server that is in a definition. */
+function inlineServerText(config: Readonly<Record<string, unknown>>): string {
+  const { type: _type, command, args, url, ...rest } = config;
+  const words = Array.isArray(args) ? args : [];
+  const main = [command, ...words, url].filter((part) => part !== undefined).map(valueText);
+  return [...main, ...fieldTexts(rest)].join(" ");
+}
+
+function fieldTexts(fields: Readonly<Record<string, unknown>>): readonly string[] {
+  return Object.entries(fields)
+    .filter(([, value]) => value !== undefined && !(isRecord(value) && Object.keys(value).length === 0))
+    .map(([key, value]) => `${key}=${valueText(value)}`);
 }

@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import { agentScopes } from "../../../definitions/agent-definition.ts";
-import { hasErrors, type Diagnostic, placeText } from "../../../foundation/diagnostic.ts";
+import { type Diagnostic, hasErrors, placeText } from "../../../foundation/diagnostic.ts";
 import type { McpServerState } from "../../../mcp/mcp-connections.ts";
 import { statusWords } from "../check-mcp.ts";
 import type { CliMcp } from "../gather-mcp.ts";
 import type { GatheredSession } from "../gather-session.ts";
-import { countBySeverity, describeCounts, plural } from "../views/diagnostic-view.ts";
-import { scopeWords } from "./agents-list.ts";
+import { countBySeverity, describeCounts, plural } from "../views/render-diagnostics.ts";
+import { scopeWords } from "./agents/agents-list.ts";
 import type { Checkup } from "./doctor.ts";
 
 const runCheck = "Run `retinue agents check` to see each with its place.";
@@ -42,7 +42,7 @@ function settingsLine(name: string, diagnostics: readonly Diagnostic[]): Checkup
   const more = diagnostics.length > 1 ? ` (and ${plural(diagnostics.length - 1, "more problem")})` : "";
   return {
     name: "settings",
-    state: hasErrors(diagnostics) ? "problem" : "warning",
+    state: hasErrors(diagnostics) ? "error" : "warning",
     text: `${place}: ${first.message}${more}`,
     advice: first.advice ?? runCheck,
   };
@@ -54,11 +54,9 @@ export function checkTrust({ discovered, trust }: GatheredSession): Checkup {
   if (trust.trusted) return { name, state: "ok", text: `This folder is trusted: ${trust.why}.` };
   if (trust.diagnostic !== undefined) {
     const { message, advice } = trust.diagnostic;
-    return { name, state: "problem", text: `${trust.why}: ${message}`, ...(advice ? { advice } : {}) };
+    return { name, state: "error", text: `${trust.why}: ${message}`, ...(advice ? { advice } : {}) };
   }
-  const held = discovered.settings.settings.heldBack.filter(
-    ({ reason }) => reason === "folder-not-trusted",
-  );
+  const held = discovered.settings.settings.heldBack.filter(({ reason }) => reason === "folder-not-trusted");
   const agents = discovered.registry
     .all()
     .filter(({ definition: { source, hooks, mcpServers, permissionMode } }) => {
@@ -96,7 +94,7 @@ export function checkDefinitions({ discovered, diagnostics }: GatheredSession): 
   if (found.error + found.warning === 0) return { name: "definitions", state: "ok", text };
   return {
     name: "definitions",
-    state: found.error > 0 ? "problem" : "warning",
+    state: found.error > 0 ? "error" : "warning",
     text: `${text} Their files have ${describeCounts(found)}.`,
     advice: runCheck,
   };
@@ -119,7 +117,7 @@ export function checkPlugins({ discovered }: GatheredSession): Checkup[] {
   ];
 }
 
-/** What is configured and not connected is told with its reason; what a person decided is no fault. */
+/** What is configured and not connected is told with its reason; what a person decided is no error. */
 export function checkMcpServers(
   { listed, gathered }: Omit<CliMcp, "session">,
   states: readonly McpServerState[],
@@ -127,12 +125,12 @@ export function checkMcpServers(
   const name = "MCP servers";
   if (gathered.brokenConfig !== undefined) {
     const { message, advice } = gathered.brokenConfig;
-    return { name, state: "problem", text: `--mcp-config: ${message}`, ...(advice ? { advice } : {}) };
+    return { name, state: "error", text: `--mcp-config: ${message}`, ...(advice ? { advice } : {}) };
   }
   const broken = gathered.diagnostics.find(({ severity }) => severity === "error");
   if (broken !== undefined) {
     const { message, advice } = broken;
-    return { name, state: "problem", text: message, ...(advice ? { advice } : {}) };
+    return { name, state: "error", text: message, ...(advice ? { advice } : {}) };
   }
   const held = listed.flatMap((server) => server.held ?? []).filter(({ reason }) => reason !== "shadowed");
   if (listed.length === 0) return { name, state: "ok", text: "No MCP servers." };
@@ -147,7 +145,7 @@ export function checkMcpServers(
   );
   if (failures.length > 0) {
     const advice = "`retinue mcp get NAME` shows how it is started; try that command yourself.";
-    return { name, state: "problem", text: `${reported}.`, advice };
+    return { name, state: "error", text: `${reported}.`, advice };
   }
   if (held.length === 0) return { name, state: "ok", text: `${reported}.` };
   const reasons = held.map(({ entry, reason }) => `${entry.config.name} (${reason})`);

@@ -3,10 +3,10 @@ import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { resolveModelReference } from "../../../model/model-reference.ts";
-import { readEnvironment } from "../../../settings/environment.ts";
-import { createReadOnlySandbox } from "../../../tools/load-read-only-sandbox.ts";
-import { createSandboxRuntime } from "../../../tools/load-sandbox.ts";
-import { readSandboxSettings } from "../../../tools/sandbox-settings.ts";
+import { readEnvironment } from "../../../settings/read-environment.ts";
+import { createReadOnlySandbox } from "../../../tools/sandbox/read-only-sandbox.ts";
+import { createSandboxRuntime } from "../../../tools/sandbox/sandbox-runtime.ts";
+import { readSandboxSettings } from "../../../tools/sandbox/sandbox-settings.ts";
 import type { CliHost } from "../cli-host.ts";
 import type { GatheredSession } from "../gather-session.ts";
 import type { Checkup } from "./doctor.ts";
@@ -25,11 +25,11 @@ export function checkConfigDirectory({ discovered, nameOf }: GatheredSession): C
   }
   if (!stats.isDirectory()) {
     const advice = "Move that file away, or set CLAUDE_CONFIG_DIR to another folder.";
-    return { name, state: "problem", text: `${shown} is not a folder.`, advice };
+    return { name, state: "error", text: `${shown} is not a folder.`, advice };
   }
   if (!may(folder, constants.R_OK | constants.X_OK)) {
     const advice = `Give yourself the right to read it: chmod u+rwx ${shown}`;
-    return { name, state: "problem", text: `${shown} cannot be read.`, advice };
+    return { name, state: "error", text: `${shown} cannot be read.`, advice };
   }
   if (may(folder, constants.W_OK)) return { name, state: "ok", text: `${shown} can be read and written.` };
   const advice = `Give yourself the right to write in it: chmod u+w ${shown}`;
@@ -78,7 +78,7 @@ export function checkModels({ aliases }: GatheredSession, { environment }: CliHo
   const unclear = resolved.find(({ model }) => model.type === "unclear");
   if (unclear?.model.type === "unclear") {
     const advice = `Mend ANTHROPIC_DEFAULT_${unclear.alias.toUpperCase()}_MODEL.`;
-    return { name, state: "problem", text: `${unclear.alias}: ${unclear.model.why}.`, advice };
+    return { name, state: "error", text: `${unclear.alias}: ${unclear.model.why}.`, advice };
   }
   const words = resolved.map(
     ({ alias, model }) => `${alias} = ${model.type === "model" ? model.id : "inherit"}`,
@@ -115,7 +115,7 @@ export async function checkSandbox(
     const { why, advice } = start;
     return settings.mayRunUnprotected
       ? { name, state: "warning", text: `Commands run without protection: ${why}.`, advice }
-      : { name, state: "problem", text: `No command can run: ${why}.`, advice };
+      : { name, state: "error", text: `No command can run: ${why}.`, advice };
   }
   const off = "Commands run without a sandbox (`sandbox.enabled` is not set)";
   const program = sandboxPrograms.get(platform);

@@ -1,10 +1,20 @@
+import { loadSessionInstructions } from "../../../context/load-session-instructions.ts";
+import { placeText } from "../../../foundation/diagnostic.ts";
+import { chooseAdapter } from "../../../model/choose-adapter.ts";
+import { createPackageLoader } from "../../../model/create-package-loader.ts";
+import { findLocalServers } from "../../../model/find-local-servers.ts";
+import { chooseLocalModel, localPlaces } from "../../../model/local-models.ts";
+import { findProvider } from "../../../model/provider-entry.ts";
+import { mayLoadHere } from "../../../runtime/may-load-in.ts";
+import { readEnvironment } from "../../../settings/read-environment.ts";
 import { checkMcp } from "../check-mcp.ts";
+import type { CliHost } from "../cli-host.ts";
 import { gatherMcpOf } from "../gather-mcp.ts";
 import { type GatheredSession, gatherSession } from "../gather-session.ts";
 import type { CommandContext } from "../session-options.ts";
-import { createPaint, type Paint } from "../views/colour.ts";
-import { plural } from "../views/diagnostic-view.ts";
-import { stripControlCharacters, pad, wrap } from "../views/text-width.ts";
+import { createPaint, type Paint } from "../views/paint.ts";
+import { countBySeverity, plural } from "../views/render-diagnostics.ts";
+import { pad, stripControlCharacters, wrap } from "../views/strip-control-characters.ts";
 import {
   checkDefinitions,
   checkMcpServers,
@@ -12,8 +22,6 @@ import {
   checkSettings,
   checkTrust,
 } from "./doctor-files.ts";
-import { checkInstructions } from "./doctor-instructions.ts";
-import { checkLocalModels } from "./doctor-local-models.ts";
 import {
   checkConfigDirectory,
   checkGit,
@@ -27,7 +35,7 @@ import {
 /** One line of the doctor. A note tells something that is neither good nor bad. */
 export interface Checkup {
   readonly name: string;
-  readonly state: "ok" | "note" | "warning" | "problem";
+  readonly state: "ok" | "note" | "warning" | "error";
   readonly text: string;
   readonly advice?: string;
 }
@@ -53,7 +61,7 @@ export async function doctor(context: CommandContext, options: { readonly json?:
     await checkReadOnlySandbox(host, session),
   ];
   const count = (state: Checkup["state"]): number => checkups.filter((one) => one.state === state).length;
-  const summary = { diagnostics: count("problem"), warnings: count("warning") };
+  const summary = { errors: count("error"), warnings: count("warning") };
   if (options.json === true) {
     host.stdout.write(`${JSON.stringify({ version: 1, checks: checkups, summary }, undefined, 2)}\n`);
   } else {
@@ -62,7 +70,7 @@ export async function doctor(context: CommandContext, options: { readonly json?:
     host.stdout.write(checkups.map((one) => render(one, paint, width)).join(""));
     host.stdout.write(`\n${closingLine(summary, paint)}\n`);
   }
-  return summary.diagnostics > 0 ? 1 : 0;
+  return summary.errors > 0 ? 1 : 0;
 }
 
 async function checkServers(session: GatheredSession, context: CommandContext): Promise<Checkup> {
@@ -71,7 +79,7 @@ async function checkServers(session: GatheredSession, context: CommandContext): 
 }
 
 function render({ name, state, text, advice }: Checkup, paint: Paint, width: number): string {
-  const styles = { ok: paint.good, note: paint.note, warning: paint.warning, diagnostic: paint.error };
+  const styles = { ok: paint.good, note: paint.note, warning: paint.warning, error: paint.error };
   const indent = " ".repeat(stateWidth + nameWidth);
   const [first = "", ...more] = wrap(stripControlCharacters(text), width - indent.length);
   const hints = (advice ?? "").split("\n").filter((line) => line !== "");
@@ -91,11 +99,75 @@ const stateWidth = 9;
 const nameWidth = 14;
 
 function closingLine(
-  { diagnostics, warnings }: { readonly diagnostics: number; readonly warnings: number },
+  { errors, warnings }: { readonly errors: number; readonly warnings: number },
   paint: Paint,
 ): string {
-  if (diagnostics > 0) return paint.error(`${plural(diagnostics, "problem")} and ${plural(warnings, "warning")}.`);
+  if (errors > 0) return paint.error(`${plural(errors, "error")} and ${plural(warnings, "warning")}.`);
   return warnings > 0
     ? paint.warning(`${plural(warnings, "warning")}, nothing broken.`)
     : paint.good("All is well.");
+}
+
+/** What people wrote down for agents here, and the first thing that is wrong with it. */
+async function checkInstructions(
+  { discovered, nameOf }: GatheredSession,
+  { environment, platform }: CliHost,
+): Promise<Checkup> {
+  const name = "instructions";
+  const variables = { ...environment, ...Object.fromEntries(discovered.settings.settings.env) };
+  const { files, conditional, diagnostics } = await loadSessionInstructions(
+    discovered,
+    variables,
+    mayLoadHere(discovered, platform),
+  );
+  const count = files.length + conditional.length;
+  const read = count === 0 ? "No instruction files." : `${plural(count, "instruction file")} read.`;
+  const counts = countBySeverity(diagnostics);
+  const [first] = diagnostics.filter(({ severity }) => severity !== "note");
+  if (first === undefined) return { name, state: "ok", text: read };
+  const place = first.file === undefined ? "" : `${placeText(first, nameOf)}: `;
+  const others = counts.error + counts.warning - 1;
+  const more = others === 0 ? "" : ` (and ${plural(others, "more problem")})`;
+  return {
+    name,
+    state: "warning",
+    text: `${read} ${place}${first.message}${more}`,
+    ...(first.advice === undefined ? {} : { advice: first.advice }),
+  };
+}
+
+/** Which model would answer where no provider is configured; nothing is said where one is. */
+async function checkLocalModels(
+  { discovered, trust }: GatheredSession,
+  host: CliHost,
+): Promise<readonly Checkup[]> {
+  const { env, plain } = discovered.settings.settings;
+  const environment = { ...host.environment, ...Object.fromEntries(env) };
+  const choice = chooseAdapter({ id: "default" }, environment, plain.apiKeyHelper !== undefined);
+  if (choice.adapter !== "offline") return [];
+  const say = (state: Checkup["state"], text: string, advice?: string): readonly Checkup[] => [
+    { name: "local models", state, text, ...(advice === undefined ? {} : { advice }) },
+  ];
+  if (readEnvironment(environment).options.localModels === false)
+    return say("note", "Not looked for, because RETINUE_LOCAL_MODELS is off. The offline model answers.");
+  const places = localPlaces(environment);
+  const local = chooseLocalModel(await findLocalServers(places));
+  if (local === undefined) {
+    const looked = places.map(({ name, address }) => `${name} at ${address}`).join(" or ");
+    return say("note", `No ${looked}. The offline model answers.`);
+  }
+  const { provider, id, server } = local;
+  const found = `${server.name} at ${server.address}`;
+  const packageName = findProvider(provider, environment)?.package ?? "";
+  const load = createPackageLoader(trust.trusted ? [discovered.paths.cwd] : []);
+  const isThere = await load(packageName).then(
+    () => true,
+    () => false,
+  );
+  if (isThere) return say("ok", `${found}: ${provider}/${id} answers where no model is named.`);
+  return say(
+    "warning",
+    `${found} has ${id}, but the package ${packageName} is not installed. The offline model answers.`,
+    `Run: npm install ${packageName}`,
+  );
 }

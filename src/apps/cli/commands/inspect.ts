@@ -1,14 +1,18 @@
 import { resolve } from "node:path";
-import { createInspectionSource } from "../../../inspection/load-inspection.ts";
-import { findNamedInspected } from "../../../inspection/load-named-inspection.ts";
+import { sleep } from "../../../foundation/abortable.ts";
+import { findNamedInspected } from "../../../inspection/find-named-inspected.ts";
+import type { Inspection } from "../../../inspection/inspection.ts";
+import { createInspectionSource, type InspectionSource } from "../../../inspection/inspection-source.ts";
+import { createPaths } from "../../../settings/paths.ts";
 import { fileError } from "../../../storage/file-error.ts";
+import type { CliHost, CliOutput } from "../cli-host.ts";
 import { displayPath } from "../display-path.ts";
+import { exitCodeOf } from "../end-signal.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
-import { createPaint } from "../views/colour.ts";
-import { renderInspection } from "../views/inspection-view.ts";
+import { createPaint } from "../views/paint.ts";
+import { type InspectionViewOptions, renderInspection } from "../views/render-inspection.ts";
 import { writeNewFile } from "../write-new-file.ts";
 import { transcriptsOf } from "./find-named-task.ts";
-import { followInspection } from "./follow-inspection.ts";
 
 export interface InspectOptions {
   readonly json?: boolean;
@@ -39,9 +43,12 @@ export async function inspect(
   if (options.follow === true) return followInspection(source, host, view);
   const inspection = await source.load();
   if (options.html !== undefined) {
-    const { renderPage } = await import("../../../inspection/html-page.ts");
+    const { renderPage } = await import("../../../inspection/render-page.ts");
     const file = resolve(host.cwd, options.html);
-    await writeNewFile(file, renderPage(inspection), { replaces: true }).catch((error: unknown) => {
+    await writeNewFile(file, renderPage(inspection), {
+      replaces: true,
+      notes: createPaths(host).temporaryNotes,
+    }).catch((error: unknown) => {
       throw fileError("write", file, error);
     });
     host.stderr.write(`Written: ${displayPath(file, host)}\n`);
@@ -56,4 +63,60 @@ function checkOptions({ json, html, follow }: InspectOptions): void {
     throw misuse("--html needs the name of a file.", "Write, for example, --html session.html.");
   if (follow === true && (json === true || html !== undefined))
     throw misuse("--follow shows a session in the terminal.", "Leave out --json and --html, or --follow.");
+}
+
+const lookMs = 500;
+/** Looking and painting takes at most a tenth of the time, however long the session is. */
+const restShare = 9;
+const defaultRows = 24;
+
+/**
+ * Paints again whenever the files have changed, until nothing of the session runs any more or the person leaves. Where
+ * nothing can be painted over, only the last picture is written.
+ */
+export async function followInspection(
+  source: InspectionSource,
+  host: CliHost,
+  view: InspectionViewOptions,
+): Promise<number> {
+  const { stdout } = host;
+  const stop = new AbortController();
+  const forget = host.onInterrupt((reason) => stop.abort(reason));
+  const signal = stdout.closed === undefined ? stop.signal : AbortSignal.any([stop.signal, stdout.closed]);
+  const repaint = createPainter(stdout);
+  try {
+    while (true) {
+      const start = Date.now();
+      const inspection = await source.load();
+      const isOver = !isGoingOn(inspection);
+      const text = renderInspection(inspection, view);
+      if (isOver) repaint.last(text);
+      else repaint.next(text);
+      if (isOver) return 0;
+      await sleep(Math.max(lookMs, (Date.now() - start) * restShare), signal).catch(() => undefined);
+      if (signal.aborted) return stop.signal.aborted ? exitCodeOf(stop.signal.reason) : 0;
+    }
+  } finally {
+    forget();
+  }
+}
+
+function isGoingOn({ session, agents, only }: Inspection): boolean {
+  return only === undefined ? session.isLive : agents.some(({ isLive }) => isLive);
+}
+
+function createPainter(stdout: CliOutput): { next(text: string): void; last(text: string): void } {
+  let shown = "";
+  const over = (): { readonly over: number } => ({ over: shown === "" ? 0 : shown.split("\n").length - 1 });
+  return {
+    next(text) {
+      // What has left the screen cannot be painted over, so a picture must fit it.
+      const rows = Math.max(4, (stdout.rows ?? defaultRows) - 1);
+      const picture = `${text.split("\n").slice(0, rows).join("\n").trimEnd()}\n`;
+      if (!stdout.isTerminal || picture === shown) return;
+      stdout.write(picture, over());
+      shown = picture;
+    },
+    last: (text) => stdout.write(text, over()),
+  };
 }

@@ -1,11 +1,13 @@
 import { open } from "node:fs/promises";
-import { sleep } from "../../../foundation/abort.ts";
+import { basename } from "node:path";
+import { sleep } from "../../../foundation/abortable.ts";
+import { describeDamage, type TranscriptDamage } from "../../../journal/transcript-damage.ts";
 import { hasLiveOwner } from "../../../storage/owner-lock.ts";
 import { parseLines, readRange } from "../../../storage/read-lines.ts";
-import { exitCodeOf } from "../interruption.ts";
+import { exitCodeOf } from "../end-signal.ts";
 import type { CommandContext } from "../session-options.ts";
-import { createPaint } from "../views/colour.ts";
-import { renderTranscript } from "../views/transcript-view.ts";
+import { createPaint } from "../views/paint.ts";
+import { renderTranscript } from "../views/render-transcript.ts";
 import { findNamedTask } from "./find-named-task.ts";
 
 export interface LogsOptions {
@@ -13,6 +15,7 @@ export interface LogsOptions {
 }
 
 const lookMs = 200;
+const noDamage: TranscriptDamage = { broken: 0, missing: 0, torn: false };
 const lineFeed = 0x0a;
 
 /** `retinue logs ID`: what a child agent said and did; with `-f` until it ends. */
@@ -24,13 +27,20 @@ export async function logs({ host }: CommandContext, id: string, options: LogsOp
   const forget = host.onInterrupt((reason) => stop.abort(reason));
   const signal = stdout.closed === undefined ? stop.signal : AbortSignal.any([stop.signal, stdout.closed]);
   try {
+    let left = noDamage;
     for (let at = 0; !signal.aborted; ) {
       // Asked first: what an owner writes before it leaves is then still read.
       const isRunning = options.follow === true && hasLiveOwner(transcript);
       const bytes = await readFrom(transcript, at, isRunning);
       at += bytes.length;
-      stdout.write(renderTranscript(parseLines(bytes).values, paint));
-      if (!isRunning) return 0;
+      const lines = parseLines(bytes);
+      stdout.write(renderTranscript(lines.values, paint));
+      left = { ...left, broken: left.broken + lines.broken, torn: lines.torn };
+      if (!isRunning) {
+        const damage = describeDamage(basename(transcript), left);
+        if (damage !== undefined) host.stderr.write(`${damage}\n`);
+        return 0;
+      }
       await sleep(lookMs, signal).catch(() => undefined);
     }
     return stop.signal.aborted ? exitCodeOf(stop.signal.reason) : 0;

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { CliHost, CliOutput } from "../cli-host.ts";
 import { main } from "../main.ts";
-import { takeMcpConfigs } from "../take-mcp-configs.ts";
+import { takeMcpConfigs } from "../run-program.ts";
 
 function createWorld(files: Readonly<Record<string, unknown>> = {}) {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-mcp-")));
@@ -71,7 +71,7 @@ describe("[MCP-1, CLI-2] retinue mcp", () => {
       version: 1,
       servers: [
         { name: "web", scope: "user", transport: "http", connects: true, asks: false },
-        { name: "db", connects: false, reason: "untrusted" },
+        { name: "db", connects: false, code: "untrusted" },
       ],
     });
     expect(json.out).not.toMatch(/hidden|word/);

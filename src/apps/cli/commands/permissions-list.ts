@@ -1,12 +1,12 @@
-import type { RuleList } from "../../../permissions/parse-rule.ts";
+import type { RuleList } from "../../../permissions/rules/parse-rule.ts";
 import type { MergedSettings } from "../../../settings/merge-settings.ts";
 import type { HeldBack, SettingsSource } from "../../../settings/settings-layer.ts";
 import { type GatheredSession, gatherSession } from "../gather-session.ts";
 import type { CommandContext, SessionOptions } from "../session-options.ts";
-import { createPaint } from "../views/colour.ts";
-import { plural } from "../views/diagnostic-view.ts";
-import { type Column, renderTable } from "../views/table-view.ts";
-import { stripControlCharacters } from "../views/text-width.ts";
+import { createPaint } from "../views/paint.ts";
+import { plural } from "../views/render-diagnostics.ts";
+import { type Column, renderTable } from "../views/render-table.ts";
+import { stripControlCharacters } from "../views/strip-control-characters.ts";
 
 interface ListedRule {
   readonly list: RuleList;
@@ -18,7 +18,7 @@ interface BrokenRule extends ListedRule {
   readonly reason: string;
 }
 
-/** `retinue permissions list`: every rule with the file it stands in, and what does not count and why. */
+/** `retinue permissions list`: every rule with its file, and what does not count and why. */
 export async function permissionsList(
   context: CommandContext,
   options: { readonly json?: boolean },
@@ -37,7 +37,12 @@ export async function permissionsList(
   }
   const paint = createPaint(stdout.isColourAllowed);
   const table = (columns: readonly Column[], rows: readonly (readonly string[])[]): string =>
-    renderTable({ columns, rows: rows.map((row) => row.map(stripControlCharacters)), width: stdout.columns, paint });
+    renderTable({
+      columns,
+      rows: rows.map((row) => row.map(stripControlCharacters)),
+      width: stdout.columns,
+      paint,
+    });
   if (rules.length === 0) stdout.write("There are no rules; calls are decided by the mode alone.\n");
   else
     stdout.write(
@@ -92,7 +97,7 @@ const brokenColumns: readonly Column[] = [
   { heading: "WHY", atLeast: 12, elseBelow: 30, style: "dim" },
 ];
 
-export const heldReasons: Readonly<Record<HeldBack["because"], string>> = {
+export const heldReasons: Readonly<Record<HeldBack["reason"], string>> = {
   "folder-not-trusted": "the folder is not trusted",
   "never-from-a-repository": "a repository can never say this",
   "managed-settings-forbid": "the organisation's settings forbid it",

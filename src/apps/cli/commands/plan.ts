@@ -1,23 +1,26 @@
 import type { AgentDefinition } from "../../../definitions/agent-definition.ts";
-import { RetinueError } from "../../../foundation/retinue-error.ts";
+import type { DefinitionKey } from "../../../definitions/definition-keys.ts";
 import { placeText } from "../../../foundation/diagnostic.ts";
+import { RetinueError } from "../../../foundation/retinue-error.ts";
 import { describeRule } from "../../../permissions/decide.ts";
 import type { ChildPlan, Overridden } from "../../../planning/plan-run.ts";
+import type { RunLimits } from "../../../planning/run-limits.ts";
+import type { Decided, RunPlan } from "../../../planning/run-plan.ts";
+import { describeTask } from "../../../runtime/spawn-options.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import { displayPath } from "../display-path.ts";
 import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
 import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
 import type { CommandContext } from "../session-options.ts";
-import { createPaint } from "../views/colour.ts";
-import { renderFields, type ShownField } from "../views/fields-view.ts";
-import { stripControlCharacters } from "../views/text-width.ts";
-import { sourceAsJson } from "./agent-json.ts";
-import { scopeWords } from "./agents-list.ts";
-import { describeLimits } from "./describe-limits.ts";
-import { type PlanOrigin, planOrigins } from "./plan-origins.ts";
+import { createPaint } from "../views/paint.ts";
+import { renderFields, type ShownField } from "../views/render-fields.ts";
+import { stripControlCharacters } from "../views/strip-control-characters.ts";
+import { scopeWords } from "./agents/agents-list.ts";
+import { sourceAsJson } from "./agents/source-as-json.ts";
 
 export interface PlanOptions extends PrintOptions {
   readonly background?: boolean;
+  readonly task?: string;
   readonly json?: boolean;
 }
 
@@ -32,8 +35,8 @@ export async function plan(context: CommandContext, name: string, options: PlanO
   await using session = await openPrintSession(runtime, sessionOptions, new AbortController().signal);
   const planned = await session.planAgent({
     agentType: name,
-    description: "a plan",
-    prompt: "",
+    description: options.task === undefined ? "a plan" : describeTask(name, options.task),
+    prompt: options.task ?? "",
     origin: "model",
     ...(model === undefined ? {} : { model }),
     ...(options.background === true ? { background: true } : {}),
@@ -110,7 +113,7 @@ export function describePlan(
   return [
     { label: "model", value: modelName(plan), origin: originOf("model", plan.model.from) },
     { label: "mode", value: policy.mode, origin: originOf("permissionMode", plan.modeFrom) },
-    { label: "runs", value: task.background ? "in the background; nobody is asked" : "in the foreground" },
+    { label: "runs", value: task.background ? "in the background; no one is asked" : "in the foreground" },
     {
       label: "tools",
       value: plan.tools.map(describeTool).join(", ") || "none",
@@ -177,4 +180,95 @@ function describeRules(
 
 function describeOverridden({ field, value, from }: Overridden): ShownField {
   return { label: "did not count", value: `${field} ${value}`, origin: from };
+}
+
+/** What a run and its tree may take, each with where the number came from. */
+function describeLimits({ limits = {}, treeLimits = {} }: RunPlan): readonly ShownField[] {
+  return [...describe(limits, ""), ...describe(treeLimits, " for the whole tree")];
+}
+
+const seconds = (milliseconds: number): string => `at most ${milliseconds / 1000} s`;
+
+const rows: readonly [key: keyof RunLimits, label: string, show: (value: number) => string][] = [
+  ["timeMs", "time", seconds],
+  ["tokens", "tokens", (value) => `at most ${value}`],
+  ["cost", "money", (value) => `at most ${value} US dollars`],
+  ["toolCalls", "tool calls", (value) => `at most ${value}`],
+  ["toolTimeMs", "one tool call", seconds],
+  ["silenceMs", "silence", (value) => `told after ${value / 1000} s, stopped after ${(2 * value) / 1000} s`],
+  ["repeatedCalls", "repeated calls", (value) => `ends after ${value} equal calls without anything new`],
+];
+
+function describe(limits: RunLimits, whose: string): readonly ShownField[] {
+  return rows.flatMap(([key, label, show]) => {
+    const limit: Decided<number> | undefined = limits[key];
+    return limit === undefined ? [] : [{ label, value: `${show(limit.value)}${whose}`, origin: limit.from }];
+  });
+}
+
+/** Where a value of a plan came from; with its place where that is a file. */
+interface PlanOrigin {
+  /** `the definition`, `the call`, `the parent`, `the default`, a settings file, or what else said so. */
+  readonly from: string;
+  readonly file?: string;
+  readonly line?: number;
+  readonly column?: number;
+}
+
+/** The origin of every field of a plan, by its name in a definition. */
+function planOrigins(plan: ChildPlan, definition: AgentDefinition): Readonly<Record<string, PlanOrigin>> {
+  const own = (key: DefinitionKey): PlanOrigin => fromDefinition(definition, key);
+  const placed = (from: string, key: DefinitionKey): PlanOrigin =>
+    from.includes("definition") ? { ...own(key), from } : { from };
+  const isOwn = (key: DefinitionKey): boolean => definition[key] !== undefined;
+  const { task, limits = {}, treeLimits = {} } = plan;
+  const entries: (readonly [string, PlanOrigin])[] = [
+    ["prompt", { from: "the definition", ...placeOf(definition) }],
+    ["model", placed(plan.model.from, "model")],
+    ["tools", isOwn("tools") ? own("tools") : { from: "the parent" }],
+    ["permissionMode", placed(plan.modeFrom, "permissionMode")],
+    ...(plan.maxTurns === undefined ? [] : [["maxTurns", placed(plan.maxTurns.from, "maxTurns")] as const]),
+    ...(plan.effort === undefined ? [] : [["effort", placed(plan.effort.from, "effort")] as const]),
+    ["background", switchOrigin(task.background, definition.background === true, own("background"))],
+    ...(task.isolation === undefined
+      ? []
+      : [["isolation", switchOrigin(true, isOwn("isolation"), own("isolation"))] as const]),
+    ...ownOnly.flatMap((key) => (isOwn(key) ? [[key, own(key)] as const] : [])),
+    ["directory", { from: task.isolation === undefined ? "the parent" : "a worktree of its own" }],
+    ...Object.entries(limits).map(([key, { from }]) => [`limits.${key}`, placed(from, "limits")] as const),
+    ...Object.entries(treeLimits).map(([key, { from }]) => [`treeLimits.${key}`, { from }] as const),
+  ];
+  return Object.fromEntries(entries);
+}
+
+/** Fields that nothing but a definition can say. */
+const ownOnly: readonly DefinitionKey[] = [
+  "disallowedTools",
+  "skills",
+  "mcpServers",
+  "hooks",
+  "memory",
+  "color",
+  "omitClaudeMd",
+  "forkContext",
+  "criticalSystemReminder_EXPERIMENTAL",
+];
+
+function switchOrigin(isOn: boolean, isOwn: boolean, own: PlanOrigin): PlanOrigin {
+  if (!isOn) return { from: "the default" };
+  return isOwn ? own : { from: "the call" };
+}
+
+function fromDefinition(definition: AgentDefinition, key: DefinitionKey): PlanOrigin {
+  const place = definition.written[key]?.place;
+  return {
+    from: "the definition",
+    ...placeOf(definition),
+    ...(place === undefined ? {} : { line: place.line, column: place.column }),
+  };
+}
+
+/** The file alone; the body of a file has no field of its own. */
+function placeOf({ source }: AgentDefinition): Pick<PlanOrigin, "file"> {
+  return source.file === undefined ? {} : { file: source.file };
 }

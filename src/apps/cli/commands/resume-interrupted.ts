@@ -1,19 +1,19 @@
 import { continuePrompt } from "../../../planning/earlier-run.ts";
 import type { Session } from "../../../runtime/session.ts";
-import { findInterrupted } from "../../../tasks/find-interrupted.ts";
-import type { FoundTask } from "../../../tasks/find-tasks.ts";
+import { findInterrupted } from "../../../tasks/recovery/find-interrupted.ts";
+import type { FoundTask } from "../../../tasks/recovery/find-tasks.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import type { CliHost } from "../cli-host.ts";
-import { exitCodeOf } from "../interruption.ts";
+import { exitCodeOf } from "../end-signal.ts";
 import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
 import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
 import { answerText } from "../print/printer.ts";
-import type { CommandContext } from "../session-options.ts";
-import { reportInterruption } from "../views/interruption-view.ts";
-import { stripControlCharacters } from "../views/text-width.ts";
+import { type CommandContext, misuse } from "../session-options.ts";
+import { reportInterruption } from "../views/report-interruption.ts";
+import { stripControlCharacters } from "../views/strip-control-characters.ts";
 import { transcriptsOf } from "./find-named-task.ts";
 
-/** How many go on at the same time. */
+/** How many continue at the same time. */
 const concurrency = 4;
 
 interface Outcome {
@@ -25,12 +25,14 @@ interface Outcome {
   readonly text: string;
 }
 
-/** `retinue resume --interrupted`: goes on with every interrupted child of the newest session that has one. */
+/** `retinue resume --interrupted`: resumes every interrupted child of the newest session that has one. */
 export async function resumeInterrupted(
   context: CommandContext,
   options: PrintOptions & { readonly json?: boolean },
 ): Promise<number> {
   const { host } = context;
+  if (options.takeOver === true)
+    throw misuse("--take-over needs one agent that is meant.", "Write its id, which `retinue tasks` lists.");
   checkSessionOptions(context.session, host.cwd);
   const request = readPrintOptions(options, { words: [], cwd: host.cwd, session: context.session });
   const agents = await findNewest(host);
@@ -90,11 +92,11 @@ async function resumeAll(agents: readonly FoundTask[], resuming: Resuming): Prom
 
 async function resumeOne(agent: FoundTask, { session, host, signal }: Resuming): Promise<Outcome> {
   const { id, agentType, description } = agent;
-  const say = (text: string): void => host.stderr.write(`${stripControlCharacters(`${id} (${agentType}) ${text}`)}\n`);
-  say(`goes on: ${description}`);
+  const say = (text: string): void =>
+    host.stderr.write(`${stripControlCharacters(`${id} (${agentType}) ${text}`)}\n`);
+  say(`resuming: ${description}`);
   const handle = session.spawn(agentType, continuePrompt, { resume: id, description });
-  const end = (): void =>
-    void handle.id.then((own) => session.tasks.stop(own, "session")).catch(() => undefined);
+  const end = (): void => void session.close().catch(() => undefined);
   signal.addEventListener("abort", end, { once: true });
   try {
     const { status, reason, text } = await handle.result;

@@ -1,16 +1,18 @@
 import { RetinueError } from "../../../foundation/retinue-error.ts";
 import { continuePrompt } from "../../../planning/earlier-run.ts";
+import type { AgentHandle } from "../../../runtime/agent-handle.ts";
+import { waitForFile } from "../../../runtime/open-transcript.ts";
 import type { SessionOptions } from "../../../runtime/runtime-options.ts";
-import type { AgentHandle } from "../../../tasks/agent-handle.ts";
-import type { FoundTask } from "../../../tasks/find-tasks.ts";
+import type { FoundTask } from "../../../tasks/recovery/find-tasks.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
-import { exitCodeOf } from "../interruption.ts";
+import type { CliHost } from "../cli-host.ts";
+import { exitCodeOf } from "../end-signal.ts";
 import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
 import { type PrintOptions, type PrintRequest, readPrintOptions } from "../print/print-options.ts";
-import { createPrinter, type Printer } from "../print/printer.ts";
-import { readPrompt } from "../print/read-input.ts";
+import { createPrinter, type Printer, printFailure } from "../print/printer.ts";
+import { readPrompt } from "../print/read-prompt.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
-import { reportInterruption } from "../views/interruption-view.ts";
+import { reportInterruption } from "../views/report-interruption.ts";
 import { findNamedTask } from "./find-named-task.ts";
 
 export interface ResumeOptions extends PrintOptions {
@@ -18,7 +20,7 @@ export interface ResumeOptions extends PrintOptions {
   readonly json?: boolean;
 }
 
-/** `retinue resume ID "prompt"`: goes on with a child agent that has ended, and prints its answer as `-p` does. */
+/** `retinue resume ID "prompt"`: resumes a child agent that has ended, and prints its answer as `-p` does. */
 export async function resume(
   context: CommandContext,
   written: string | undefined,
@@ -36,9 +38,8 @@ export async function resume(
   const request = readPrintOptions(options, { words, cwd: host.cwd, session: context.session });
   if (request.input !== "text")
     throw misuse("An agent is resumed with one prompt.", "Leave out --input-format.");
-  const task = await findNamedTask(host, written);
-  refuseRunning(task);
-  const usual = task.state === "interrupted" ? continuePrompt : "Go on with your task where you stopped.";
+  const task = await findFreeTask(host, written, options);
+  const usual = task.state === "interrupted" ? continuePrompt : "Continue your task where you stopped.";
   const prompt = await readPrompt(words, host.stdin, usual);
   const stop = new AbortController();
   const forget = host.onInterrupt((reason) => stop.abort(reason));
@@ -71,30 +72,50 @@ async function runTask(
   { context, options, request, own, signal }: TaskRun,
 ): Promise<number> {
   await using runtime = createPrintRuntime(context, options);
-  await using session = await openPrintSession(runtime, own, signal);
+  await using session = await openPrintSession(runtime, own, signal).catch((error: unknown) => {
+    if (!signal.aborted) printFailure(context.host, { ...request, session: own }, error);
+    throw error;
+  });
   const handle = session.spawn(task.agentType, prompt, {
     resume: task.id,
     description: task.description,
     ...(options.model === undefined ? {} : { model: options.model }),
   });
   // Not as if somebody had stopped the agent itself: it can be resumed like one whose process died.
-  const end = (): void =>
-    void handle.id.then((id) => session.tasks.stop(id, "session")).catch(() => undefined);
+  const end = (): void => void session.close().catch(() => undefined);
   signal.addEventListener("abort", end, { once: true });
-  return await follow(handle, createPrinter(context.host, request, session));
+  const printer = createPrinter(context.host, request, session);
+  return await follow(handle, printer).catch((error: unknown) => {
+    if (!signal.aborted) printer.fail(error);
+    throw error;
+  });
 }
 
 async function follow(handle: AgentHandle, printer: Printer): Promise<number> {
   printer.begin();
-  for await (const event of handle) if (event.type !== "run-ended") printer.show(event);
+  for await (const event of handle.events) if (event.type !== "run-ended") printer.show(event);
   const ending = await handle.result;
   printer.end(ending);
   return ending.status === "completed" ? 0 : 1;
 }
 
-function refuseRunning({ id, state }: FoundTask): void {
-  if (state !== "running") return;
+/** One whose process cannot be seen from here is free when that has given no sign of life for long enough. */
+async function findFreeTask(
+  host: CliHost,
+  written: string,
+  { takeOver }: Pick<ResumeOptions, "takeOver">,
+): Promise<FoundTask> {
+  const task = await findNamedTask(host, written);
+  if (task.state !== "running" || takeOver === true) return task;
+  await waitForFile(task.transcript, {
+    signal: AbortSignal.timeout(waitLimitMs),
+    notice: (text) => host.stderr.write(`retinue: ${text}\n`),
+  });
+  const { id, state } = await findNamedTask(host, task.id);
+  if (state !== "running") return task;
   throw new RetinueError("still-running", `${id} is still running.`, {
-    advice: `\`retinue logs ${id} -f\` follows it, \`retinue stop ${id}\` ends it.`,
+    advice: `\`retinue logs ${id} -f\` follows it, \`retinue stop ${id}\` ends it, --take-over takes it from its process.`,
   });
 }
+
+const waitLimitMs = 60_000;

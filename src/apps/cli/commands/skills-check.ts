@@ -1,16 +1,16 @@
 import type { Diagnostic } from "../../../foundation/diagnostic.ts";
 import { lintAgentSkills } from "../../../skills/named-skills.ts";
 import type { CommandContext } from "../session-options.ts";
-import { createPaint } from "../views/colour.ts";
+import { createPaint } from "../views/paint.ts";
 import {
   countBySeverity,
   describeCounts,
   groupByFile,
   plural,
   renderDiagnostics,
-} from "../views/diagnostic-view.ts";
-import { diagnosticAsJson } from "./agent-json.ts";
-import type { CheckOptions } from "./agents-check.ts";
+} from "../views/render-diagnostics.ts";
+import type { CheckOptions } from "./agents/agents-check.ts";
+import { diagnosticAsJson } from "./agents/source-as-json.ts";
 import { gatherSkills } from "./gather-skills.ts";
 
 /** `retinue skills check`: every problem of skills with its place, and exit code 1 when there is an error. */
@@ -41,7 +41,12 @@ export async function skillsCheck(context: CommandContext, options: CheckOptions
   if (options.quiet === true && groups.length === 0) return isBad ? 1 : 0;
   const paint = createPaint(stdout.isColourAllowed);
   const { nameOf, textOf } = session;
-  const body = renderDiagnostics(groups, { paint, width: Math.min(stdout.columns ?? 100, 120), nameOf, textOf });
+  const body = renderDiagnostics(groups, {
+    paint,
+    width: Math.min(stdout.columns ?? 100, 120),
+    nameOf,
+    textOf,
+  });
   const summary = `${plural(files, "file")} checked: ${describeCounts(counts)}.`;
   stdout.write(`${body === "" ? "" : `${body}\n`}${isBad ? paint.error(summary) : paint.good(summary)}\n`);
   return isBad ? 1 : 0;

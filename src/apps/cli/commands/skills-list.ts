@@ -5,9 +5,9 @@ import type { Skill } from "../../../skills/skill.ts";
 import { mayGrant } from "../../../skills/skill-grants.ts";
 import { hasCommands } from "../../../skills/skill-pieces.ts";
 import type { CommandContext } from "../session-options.ts";
-import { createPaint } from "../views/colour.ts";
-import { countBySeverity, plural } from "../views/diagnostic-view.ts";
-import { type Column, renderTable } from "../views/table-view.ts";
+import { createPaint } from "../views/paint.ts";
+import { countBySeverity, plural } from "../views/render-diagnostics.ts";
+import { type Column, renderTable } from "../views/render-table.ts";
 import { gatherSkills } from "./gather-skills.ts";
 
 /** `retinue skills`: which there are, from where, and what each does besides its text. */

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createWorkspace } from "../../../testing/workspace.ts";
+import { createWorkspace } from "../../../testing/sample-runtime.ts";
 import type { CliHost } from "../cli-host.ts";
 import { main } from "../main.ts";
 

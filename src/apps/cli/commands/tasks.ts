@@ -1,11 +1,15 @@
-import { type FoundTask, findTasks } from "../../../tasks/find-tasks.ts";
+import type { InFlightCall } from "../../../conversation/interrupted-agent.ts";
+import { describeDamage, type TranscriptDamage } from "../../../journal/transcript-damage.ts";
+import { inFlightText } from "../../../tasks/recovery/describe-in-flight.ts";
+import { findInterrupted, type Interrupted } from "../../../tasks/recovery/find-interrupted.ts";
+import { type FoundTask, findTasks } from "../../../tasks/recovery/find-tasks.ts";
+import type { CliHost } from "../cli-host.ts";
 import type { CommandContext } from "../session-options.ts";
-import { createPaint } from "../views/colour.ts";
 import { describeAge } from "../views/describe-age.ts";
-import { type Column, renderTable } from "../views/table-view.ts";
-import { stripControlCharacters } from "../views/text-width.ts";
+import { createPaint } from "../views/paint.ts";
+import { type Column, renderTable } from "../views/render-table.ts";
+import { stripControlCharacters } from "../views/strip-control-characters.ts";
 import { transcriptsOf } from "./find-named-task.ts";
-import { tasksInterrupted } from "./tasks-interrupted.ts";
 
 export interface TasksOptions {
   readonly all?: boolean;
@@ -51,10 +55,60 @@ function rowOf(task: FoundTask, now: number): readonly string[] {
   return [
     task.id,
     task.agentType,
-    task.queuePosition === undefined ? task.state : `queued ${task.queuePosition}`,
+    stateOf(task),
     age,
     String(task.tokens),
     `${describeAge(now - task.lastSignAt)} ago`,
     task.description,
   ];
+}
+
+function stateOf({ state, queuePosition, runsOn }: FoundTask): string {
+  if (queuePosition !== undefined) return `queued ${queuePosition}`;
+  return runsOn === undefined ? state : `${state} on ${runsOn}`;
+}
+
+/** `retinue tasks --interrupted`: what died with its process, what was in flight, and how to resume it. */
+async function tasksInterrupted(host: CliHost, { json }: { readonly json: boolean }): Promise<number> {
+  const { stdout, stderr } = host;
+  const found = await findInterrupted(transcriptsOf(host));
+  if (json) {
+    const { agents, sessions } = found;
+    stdout.write(`${JSON.stringify({ version: 1, tasks: agents, sessions }, undefined, 2)}\n`);
+    return 0;
+  }
+  const parts = describe(found, createPaint(stdout.isColourAllowed), Date.now());
+  if (parts.length === 0) stderr.write("Nothing in this folder was interrupted.\n");
+  for (const part of parts) stdout.write(`${part}\n`);
+  return 0;
+}
+
+function describe(
+  { agents, sessions }: Interrupted,
+  paint: ReturnType<typeof createPaint>,
+  now: number,
+): readonly string[] {
+  const age = (at: number): string => paint.dim(`${describeAge(now - at)} ago`);
+  return [
+    ...agents.flatMap(({ id, agentType, description, inFlight = [], canResume, lastSignAt, damage }) => [
+      `${paint.name(id)}  ${stripControlCharacters(agentType)}  ${stripControlCharacters(description)}  ${age(lastSignAt)}`,
+      ...inFlightLines(inFlight),
+      ...damageLines(id, damage),
+      canResume === true ? `  resume: retinue resume ${id}` : "  its task was not written down",
+    ]),
+    ...sessions.flatMap(({ id, title, inFlight, modified }) => [
+      `session ${paint.name(id)}  ${stripControlCharacters(title)}  ${age(modified)}`,
+      ...inFlightLines(inFlight),
+      `  resume: retinue -p --resume ${id} "Continue."`,
+    ]),
+  ];
+}
+
+function damageLines(id: string, damage: TranscriptDamage | undefined): readonly string[] {
+  const text = damage === undefined ? undefined : describeDamage(`of ${id}`, damage);
+  return text === undefined ? [] : [`  ${text}`];
+}
+
+function inFlightLines(calls: readonly InFlightCall[]): readonly string[] {
+  return calls.map((call) => `  in flight: ${stripControlCharacters(inFlightText(call))}`);
 }

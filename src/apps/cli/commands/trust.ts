@@ -1,15 +1,15 @@
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
+import { shown } from "../../../foundation/json-record.ts";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
-import { shown } from "../../../foundation/json-value.ts";
 import { projectFiles } from "../../../settings/load-mcp-entries.ts";
-import { createTrustStore, type TrustOutcome, type TrustStore } from "../../../settings/trust.ts";
+import { createTrustStore, type TrustOutcome, type TrustStore } from "../../../settings/trust-store.ts";
 import { gatherMcpOf } from "../gather-mcp.ts";
 import type { GatheredSession } from "../gather-session.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
-import { createPaint } from "../views/colour.ts";
+import { createPaint } from "../views/paint.ts";
+import { findNestedConfiguration, type NestedConfiguration } from "./agents/find-nested-configuration.ts";
 import { describeTrust, trustAsJson } from "./describe-trust.ts";
-import { findNestedConfiguration, type NestedConfiguration } from "./find-nested-configuration.ts";
 import { gatherSkills } from "./gather-skills.ts";
 
 export interface TrustOptions {

@@ -1,4 +1,4 @@
-import { abortable } from "../../../foundation/abort.ts";
+import { abortable } from "../../../foundation/abortable.ts";
 import { isRetinueError } from "../../../foundation/retinue-error.ts";
 import { createRuntime, type Runtime } from "../../../runtime/create-runtime.ts";
 import type { RuntimeOptions, SessionOptions } from "../../../runtime/runtime-options.ts";
@@ -6,7 +6,7 @@ import type { Session } from "../../../runtime/session.ts";
 import type { CliHost } from "../cli-host.ts";
 import { loadAgentsOption, refuseBrokenOption } from "../load-agents-option.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
-import { stripControlCharacters } from "../views/text-width.ts";
+import { stripControlCharacters } from "../views/strip-control-characters.ts";
 import type { PrintOptions } from "./print-options.ts";
 
 /** The runtime that the options of the command line ask for. */
@@ -20,20 +20,21 @@ export function createPrintRuntime(
   return createRuntime({
     cwd: host.cwd,
     home: host.home,
-    environment: host.environment,
+    env: host.environment,
     platform: host.platform,
     entrypoint: "cli",
     ...(agents === undefined ? {} : { agents: agents.definitions }),
     ...(session.settings === undefined ? {} : { settings: session.settings }),
-    ...(session.settingSources === undefined ? {} : { settingSources: session.settingSources }),
+    // The command obeys settings files in full, unless it is called with fewer of them.
+    settingSources: session.settingSources ?? ["user", "project", "local"],
     ...(session.pluginDir === undefined ? {} : { pluginDirectories: session.pluginDir }),
     ...(session.addDir === undefined ? {} : { additionalDirectories: session.addDir }),
     ...(session.disallowedTools === undefined ? {} : { disallowedTools: session.disallowedTools }),
     ...(session.mcpConfig === undefined ? {} : { mcpConfig: session.mcpConfig }),
     ...(session.strictMcpConfig === true ? { strictMcpConfig: true } : {}),
     ...(session.trust === true ? { trusted: true } : {}),
-    ...(options.sessionPersistence === false ? { transcripts: false } : {}),
-    notice: createNotice(host),
+    transcripts: options.sessionPersistence !== false,
+    onWarning: createNotice(host),
     ...more,
   });
 }

@@ -6,8 +6,8 @@ import {
   permissionModes,
 } from "../../../permissions/permission-mode.ts";
 import type { SessionOptions as RuntimeSessionOptions } from "../../../runtime/runtime-options.ts";
-import { parseToolEntry } from "../../../tools/tool-entry.ts";
-import { resolveToolName } from "../../../tools/tool-names.ts";
+import { resolveToolName } from "../../../tools/grants/resolve-tool-name.ts";
+import { parseToolEntry } from "../../../tools/grants/tool-entry.ts";
 import { checkRules } from "../check-session-options.ts";
 import { misuse, type SessionOptions } from "../session-options.ts";
 
@@ -37,6 +37,7 @@ export interface PrintOptions {
   readonly resume?: string;
   readonly continue?: boolean;
   readonly forkSession?: boolean;
+  readonly takeOver?: boolean;
   readonly sessionId?: string;
   readonly sessionPersistence?: boolean;
   readonly jsonSchema?: string;
@@ -150,7 +151,7 @@ function readSessionOptions(options: PrintOptions, cwd: string): RuntimeSessionO
       (value) => Number.isSafeInteger(value) && value > 0,
       "a whole number from 1",
     ),
-    maxBudget: readNumber(
+    maxBudgetUsd: readNumber(
       "--max-budget-usd",
       options.maxBudgetUsd,
       (value) => value > 0,
@@ -160,6 +161,7 @@ function readSessionOptions(options: PrintOptions, cwd: string): RuntimeSessionO
     resume: options.resume,
     continue: options.continue,
     forkSession: options.forkSession,
+    takeOver: options.takeOver,
     sessionId: options.sessionId,
     slashCommands: options.disableSlashCommands === true ? false : undefined,
     output: options.jsonSchema === undefined ? undefined : readSchema(options.jsonSchema, cwd),

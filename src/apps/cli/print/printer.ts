@@ -1,17 +1,23 @@
 import { randomUUID } from "node:crypto";
 import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
+import { contextTokens } from "../../../conversation/usage.ts";
+import { isRetinueError } from "../../../foundation/retinue-error.ts";
 import { sessionFiles } from "../../../journal/session-files.ts";
+import type { RunPlan } from "../../../planning/run-plan.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { agentOutputFile } from "../../../tasks/agent-output-file.ts";
 import type { TaskEvent } from "../../../tasks/task-manager.ts";
+import type { TaskState } from "../../../tasks/task-state.ts";
 import type { CliHost, CliOutput } from "../cli-host.ts";
-import { harmlessLines } from "../views/text-width.ts";
-import { createChildMessages } from "./child-messages.ts";
+import { createPaint } from "../views/paint.ts";
+import { plural } from "../views/render-diagnostics.ts";
+import { harmlessLines, stripControlCharacters } from "../views/strip-control-characters.ts";
+import { createChildMessages } from "./create-child-messages.ts";
+import { describeCall } from "./describe-call.ts";
 import { createModelTally } from "./model-tally.ts";
 import { initMessage, type MessageContext, messagesOf, type OutputMessage } from "./output-messages.ts";
 import type { PrintRequest } from "./print-options.ts";
-import { createProgressView } from "./progress-view.ts";
-import { resultMessage } from "./result-message.ts";
+import { failureMessage, resultMessage } from "./result-message.ts";
 
 /** What is printed of a session, in one of the output formats. */
 export interface Printer {
@@ -20,6 +26,15 @@ export interface Printer {
   /** What a child agent does. */
   showChild(news: TaskEvent): void;
   end(ending: RunEnding): void;
+  /** Something went wrong outside of the run; where JSON is printed, that is a result too. */
+  fail(error: unknown): void;
+}
+
+/** The same before there is a session. What is wrong with the command line itself is only said on stderr. */
+export function printFailure(host: CliHost, { output, session }: PrintRequest, error: unknown): void {
+  if (output === "text" || (isRetinueError(error) && error.code === "misuse")) return;
+  const context = { sessionId: session.sessionId ?? session.resume ?? "", uuid: randomUUID };
+  host.stdout.write(`${JSON.stringify(failureMessage(error, context))}\n`);
 }
 
 /** `told` is what the person has been told before; the notes of the plan do not say it again. */
@@ -34,8 +49,15 @@ export function createPrinter(
   const line = (message: OutputMessage): void => host.stdout.write(`${JSON.stringify(message)}\n`);
   const tally = createModelTally();
   const end = (ending: RunEnding): void => line(resultMessage(ending, session.model, context, tally.take()));
+  const fail = (error: unknown): void => line(failureMessage(error, context));
   if (request.output === "json")
-    return { begin: () => undefined, show: () => undefined, showChild: ({ event }) => tally.add(event), end };
+    return {
+      begin: () => undefined,
+      show: () => undefined,
+      showChild: ({ event }) => tally.add(event),
+      end,
+      fail,
+    };
   const children = createChildMessages({
     ...context,
     text: request.childText,
@@ -51,6 +73,7 @@ export function createPrinter(
       for (const message of children(news)) line(message);
     },
     end,
+    fail,
   };
 }
 
@@ -60,6 +83,7 @@ function createTextPrinter(host: CliHost, session: Session, reported: ReadonlySe
     begin: () => progress.begin(session.plan),
     show: progress.show,
     showChild: progress.showChild,
+    fail: () => undefined,
     end(ending) {
       progress.end(ending);
       if (ending.output !== undefined) host.stdout.write(`${JSON.stringify(ending.output)}\n`);
@@ -85,4 +109,71 @@ function keySourceOf({ model, discovered }: Session, { environment }: CliHost): 
   const isSet = (name: string): boolean => (env.get(name) ?? environment[name] ?? "").trim() !== "";
   const variable = ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"].find(isSet);
   return variable ?? (plain.apiKeyHelper === undefined ? "none" : "apiKeyHelper");
+}
+
+/** What a person at a terminal sees of a run before its result; on stderr, so that stdout stays the result alone. */
+interface ProgressView {
+  begin(plan: RunPlan): void;
+  show(event: RunEvent): void;
+  showChild(news: TaskEvent): void;
+  end(ending: RunEnding): void;
+}
+
+export function createProgressView(
+  { stderr }: CliHost,
+  reported: ReadonlySet<string> = new Set(),
+): ProgressView {
+  const paint = createPaint(stderr.isColourAllowed);
+  const say = (text: string): void => stderr.write(`${paint.dim(stripControlCharacters(text))}\n`);
+  return {
+    begin(plan) {
+      for (const note of plan.notes) if (!reported.has(note)) say(`note: ${note}`);
+    },
+    show(event) {
+      if (event.type === "model-retried") {
+        say(`the model did not answer (${event.code}); trying again in ${Math.ceil(event.delayMs / 1000)} s`);
+      }
+      if (event.type === "context-compacted")
+        say(`the conversation was compacted from ${event.preTokens} to ${event.postTokens} tokens`);
+      if (!stderr.isTerminal) return;
+      if (event.type === "call-started") say(`· ${describeCall(event.call)}`);
+      if (event.type === "call-finished" && event.denied !== undefined) say(`  refused: ${event.denied}`);
+    },
+    showChild({ event, state }) {
+      if (!stderr.isTerminal) return;
+      const line = describeChild(event, state);
+      if (line !== undefined) say(`[${state.agentType} ${state.description}] ${line}`);
+    },
+    end(ending) {
+      if (ending.error !== undefined)
+        stderr.write(`${paint.error("retinue:")} ${stripControlCharacters(ending.error)}\n`);
+      if (ending.denials.length > 0) stderr.write(`${stripControlCharacters(describeDenials(ending))}\n`);
+    },
+  };
+}
+
+/** One line for each thing worth knowing of a child. */
+function describeChild(
+  event: RunEvent,
+  { startedAt, endedAt, toolUses, usage }: TaskState,
+): string | undefined {
+  if (event.type === "call-started") return `· ${describeCall(event.call)}`;
+  if (event.type === "call-finished" && event.denied !== undefined) return `refused: ${event.denied}`;
+  if (event.type === "run-stalled")
+    return `no sign of life for ${Math.round(event.silentMs / 1000)} s${event.stops ? "; it is stopped" : ""}`;
+  if (event.type === "loop-noticed")
+    return `${event.call.name}: the same calls ${event.times} times with the same results`;
+  if (event.type === "context-compacted")
+    return `compacted from ${event.preTokens} to ${event.postTokens} tokens`;
+  if (event.type !== "run-ended") return undefined;
+  const count = contextTokens(usage) + usage.outputTokens;
+  const tokens = count === 0 ? "" : ` ${plural(count, "token")},`;
+  const seconds = (((endedAt ?? startedAt) - startedAt) / 1000).toFixed(1);
+  return `${event.ending.status}: ${plural(toolUses, "call")},${tokens} ${seconds} s`;
+}
+
+function describeDenials({ denials }: RunEnding): string {
+  const tools = [...new Set(denials.map(({ call }) => call.name))].join(",");
+  const count = denials.length === 1 ? "1 call was" : `${denials.length} calls were`;
+  return `${count} not allowed; unless a rule or the definition denies it, --allowedTools "${tools}" allows it.`;
 }

@@ -5,7 +5,7 @@ import type { RunPlan } from "../../../planning/run-plan.ts";
 import { startedTask } from "../../../tasks/task-state.ts";
 import type { CliHost } from "../cli-host.ts";
 import { describeCall } from "./describe-call.ts";
-import { createProgressView } from "./progress-view.ts";
+import { createProgressView } from "./printer.ts";
 
 function watch(isTerminal: boolean, reported: readonly string[] = []) {
   let text = "";

@@ -1,5 +1,7 @@
 import type { RunEnding, RunTotals } from "../../../conversation/run-event.ts";
-import { wireUsage } from "../../../journal/transcript-line.ts";
+import { noUsage } from "../../../conversation/usage.ts";
+import { isRetinueError } from "../../../foundation/retinue-error.ts";
+import { wireUsage } from "../../../journal/transcript-facts.ts";
 import type { ModelFacts } from "../../../model/model.ts";
 import { addSums, type ModelSum, type ModelTally } from "./model-tally.ts";
 import type { MessageContext, OutputMessage } from "./output-messages.ts";
@@ -39,6 +41,30 @@ export function resultMessage(
   };
 }
 
+/** The result of what failed before there was a run, or outside of it: programs that read JSON wait for one. */
+export function failureMessage(error: unknown, { sessionId, uuid }: MessageContext): OutputMessage {
+  const message = error instanceof Error ? error.message : String(error);
+  const advice = isRetinueError(error) && error.advice !== undefined ? ` ${error.advice}` : "";
+  return {
+    type: "result",
+    subtype: "error_during_execution",
+    is_error: true,
+    duration_ms: 0,
+    duration_api_ms: 0,
+    num_turns: 0,
+    result: "",
+    stop_reason: null,
+    terminal_reason: isRetinueError(error) ? error.code : "error",
+    session_id: sessionId,
+    total_cost_usd: 0,
+    usage: wireUsage(noUsage),
+    modelUsage: {},
+    permission_denials: [],
+    errors: [`${message}${advice}`],
+    uuid: uuid(),
+  };
+}
+
 const stopReasons: ReadonlySet<string> = new Set([
   "end_turn",
   "max_tokens",
@@ -62,7 +88,7 @@ const terminalReasons: ReadonlyMap<string, string> = new Map([
   ["context-too-long", "prompt_too_long"],
 ]);
 
-/** In the known words where there is one, else the code of the fault. */
+/** In the known words where there is one, else the code of the error. */
 function terminalReason({ status, reason }: RunEnding): string {
   if (status === "completed") return "completed";
   return terminalReasons.get(reason) ?? reason;

@@ -1,17 +1,17 @@
 import type { UserMessage } from "../../../conversation/message.ts";
 import type { RunEnding } from "../../../conversation/run-event.ts";
-import { RetinueError } from "../../../foundation/retinue-error.ts";
+import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import { sessionFiles } from "../../../journal/session-files.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import type { CliHost } from "../cli-host.ts";
-import { exitCodeOf } from "../interruption.ts";
-import type { CommandContext } from "../session-options.ts";
-import { reportInterruption } from "../views/interruption-view.ts";
+import { exitCodeOf } from "../end-signal.ts";
+import { type CommandContext, misuse } from "../session-options.ts";
+import { reportInterruption } from "../views/report-interruption.ts";
 import { createNotice, createPrintRuntime, openPrintSession } from "./open-print-session.ts";
 import { type PrintOptions, type PrintRequest, readPrintOptions } from "./print-options.ts";
-import { createPrinter, type Printer } from "./printer.ts";
-import { noPrompt, readMessages, readPrompt } from "./read-input.ts";
+import { createPrinter, type Printer, printFailure } from "./printer.ts";
+import { noPrompt, readMessages, readPrompt } from "./read-prompt.ts";
 
 /** `retinue -p`: runs the prompt to its end, prints the result in the asked form, and returns the exit code. */
 export async function runPrint(
@@ -22,6 +22,7 @@ export async function runPrint(
   const { host } = context;
   checkSessionOptions(context.session, host.cwd);
   const request = readPrintOptions(options, { words, cwd: host.cwd, session: context.session });
+  refuseTakingNothing(options);
   const first = request.input === "text" ? await readPrompt(words, host.stdin) : undefined;
   const stop = new AbortController();
   const forget = host.onInterrupt((reason) => stop.abort(reason));
@@ -29,12 +30,13 @@ export async function runPrint(
   const signal = closed === undefined ? stop.signal : AbortSignal.any([stop.signal, closed]);
   try {
     const { code, session } = await runSession(context, { request, options, first, signal });
+    if (isReaderGone(closed)) host.stderr.write(`${readerGone(session)}\n`);
     if (!stop.signal.aborted) return code;
     reportStopped(session, stop.signal.reason, host);
     return exitCodeOf(stop.signal.reason);
   } catch (error) {
     // A reader that went away has what it wanted.
-    if (closed?.aborted === true && !stop.signal.aborted) return 0;
+    if (isReaderGone(closed) && !stop.signal.aborted) return 0;
     throw error;
   } finally {
     forget();
@@ -56,8 +58,11 @@ async function runSession(
 ): Promise<{ readonly code: number; readonly session: Session }> {
   const { host } = context;
   const reported = new Set<string>();
-  await using runtime = createPrintRuntime(context, options, { notice: createNotice(host, reported) });
-  await using session = await openPrintSession(runtime, request.session, signal);
+  await using runtime = createPrintRuntime(context, options, { onWarning: createNotice(host, reported) });
+  await using session = await openPrintSession(runtime, request.session, signal).catch((error: unknown) => {
+    if (!signal.aborted) printFailure(host, request, error);
+    throw error;
+  });
   const printer = createPrinter(host, request, session, reported);
   const prompts = first === undefined ? readMessages(host.stdin, signal) : once(first);
   const forgetChildren = watchChildren(session, printer);
@@ -67,8 +72,24 @@ async function runSession(
 
 function reportStopped({ plan, tasks, discovered }: Session, reason: unknown, { stderr }: CliHost): void {
   const { transcript } = sessionFiles(discovered.paths.transcripts, plan.sessionId);
-  const command = `retinue -p --resume ${plan.sessionId} "Go on."`;
+  const command = `retinue -p --resume ${plan.sessionId} "Continue."`;
   reportInterruption({ reason, tasks: tasks.list(), command, transcript }, stderr);
+}
+
+function isReaderGone(closed: AbortSignal | undefined): boolean {
+  return closed?.aborted === true && isRetinueError(closed.reason) && closed.reason.code === "reader-gone";
+}
+
+function readerGone({ plan }: Session): string {
+  return `retinue: The output is no longer being read, so the run was stopped. Resume it with \`retinue -p --resume ${plan.sessionId}\`.`;
+}
+
+function refuseTakingNothing({ takeOver, resume, continue: continues, forkSession }: PrintOptions): void {
+  if (takeOver !== true) return;
+  if (forkSession === true)
+    throw misuse("A copy leaves the session with whoever has it, so there is nothing to take over.");
+  if (resume === undefined && continues !== true)
+    throw misuse("--take-over says nothing without a session.", "Add --resume SESSION or --continue.");
 }
 
 /** Shows what children do beside the main agent, until the last result; the feed itself ends with the session. */
@@ -107,9 +128,14 @@ async function answerOne(
   { printer, signal }: { readonly printer: Printer; readonly signal: AbortSignal },
 ): Promise<number> {
   let ending: RunEnding | undefined;
-  for await (const event of session.stream(prompt, signal)) {
-    if (event.type === "run-ended") ending = event.ending;
-    else printer.show(event);
+  try {
+    for await (const event of session.stream(prompt, signal)) {
+      if (event.type === "run-ended") ending = event.ending;
+      else printer.show(event);
+    }
+  } catch (error) {
+    if (!signal.aborted) printer.fail(error);
+    throw error;
   }
   if (ending === undefined) throw new RetinueError("run-without-end", "The run ended without saying how.");
   printer.end(ending);

@@ -1,8 +1,8 @@
 import { openStore } from "../../../cluster/open-store.ts";
 import { serveSessions } from "../../../cluster/serve-sessions.ts";
-import { RetinueError, isRetinueError } from "../../../foundation/retinue-error.ts";
+import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import { misuse } from "../session-options.ts";
-import { stripControlCharacters } from "../views/text-width.ts";
+import { stripControlCharacters } from "../views/strip-control-characters.ts";
 import type { StoreContext } from "./store-program.ts";
 
 export interface ServeStoreOptions {
@@ -39,17 +39,18 @@ export async function serve(
     ...(workspaces === undefined ? {} : { workspaces }),
     runtime: {
       home: host.home,
-      environment,
+      env: environment,
       platform: host.platform,
       entrypoint: "worker",
       ...(session.settings === undefined ? {} : { settings: session.settings }),
-      ...(session.settingSources === undefined ? {} : { settingSources: session.settingSources }),
+      // As every command, a worker obeys settings files in full, unless it is started with fewer of them.
+      settingSources: session.settingSources ?? ["user", "project", "local"],
       ...(session.pluginDir === undefined ? {} : { pluginDirectories: session.pluginDir }),
       ...(session.disallowedTools === undefined ? {} : { disallowedTools: session.disallowedTools }),
       ...(session.mcpConfig === undefined ? {} : { mcpConfig: session.mcpConfig }),
       ...(session.strictMcpConfig === true ? { strictMcpConfig: true } : {}),
       ...(session.trust === true ? { trusted: true } : {}),
-      notice: log,
+      onWarning: log,
     },
     onError: (error, agent) => log(`${agent === undefined ? "" : `${agent}: `}${describeError(error)}`),
   });

@@ -10,10 +10,10 @@ import { readSessionPlan } from "../../../cluster/session/session-plan.ts";
 import type { Question } from "../../../cluster/session/session-progress.ts";
 import type { JsonValue, LogEntry, Store } from "../../../cluster/store.ts";
 import { describeWorkspace } from "../../../cluster/workspace/workspace-plan.ts";
+import { isRecord } from "../../../foundation/json-record.ts";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
-import { isRecord } from "../../../foundation/json-value.ts";
 import { misuse } from "../session-options.ts";
-import { cutTo, stripControlCharacters } from "../views/text-width.ts";
+import { cutTo, stripControlCharacters } from "../views/strip-control-characters.ts";
 import { withStore } from "./open-named-store.ts";
 import type { StoreContext } from "./store-program.ts";
 
@@ -43,7 +43,9 @@ export async function listAgents(
     else
       for (const { id, status, activation, prompt } of rows) {
         const where = describeActivation(activation);
-        host.stdout.write(`${id}  ${status.padEnd(9)}  ${where}${cutTo(stripControlCharacters(prompt), 60)}\n`);
+        host.stdout.write(
+          `${id}  ${status.padEnd(9)}  ${where}${cutTo(stripControlCharacters(prompt), 60)}\n`,
+        );
       }
     return 0;
   });
@@ -222,7 +224,8 @@ export async function answer(
     const id = await findAgent(store, given);
     const { waitingFor } = await inspectAgent(store, id);
     const question = questionOf(waitingFor);
-    if (question === undefined) throw new RetinueError("nothing-asked", `The agent ${id} waits for no answer.`);
+    if (question === undefined)
+      throw new RetinueError("nothing-asked", `The agent ${id} waits for no answer.`);
     const said = message === undefined ? {} : { message };
     const reply = word === "allow" ? { type: word, for: scope } : { type: word, ...said };
     await sendMessage(store, id, { body: { type: "answer", question: question.id, answer: reply } });
@@ -244,6 +247,9 @@ async function findAgent(store: Store, given: string): Promise<string> {
   if (only === undefined)
     throw new RetinueError("no-such-agent", `There is no agent ${JSON.stringify(given)} in this store.`);
   if (ids.length > 1 && only !== given)
-    throw new RetinueError("agent-ambiguous", `Several agents begin with ${given}: ${ids.slice(0, 5).join(", ")}.`);
+    throw new RetinueError(
+      "agent-ambiguous",
+      `Several agents begin with ${given}: ${ids.slice(0, 5).join(", ")}.`,
+    );
   return only;
 }

@@ -1,7 +1,7 @@
 import { Command, CommanderError } from "commander";
-import { addPrintOptions, addSessionOptions } from "../arguments.ts";
 import type { CliHost } from "../cli-host.ts";
-import { describe } from "../describe-command.ts";
+import { describe } from "../describe.ts";
+import { addPrintOptions, addSessionOptions } from "../run-program.ts";
 import { misuse, type SessionOptions } from "../session-options.ts";
 
 export interface StoreOptions {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { sourceExcerpt } from "./source-excerpt.ts";
-import { widthOf } from "./text-width.ts";
+import { sourceExcerpt } from "./render-diagnostics.ts";
+import { widthOf } from "./strip-control-characters.ts";
 
 describe("sourceExcerpt", () => {
   it("puts the carets under the place [DEF-7]", () => {

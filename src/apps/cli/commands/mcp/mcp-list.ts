@@ -1,0 +1,131 @@
+import type { McpServerState, McpStatus } from "../../../../mcp/mcp-connections.ts";
+import type { HeldServer } from "../../../../settings/judge-mcp-entry.ts";
+import { checkMcp, statusWords } from "../../check-mcp.ts";
+import { type CliMcp, gatherMcp, type ListedServer } from "../../gather-mcp.ts";
+import type { CommandContext } from "../../session-options.ts";
+import { createPaint } from "../../views/paint.ts";
+import { plural } from "../../views/render-diagnostics.ts";
+import { type Column, renderTable } from "../../views/render-table.ts";
+import { stripControlCharacters, wrap } from "../../views/strip-control-characters.ts";
+
+/** `retinue mcp list`: every configured server, where it is, and whether it would be connected. Only `--check` starts any. */
+export async function mcpList(
+  context: CommandContext,
+  options: { readonly json?: boolean; readonly check?: boolean },
+): Promise<number> {
+  const { stdout, stderr } = context.host;
+  const found = await gatherMcp(context);
+  const states = options.check === true ? await checkMcp(found, found.session, context) : [];
+  const code = states.some(({ status }) => status.type === "failed") ? 1 : 0;
+  if (options.json === true) {
+    stdout.write(`${JSON.stringify(asJson(found, states), undefined, 2)}\n`);
+    return code;
+  }
+  const { listed, gathered, session } = found;
+  if (listed.length === 0) {
+    stdout.write("No MCP servers. `retinue mcp add NAME -- COMMAND` adds one.\n");
+  } else {
+    const paint = createPaint(stdout.isColourAllowed);
+    const rows = listed.map((server) => rowOf(server, states, session.nameOf).map(stripControlCharacters));
+    stdout.write(renderTable({ columns, rows, width: stdout.columns, paint }));
+    const width = Math.min(stdout.columns ?? 100, 100);
+    for (const line of [...heldLines(listed), ...failureLines(states)])
+      stdout.write(`${wrap(stripControlCharacters(line), width).join("\n")}\n`);
+  }
+  const { diagnostics } = gathered;
+  if (diagnostics.length > 0)
+    stderr.write(
+      `${plural(diagnostics.length, "problem")} in the files; \`retinue mcp list --json\` tells each.\n`,
+    );
+  return code;
+}
+
+const columns: readonly Column[] = [
+  { heading: "NAME", atLeast: 8, atMost: 32, style: "name" },
+  { heading: "SCOPE", atLeast: 7 },
+  { heading: "KIND", atLeast: 5 },
+  { heading: "STATE", atLeast: 9 },
+  { heading: "WHERE", atLeast: 10, elseBelow: 16, style: "dim" },
+];
+
+function rowOf(
+  server: ListedServer,
+  states: readonly McpServerState[],
+  nameOf: (file: string) => string,
+): readonly string[] {
+  const { config, scope, file } = server.entry;
+  const status = statusOf(server, states);
+  const state = status === undefined ? stateWord(server) : statusWords(status);
+  return [config.name, scope, config.kind ?? "?", state, file === undefined ? "" : nameOf(file)];
+}
+
+/** How a server did that was tried; undefined for all others. */
+function statusOf({ entry, connects }: ListedServer, states: readonly McpServerState[]) {
+  if (!connects) return undefined;
+  return states.find(({ server }) => server.name === entry.config.name && server.scope === entry.scope)
+    ?.status;
+}
+
+function failureLines(states: readonly McpServerState[]): readonly string[] {
+  const failed = states.flatMap(({ server, status }) =>
+    status.type === "failed" ? [`${server.name}: ${status.reason}.`] : [],
+  );
+  return failed.length === 0 ? [] : ["", ...failed];
+}
+
+function stateWord({ connects, asks, held }: ListedServer): string {
+  if (!connects) return held?.code ?? "held";
+  return asks ? "asks" : "connects";
+}
+
+/** One line for each reason, with all it holds for. */
+function heldLines(listed: readonly ListedServer[]): readonly string[] {
+  const reasons = new Map<string, string[]>();
+  for (const { entry, held, asks } of listed) {
+    const reason = held === undefined ? asks && asksFirst : reasonOf(held);
+    if (reason) reasons.set(reason, [...(reasons.get(reason) ?? []), entry.config.name]);
+  }
+  const lines = [...reasons].map(([reason, names]) => `${names.join(", ")}: ${reason}`);
+  return lines.length === 0 ? [] : ["", ...lines];
+}
+
+const asksFirst = "`retinue -p` connects; a terminal session asks first, until `retinue mcp approve`.";
+
+function reasonOf({ code, reason, advice }: HeldServer): string | undefined {
+  if (code === "shadowed") return undefined;
+  return `${reason}.${advice === undefined ? "" : ` ${advice}`}`;
+}
+
+function checkOf(status: McpStatus | undefined) {
+  if (status === undefined) return {};
+  if (status.type !== "connected") return { check: status };
+  const { instructions: _instructions, ...check } = status;
+  return { check };
+}
+
+/** What a program needs to know; values of variables and headers are no one's business here. */
+export function asJson(
+  { listed, gathered }: Pick<CliMcp, "listed" | "gathered">,
+  states: readonly McpServerState[] = [],
+) {
+  return {
+    version: 1,
+    servers: listed.map((server) => {
+      const { entry, connects, asks, held } = server;
+      const { config, scope, file } = entry;
+      return {
+        name: config.name,
+        scope,
+        ...(file === undefined ? {} : { file }),
+        transport: config.kind ?? null,
+        connects,
+        asks,
+        ...checkOf(statusOf(server, states)),
+        ...(held === undefined
+          ? {}
+          : { code: held.code, reason: held.reason, ...(held.advice ? { advice: held.advice } : {}) }),
+      };
+    }),
+    diagnostics: gathered.diagnostics,
+  };
+}

@@ -1,0 +1,51 @@
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { misuse } from "./session-options.ts";
+
+/** Reads a stream to its end. A pipe that is open but silent for `patienceMs` counts as empty; after that it is let go. */
+export async function readAll(
+  stream: Readable,
+  { limit, patienceMs }: { readonly limit: number; readonly patienceMs?: number },
+): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    await new Promise<void>((resolve, reject) => {
+      if (patienceMs !== undefined) timer = setTimeout(resolve, patienceMs);
+      stream.on("data", (chunk: Buffer) => {
+        clearTimeout(timer);
+        size += chunk.length;
+        if (size > limit)
+          reject(
+            misuse(`What is piped in is larger than ${limit} bytes.`, "Name a file in the prompt instead."),
+          );
+        else chunks.push(chunk);
+      });
+      stream.on("end", resolve);
+      stream.on("error", reject);
+    });
+  } finally {
+    clearTimeout(timer);
+    stream.destroy();
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/** Reads a stream line by line. When the signal is aborted it ends, even while it waits for a line that never comes. */
+export async function* readLines(stream: Readable, signal: AbortSignal): AsyncGenerator<string, void> {
+  const lines = createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY });
+  const leave = (): void => {
+    lines.close();
+    stream.destroy();
+  };
+  signal.addEventListener("abort", leave, { once: true });
+  // A terminal that went away is the end of what it says.
+  stream.on("error", leave);
+  try {
+    if (!signal.aborted) yield* lines;
+  } finally {
+    signal.removeEventListener("abort", leave);
+    leave();
+  }
+}

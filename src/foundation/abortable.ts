@@ -1,0 +1,49 @@
+/** Resolves with the promise, or rejects with the signal's reason as soon as it is aborted; leaves no listener behind. */
+export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  let onAbort: (() => void) | undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    onAbort = () => reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    if (onAbort !== undefined) signal.removeEventListener("abort", onAbort);
+    // A loser that rejects later has no one left to hear it.
+    promise.catch(() => undefined);
+  }
+}
+
+/** Waits, or rejects with the signal's reason; the timer is gone either way. */
+export async function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const waited = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, milliseconds);
+  });
+  try {
+    await abortable(waited, signal);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Resolves with the promise; after an abort it gets a little time to end by itself, then the signal's reason is thrown. */
+export async function settledSoon<T>(promise: Promise<T>, signal: AbortSignal, graceMs: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  let onAbort: (() => void) | undefined;
+  const givenUp = new Promise<never>((_resolve, reject) => {
+    onAbort = () => {
+      timer = setTimeout(() => reject(signal.reason), graceMs);
+    };
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([promise, givenUp]);
+  } finally {
+    if (onAbort !== undefined) signal.removeEventListener("abort", onAbort);
+    clearTimeout(timer);
+    promise.catch(() => undefined);
+  }
+}

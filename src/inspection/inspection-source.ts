@@ -1,0 +1,236 @@
+// @io
+import { open, readdir, stat } from "node:fs/promises";
+import { basename, join } from "node:path";
+import type { JsonRecord } from "../foundation/json-record.ts";
+import { isRetinueError } from "../foundation/retinue-error.ts";
+import { findSession } from "../journal/find-sessions.ts";
+import { isAgentId, sessionFiles } from "../journal/session-files.ts";
+import { errorCode, fileError } from "../storage/file-error.ts";
+import { hasLiveOwner } from "../storage/owner-lock.ts";
+import { parseLines, readRange } from "../storage/read-lines.ts";
+import type { KnownChild } from "../tasks/recovery/child-meta.ts";
+import { loadChildMeta } from "../tasks/recovery/load-child-meta.ts";
+import { type AgentFold, createAgentFold } from "./agent-fold.ts";
+import { type AgentParts, inspectSession } from "./inspect-session.ts";
+import type { Inspection } from "./inspection.ts";
+import { textField } from "./read-line.ts";
+
+/** Reads a file of JSON lines in pieces, and the next time only what was added. */
+interface LineSource {
+  /** Hands over each new line; `isGrowing` leaves an unfinished last line for the next time. */
+  load(isGrowing: boolean): Promise<void>;
+  readonly broken: number;
+  readonly isTorn: boolean;
+}
+
+const lineFeed = 0x0a;
+const pieceBytes = 8 * 1024 * 1024;
+
+function createLineSource(file: string, take: (record: JsonRecord) => void): LineSource {
+  let at = 0;
+  let broken = 0;
+  let isTorn = false;
+
+  const takeLines = (bytes: Buffer): void => {
+    const lines = parseLines(bytes);
+    broken += lines.broken;
+    isTorn = lines.torn;
+    for (const record of lines.values) take(record);
+    at += bytes.length;
+  };
+
+  return {
+    get broken() {
+      return broken;
+    },
+    get isTorn() {
+      return isTorn;
+    },
+    async load(isGrowing) {
+      try {
+        await using handle = await open(file, "r");
+        const { size } = await handle.stat();
+        for (let length = pieceBytes; at < size; ) {
+          const bytes = await readRange(handle, at, Math.min(size, at + length));
+          const whole = bytes.lastIndexOf(lineFeed) + 1;
+          const isLast = bytes.length < length;
+          if (whole > 0) takeLines(bytes.subarray(0, whole));
+          if (isLast && whole < bytes.length && !isGrowing) takeLines(bytes.subarray(whole));
+          if (isLast) return;
+          // A line longer than a piece is read in a longer one.
+          length = whole === 0 ? length * 2 : pieceBytes;
+        }
+      } catch (error) {
+        if (errorCode(error) !== "ENOENT") throw fileError("read", file, error);
+      }
+    },
+  };
+}
+
+export interface InspectionOptions {
+  /** The folder of the project's transcripts. */
+  readonly transcripts: string;
+  readonly sessionId: string;
+  /** Only this agent and its children. */
+  readonly agentId?: string | undefined;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/** Reads a session's files, and when asked again only what was added to them. */
+export interface InspectionSource {
+  load(): Promise<Inspection>;
+}
+
+interface ChildFile {
+  readonly lines: LineSource;
+  readonly transcript: string;
+  readonly meta: string;
+  known?: KnownChild | undefined;
+}
+
+const mainId = "main";
+
+/** Holds nothing open between two readings. What cannot be read of a child becomes a note; of the main agent, a RetinueError. */
+export function createInspectionSource(options: InspectionOptions): InspectionSource {
+  const { transcripts, sessionId } = options;
+  const files = sessionFiles(transcripts, sessionId);
+  const folds = new Map<string, AgentFold>([[mainId, createAgentFold()]]);
+  const children = new Map<string, ChildFile>();
+  const route = createRouter(mainId);
+  const main = createLineSource(files.transcript, (record) => foldOf(route(record)).add(record));
+  let title: string | undefined;
+
+  function foldOf(id: string): AgentFold {
+    const fold = folds.get(id) ?? createAgentFold();
+    folds.set(id, fold);
+    return fold;
+  }
+
+  function addChild(id: string, path: string): void {
+    if (!isAgentId(id) || id === mainId || children.has(id)) return;
+    const transcript = `${path}.jsonl`;
+    const lines = createLineSource(transcript, (record) => foldOf(id).add(record));
+    children.set(id, { lines, transcript, meta: `${path}.meta.json` });
+    foldOf(id);
+  }
+
+  async function findChildren(): Promise<void> {
+    for (const { id, path } of await findChildFiles(files.subagents)) addChild(id, path);
+    // Older programs put the files of children beside those of sessions.
+    for (const id of startedBy(folds, options.now())) {
+      const path = join(transcripts, `agent-${id}`);
+      const isThere = !children.has(id) && (await stat(`${path}.jsonl`).catch(() => undefined))?.isFile();
+      if (isThere === true) addChild(id, path);
+    }
+  }
+
+  return {
+    async load() {
+      const now = options.now();
+      // Asked before reading, so that what an owner writes before it leaves is read.
+      const isMainLive = hasLiveOwner(files.transcript);
+      await main.load(isMainLive);
+      await findChildren();
+      const live = liveChildren(children);
+      const notes: string[] = [];
+      for (const child of children.values()) notes.push(...(await loadChild(child)));
+      title ??= await findTitle(transcripts, sessionId);
+      const flaws = [...children].flatMap(([id, { lines }]) => describeFlaws(id, lines));
+      const agents = partsOf({
+        folds,
+        children,
+        isLive: (id) => (id === undefined ? isMainLive : live.has(id)),
+        now,
+      });
+      const session = { id: sessionId, title: title ?? "(no prompt)", file: files.transcript };
+      return inspectSession(
+        { ...session, agents, notes: [...notes, ...describeFlaws(mainId, main), ...flaws], now },
+        options.agentId,
+      );
+    },
+  };
+}
+
+/** Ids of children by their files in a folder and below it; a path has no ending, since several files share it. */
+async function findChildFiles(
+  folder: string,
+): Promise<readonly { readonly id: string; readonly path: string }[]> {
+  const names = await readdir(folder, { recursive: true }).catch(() => []);
+  return names.flatMap((name) => {
+    const id = /^agent-(.+)\.jsonl$/.exec(basename(name))?.[1];
+    return id === undefined ? [] : [{ id, path: join(folder, name.slice(0, -".jsonl".length)) }];
+  });
+}
+
+async function findTitle(transcripts: string, sessionId: string): Promise<string | undefined> {
+  const found = await findSession(transcripts, sessionId);
+  return found?.type === "found" ? found.session.title : undefined;
+}
+
+function liveChildren(children: ReadonlyMap<string, ChildFile>): ReadonlySet<string> {
+  return new Set([...children].flatMap(([id, { transcript }]) => (hasLiveOwner(transcript) ? [id] : [])));
+}
+
+/** Gives what could not be read. */
+async function loadChild(child: ChildFile): Promise<readonly string[]> {
+  try {
+    await child.lines.load(hasLiveOwner(child.transcript));
+    child.known ??= await loadChildMeta(child.meta);
+    return [];
+  } catch (error) {
+    if (!isRetinueError(error)) throw error;
+    return [error.message];
+  }
+}
+
+/** `isLive` is asked for a child by its id, for the main conversation and what is inside it without one. */
+function partsOf(found: {
+  readonly folds: ReadonlyMap<string, AgentFold>;
+  readonly children: ReadonlyMap<string, ChildFile>;
+  readonly isLive: (childId?: string) => boolean;
+  readonly now: number;
+}): readonly AgentParts[] {
+  const { folds, children, isLive, now } = found;
+  return [...folds].map(([id, fold]) => {
+    const child = children.get(id);
+    const folded = fold.result({ isLive: isLive(child === undefined ? undefined : id), now });
+    return { id, folded, known: child?.known };
+  });
+}
+
+/** Children named by results, whose files may appear elsewhere. */
+function startedBy(folds: ReadonlyMap<string, AgentFold>, now: number): readonly string[] {
+  const { steps } = folds.get(mainId)?.result({ isLive: false, now }) ?? { steps: [] };
+  return steps.flatMap((step) =>
+    step.type === "call" && step.agentId !== undefined && isAgentId(step.agentId) ? [step.agentId] : [],
+  );
+}
+
+function describeFlaws(id: string, { broken, isTorn }: LineSource): readonly string[] {
+  return [
+    ...(broken > 0 ? [`${id}: ${broken} lines of its transcript cannot be read and are left out.`] : []),
+    ...(isTorn ? [`${id}: the last line of its transcript was cut off.`] : []),
+  ];
+}
+
+/**
+ * Tells to which agent a line of a main transcript belongs: older programs have written children into it, some without
+ * naming them, and those are distinguished by the line their conversation begins with.
+ */
+function createRouter(main: string): (record: JsonRecord) => string {
+  const roots = new Map<string, string>();
+  return (record) => {
+    if (record.isSidechain !== true) return main;
+    const named = textField(record, "agentId");
+    if (named !== undefined && isAgentId(named) && named !== main) return named;
+    const uuid = textField(record, "uuid") ?? "";
+    const root = roots.get(textField(record, "parentUuid") ?? "") ?? sidechainName(uuid);
+    roots.set(uuid, root);
+    return root;
+  };
+}
+
+function sidechainName(uuid: string): string {
+  return `sidechain-${uuid.replace(/[^A-Za-z0-9]/g, "").slice(0, 8)}`;
+}

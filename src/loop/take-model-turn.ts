@@ -1,0 +1,85 @@
+import { estimateRequestTokens } from "../conversation/estimate-request-tokens.ts";
+import type { ModelEvent } from "../conversation/model-event.ts";
+import type { RunEvent } from "../conversation/run-event.ts";
+import { costOf } from "../conversation/usage.ts";
+import { settledSoon } from "../foundation/abortable.ts";
+import { type AttemptUsage, createAttemptUsage } from "../model/attempt-usage.ts";
+import type { Model, ModelRequest } from "../model/model.ts";
+import { ModelError } from "../model/model-error.ts";
+
+export type ModelAnswer = Extract<ModelEvent, { type: "message-ended" }>;
+export type LostAnswer = Extract<RunEvent, { type: "answer-lost" }>;
+
+export interface TurnOrder {
+  readonly model: Model;
+  readonly request: ModelRequest;
+  readonly signal: AbortSignal;
+  /** Hears what answers took that broke off. */
+  readonly onLost: (lost: LostAnswer) => void;
+}
+
+/** Asks the model once and passes on what it says while it speaks; the answer itself comes back when it is whole. */
+export async function* takeModelTurn(order: TurnOrder): AsyncGenerator<RunEvent, ModelAnswer> {
+  const { model, request, signal } = order;
+  const attempt = createAttemptUsage(() => estimateRequestTokens(request));
+  try {
+    for await (const event of unlessHanging(model.stream(request, { signal }), signal)) {
+      attempt.hear(event);
+      signal.throwIfAborted();
+      switch (event.type) {
+        case "message-ended":
+          return event;
+        case "attempt-failed": {
+          const { type: _type, ...retry } = event;
+          yield* lose(attempt, order);
+          yield { type: "model-retried", ...retry };
+          break;
+        }
+        default:
+          yield { type: "model-streamed", event };
+      }
+    }
+    signal.throwIfAborted();
+    throw new ModelError("stream-cut", "The model's answer ended before it was complete.");
+  } catch (error) {
+    yield* lose(attempt, order);
+    throw error;
+  }
+}
+
+function lose(attempt: AttemptUsage, { model, onLost }: TurnOrder): readonly LostAnswer[] {
+  const usage = attempt.take();
+  if (usage === undefined) return [];
+  const { id, price } = model.facts;
+  const cost = price === undefined ? {} : { cost: costOf(usage, price) };
+  const lost: LostAnswer = { type: "answer-lost", model: id, usage, ...cost };
+  onLost(lost);
+  return [lost];
+}
+
+/** A model that does not end with its signal is left behind after this time. */
+const graceMs = 2000;
+
+/** Passes the events on, and does not wait for a model that ignores that it was stopped. */
+async function* unlessHanging(
+  events: AsyncIterable<ModelEvent>,
+  signal: AbortSignal,
+): AsyncGenerator<ModelEvent> {
+  const iterator = events[Symbol.asyncIterator]();
+  let isLeft = false;
+  try {
+    while (true) {
+      const step = await settledSoon(iterator.next(), signal, graceMs);
+      if (step.done === true) return;
+      yield step.value;
+    }
+  } catch (error) {
+    isLeft = true;
+    throw error;
+  } finally {
+    const closing = iterator.return?.();
+    closing?.catch(() => undefined);
+    // One that hangs would not answer this either.
+    if (!isLeft) await closing;
+  }
+}

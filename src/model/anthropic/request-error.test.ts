@@ -1,0 +1,135 @@
+import { describe, expect, test } from "vitest";
+import { readRetryAfter } from "../read-retry-after.ts";
+import { requestError, streamError } from "./request-error.ts";
+
+function answer(
+  status: number,
+  type: string,
+  message: string,
+  headers: Record<string, string> = {},
+): unknown {
+  return Object.assign(new Error(`${status} ...`), {
+    status,
+    headers: new Headers({ "request-id": "req_9", ...headers }),
+    error: { type: "error", error: { type, message } },
+  });
+}
+
+describe("requestFault [MDL-3] [MDL-6]", () => {
+  test.each([
+    [400, "invalid_request_error", "max_tokens: must be positive", "invalid-request", false],
+    [
+      400,
+      "invalid_request_error",
+      "prompt is too long: 210000 tokens > 200000 maximum",
+      "context-too-long",
+      false,
+    ],
+    [
+      400,
+      "invalid_request_error",
+      "input length and `max_tokens` exceed context limit: 1 + 2 > 2",
+      "context-too-long",
+      false,
+    ],
+    [401, "authentication_error", "invalid x-api-key", "unauthorized", false],
+    [403, "permission_error", "no", "unauthorized", false],
+    [404, "not_found_error", "model: claude-nope", "not-found", false],
+    [408, "", "timeout", "server-error", true],
+    [409, "", "conflict", "server-error", true],
+    [413, "request_too_large", "Request exceeds the maximum size", "context-too-long", false],
+    [422, "", "unprocessable", "invalid-request", false],
+    [429, "rate_limit_error", "slow down", "rate-limited", true],
+    [500, "api_error", "oops", "server-error", true],
+    [503, "overloaded_error", "busy", "overloaded", true],
+    [529, "overloaded_error", "busy", "overloaded", true],
+  ])("status %i %s %j is %s", (status, type, message, code, mayPass) => {
+    const failure = requestError(answer(status, type, message), "https://x");
+    expect(failure).toMatchObject({ code, status, mayPass, requestId: "req_9" });
+    expect(failure.message).toContain(message);
+  });
+
+  test("advice names what to look at", () => {
+    expect(requestError(answer(401, "", ""), "u").advice).toContain("ANTHROPIC_API_KEY");
+    expect(requestError(answer(404, "", ""), "u").advice).toContain("model's name");
+  });
+
+  test("what the provider asks us to wait is kept", () => {
+    expect(requestError(answer(429, "", "", { "retry-after": "7" }), "u").retryAfterMs).toBe(7000);
+  });
+
+  test("a body that is not JSON is no trouble", () => {
+    const error = Object.assign(new Error("502 <html>"), {
+      status: 502,
+      headers: new Headers(),
+      error: undefined,
+    });
+    expect(requestError(error, "u")).toMatchObject({ code: "server-error", status: 502 });
+  });
+
+  test("a failed connection names the address and the deepest cause", () => {
+    const refused = Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:9"), { code: "ECONNREFUSED" });
+    const error = Object.assign(new Error("Connection error.", { cause: refused }), {
+      name: "APIConnectionError",
+    });
+    const failure = requestError(error, "http://127.0.0.1:9");
+    expect(failure).toMatchObject({ code: "connection-failed", mayPass: true });
+    expect(failure.message).toMatch(/http:\/\/127\.0\.0\.1:9: .*ECONNREFUSED/);
+  });
+
+  test("anything else is a request that could not be sent, and is not repeated", () => {
+    expect(requestError(new TypeError("Invalid URL"), "nonsense")).toMatchObject({
+      code: "invalid-request",
+      mayPass: false,
+      message: expect.stringContaining("nonsense"),
+    });
+    expect(requestError(undefined, "u").code).toBe("invalid-request");
+  });
+
+  test("an error while reading the answer is a cut", () => {
+    expect(streamError(new Error("aborted"), "r")).toMatchObject({ code: "stream-cut", requestId: "r" });
+  });
+});
+
+describe("readRetryAfter [MDL-6]", () => {
+  const date = "Sun, 01 Nov 2026 10:00:00 GMT";
+  test.each<[Record<string, string>, number | undefined]>([
+    [{}, undefined],
+    [{ "retry-after": "0.5" }, 500],
+    [{ "retry-after": "0" }, 0],
+    [{ "retry-after": "soon" }, undefined],
+    [{ "retry-after": "-3" }, undefined],
+    [{ "retry-after": "Sun, 01 Nov 2026 10:00:09 GMT", date }, 9000],
+    [{ "retry-after": "Sun, 01 Nov 2026 10:00:09 GMT" }, undefined],
+    [{ "retry-after": "Sun, 01 Nov 2026 09:59:00 GMT", date }, undefined],
+    [{ "retry-after-ms": "120", "retry-after": "9" }, 120],
+    [
+      {
+        "anthropic-ratelimit-requests-remaining": "0",
+        "anthropic-ratelimit-requests-reset": "2026-11-01T10:00:20Z",
+        date,
+      },
+      20_000,
+    ],
+    [
+      {
+        "anthropic-ratelimit-requests-remaining": "3",
+        "anthropic-ratelimit-requests-reset": "2026-11-01T10:00:20Z",
+        date,
+      },
+      undefined,
+    ],
+    [
+      {
+        "anthropic-ratelimit-requests-remaining": "0",
+        "anthropic-ratelimit-requests-reset": "2026-11-01T10:00:20Z",
+        "anthropic-ratelimit-tokens-remaining": "0",
+        "anthropic-ratelimit-tokens-reset": "2026-11-01T10:00:40Z",
+        date,
+      },
+      40_000,
+    ],
+  ])("%j is %j", (headers, expected) => {
+    expect(readRetryAfter((name) => headers[name])).toBe(expected);
+  });
+});

@@ -1,0 +1,44 @@
+import { decide } from "./decide.ts";
+import { gatherCallFacts } from "./gather-call-facts.ts";
+import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
+import { parseRule } from "./rules/parse-rule.ts";
+
+/** Whether rules let a file be read into a prompt, by any of its paths. */
+export type MayLoad = (file: string) => Promise<boolean>;
+
+export interface LoadPlace {
+  readonly cwd: string;
+  readonly home: string;
+  readonly platform: string;
+}
+
+/**
+ * Decides about files that are loaded without a call, such as instructions, memory and skills, as about a call of Read.
+ * No one can be asked there, so what a rule wants to be asked about is not loaded. A rule without a path only takes the
+ * tool away; undefined where no rule names one.
+ */
+export function createMayLoad(
+  rules: { readonly deny: readonly PolicyRule[]; readonly ask: readonly PolicyRule[] },
+  { cwd, home, platform }: LoadPlace,
+): MayLoad | undefined {
+  const [deny, ask] = [rules.deny.filter(namesFiles), rules.ask.filter(namesFiles)];
+  const reading = parseRule("Read");
+  if (deny.length + ask.length === 0 || reading.type === "invalid") return undefined;
+  const policy: PermissionPolicy = {
+    mode: "default",
+    allow: [{ rule: reading.rule, anchor: cwd }],
+    ask,
+    deny,
+    workingDirectories: [cwd],
+    home,
+    platform,
+  };
+  return async (file) => {
+    const call = { tool: "Read", effect: "read", input: { file_path: file } };
+    return decide(await gatherCallFacts(call, { policy, directory: cwd }), policy).type === "allow";
+  };
+}
+
+function namesFiles({ rule: { canonicalTool, specifier } }: PolicyRule): boolean {
+  return canonicalTool === "Read" && specifier.type !== "whole" && specifier.type !== "toolGlob";
+}

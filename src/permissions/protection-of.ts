@@ -1,0 +1,77 @@
+import { foldName } from "./covers-path.ts";
+
+/**
+ * Why writing to a path steers this system or another program that runs by itself, or undefined. Compared without
+ * case, whatever the platform; `workingDirectories` are the roots where a bare repository could be laid out.
+ */
+export function protectionOf(
+  path: string,
+  {
+    workingDirectories,
+    platform,
+  }: { readonly workingDirectories: readonly string[]; readonly platform?: string },
+): string | undefined {
+  const names = path
+    .split("/")
+    .filter((name) => name !== "")
+    .map((name) => plainName(name, platform));
+  const found = names.findIndex((name, at) => isSteering(names, name, at));
+  if (found !== -1) return `${names.slice(found).join("/")} steers what runs by itself`;
+  if (platform === "win32" && names.some((name) => /~\d/.test(name)))
+    return "the short name may mean a protected file";
+  const root = workingDirectories.find((directory) => isBareRepositoryPart(path, directory));
+  return root === undefined ? undefined : "it would make the folder look like a repository of its own";
+}
+
+/** Windows ignores dots and spaces at the end of a name, and what is after a colon is a stream of the same file. */
+function plainName(name: string, platform: string | undefined): string {
+  const bare = platform === "win32" ? name.replace(/:.*$/, "").replace(/[. ]+$/, "") || name : name;
+  return foldName(bare);
+}
+
+function isSteering(names: readonly string[], name: string, at: number): boolean {
+  if (folders.has(name)) return true;
+  if (name === ".claude") return names[at + 1] !== "worktrees" || at + 2 >= names.length;
+  const next = names[at + 1];
+  if (next !== undefined && pairs.has(`${name}/${next}`)) return true;
+  const isLast = at === names.length - 1;
+  return isLast && (files.has(name) || patterns.some((pattern) => pattern.test(name)));
+}
+
+/** Everything in them. */
+const folders: ReadonlySet<string> = new Set(
+  ".git .husky .vscode .idea .devcontainer .ssh .gnupg .aws .kube .hg .lefthook .zed".split(" "),
+);
+
+/** A folder in a folder, with all it holds. */
+const pairs: ReadonlySet<string> = new Set(
+  `.config/git .config/fish .config/autostart .config/systemd .config/pip .config/retinue .config/npm .config/nvim
+  .config/direnv library/launchagents library/launchdaemons .local/bin .m2/settings.xml .gradle/init.d
+  .gradle/init.gradle .gradle/gradle.properties .bundle/config .docker/config.json
+  .cargo/config .cargo/config.toml .cargo/bin .yarn/releases .yarn/plugins`.split(/\s+/),
+);
+
+const files: ReadonlySet<string> = new Set(
+  `.mcp.json .claude.json .gitconfig .gitmodules .git-credentials .netrc .envrc .pypirc .npmrc .yarnrc .yarnrc.yml
+  .pnpmfile.cjs .pnpmfile.js bunfig.toml .bunfig.toml pip.conf .pip.conf .condarc .gemrc .bazelrc .ripgreprc .curlrc
+  .wgetrc .inputrc .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile
+  .zlogin .zlogout .kshrc .cshrc .tcshrc .login .logout .xprofile .xinitrc .xsession .vimrc .nvimrc .exrc .gvimrc .emacs
+  .tmux.conf .screenrc .gdbinit .lldbinit .rprofile .irbrc .pryrc .pythonrc .mailcap .hgrc
+  .pre-commit-config.yaml .pre-commit-config.yml lefthook.yml lefthook.yaml .lefthook.yml .huskyrc .lintstagedrc
+  .mise.toml authorized_keys crontab`.split(/\s+/),
+);
+
+const patterns: readonly RegExp[] = [/^\.bash_\w+$/, /^\.zsh\w*$/];
+
+/** Git takes a folder with HEAD, objects and refs for a repository and runs what its config says. */
+function isBareRepositoryPart(path: string, directory: string): boolean {
+  const base = directory.endsWith("/") ? directory : `${directory}/`;
+  if (!path.startsWith(base)) return false;
+  const [first = "", second, ...rest] = path.slice(base.length).split("/");
+  if (first === "HEAD" || first === "objects" || first === "refs") return true;
+  if (first === "config" || first === "packed-refs") return second === undefined;
+  return first === "hooks" && rest.length === 0 && second !== undefined && gitHooks.test(second);
+}
+
+const gitHooks =
+  /^(?:(?:pre|post|prepare)-[a-z-]+|commit-msg|applypatch-msg|update|reference-transaction|fsmonitor-watchman)$/;

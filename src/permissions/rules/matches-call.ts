@@ -1,0 +1,243 @@
+import { matchesPattern } from "../../foundation/match-pattern.ts";
+import { toolFacts } from "../../foundation/tool-table.ts";
+import { factsOf, type PathFact, type PermissionRequest, type ShellFacts } from "../call-facts.ts";
+import { coversPath } from "../covers-path.ts";
+import { isMcpTool, mcpServerPart, mcpToolPattern, readMcpName } from "../mcp-identity.ts";
+import type { PermissionPolicy, PolicyRule } from "../permission-policy.ts";
+import { matchesDomain } from "../web-target.ts";
+import { grantsUnit, matchesText, restrictsUnit, saysWholeCall } from "./grants-unit.ts";
+import type { PermissionRule, RuleSpecifier } from "./parse-rule.ts";
+
+/** A rule that restricts matches when in doubt; one that grants does not. */
+export type RuleUse = "grant" | "restrict";
+
+export interface MatchOptions {
+  readonly use: RuleUse;
+  readonly policy: Pick<PermissionPolicy, "home" | "workingDirectories" | "platform">;
+}
+
+/** Whether a rule speaks of a call. For a shell call, a rule that grants must cover every command in it. */
+export function matchesCall(
+  candidate: PolicyRule,
+  request: PermissionRequest,
+  options: MatchOptions,
+): boolean {
+  const facts = factsOf(request);
+  if (speaksOfTool(candidate, request, options.use) && matchesSpecifier(candidate, request, options))
+    return true;
+  if (facts.shell === undefined || options.use === "grant") return false;
+  const paths = [...facts.shell.units.flatMap((unit) => unit.paths), ...facts.shell.redirects];
+  return paths.some((path) => restrictsPath(candidate, path, { ...options, homes: facts.otherHomes }));
+}
+
+/** Whether a rule about reading or editing covers one path that is read or written. */
+export function matchesPath(
+  candidate: PolicyRule,
+  path: PathFact,
+  options: MatchOptions & { readonly homes?: readonly string[] | undefined },
+): boolean {
+  if (options.use === "restrict") return restrictsPath(candidate, path, options);
+  return speaksOfUse(candidate.rule.canonicalTool, path, "grant") && coversForms(candidate, path, options);
+}
+
+function restrictsPath(
+  candidate: PolicyRule,
+  path: PathFact,
+  options: MatchOptions & { readonly homes?: readonly string[] | undefined },
+): boolean {
+  return speaksOfUse(candidate.rule.canonicalTool, path, "restrict") && coversForms(candidate, path, options);
+}
+
+/** What may not be read may not be written either; what may be edited need not be readable. */
+function speaksOfUse(ruleTool: string, { use }: PathFact, ruleUse: RuleUse): boolean {
+  const { grantsUse, restrictsUse } = toolFacts(ruleTool) ?? {};
+  const covered = ruleUse === "grant" ? grantsUse : restrictsUse;
+  if (covered === "read") return use === "read" || ruleUse === "restrict";
+  return covered === "write" && use !== "read";
+}
+
+function coversForms(
+  { rule, anchor, otherAnchors = [] }: PolicyRule,
+  { forms, unknown }: PathFact,
+  { use, policy, homes = [] }: MatchOptions & { readonly homes?: readonly string[] | undefined },
+): boolean {
+  const { specifier } = rule;
+  if (specifier.type === "whole") return true;
+  if (specifier.type === "text") return use === "restrict";
+  if (specifier.type !== "path") return false;
+  const bases = {
+    root: ["/"],
+    home: [policy.home, ...homes],
+    settings: [anchor, ...otherAnchors],
+    cwd: policy.workingDirectories.slice(0, 1),
+  }[specifier.anchor];
+  const comparison = { foldsCase: use === "restrict" && foldsCase(policy), floats: use === "restrict" };
+  const covered = (form: string): boolean =>
+    bases.some((base) => coversPath(specifier.pattern, base, form, comparison));
+  return use === "grant" ? unknown === undefined && forms.every(covered) : forms.some(covered);
+}
+
+/** `Edit` covers every editing tool and `Read` every reading one. A name as written always covers the tool of that name. */
+function speaksOfTool({ rule }: PolicyRule, request: PermissionRequest, use: RuleUse): boolean {
+  const { canonicalTool, specifier } = rule;
+  if (specifier.type === "toolGlob") return use === "restrict" && matchesPattern(rule.tool, request.tool);
+  if (specifier.type === "mcp" || namesTool(rule, request.tool, use)) return true;
+  if (isMcpTool(canonicalTool)) return namesMcpTool(canonicalTool, request);
+  const { speaksFor, restrictsUse } = toolFacts(canonicalTool) ?? {};
+  if (speaksFor === "edit") return request.effect === "edit";
+  if (restrictsUse === "write")
+    return use === "restrict" && request.effect === "edit" && specifier.type === "path";
+  if (speaksFor !== "read" || factsOf(request).paths.length === 0) return false;
+  return request.effect === "read" || (use === "restrict" && request.effect === "edit");
+}
+
+/**
+ * Whether a rule names this tool: by its current or an old name, or exactly as it is called, since a program may bring a
+ * tool under any name. A rule that restricts also does so in other letter case.
+ */
+export function namesTool(
+  { tool, canonicalTool }: Pick<PermissionRule, "tool" | "canonicalTool">,
+  name: string,
+  use: RuleUse,
+): boolean {
+  if (canonicalTool === name || tool === name) return true;
+  return use === "restrict" && tool.toLowerCase() === name.toLowerCase();
+}
+
+function matchesSpecifier(candidate: PolicyRule, request: PermissionRequest, options: MatchOptions): boolean {
+  const { specifier } = candidate.rule;
+  const facts = factsOf(request);
+  switch (specifier.type) {
+    case "toolGlob":
+      return true;
+    case "whole":
+      return !isMcpTool(request.tool) && grantsWhole(request, options.use);
+    case "mcp":
+      return matchesMcp(specifier, request, options.use);
+    case "command":
+      // A command that was not looked into may be any command.
+      if (facts.shell === undefined) return options.use === "restrict";
+      return matchesShell(specifier, facts.shell, options);
+    case "path":
+      return matchesPaths(candidate, request, options);
+    case "domain":
+      return facts.web?.type === "web" && matchesDomain(specifier.domain, facts.web, options.use);
+    case "parameter":
+      return matchesParameter(specifier, request.input);
+    case "agent":
+      return matchesAgent(specifier.names, request, options.use);
+    case "skill":
+      return matchesSkill(specifier, request, options.use);
+    case "text":
+      return options.use === "restrict";
+  }
+}
+
+/** A grant of all of the web is not one of this machine and its network. */
+function grantsWhole(request: PermissionRequest, use: RuleUse): boolean {
+  const { web } = factsOf(request);
+  return (
+    use === "restrict" ||
+    web === undefined ||
+    (web.type === "web" && !web.isPrivate && web.leadsToPrivate !== true)
+  );
+}
+
+function matchesMcp(
+  specifier: Extract<RuleSpecifier, { type: "mcp" }>,
+  request: PermissionRequest,
+  use: RuleUse,
+): boolean {
+  const { mcp } = factsOf(request);
+  if (mcp === undefined && !isMcpTool(request.tool)) return false;
+  const readings = mcp === undefined ? readMcpName(request.tool) : [mcp];
+  if (use === "grant" && (readings.length !== 1 || mcp?.isChanged === true)) return false;
+  return readings.some((identity) => speaksOfMcp(specifier, identity));
+}
+
+/** A rule with parentheses names one tool of one server; the name a model sees may be spelled or shortened. */
+function namesMcpTool(ruleTool: string, request: PermissionRequest): boolean {
+  const { mcp } = factsOf(request);
+  const [named] = readMcpName(ruleTool);
+  return mcp !== undefined && named !== undefined && speaksOfMcp(named, mcp);
+}
+
+/** Rules may name servers and tools as they are configured, or as the names of tools spell them. */
+export function speaksOfMcp(
+  { server, tool }: Pick<Extract<RuleSpecifier, { type: "mcp" }>, "server" | "tool">,
+  identity: { readonly server: string; readonly tool: string },
+): boolean {
+  if (mcpServerPart(server) !== identity.server) return false;
+  return tool === undefined || matchesPattern(mcpToolPattern(tool), identity.tool);
+}
+
+function matchesShell(
+  specifier: Extract<RuleSpecifier, { type: "command" }>,
+  { analysis, units }: ShellFacts,
+  { use, policy }: MatchOptions,
+): boolean {
+  if (use === "grant") {
+    if (analysis.opaque !== undefined || analysis.units.length === 0) return false;
+    return saysWholeCall(specifier, analysis) || analysis.units.every((unit) => grantsUnit(specifier, unit));
+  }
+  // A rule with an operator in it, such as `curl * | sh`, speaks of the line and not of one command.
+  const isAboutLine = /[|;&]/.test(specifier.text) && matchesText(specifier, analysis.exactText);
+  if (isAboutLine || saysWholeCall(specifier, analysis)) return true;
+  const spellings = foldsCase(policy)
+    ? (text: string) => [text, withPlainProgram(text)]
+    : (text: string) => [text];
+  return analysis.units.some((unit, at) =>
+    restrictsUnit(
+      specifier,
+      [...unit.restrictTexts, ...(units[at]?.otherTexts ?? [])].flatMap(spellings),
+      unit.started,
+    ),
+  );
+}
+
+/** Where file names have no case, `RM` starts the same program as `rm`. */
+function withPlainProgram(text: string): string {
+  const [program = ""] = text.split(" ", 1);
+  return program.toLowerCase() + text.slice(program.length);
+}
+
+function foldsCase({ platform }: MatchOptions["policy"]): boolean {
+  return platform === "darwin" || platform === "win32";
+}
+
+function matchesPaths(candidate: PolicyRule, request: PermissionRequest, options: MatchOptions): boolean {
+  const facts = factsOf(request);
+  if (facts.paths.length === 0) return false;
+  const covered = (path: PathFact): boolean =>
+    coversForms(candidate, path, { ...options, homes: facts.otherHomes });
+  return options.use === "grant" ? facts.paths.every(covered) : facts.paths.some(covered);
+}
+
+function matchesAgent(names: readonly string[], request: PermissionRequest, use: RuleUse): boolean {
+  const named = [factsOf(request).agentType, request.input["subagent_type"]].filter(
+    (type) => typeof type === "string",
+  );
+  const types = named.length === 0 ? ["general-purpose"] : named;
+  const bare = (text: string): string =>
+    use === "restrict" ? text.toLowerCase().replace(/[\s_-]/g, "") : text;
+  const covered = (type: string): boolean => names.some((name) => matchesPattern(bare(name), bare(type)));
+  return use === "restrict" ? types.some(covered) : types.every(covered);
+}
+
+function matchesSkill(
+  { name, anyArguments }: Extract<RuleSpecifier, { type: "skill" }>,
+  { input }: PermissionRequest,
+  use: RuleUse,
+): boolean {
+  if (String(input["skill"] ?? "") !== name) return false;
+  return use === "restrict" || anyArguments || String(input["args"] ?? "").trim() === "";
+}
+
+function matchesParameter(
+  { name, value }: Extract<RuleSpecifier, { type: "parameter" }>,
+  input: Readonly<Record<string, unknown>>,
+): boolean {
+  if (!Object.hasOwn(input, name)) return false;
+  const given = input[name];
+  return typeof given === "object" ? false : matchesPattern(value, String(given));
+}

@@ -1,0 +1,117 @@
+import { isRecord, kindOf, shown } from "../../foundation/json-record.ts";
+import { canonicalToolName } from "../../foundation/tool-table.ts";
+import type { PermissionRule, RuleList, RuleReading, RuleSpecifier } from "./permission-rule.ts";
+import { readSpecifier } from "./read-specifier.ts";
+import { splitRule } from "./split-rule.ts";
+
+export type { PermissionRule, RuleList, RuleReading, RuleSpecifier } from "./permission-rule.ts";
+
+export interface RuleOptions {
+  /** The list the rule is in; some forms only restrict, and are invalid in `allow`. */
+  readonly list?: RuleList;
+}
+
+/** Reads `Tool` or `Tool(specifier)`. A rule that could be taken for something else than was meant is invalid. */
+export function parseRule(text: string, options: RuleOptions = {}): RuleReading {
+  const parts = splitRule(text);
+  if (parts.type === "invalid") return parts;
+  const complaint = toolComplaint(parts.tool, parts.specifier);
+  if (complaint !== undefined) return complaint;
+  const canonicalTool = canonicalToolName(parts.tool);
+  const specifier = readSpecifier({
+    tool: parts.tool,
+    canonicalTool,
+    text: parts.specifier,
+    ...(options.list === undefined ? {} : { list: options.list }),
+  });
+  if (specifier.type === "invalid") return specifier;
+  return { type: "rule", rule: { tool: parts.tool, canonicalTool, specifier: specifier.specifier } };
+}
+
+/** Reads a rule from a file: a text, `{"tool", "args"}`, or `{"toolName", "ruleContent"}`. */
+export function readRule(value: unknown, options: RuleOptions = {}): RuleReading {
+  if (typeof value === "string") return parseRule(value, options);
+  const text = ruleText(value);
+  if (text !== undefined) return parseRule(text, options);
+  return {
+    type: "invalid",
+    reason: `a rule must be a text such as "Bash(git status)", but here it is ${kindOf(value)}`,
+    advice: "Write it as one text in double quotes.",
+  };
+}
+
+/** The canonical text of a rule; parsing it gives the same rule again. */
+export function formatRule(rule: PermissionRule): string {
+  const inner = specifierText(rule.specifier);
+  return inner === undefined ? rule.tool : `${rule.tool}(${inner})`;
+}
+
+/** An object with any other key says more than is understood here; taken for the whole tool, it could allow too much. */
+function ruleText(value: unknown): string | undefined {
+  if (!isRecord(value) || !Object.keys(value).every((key) => ruleKeys.has(key))) return undefined;
+  const tool = value["tool"] ?? value["toolName"];
+  const inner = value["args"] ?? value["ruleContent"];
+  if (typeof tool !== "string") return undefined;
+  if (inner === undefined || inner === null) return tool;
+  return typeof inner === "string" ? `${tool}(${inner})` : undefined;
+}
+
+const ruleKeys: ReadonlySet<string> = new Set(["tool", "args", "toolName", "ruleContent"]);
+
+function toolComplaint(tool: string, specifier: string | undefined): RuleReading | undefined {
+  if (toolName.test(tool)) return undefined;
+  const inner = specifier === undefined ? "" : `(${specifier})`;
+  if (tool === "") {
+    return invalid(
+      "no tool stands before the parenthesis",
+      `Write the tool first, as in ${shown(`Bash${inner}`)}.`,
+    );
+  }
+  const [name = ""] = tool.split(":");
+  if (tool.endsWith(":*") && toolName.test(name)) {
+    const advice = name.startsWith("mcp__") ? `Write ${name}*.` : `Write ${name} or ${name}(*).`;
+    return invalid(`the colon stands outside parentheses in ${shown(tool)}`, advice);
+  }
+  if (/\s/.test(tool) && specifier === undefined) {
+    return invalid(
+      `${shown(tool)} is not a tool's name`,
+      `If it is a shell command, write ${shown(`Bash(${tool})`)}.`,
+    );
+  }
+  return invalid(
+    `${shown(tool)} is not a tool's name`,
+    'Write a name such as Bash or mcp__server__tool, then "(".',
+  );
+}
+
+/** Servers and programs choose their tools' names; what cannot are in any is refused. */
+const toolName = /^(?:mcp__[^\s()[\]{}:,"'`<>|;&$\\]+|[A-Za-z_*][\w.*-]*)$/;
+
+function invalid(reason: string, advice: string): RuleReading {
+  return { type: "invalid", reason, advice };
+}
+
+function specifierText(specifier: RuleSpecifier): string | undefined {
+  switch (specifier.type) {
+    case "whole":
+    case "mcp":
+    case "toolGlob":
+      return undefined;
+    case "command":
+      return specifier.match === "prefix" ? `${specifier.text} *` : specifier.text;
+    case "path":
+      return `${anchorSigns[specifier.anchor]}${specifier.pattern}`;
+    case "domain":
+      return `domain:${specifier.domain}`;
+    case "agent":
+      return specifier.names.join(", ");
+    case "skill":
+      return specifier.anyArguments ? `${specifier.name} *` : specifier.name;
+    case "parameter":
+      return `${specifier.name}:${specifier.value}`;
+    case "text":
+      return specifier.text;
+  }
+}
+
+const anchorSigns = { root: "//", home: "~/", settings: "/", cwd: "" } as const;

@@ -1,0 +1,126 @@
+import { factsOf, type PermissionRequest, type ShellFacts } from "../call-facts.ts";
+import { decide } from "../decide.ts";
+import type { PermissionPolicy } from "../permission-policy.ts";
+import type { ShellAnalysis, ShellUnit } from "../shell/shell-analysis.ts";
+import { formatRule, type PermissionRule, parseRule } from "./parse-rule.ts";
+
+const maxRules = 5;
+
+export interface SuggestOptions {
+  /** Where rules with relative paths start. */
+  readonly anchor: string;
+  /** Rules for this call alone, with no wildcard. */
+  readonly exact?: boolean;
+}
+
+/**
+ * Rules that together would allow this call and little more: one for each part of a shell command, the folder of a path,
+ * the host of an address. None when they could not be kept to that, or when no rule would help under this policy.
+ */
+export function suggestRules(
+  request: PermissionRequest,
+  policy: PermissionPolicy,
+  { anchor, exact = false }: SuggestOptions,
+): readonly string[] {
+  const rules = [...new Set(candidates(request, policy, exact))].map(readBack);
+  const understood = rules.filter((rule) => rule !== undefined);
+  if (understood.length === 0 || understood.length !== rules.length || rules.length > maxRules) return [];
+  const added = understood.map((rule) => ({ rule, anchor }));
+  const allowed = decide(request, { ...policy, allow: [...policy.allow, ...added] }, { attended: false });
+  return allowed.type === "allow" ? understood.map(formatRule) : [];
+}
+
+function candidates(request: PermissionRequest, policy: PermissionPolicy, exact: boolean): readonly string[] {
+  const { tool, effect, host, input } = request;
+  const facts = factsOf(request);
+  const pattern = (path: string): string => (exact ? filePattern : folderPattern)(path, policy.home);
+  if (facts.shell !== undefined)
+    return [
+      ...shellRules(facts.shell.analysis, exact),
+      ...(exact
+        ? outsidePaths(facts.shell, policy).map(
+            ({ use, path }) => `${use}(${filePattern(path, policy.home)})`,
+          )
+        : []),
+    ];
+  if (tool === "Skill" && typeof input["skill"] === "string") return [`${tool}(${input["skill"]} *)`];
+  if (host !== undefined) return [`${tool}(domain:${host})`];
+  if (effect === "edit") return request.paths.map((path) => `Edit(${pattern(path)})`);
+  if (effect === "read" && request.paths.length > 0)
+    return request.paths.map((path) => `Read(${pattern(path)})`);
+  if (!tool.startsWith("mcp__")) return [];
+  return [facts.mcp === undefined ? tool : `mcp__${facts.mcp.server}__${facts.mcp.tool}`];
+}
+
+/** The files of a shell call that rules for commands do not open. */
+function outsidePaths(
+  { units, redirects, analysis }: ShellFacts,
+  { workingDirectories, mode }: PermissionPolicy,
+): readonly { readonly use: "Read" | "Edit"; readonly path: string }[] {
+  const reading = units.flatMap(({ paths }, at) => (analysis.units[at]?.readOnly === true ? paths : []));
+  return [...reading, ...redirects].flatMap(({ use, forms }) => {
+    const isInside = forms.every((form) =>
+      workingDirectories.some((folder) => form === folder || form.startsWith(`${folder}/`)),
+    );
+    const isOpen = isInside && (use === "read" || mode === "acceptEdits");
+    return isOpen
+      ? []
+      : forms.map((path) => ({ use: use === "read" ? ("Read" as const) : ("Edit" as const), path }));
+  });
+}
+
+/** A rule must say exactly what was meant: one that reads back differently is none. */
+function readBack(text: string): PermissionRule | undefined {
+  const reading = parseRule(text, { list: "allow" });
+  if (reading.type === "invalid" || reading.rule.specifier.type === "text") return undefined;
+  return formatRule(reading.rule) === text ? reading.rule : undefined;
+}
+
+function shellRules({ units, opaque }: ShellAnalysis, exact: boolean): readonly string[] {
+  if (opaque !== undefined) return [];
+  return units.filter(({ readOnly }) => !readOnly).map((unit) => `Bash(${unitPattern(unit, exact)})`);
+}
+
+/** The empty text makes an invalid rule, so that nothing is suggested for the whole command. */
+function unitPattern(unit: ShellUnit, exact: boolean): string {
+  const { grantText, exactOnly, wildcardHead, words } = unit;
+  if (grantText === undefined || /[*\n]/.test(grantText)) return "";
+  if (exact) return grantText;
+  const beginning = knownBeginning(words.map(({ text }) => text));
+  if (beginning === undefined || !`${grantText} `.startsWith(`${beginning} `)) return grantText;
+  const isRisky =
+    exactOnly !== undefined && !(wildcardHead !== undefined && beginning.startsWith(wildcardHead));
+  const isPlain = words.every(({ literal, glob }) => literal && !glob);
+  return isRisky || !isPlain ? grantText : `${beginning} *`;
+}
+
+/**
+ * Only for commands whose dangerous options are known to the engine: there a wildcard covers other operands, and an
+ * option that executes or writes is still asked about. Anything else is suggested as it is.
+ */
+function knownBeginning([command = "", first = "", second = ""]: readonly string[]): string | undefined {
+  if (command === "git" && gitCommands.has(first)) return `git ${first}`;
+  if (!packageManagers.has(command)) return undefined;
+  if (first === "test") return `${command} test`;
+  return first === "run" && /^[\w:.-]+$/.test(second) && !second.startsWith("-")
+    ? `${command} run ${second}`
+    : undefined;
+}
+
+const gitCommands: ReadonlySet<string> = new Set(["add", "commit", "push", "switch", "tag"]);
+
+const packageManagers: ReadonlySet<string> = new Set(["npm", "pnpm", "yarn"]);
+
+/** One file, with `~` for the home directory. */
+function filePattern(path: string, home: string): string {
+  if (!path.startsWith("/") || /[*?[\]\\{}!()]/.test(path)) return "";
+  return path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : `/${path}`;
+}
+
+/** The folder a file is in; the file itself where that folder holds a whole home or more. */
+function folderPattern(path: string, home: string): string {
+  if (!path.startsWith("/") || /[*?[\]\\{}!()]/.test(path)) return "";
+  const folder = path.slice(0, path.lastIndexOf("/"));
+  const isWide = folder === "" || home === folder || home.startsWith(`${folder}/`);
+  return isWide ? `/${path}` : `/${folder}/**`;
+}

@@ -1,0 +1,95 @@
+import type { Command, SyntaxNode } from "unbash";
+import type { ShellAnalysis } from "./shell-analysis.ts";
+import { initialState } from "./state.ts";
+import type { GlobRequest, Grammar, Surroundings, Walk } from "./walk.ts";
+import { walkScript } from "./walk-script.ts";
+
+/** Longer commands are shown to a person. */
+const maxLength = 10_000;
+
+const plain = /^[\n\t\x20-\x7e]*$/;
+/** Control characters, and characters that show nothing or reorder what is shown. */
+const hidden = /(?!\n|\t|\u200d|\ufe0f)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
+/** A joiner and a variant sign belong to a picture before them. */
+const stray = /(?<!\p{Extended_Pictographic}\ufe0f?|\p{Emoji_Modifier})(?:\u200d|\ufe0f)/u;
+
+/** An analysis, and the file patterns that have to be looked up before it is complete. */
+export interface AnalysisDraft {
+  readonly analysis: ShellAnalysis;
+  readonly globs: readonly GlobRequest[];
+}
+
+/** Understands a Bash command by its grammar; the same text in the same surroundings gives the same analysis. */
+export function analyzeWith(grammar: Grammar, command: string, surroundings: Surroundings): AnalysisDraft {
+  const exactText = command.trim();
+  try {
+    const walk: Walk = {
+      grammar: strict(grammar),
+      surroundings,
+      walkScript,
+      units: [],
+      redirects: [],
+      listed: [],
+      globs: [],
+      notes: new Set(),
+      opaque: undefined,
+      size: 0,
+    };
+    const scene = { state: initialState, dialect: "bash", outer: [], depth: 0 } as const;
+    const { text } = walkScript(walk, walk.grammar.parse(command), scene);
+    const opaque = textReason(command) ?? walk.opaque;
+    const { units, redirects, listed, globs } = walk;
+    const notes = [...walk.notes];
+    const understood =
+      opaque === undefined ? { judged: text, ...(notes.length > 0 && { notes }) } : { opaque };
+    return { analysis: { units, redirects, listed, exactText, ...understood }, globs };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const analysis = {
+      units: [],
+      redirects: [],
+      listed: [],
+      exactText,
+      opaque: `it could not be analyzed: ${reason}`,
+    };
+    return { analysis, globs: [] };
+  }
+}
+
+function textReason(command: string): string | undefined {
+  if (command.length > maxLength) return `it has more than ${maxLength} characters`;
+  if (plain.test(command)) return undefined;
+  return hidden.test(command) || stray.test(command)
+    ? "it has control characters or invisible ones"
+    : undefined;
+}
+
+/** The parser drops a parenthesis between two words, where bash finds a syntax error. */
+function strict(grammar: Grammar): Grammar {
+  const { forEachChild } = grammar;
+  return {
+    forEachChild,
+    parse(source) {
+      const script = grammar.parse(source);
+      let isStray = false;
+      const visit = (node: SyntaxNode): void => {
+        if (node.type === "Command") isStray ||= hasStrayParenthesis(node, source);
+        if (!isStray) forEachChild(node, visit);
+      };
+      forEachChild(script, visit);
+      if (!isStray) return script;
+      return { ...script, errors: [{ message: "a parenthesis is not expected there", pos: 0 }] };
+    },
+  };
+}
+
+function hasStrayParenthesis({ name, args }: Command, source: string): boolean {
+  if (name === undefined) return false;
+  const words = [name, ...args];
+  return words.some((word, at) => {
+    const before = words[at - 1];
+    // A script inside a word counts its positions by itself.
+    if (before === undefined || source.slice(before.pos, before.end) !== before.text) return false;
+    return source.slice(before.end, word.pos).includes("(");
+  });
+}

@@ -1,0 +1,146 @@
+import { optionTable, scanOptions } from "../option-table.ts";
+import type { Word } from "../word.ts";
+import { judgeAwk } from "./judge-awk.ts";
+import { judgeBuiltin } from "./judge-builtin.ts";
+import { judgeFind } from "./judge-find.ts";
+import { judgeGit } from "./judge-git.ts";
+import { judgeJq } from "./judge-jq.ts";
+import { judgeSed } from "./judge-sed.ts";
+import { judgeTar } from "./judge-tar.ts";
+import { type JudgeCommand, type Judgement, judgement, optionRisk, type Place, used } from "./judgement.ts";
+import { judgeCurl, judgeWget, networkPrograms } from "./network-programs.ts";
+import { type ProgramSpec, programJudge } from "./program-spec.ts";
+import { readingPrograms } from "./reading-programs.ts";
+import { writingPrograms } from "./writing-programs.ts";
+
+/** What a command does with these arguments; undefined for one that no table knows. */
+export function judgeCommand(words: readonly Word[], place: Place): Judgement | undefined {
+  const name = words[0]?.text ?? "";
+  return judgeBuiltin(words) ?? judges.get(name)?.(words, place) ?? judgeInterpreter(words);
+}
+
+const specs: readonly (readonly [string, ProgramSpec])[] = [
+  ...readingPrograms,
+  ...writingPrograms,
+  ...networkPrograms,
+];
+
+const judges: ReadonlyMap<string, JudgeCommand> = new Map<string, JudgeCommand>([
+  ...specs.map(([name, spec]): [string, JudgeCommand] => [name, programJudge(spec)]),
+  ["git", judgeGit],
+  ["find", judgeFind],
+  ["sed", judgeSed],
+  ["gsed", judgeSed],
+  ["jq", judgeJq],
+  ["curl", judgeCurl],
+  ["wget", judgeWget],
+  ...["awk", "gawk", "mawk", "nawk"].map((name): [string, JudgeCommand] => [name, judgeAwk]),
+  ...["tar", "gtar", "bsdtar"].map((name): [string, JudgeCommand] => [name, judgeTar]),
+  ...["npm", "pnpm", "yarn"].map((name): [string, JudgeCommand] => [name, judgeManager]),
+  ["dd", judgeDd],
+]);
+
+function judgeDd(words: readonly Word[]): Judgement {
+  const files = (prefix: string): Word[] =>
+    words
+      .filter(({ text }) => text.startsWith(prefix))
+      .map((word) => ({ ...word, text: word.text.slice(3), path: word.path.slice(3) }));
+  const isKnown = words
+    .slice(1)
+    .every(
+      ({ text, literal }) =>
+        literal &&
+        /^(?:if|of|bs|ibs|obs|cbs|count|skip|seek|iseek|oseek|conv|iflag|oflag|status)=/.test(text),
+    );
+  return judgement(
+    false,
+    [...used(files("if="), "read"), ...used(files("of="), "write")],
+    [isKnown ? undefined : "an argument of dd is not understood"],
+  );
+}
+
+const interpreter =
+  /^(?:python[\d.]*|pypy[\d.]*|node|nodejs|deno|bun|tsx|ts-node|ruby[\d.]*|perl[\d.]*|php[\d.]*|lua[\d.]*|Rscript|osascript|tclsh|expect|guile|ghci?|runghc|erl|elixir|julia|groovy|scala|jshell|irb|psql|mysql|sqlite3|gdb|lldb|emacs|vim?|vim|nvim|nano|ed|ex|npx|bunx|pnpx|uvx|pipx)$/;
+/** Interpreters that print their version without reading a file of the project. */
+const versioned = /^(?:node|nodejs|ruby|perl|php)$/;
+
+/** A wildcard that names an interpreter grants any code, and says so; one that only begins with a star does not. */
+function judgeInterpreter(words: readonly Word[]): Judgement | undefined {
+  const name = words[0]?.text ?? "";
+  if (!interpreter.test(name)) return undefined;
+  const isQuestion =
+    words.length === 2 && words[1]?.literal === true && /^(?:--version|-v)$/.test(words[1].text);
+  const isPython =
+    /^python3?$/.test(name) && /^(?:--version|-V)$/.test(words[1]?.text ?? "") && words.length === 2;
+  if ((isQuestion && versioned.test(name)) || isPython) return judgement(true, []);
+  return {
+    readOnly: false,
+    exactOnly: `${name} runs any program it is given`,
+    wildcardHead: name,
+    ...pinnedHead(words),
+    paths: [],
+    anywhere: false,
+  };
+}
+
+/** Options that change nothing about which code an interpreter runs. */
+const calmOptions =
+  /^(?:-[uBEsIqyv]|--check|--test|--yes|--no-install|--quiet|--silent|--no-warnings|--watch)$/;
+
+/** The words up to the script, module or package that is run: a rule that reaches so far leaves only its arguments open. */
+function pinnedHead(words: readonly Word[]): { readonly pinnedHead?: string } {
+  let at = 1;
+  while (words[at]?.literal === true && calmOptions.test(words[at]?.text ?? "")) at += 1;
+  if (words[at]?.text === "-m") at += 1;
+  const last = words[at];
+  if (last === undefined || !last.literal || last.text.startsWith("-")) return {};
+  return {
+    pinnedHead: words
+      .slice(0, at + 1)
+      .map(({ text }) => text)
+      .join(" "),
+  };
+}
+
+export const managerOptions = optionTable(
+  "s silent q quiet w: workspace: workspaces if-present D E P S O B save save-dev save-exact save-optional save-prod " +
+    "no-save omit: include: only: production prod dev no-audit no-fund no-optional legacy-peer-deps strict-peer-deps " +
+    "force f verbose d loglevel: json long depth: all a parseable dry-run ignore-scripts frozen-lockfile " +
+    "no-frozen-lockfile immutable prefer-offline offline yes y r recursive filter: F: parallel stream no-bail bail " +
+    "include-workspace-root progress no-progress color no-color version v help h package-lock no-package-lock " +
+    "package-lock-only non-interactive pure-lockfile latest L i g global script-shell:! shell:! prefix:! C:! dir:! " +
+    "cwd:! userconfig:! globalconfig:! node-options:! init-module:! git:! editor:! viewer:! browser:! " +
+    "onload-script:! use-yarnrc:! modules-folder:!",
+);
+
+const builtIn = new Set(
+  (
+    "add install i ci remove rm uninstall un update up upgrade outdated list ls ll why audit publish pack link unlink " +
+    "config init create cache info view search login logout version dedupe prune rebuild owner team token set import fetch store"
+  ).split(" "),
+);
+
+/** Reads a call of npm, pnpm or yarn: their own options are known ones, and what follows a script's name is the script's. */
+function judgeManager(words: readonly Word[]): Judgement {
+  const program = words[0]?.text ?? "";
+  const before = scanOptions(words.slice(1), managerOptions, { stopAtOperand: true });
+  const [command, ...rest] = words.slice(1 + before.taken);
+  // npm takes every option before `--` for its own, wherever it is.
+  const isStrict = program === "npm" || (command !== undefined && builtIn.has(command.text));
+  const after = scanOptions(isStrict ? rest : [], managerOptions);
+  const changes = command?.text === "config" && !/^(?:get|list|ls)$/.test(after.operands[0]?.text ?? "list");
+  const isQuestion =
+    program === "npm" && words.length === 2 && /^(?:--version|-v)$/.test(words[1]?.text ?? "");
+  return {
+    ...judgement(
+      isQuestion,
+      [],
+      [
+        optionRisk(program, { options: [...before.options, ...after.options] }),
+        before.unclear ?? after.unclear,
+        changes ? `a changed configuration of ${program} can start programs` : undefined,
+      ],
+    ),
+    anywhere: false,
+  };
+}

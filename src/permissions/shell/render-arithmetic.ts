@@ -1,0 +1,87 @@
+import { isSafeVariable, isSteeringVariable, privateName } from "./private-name.ts";
+import { isNumber, type State } from "./state.ts";
+
+const token =
+  /\s+|\$?\{?[A-Za-z_]\w*\}?|\d+(?![\w#])|\+\+|--|<<=|>>=|[-+*/%&|^]=|\*\*|<<|>>|[<>=!]=|&&|\|\||[-+*/%<>=!&|^~?:,()]/y;
+const assigning = /^(?:=|[-+*/%&|^]=|<<=|>>=)$/;
+
+/** The digits of a variable: bash evaluates any other text that is in arithmetic, commands in it too. */
+export function digitsOf(name: string): string {
+  return `\${${privateName(name)}//[!0-9-]/}`;
+}
+
+/**
+ * Renders an arithmetic expansion in which every variable is known to be a number and none is set; only the digits of
+ * a variable are evaluated, whatever it holds. Undefined where that is not certain.
+ */
+export function renderExpansion(source: string, state: State): string | undefined {
+  const tokens = readTokens(source, state);
+  if (tokens === undefined || tokens.some(({ sets }) => sets)) return undefined;
+  return tokens.map(({ text, name }) => (name === undefined ? text : `(${digitsOf(name)})`)).join(" ");
+}
+
+export interface RenderedArithmetic {
+  readonly text: string;
+  /** Variables that it may set; they hold numbers, or nothing, afterwards. */
+  readonly assigned: readonly string[];
+}
+
+/** Renders `((…))`: its variables are reduced to their digits before it evaluates them. */
+export function renderArithmetic(source: string, state: State): RenderedArithmetic | undefined {
+  const tokens = readTokens(source, state);
+  if (tokens === undefined) return undefined;
+  const names = [...new Set(tokens.flatMap(({ name }) => name ?? []))];
+  const expression = tokens
+    .map(({ text, name }) => (name === undefined ? text : privateName(name)))
+    .join(" ");
+  const resets = names.map((name) => `${privateName(name)}=${digitsOf(name)}`);
+  return {
+    text: names.length === 0 ? `((${expression}))` : `{ ${resets.join("\n")}\n((${expression}))\n}`,
+    assigned: [...new Set(tokens.flatMap(({ name, sets }) => (sets && name !== undefined ? [name] : [])))],
+  };
+}
+
+interface Token {
+  readonly text: string;
+  readonly name?: string;
+  readonly sets: boolean;
+}
+
+/** The tokens of an expression; undefined where one is not understood, or means text that is not a number. */
+function readTokens(source: string, state: State): readonly Token[] | undefined {
+  const texts: string[] = [];
+  for (let at = 0; at < source.length; ) {
+    token.lastIndex = at;
+    const found = token.exec(source)?.[0];
+    if (found === undefined) return undefined;
+    at += found.length;
+    if (!/^\s/.test(found)) texts.push(found);
+  }
+  const set = new Set<string>();
+  const tokens: Token[] = [];
+  for (const [at, text] of texts.entries()) {
+    if (!/[\w${}]/.test(text)) {
+      tokens.push({ text, sets: false });
+      continue;
+    }
+    // Two operands beside each other would be one name for bash.
+    if (/[\w}]$/.test(texts[at - 1] ?? "")) return undefined;
+    const name = /^(?:\$\{(\w+)\}|\$?(\w+))$/.exec(text);
+    const variable = name?.[1] ?? name?.[2];
+    if (variable === undefined) return undefined;
+    if (/^\d/.test(variable)) {
+      tokens.push({ text, sets: false });
+      continue;
+    }
+    const next = texts[at + 1] ?? "";
+    const isStep = /^(?:\+\+|--)$/.test(next) || /^(?:\+\+|--)$/.test(texts[at - 1] ?? "");
+    const sets = assigning.test(next) || isStep;
+    if (sets && (isSteeringVariable(variable) || isSafeVariable(variable) || text.startsWith("$")))
+      return undefined;
+    const isKnown = set.has(variable) || isNumber(state.variables.get(variable));
+    if (next !== "=" && !isKnown) return undefined;
+    if (sets) set.add(variable);
+    tokens.push({ text, name: variable, sets });
+  }
+  return tokens;
+}

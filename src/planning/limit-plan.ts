@@ -1,0 +1,146 @@
+import type { AgentDefinition } from "../definitions/agent-definition.ts";
+import { type AgentLimitKey, type AgentLimits, readAgentLimits } from "../definitions/agent-limits.ts";
+import type { LimitSettings, TreeLimits } from "./limit-settings.ts";
+import type { RunLimits } from "./run-limits.ts";
+import type { Decided, RunPlan } from "./run-plan.ts";
+
+/** What a caller says for one session; the smallest number of all that speak counts. */
+export interface SessionLimitOptions {
+  /** Of each child. */
+  readonly agent?: AgentLimits;
+  /** Of the main agent and all its children together. */
+  readonly tree?: TreeLimits;
+}
+
+/** What was found out about limits before planning. */
+export interface LimitFacts {
+  readonly settings?: LimitSettings;
+  /** The file a part of the setting is from, by its dotted name. */
+  readonly settingsFrom?: (name: string) => string | undefined;
+  readonly session?: SessionLimitOptions;
+  /** When a silent agent in the background is stopped, and who says so. */
+  readonly background?: { readonly stopMs: number; readonly from: string };
+}
+
+export type LimitPlan = Pick<RunPlan, "limits" | "treeLimits">;
+
+/** The limits of the main agent, and of the tree that it is the root of. */
+export function planSessionLimits(
+  request: { readonly maxBudgetUsd?: number },
+  definition: Pick<AgentDefinition, "limits"> | undefined,
+  facts: LimitFacts = {},
+): LimitPlan {
+  const { settings, session } = facts;
+  const tree = decideLimits([
+    { limits: settings?.tree, from: settingsFile("tree", facts) },
+    { limits: session?.tree, from: "the call" },
+    { limits: request.maxBudgetUsd === undefined ? {} : { usd: request.maxBudgetUsd }, from: "the call" },
+  ]);
+  // What a setting says of agents is about children, but a tool that hangs and a loop are the same for everybody.
+  const perCall = ({ toolSeconds, repeatedCalls }: AgentLimits): AgentLimits => ({
+    ...(toolSeconds === undefined ? {} : { toolSeconds }),
+    ...(repeatedCalls === undefined ? {} : { repeatedCalls }),
+  });
+  const own = decideLimits([
+    { limits: perCall(settings?.agent ?? {}), from: settingsFile("agent", facts) },
+    { limits: perCall(session?.agent ?? {}), from: "the call" },
+    { limits: unwatched(definition?.limits), from: "the definition" },
+  ]);
+  return asPlan(own, tree);
+}
+
+/** The limits of a child, and those of the tree it is part of. */
+export function planChildLimits(
+  request: { readonly limits?: AgentLimits; readonly background: boolean },
+  definition: Pick<AgentDefinition, "limits">,
+  { facts = {}, parent }: { readonly facts?: LimitFacts | undefined; readonly parent: LimitPlan },
+): LimitPlan {
+  const { settings, session } = facts;
+  const said: readonly LimitSource[] = [
+    { limits: settings?.agent, from: settingsFile("agent", facts) },
+    { limits: session?.agent, from: "the session" },
+    { limits: definition.limits, from: "the definition" },
+    { limits: request.limits, from: "the call" },
+  ];
+  const usual = request.background ? defaultSilence(said, facts) : [];
+  return asPlan(decideLimits([...said, ...usual]), parent.treeLimits ?? {});
+}
+
+/** In the background no one notices a silent agent, so there is a limit where no one has set one. */
+function defaultSilence(said: readonly LimitSource[], { background }: LimitFacts): readonly LimitSource[] {
+  if (background === undefined || background.stopMs <= 0) return [];
+  if (said.some(({ limits }) => limits?.silenceSeconds !== undefined)) return [];
+  return [{ limits: { silenceSeconds: background.stopMs / 2000 }, from: background.from }];
+}
+
+/** The main agent is not watched for silence: whoever started it sees that. */
+function unwatched(limits: AgentLimits | undefined): AgentLimits {
+  const { silenceSeconds: _silence, ...rest } = limits ?? {};
+  return rest;
+}
+
+/** Why limits of a program cannot be used. */
+export function refuseAgentLimits(limits: unknown, name: string): string | undefined {
+  if (limits === undefined) return undefined;
+  const reading = readAgentLimits(limits);
+  if (reading.type === "limits") return undefined;
+  return `${name}${reading.at === undefined ? "" : `.${reading.at}`} ${reading.reason}.`;
+}
+
+function settingsFile(part: "agent" | "tree", { settingsFrom }: LimitFacts): (key: AgentLimitKey) => string {
+  return (key) => settingsFrom?.(`limits.${part}.${key}`) ?? "settings";
+}
+
+function asPlan(own: RunLimits, tree: RunLimits): LimitPlan {
+  return {
+    ...(Object.keys(own).length === 0 ? {} : { limits: own }),
+    ...(Object.keys(tree).length === 0 ? {} : { treeLimits: tree }),
+  };
+}
+
+/** Limits from one place: settings, a definition, a call. */
+interface LimitSource {
+  readonly limits: AgentLimits | undefined;
+  /** The place, by the key that is asked for. */
+  readonly from: string | ((key: AgentLimitKey) => string);
+}
+
+/** Where several places speak, the smallest number counts: no one can widen what another has narrowed. Pure. */
+export function decideLimits(sources: readonly LimitSource[]): RunLimits {
+  const decided = (key: AgentLimitKey, factor = 1): Decided<number> | undefined =>
+    smallest(sources, key, factor);
+  return withoutAbsent({
+    timeMs: decided("seconds", 1000),
+    tokens: decided("tokens"),
+    cost: decided("usd"),
+    toolCalls: decided("toolCalls"),
+    toolTimeMs: decided("toolSeconds", 1000),
+    silenceMs: decided("silenceSeconds", 1000),
+    repeatedCalls: decided("repeatedCalls"),
+  });
+}
+
+function smallest(
+  sources: readonly LimitSource[],
+  key: AgentLimitKey,
+  factor: number,
+): Decided<number> | undefined {
+  const said = sources.flatMap(({ limits, from }): Decided<number>[] => {
+    const value = limits?.[key];
+    if (value === undefined) return [];
+    return [{ value: value * factor, from: typeof from === "string" ? from : from(key) }];
+  });
+  return said.reduce<Decided<number> | undefined>(
+    (least, next) => (least === undefined || next.value < least.value ? next : least),
+    undefined,
+  );
+}
+
+function withoutAbsent(
+  limits: {
+    readonly [Key in keyof RunLimits]: RunLimits[Key] | undefined;
+  },
+): RunLimits {
+  // Only entries that are there are kept, under their own keys.
+  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined)) as RunLimits;
+}

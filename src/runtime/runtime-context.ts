@@ -1,0 +1,65 @@
+import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
+import type { WaitClock } from "../foundation/wait-clock.ts";
+import type { HookFunction } from "../hooks/run-handler.ts";
+import type { IdSource } from "../journal/id-source.ts";
+import type { ProgramServer } from "../mcp/mcp-connections.ts";
+import type { LocalServer } from "../model/local-models.ts";
+import type { Model } from "../model/model.ts";
+import type { ModelFactory } from "../model/model-factory.ts";
+import type { Approver } from "../permissions/approver.ts";
+import type { AskedServer } from "../settings/judge-mcp-entry.ts";
+import type { SkillCatalog } from "../skills/skill-catalog.ts";
+import type { Durability } from "../storage/durability.ts";
+import type { ChildLimits } from "../tasks/child-limits.ts";
+import type { ReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
+import type { SandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
+import type { Tool } from "../tools/tool.ts";
+import type { ToolHost } from "../tools/tool-host.ts";
+import type { CanUseTool } from "./agent/create-authorize.ts";
+import type { GatheredMcp, McpAnswer } from "./servers/gather-mcp-servers.ts";
+
+/** What all sessions of a runtime share. */
+export interface RuntimeContext {
+  readonly discovered: DiscoveredAgents;
+  /** Finds the skills there are now, also those in folders below the project that are named. */
+  readonly skills: (nestedFolders?: readonly string[]) => Promise<SkillCatalog>;
+  /** Finds the MCP servers there are now, and decides which may be connected; connects none. */
+  readonly servers: (ask?: (server: AskedServer) => Promise<McpAnswer>) => Promise<GatheredMcp>;
+  /** Those that the program holds in its own memory, by name. */
+  readonly programServers: ReadonlyMap<string, ProgramServer>;
+  readonly trusted: boolean;
+  /** The process's variables with those of settings over them. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly platform: NodeJS.Platform;
+  readonly models: ModelFactory;
+  /** Servers of models on this machine; looked for at the first question, and never where that is switched off. */
+  readonly localServers: () => Promise<readonly LocalServer[]>;
+  /** Serves every session, where the program brought one. */
+  readonly model?: Model;
+  readonly extraTools: readonly Tool[];
+  readonly additionalDirectories: readonly string[];
+  /** Deny rules that hold for every session. */
+  readonly disallowedTools: readonly string[];
+  readonly host: ToolHost;
+  readonly canUseTool?: CanUseTool;
+  readonly approver?: Approver;
+  /** Hooks of the program itself, in code. */
+  readonly hooks: readonly HookFunction[];
+  /** Tells the person what hooks say, and which of them failed. */
+  readonly notice?: (text: string) => void;
+  /** Started at the first command that needs it, and shared by all sessions. */
+  readonly sandbox: SandboxRuntime;
+  readonly readOnlySandbox: ReadOnlySandbox;
+  readonly keepsTranscripts: boolean;
+  /** What the program says about children, in place of settings. */
+  readonly childLimits?: Partial<ChildLimits>;
+  readonly durability: Durability;
+  readonly entrypoint: string;
+  readonly ids: IdSource;
+  /** The time by which runs are limited. */
+  readonly clock: WaitClock;
+  readonly now: () => number;
+  readonly today: () => Date;
+  /** Milliseconds since 1970. */
+  readonly epochMs: () => number;
+}

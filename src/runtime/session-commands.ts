@@ -1,0 +1,38 @@
+import type { UserMessage } from "../conversation/message.ts";
+import type { SessionFiles } from "../journal/session-files.ts";
+import { commandNotice } from "../tasks/end-notice.ts";
+import type { CommandRecord } from "../tools/command/command-record.ts";
+import { type CommandRecords, createCommandRecords } from "../tools/command/command-records.ts";
+import { recoverCommands } from "../tools/command/recover-commands.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
+import type { SessionSetup } from "./runtime-setup.ts";
+
+/** The commands of a session, over all processes that have run it. */
+export interface SessionCommands {
+  /** Absent where nothing is written down. */
+  readonly records?: CommandRecords;
+  /** Those in the background that ran in earlier processes. */
+  readonly earlier: readonly CommandRecord[];
+  /** What an agent that continues should know of its commands that ended with it, where it was not told yet. */
+  readonly news: (agentId: string, wasReported: (taskId: string) => boolean) => readonly UserMessage[];
+}
+
+/** Ends what a process that is gone has left running in this session, before anything of it continues. */
+export async function openSessionCommands(
+  world: Pick<RuntimeContext, "keepsTranscripts" | "epochMs">,
+  { commands }: Pick<SessionFiles, "commands">,
+  { planOnly }: Pick<SessionSetup, "planOnly">,
+): Promise<SessionCommands> {
+  if (!world.keepsTranscripts || planOnly === true) return { earlier: [], news: () => [] };
+  const { background } = await recoverCommands({ folder: commands });
+  return {
+    records: createCommandRecords(commands, world.epochMs),
+    earlier: background,
+    news: (agentId, wasReported) =>
+      background
+        .filter(
+          (record) => record.agentId === agentId && record.end?.isCutOff === true && !wasReported(record.id),
+        )
+        .map(commandNotice),
+  };
+}

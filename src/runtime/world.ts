@@ -1,0 +1,292 @@
+// @io
+import { randomUUID } from "node:crypto";
+import { isAbsolute, resolve } from "node:path";
+import type { AgentDefinition } from "../definitions/agent-definition.ts";
+import { type AgentInput, defineAgent } from "../definitions/define-agent.ts";
+import {
+  type AgentCatalog,
+  createAgentCatalog,
+  type DiscoveredAgents,
+} from "../definitions/discover-agents.ts";
+import { sleep } from "../foundation/abortable.ts";
+import { findWorkingFolder } from "../foundation/find-working-folder.ts";
+import { isRecord } from "../foundation/json-record.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
+import { runProcess } from "../foundation/run-process.ts";
+import type { ProgramServer } from "../mcp/mcp-connections.ts";
+import { createCoolDowns } from "../model/cool-down.ts";
+import type { LocalServer } from "../model/local-models.ts";
+import { createModelFactory } from "../model/model-factory.ts";
+import { createRequestGates } from "../model/request-gate.ts";
+import { readModelClocks } from "../planning/limit-settings.ts";
+import { findHome, withHome } from "../settings/find-home.ts";
+import { createPaths } from "../settings/paths.ts";
+import type { PlainSettings } from "../settings/plain-settings.ts";
+import { readEnvironment } from "../settings/read-environment.ts";
+import { createTrustStore } from "../settings/trust-store.ts";
+import type { SkillReader } from "../skills/discover-skills.ts";
+import type { SkillCatalog } from "../skills/skill-catalog.ts";
+import { createReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
+import { createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
+import type { RuntimeSetup } from "./runtime-setup.ts";
+import type { GatheredMcp, GatherMcpOptions } from "./servers/gather-mcp-servers.ts";
+
+/** Looks at the world anew whenever it is asked; what must be shared between sessions is made once. */
+export interface World extends AsyncDisposable {
+  gather(): Promise<RuntimeContext>;
+  register(agent: AgentDefinition | AgentInput): void;
+  unregister(name: string): void;
+}
+
+type Found = Pick<DiscoveredAgents, "paths" | "settings" | "plugins">;
+type Place = Required<Pick<RuntimeSetup, "cwd" | "home" | "environment" | "platform">>;
+
+export function createWorld(options: RuntimeSetup): World {
+  const place = findPlace(options);
+  const clock = options.clock ?? { now: performance.now.bind(performance), sleep };
+  const coolDowns = createCoolDowns(clock, Math.random);
+  const gates = createRequestGates();
+  const registered = new Map((options.agents ?? []).map(toDefinition).map((agent) => [agent.name, agent]));
+  const sandbox = createSandboxRuntime();
+  const readOnlySandbox = createReadOnlySandbox({ platform: place.platform });
+  const searches = new Map<string, Promise<readonly LocalServer[]>>();
+  const additionalDirectories = (options.additionalDirectories ?? []).map((folder) =>
+    resolve(place.cwd, folder),
+  );
+  let skillReader: Promise<SkillReader> | undefined;
+  let looking: Promise<{ readonly catalog: AgentCatalog; readonly trusted: boolean }> | undefined;
+
+  async function look() {
+    const trusted = options.trusted ?? (await isTrusted(place));
+    const guide = async (found: Found) => {
+      const [skills, servers] = await Promise.all([readSkills(found), readServers(found, { trusted })]);
+      return {
+        skills: skills.list().map(({ name, description }) => `${name}: ${description}`),
+        mcpServers: describeServers(servers),
+      };
+    };
+    return { trusted, catalog: createAgentCatalog({ ...options, ...place, trusted, agents: [], guide }) };
+  }
+
+  /** What reads skills is loaded with the first question for them. */
+  async function readSkills(
+    { paths, settings, plugins }: Found,
+    touchedDirectories: readonly string[] = [],
+  ): Promise<SkillCatalog> {
+    skillReader ??= import("../skills/discover-skills.ts").then(({ createSkillReader }) =>
+      createSkillReader(),
+    );
+    return (await skillReader).read({
+      paths,
+      plugins,
+      settings: settings.settings.plain,
+      additionalDirectories,
+      touchedDirectories,
+      ...(options.settingSources === undefined ? {} : { settingSources: options.settingSources }),
+    });
+  }
+
+  /** Asked once for the same places; a server that is started later is seen by the next program. */
+  async function findServers(environment: RuntimeContext["environment"]): Promise<readonly LocalServer[]> {
+    if (readEnvironment(environment).options.localModels === false) return [];
+    const [{ localPlaces }, { findLocalServers }] = await Promise.all([
+      import("../model/local-models.ts"),
+      import("../model/find-local-servers.ts"),
+    ]);
+    const places = localPlaces(environment);
+    const key = places.map(({ address }) => address).join(" ");
+    const searched = searches.get(key) ?? findLocalServers(places);
+    searches.set(key, searched);
+    return searched;
+  }
+
+  async function readServers(
+    discovered: Found,
+    { trusted, ask }: Pick<GatherMcpOptions, "trusted" | "ask">,
+  ): Promise<GatheredMcp> {
+    const { gatherMcpServers } = await import("./servers/gather-mcp-servers.ts");
+    const { mcpServers, mcpConfig, strictMcpConfig, settingSources } = options;
+    return gatherMcpServers({
+      discovered,
+      trusted,
+      environment: environmentOf(discovered),
+      ...(mcpServers === undefined ? {} : { mcpServers }),
+      ...(mcpConfig === undefined ? {} : { mcpConfig }),
+      ...(strictMcpConfig === undefined ? {} : { strictMcpConfig }),
+      ...(settingSources === undefined ? {} : { settingSources }),
+      ...(ask === undefined ? {} : { ask }),
+    });
+  }
+
+  function environmentOf({ settings: { settings } }: Found): RuntimeContext["environment"] {
+    return { ...outputLimit(settings.plain), ...place.environment, ...Object.fromEntries(settings.env) };
+  }
+
+  async function discover() {
+    looking ??= look();
+    const { catalog, trusted } = await looking.catch((error: unknown) => {
+      looking = undefined;
+      throw error;
+    });
+    for (const agent of registered.values()) catalog.register(agent);
+    return { discovered: await catalog.read(), trusted };
+  }
+
+  return {
+    async gather() {
+      const { discovered, trusted } = await discover();
+      const { settings } = discovered.settings;
+      const environment = environmentOf(discovered);
+      const helper = settings.plain.apiKeyHelper;
+      return {
+        discovered,
+        skills: (nestedFolders) => readSkills(discovered, nestedFolders),
+        servers: (ask) => readServers(discovered, { trusted, ...(ask === undefined ? {} : { ask }) }),
+        programServers: programServers(options.mcpServers ?? {}),
+        trusted,
+        environment,
+        platform: place.platform,
+        models: createModelFactory({
+          ...(options.wrapModel === undefined ? {} : { wrap: options.wrapModel }),
+          environment,
+          settings: settings.plain,
+          ...(helper === undefined
+            ? {}
+            : { apiKeyHelper: () => runKeyHelper(helper, { environment, directory: place.cwd }) }),
+          timeouts: readModelClocks(settings.plain.limits),
+          // A package of the project is the project's code, so it is loaded only where that may run.
+          load: (name) => loadPackage(name, trusted ? [place.cwd] : []),
+          coolDowns,
+          gates,
+          clock,
+          random: Math.random,
+        }),
+        localServers: () => findServers(environment),
+        ...(options.model === undefined ? {} : { model: options.model }),
+        extraTools: options.extraTools ?? [],
+        additionalDirectories,
+        disallowedTools: options.disallowedTools ?? [],
+        host: options.host ?? {},
+        ...(options.canUseTool === undefined ? {} : { canUseTool: options.canUseTool }),
+        ...(options.approver === undefined ? {} : { approver: options.approver }),
+        hooks: options.hooks ?? [],
+        ...(options.notice === undefined ? {} : { notice: options.notice }),
+        sandbox,
+        readOnlySandbox,
+        keepsTranscripts:
+          options.transcripts ?? readEnvironment(environment).options.promptHistorySkipped !== true,
+        durability: options.durability ?? settings.plain.durability ?? "sync",
+        entrypoint: options.entrypoint ?? "sdk-ts",
+        ids: { uuid: randomUUID },
+        clock,
+        now: clock.now,
+        today: () => new Date(),
+        epochMs: Date.now,
+      };
+    },
+    register(agent) {
+      const definition = toDefinition(agent);
+      registered.set(definition.name, definition);
+    },
+    unregister(name) {
+      registered.delete(name);
+      // A failure to look is told to whoever asks for the agents.
+      looking?.then(({ catalog }) => catalog.unregister(name)).catch(() => undefined);
+    },
+    [Symbol.asyncDispose]: () => Promise.resolve(sandbox[Symbol.asyncDispose]()),
+  };
+}
+
+function findPlace(options: RuntimeSetup): Place {
+  const environment = options.environment ?? process.env;
+  const home = options.home ?? findHome(process.env);
+  if (!isAbsolute(home))
+    throw new RetinueError(
+      "invalid-home",
+      `The home folder ${JSON.stringify(home)} is not an absolute path.`,
+      {
+        advice: "Give an absolute path as `home`: what stands below a relative one may be anybody's.",
+      },
+    );
+  return {
+    cwd: options.cwd === undefined ? findWorkingFolder() : resolve(options.cwd),
+    home,
+    environment: withHome(environment, home),
+    platform: options.platform ?? process.platform,
+  };
+}
+
+/** Server objects among the program's servers; what else is given there is configuration. */
+function programServers(servers: Readonly<Record<string, unknown>>): RuntimeContext["programServers"] {
+  const found = Object.entries(servers).flatMap(([name, server]) => {
+    const instance = isRecord(server) && server["type"] === "sdk" ? server["instance"] : undefined;
+    return isProgramServer(instance) ? [[name, instance] as const] : [];
+  });
+  return new Map(found);
+}
+
+function isProgramServer(value: unknown): value is ProgramServer {
+  return isRecord(value) && typeof value["connect"] === "function";
+}
+
+/** What the guide tells of them: names and kinds, never what else is in their configuration. */
+function describeServers({ servers, held }: GatheredMcp): readonly string[] {
+  return [
+    ...servers.map(({ name, scope, transport }) => `${name} (${scope}, ${transport.type})`),
+    ...held
+      .filter(({ reason }) => !["shadowed", "name-refused", "untrusted"].includes(reason))
+      .map(({ entry, reason }) => `${entry.config.name} (${entry.scope}; not connected: ${reason})`),
+  ];
+}
+
+async function loadPackage(name: string, directories: readonly string[]): Promise<unknown> {
+  const { createPackageLoader } = await import("../model/create-package-loader.ts");
+  return createPackageLoader(directories)(name);
+}
+
+/** The setting speaks where the variable is silent. */
+function outputLimit({ bashOutputMaxChars }: PlainSettings): Readonly<Record<string, string>> {
+  return bashOutputMaxChars === undefined ? {} : { BASH_MAX_OUTPUT_LENGTH: String(bashOutputMaxChars) };
+}
+
+function toDefinition(agent: AgentDefinition | AgentInput): AgentDefinition {
+  return "written" in agent ? agent : defineAgent(agent);
+}
+
+async function isTrusted(place: Place): Promise<boolean> {
+  const { stateFile } = createPaths(place);
+  return (await createTrustStore({ stateFile, home: place.home }).isTrusted(place.cwd)).trusted;
+}
+
+const timeLimitMs = 10_000;
+
+/** Runs the command that settings name for getting a key; what it prints is the key. */
+async function runKeyHelper(
+  command: string,
+  options: { readonly environment: Readonly<Record<string, string | undefined>>; readonly directory: string },
+): Promise<string> {
+  const result = await runProcess({
+    file: "/bin/sh",
+    arguments: ["-c", command],
+    directory: options.directory,
+    environment: definedOnly(options.environment),
+    signal: AbortSignal.timeout(timeLimitMs),
+    maxBytes: 10_000,
+  });
+  const key = result.stdout.trim();
+  if (result.exitCode === 0 && key !== "") return key;
+  throw new RetinueError(
+    "key-helper-failed",
+    `The command of the setting apiKeyHelper gave no key (exit ${result.exitCode ?? "by signal"}).`,
+    {
+      advice: "Run it by hand; it must print the key and nothing else.",
+    },
+  );
+}
+
+function definedOnly(variables: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(variables).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
+}

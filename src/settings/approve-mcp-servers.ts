@@ -1,0 +1,109 @@
+import { join } from "node:path";
+import { withoutByteOrderMark } from "../foundation/byte-order-mark.ts";
+import { parseJsonDocument } from "../foundation/json-document.ts";
+import { editJson, type JsonChange, valueAt } from "./edit-json.ts";
+import { approvalsFile } from "./load-mcp-approvals.ts";
+import type { Paths } from "./paths.ts";
+import { updateFile } from "./update-file.ts";
+import { excludeFromGit, staysInside } from "./write-local-rules.ts";
+
+export type ApprovalPaths = Pick<Paths, "configDirectory" | "projectRoot">;
+
+export type WriteOutcome =
+  | { readonly type: "saved"; readonly files: readonly string[] }
+  | { readonly type: "refused"; readonly file: string; readonly why: string };
+
+/** Remembers that a person approved servers of this project: the names where Claude Code looks, the hashes in our own state. */
+export async function approveMcpServers(
+  paths: ApprovalPaths,
+  servers: readonly { readonly name: string; readonly hash: string }[],
+): Promise<WriteOutcome> {
+  const changes = servers.map(({ name, hash }) => ({
+    path: ["projects", paths.projectRoot, name],
+    value: hash,
+  }));
+  const names = servers.map(({ name }) => name);
+  return inOrder([
+    () => changeJson(approvalsFile(paths), () => changes),
+    () => changeLocalLists(paths, { add: "enabledMcpjsonServers", remove: "disabledMcpjsonServers", names }),
+  ]);
+}
+
+/** Remembers that servers of this project must not be started. */
+export async function rejectMcpServers(
+  paths: ApprovalPaths,
+  names: readonly string[],
+): Promise<WriteOutcome> {
+  const forget = names.map((name) => ({ path: ["projects", paths.projectRoot, name], value: undefined }));
+  return inOrder([
+    () => changeLocalLists(paths, { add: "disabledMcpjsonServers", remove: "enabledMcpjsonServers", names }),
+    () =>
+      changeJson(approvalsFile(paths), (value) =>
+        forget.filter(({ path }) => valueAt(value, path) !== undefined),
+      ),
+  ]);
+}
+
+async function inOrder(steps: readonly (() => Promise<WriteOutcome>)[]): Promise<WriteOutcome> {
+  const files: string[] = [];
+  for (const step of steps) {
+    const outcome = await step();
+    if (outcome.type === "refused") return outcome;
+    files.push(...outcome.files);
+  }
+  return { type: "saved", files };
+}
+
+interface ListChange {
+  readonly add: string;
+  readonly remove: string;
+  readonly names: readonly string[];
+}
+
+async function changeLocalLists(
+  { projectRoot }: ApprovalPaths,
+  { add, remove, names }: ListChange,
+): Promise<WriteOutcome> {
+  const file = join(projectRoot, ".claude", "settings.local.json");
+  if (!(await staysInside(file, projectRoot)))
+    return { type: "refused", file, why: `${file} is a link that leads out of the project` };
+  const outcome = await changeJson(file, (value) => {
+    const present = listAt(value, add);
+    const others = listAt(value, remove);
+    const missing = names.filter((name) => !present.includes(name));
+    const kept = others.filter((name) => !names.some((each) => each === name));
+    return [
+      ...(missing.length === 0 ? [] : [{ path: [add], value: [...present, ...missing] }]),
+      ...(kept.length === others.length ? [] : [{ path: [remove], value: kept }]),
+    ];
+  });
+  if (outcome.type === "saved") await excludeFromGit(projectRoot, {});
+  return outcome;
+}
+
+/** A single text is read as a list of one, as in the settings themselves. */
+function listAt(value: unknown, key: string): readonly unknown[] {
+  const list = valueAt(value, [key]);
+  if (typeof list === "string") return [list];
+  return Array.isArray(list) ? list : [];
+}
+
+/** Changes values of a JSON file; nothing is written where nothing is to change. */
+export async function changeJson(
+  file: string,
+  changesFor: (value: unknown) => readonly JsonChange[],
+): Promise<WriteOutcome> {
+  try {
+    const update = await updateFile(file, (text) => {
+      const { value } = parseJsonDocument(withoutByteOrderMark(text ?? "{}"), file);
+      const edit = editJson(text, changesFor(value), file);
+      if (edit.type === "broken") return { type: "refused", why: edit.why };
+      return edit.text === text || changesFor(value).length === 0
+        ? { type: "unchanged" }
+        : { type: "write", text: edit.text };
+    });
+    return update.type === "refused" ? { ...update, file } : { type: "saved", files: [file] };
+  } catch (error) {
+    return { type: "refused", file, why: error instanceof Error ? error.message : String(error) };
+  }
+}

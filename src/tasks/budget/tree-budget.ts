@@ -1,0 +1,205 @@
+import { abortable } from "../../foundation/abortable.ts";
+import type { LimitReached } from "../../loop/limit-reached.ts";
+import type { RunLimits } from "../../planning/run-limits.ts";
+import { type Account, createAccount, refusalOf } from "./account.ts";
+import { type Amount, affordableOutput, amountOf, type CallNeed } from "./need-estimator.ts";
+
+/** Held until the call is over, so that no one else can spend it. */
+export interface Reservation {
+  readonly type: "reserved";
+  /** The longest answer that is paid for. */
+  readonly maxOutput: number;
+  /** Set when the answer has to be shorter than was asked for, with the limit that made it so. */
+  readonly shortened?: LimitReached;
+  /** An attempt failed but cost something: it is paid, and the same is held again for the next, if there is as much. */
+  renew(spent: Amount): LimitReached | undefined;
+  /** Pays what the call really took and gives the rest back. Counts once. */
+  settle(spent: Amount): void;
+}
+
+export type Reserved = Reservation | (LimitReached & { readonly type: "refused" });
+
+/** What one agent may take, within what all agents of its tree may. */
+export interface AgentBudget {
+  /** False when no limit of money or tokens holds here, so that nothing needs to be reserved. */
+  readonly isLimited: boolean;
+  /** Waits while others hold what is missing; refuses only when giving back could not help. */
+  reserve(need: CallNeed, options: { readonly signal: AbortSignal }): Promise<Reserved>;
+  /** How many of so many tool calls may still be made, and the limit where it is not all of them. */
+  takeCalls(count: number): { readonly granted: number; readonly limit?: LimitReached };
+  /** Why not even the shortest answer could be had now, whatever others give back. */
+  refusal(need: CallNeed): LimitReached | undefined;
+}
+
+export interface TreeBudget {
+  agent(limits: RunLimits | undefined): AgentBudget;
+  /** What all agents together took so far. */
+  spent(): Amount;
+  /** Why no agent could do anything more. */
+  refusal(): LimitReached | undefined;
+}
+
+export interface TreeBudgetOptions {
+  /** What happens to calls of a model whose price is not known, where money is limited. */
+  readonly unknownPrice?: "allow" | "refuse";
+}
+
+/** An answer this long is worth starting while others hold the rest; a shorter one only when nothing more will come. */
+const comfortableOutput = 8192;
+const leastOutput = 1024;
+
+interface Waiter {
+  readonly decide: () => boolean;
+}
+
+export function createTreeBudget(
+  limits: RunLimits | undefined,
+  { unknownPrice = "allow" }: TreeBudgetOptions = {},
+): TreeBudget {
+  const tree = createAccount("of the whole tree", limits);
+  const waiters: Waiter[] = [];
+
+  /** In the order of arrival: one that came later does not take what an earlier one waits for. */
+  function decideWaiting(): void {
+    while (waiters[0]?.decide() === true) waiters.shift();
+  }
+
+  function reservation(accounts: readonly Account[], need: CallNeed, output: number): Reservation {
+    const amount = amountOf(need, output);
+    let isOpen = true;
+    for (const account of accounts) account.hold(amount);
+    const limit = output < need.maxOutput ? refusalOf(accounts, need, need.maxOutput) : undefined;
+    return {
+      type: "reserved",
+      maxOutput: output,
+      ...(limit === undefined ? {} : { shortened: limit }),
+      renew(spent) {
+        for (const account of accounts) account.pay(spent);
+        const left = leftOf(accounts);
+        return left.usd < 0 || left.tokens < 0 ? refusalOf(accounts, need, output) : undefined;
+      },
+      settle(spent) {
+        if (!isOpen) return;
+        isOpen = false;
+        for (const account of accounts) {
+          account.release(amount);
+          account.pay(spent);
+        }
+        decideWaiting();
+      },
+    };
+  }
+
+  function decide(accounts: readonly Account[], need: CallNeed): Reserved | "wait" {
+    if (
+      unknownPrice === "refuse" &&
+      need.price === undefined &&
+      accounts.some(({ usd }) => usd !== undefined)
+    )
+      return { type: "refused", ...unpriced(need) };
+    const now = affordableOutput(need, leftOf(accounts));
+    if (now >= need.maxOutput) return reservation(accounts, need, need.maxOutput);
+    const comfortable = Math.min(comfortableOutput, need.maxOutput);
+    const least = Math.min(leastOutput, need.maxOutput);
+    if (now >= comfortable) {
+      // The rest is left for the others, who would have to wait for this answer otherwise.
+      const half = affordableOutput(need, halfOf(leftOf(accounts)));
+      return reservation(accounts, need, Math.min(now, Math.max(comfortable, half)));
+    }
+    const ever = affordableOutput(need, everLeft(accounts));
+    if (ever >= least && ever > now) return "wait";
+    if (now >= least) return reservation(accounts, need, now);
+    return { type: "refused", ...refusalOf(accounts, need, least) };
+  }
+
+  async function reserve(
+    accounts: readonly Account[],
+    need: CallNeed,
+    { signal }: { readonly signal: AbortSignal },
+  ): Promise<Reserved> {
+    signal.throwIfAborted();
+    const answer = Promise.withResolvers<Reserved>();
+    const waiter: Waiter = {
+      decide() {
+        const decided = decide(accounts, need);
+        if (decided === "wait") return false;
+        answer.resolve(decided);
+        return true;
+      },
+    };
+    waiters.push(waiter);
+    decideWaiting();
+    try {
+      return await abortable(answer.promise, signal);
+    } catch (error) {
+      const at = waiters.indexOf(waiter);
+      if (at !== -1) waiters.splice(at, 1);
+      // Granted in the same moment as it was stopped.
+      else
+        void answer.promise.then((given) => (given.type === "reserved" ? given.settle(nothing) : undefined));
+      decideWaiting();
+      throw error;
+    }
+  }
+
+  return {
+    spent: tree.spent,
+    refusal: () => exhausted(tree),
+    agent(own) {
+      const accounts = [createAccount("of the agent", own), tree];
+      return {
+        isLimited: accounts.some(({ usd, tokens }) => usd !== undefined || tokens !== undefined),
+        reserve: (need, options) => reserve(accounts, need, options),
+        takeCalls: (count) => takeCalls(accounts, count),
+        refusal(need) {
+          const least = Math.min(leastOutput, need.maxOutput);
+          return affordableOutput(need, everLeft(accounts)) < least
+            ? refusalOf(accounts, need, least)
+            : exhausted(tree);
+        },
+      };
+    },
+  };
+}
+
+const nothing: Amount = { usd: 0, tokens: 0 };
+
+function leftOf(accounts: readonly Account[]): Amount {
+  return smallest(accounts.map((account) => account.left()));
+}
+
+/** What would be left if everything that is held now came back. */
+function everLeft(accounts: readonly Account[]): Amount {
+  return smallest(accounts.map((account) => account.unspent()));
+}
+
+function smallest(amounts: readonly Amount[]): Amount {
+  return {
+    usd: Math.min(...amounts.map(({ usd }) => usd)),
+    tokens: Math.min(...amounts.map(({ tokens }) => tokens)),
+  };
+}
+
+function halfOf({ usd, tokens }: Amount): Amount {
+  return { usd: usd / 2, tokens: Math.floor(tokens / 2) };
+}
+
+function takeCalls(accounts: readonly Account[], count: number): ReturnType<AgentBudget["takeCalls"]> {
+  const granted = Math.min(count, ...accounts.map((account) => account.callsLeft()));
+  for (const account of accounts) account.takeCalls(granted);
+  const limit = granted < count ? accounts.find((account) => account.callsLeft() === 0) : undefined;
+  return limit === undefined ? { granted } : { granted, limit: limit.callsRefusal() };
+}
+
+function exhausted(tree: Account): LimitReached | undefined {
+  if (tree.callsLeft() === 0) return tree.callsRefusal();
+  const { usd, tokens } = tree.unspent();
+  return usd <= 0 || tokens <= 0 ? tree.refusal() : undefined;
+}
+
+function unpriced({ model }: CallNeed): LimitReached {
+  return {
+    reason: "max_budget",
+    error: `Budget limit reached: the price of ${model} is not known, and the setting limits.unknownPrice refuses such calls where money is limited.`,
+  };
+}

@@ -1,0 +1,172 @@
+import type { UserMessage } from "../conversation/message.ts";
+import type { SpawnRequest } from "../planning/spawn-request.ts";
+import type { SpawnOutcome } from "./create-agent-tool.ts";
+import type { FoundTask } from "./recovery/find-tasks.ts";
+import type { TaskManager } from "./task-manager.ts";
+import { hasEnded } from "./task-state.ts";
+
+/** What a message needs to know of an agent that it may be for. */
+export interface Recipient {
+  readonly id: string;
+  readonly agentType: string;
+  readonly description: string;
+  readonly name?: string;
+  /** No one waited for its last run. */
+  readonly background: boolean;
+  /** `elsewhere`: another process runs it. */
+  readonly state: "running" | "ended" | "elsewhere";
+}
+
+export type SendOutcome =
+  /** It runs and reads the message between its turns. */
+  | { readonly type: "queued"; readonly recipient: Recipient }
+  /** It had ended and was resumed with the message. */
+  | { readonly type: "resumed"; readonly recipient: Recipient; readonly outcome: SpawnOutcome }
+  | { readonly type: "refused"; readonly reason: string };
+
+export interface MessengerOptions {
+  readonly tasks: TaskManager;
+  /** The children of the session as their files tell of them, also those of earlier processes. */
+  readonly find: () => Promise<readonly FoundTask[]>;
+  /** Starts an ended child again, as a call of the Agent tool with `resume` would. */
+  readonly resume: (
+    request: SpawnRequest,
+    options: { readonly signal: AbortSignal },
+  ) => Promise<SpawnOutcome>;
+  /** Told when a message that was taken by a running child could not reach it any more. */
+  readonly onLost?: (recipient: Recipient, reason: string) => void;
+}
+
+export interface Messenger {
+  /** By id, or by the name it was given when it was started. */
+  send(
+    to: string,
+    text: string,
+    options: { readonly signal: AbortSignal; readonly callId?: string },
+  ): Promise<SendOutcome>;
+}
+
+/** Brings messages to the child agents of a session: running ones read them, ended ones are resumed with them. */
+export function createMessenger({ tasks, find, resume, onLost }: MessengerOptions): Messenger {
+  const requestFor = ({ id, agentType, description }: Recipient, prompt: string): SpawnRequest => ({
+    agentType,
+    description,
+    prompt,
+    resume: id,
+    origin: "model",
+  });
+
+  /** A child may end after it took a message and before it read it; then it is resumed with it. */
+  async function resumeUnread(recipient: Recipient): Promise<void> {
+    await tasks.ended(recipient.id);
+    const text = tasks.takeUnread(recipient.id).map(textIn).join("\n\n");
+    if (text === "") return;
+    const request = { ...requestFor(recipient, text), background: true };
+    const outcome = await resume(request, { signal: new AbortController().signal });
+    if (outcome.type === "refused") onLost?.(recipient, outcome.reason);
+  }
+
+  return {
+    async send(to, text, { signal, callId }) {
+      const known = await recipientsOf(tasks, find);
+      const found = choose(to, known);
+      if (found.type === "refused") return found;
+      const { recipient } = found;
+      if (recipient.state === "elsewhere")
+        return refused(
+          `${nameOf(recipient)} is run by another process, which messages from here do not reach.`,
+        );
+      const message: UserMessage = { role: "user", content: [{ type: "text", text }] };
+      if (recipient.state === "running" && tasks.send(recipient.id, message)) {
+        resumeUnread(recipient).catch((error: unknown) => onLost?.(recipient, String(error)));
+        return { type: "queued", recipient };
+      }
+      const outcome = await resume(
+        {
+          ...requestFor(recipient, text),
+          ...(recipient.background ? { background: true } : {}),
+          ...(callId === undefined ? {} : { callId }),
+        },
+        { signal },
+      );
+      return outcome.type === "refused" ? refused(outcome.reason) : { type: "resumed", recipient, outcome };
+    },
+  };
+}
+
+/** Those in memory first: what files say of them may be older. */
+async function recipientsOf(
+  tasks: TaskManager,
+  find: MessengerOptions["find"],
+): Promise<readonly Recipient[]> {
+  const inMemory = tasks.list().map((state): Recipient => {
+    const { id, agentType, description, name, background } = state;
+    return {
+      id,
+      agentType,
+      description,
+      background,
+      state: hasEnded(state) ? "ended" : "running",
+      ...(name === undefined ? {} : { name }),
+    };
+  });
+  const ids = new Set(inMemory.map(({ id }) => id));
+  const onDisk = (await find()).filter(({ id }) => !ids.has(id));
+  return [...inMemory, ...onDisk.map(recipientOf)];
+}
+
+function recipientOf({ id, agentType, description, name, background, state }: FoundTask): Recipient {
+  return {
+    id,
+    agentType,
+    description,
+    background,
+    state: state === "running" ? "elsewhere" : "ended",
+    ...(name === undefined ? {} : { name }),
+  };
+}
+
+type Choice =
+  | { readonly type: "found"; readonly recipient: Recipient }
+  | Extract<SendOutcome, { type: "refused" }>;
+
+/** An id is exact. A name that several had means the one that runs; where that does not decide it, none is guessed. */
+function choose(to: string, known: readonly Recipient[]): Choice {
+  const byId = known.find(({ id }) => id === to);
+  if (byId !== undefined) return { type: "found", recipient: byId };
+  const named = known.filter(({ name }) => name === to);
+  const running = named.filter(({ state }) => state === "running");
+  const [only, ...others] = running.length > 0 ? running : named;
+  if (only === undefined) return refused(unknownText(to, known));
+  if (others.length === 0) return { type: "found", recipient: only };
+  const ids = [only, ...others].map(({ id }) => id).join(", ");
+  return refused(
+    `Several agents have the name ${JSON.stringify(to)}: ${ids}. Write to one of them by its id.`,
+  );
+}
+
+const maxListed = 40;
+
+function unknownText(to: string, known: readonly Recipient[]): string {
+  const start = `There is no agent ${JSON.stringify(to)} in this session.`;
+  if (known.length === 0) return `${start} None was started yet.`;
+  const lines = known.slice(-maxListed).map((recipient) => {
+    const { id, name, agentType, description, state } = recipient;
+    const alias = name === undefined ? "" : ` ${JSON.stringify(name)}`;
+    return `- ${id}${alias} (${agentType}, ${state === "ended" ? "ended" : "running"}): ${description}`;
+  });
+  return [`${start} These are known:`, ...lines].join("\n");
+}
+
+function nameOf({ id, name }: Recipient): string {
+  return name === undefined ? `The agent ${id}` : `The agent ${JSON.stringify(name)} (${id})`;
+}
+
+function refused(reason: string): Extract<SendOutcome, { type: "refused" }> {
+  return { type: "refused", reason };
+}
+
+function textIn({ content }: UserMessage): string {
+  if (typeof content === "string") return content;
+  return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+}

@@ -1,0 +1,40 @@
+import type { ChosenModel } from "../../model/select-subagent-model.ts";
+import type { EarlierRun } from "../../planning/earlier-run.ts";
+import { readLines } from "../../storage/read-lines.ts";
+import { type ChildRun, foldChildRun } from "./child-run.ts";
+import { loadChildMeta } from "./load-child-meta.ts";
+
+/** What a child was before, by its files; undefined when there is no such child. */
+export async function loadEarlierRun(files: {
+  readonly transcript: string;
+  readonly meta: string;
+}): Promise<
+  { readonly agentType: string; readonly model?: ChosenModel; readonly earlier?: EarlierRun } | undefined
+> {
+  const meta = await loadChildMeta(files.meta);
+  const lines = await readLines(files.transcript).catch(() => undefined);
+  const run = lines === undefined ? undefined : foldChildRun(lines.values);
+  const agentType = meta?.agentType ?? run?.last?.agentType;
+  if (agentType === undefined) return undefined;
+  // The sidecar is written behind the plan and is not synced, so after a power cut it may be missing.
+  const model = meta?.model ?? run?.last?.model;
+  return {
+    agentType,
+    ...(model === undefined ? {} : { model }),
+    ...(run === undefined ? {} : { earlier: earlierOf(run) }),
+  };
+}
+
+function earlierOf({ first, last, hasBegun }: ChildRun): EarlierRun {
+  const { mode, name, callId, isolation, maxTurns, effort, prompt } = last ?? {};
+  return {
+    ...(first?.tools === undefined ? {} : { tools: first.tools }),
+    ...(mode === undefined ? {} : { mode }),
+    ...(name === undefined ? {} : { name }),
+    ...(callId === undefined ? {} : { callId }),
+    ...(isolation === undefined ? {} : { isolation }),
+    ...(maxTurns === undefined ? {} : { maxTurns }),
+    ...(effort === undefined ? {} : { effort }),
+    ...(hasBegun || prompt === undefined ? {} : { unbegun: prompt }),
+  };
+}

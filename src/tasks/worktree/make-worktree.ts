@@ -1,0 +1,200 @@
+// @io
+import { join } from "node:path";
+import { replaceWholeFile } from "../../storage/create-whole-file.ts";
+import { thisProcess } from "../../storage/process-identity.ts";
+import { runAlone } from "../run-alone.ts";
+import { addWorktree, fillWorktree } from "./add-worktree.ts";
+import { findOwnWorktrees, type OwnWorktree, readMark, whyInUse } from "./find-own-worktrees.ts";
+import {
+  findDefaultBranch,
+  findWorktreeRepository,
+  type WorktreeRepository,
+} from "./find-worktree-repository.ts";
+import { recoverWorktrees } from "./recover-worktrees.ts";
+import { removeUnchanged, removeUnfinished, whyNotOurs } from "./remove-unchanged.ts";
+import { createWorktreeGit, oneLine, type WorktreeGit } from "./worktree-git.ts";
+import { formatMark, markFile } from "./worktree-mark.ts";
+import { planWorktree, type WorktreeSettings } from "./worktree-plan.ts";
+import { makeFolders } from "./write-extra-files.ts";
+import { removePending } from "./write-pending.ts";
+import { writeSnapshotCommit } from "./write-snapshot-commit.ts";
+
+export interface WorktreeRequest {
+  readonly directory: string;
+  readonly agentId: string;
+  readonly agentName: string;
+  readonly settings: WorktreeSettings;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly signal: AbortSignal;
+  /** Takes up the kept worktree of the same agent again, if there is one. */
+  readonly resume?: boolean;
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+}
+
+export type WorktreeStart =
+  | { readonly type: "made"; readonly worktree: Worktree }
+  | { readonly type: "refused"; readonly reason: string };
+
+export interface Worktree {
+  readonly path: string;
+  readonly branch: string;
+  /** The folder inside it that corresponds to the caller's directory. */
+  readonly directory: string;
+  /** Its agent is written down now; before that, whoever finds this process dead removes the worktree. */
+  begun(): void;
+  /** Removes it if nothing was done in it, and says what became of it. Never rejects; a second call does nothing more. */
+  finish(): Promise<WorktreeEnd>;
+}
+
+export interface WorktreeEnd {
+  readonly kept: boolean;
+  readonly path: string;
+  readonly branch: string;
+  readonly reason: string;
+}
+
+/** Gives an agent a working tree and a branch of its own, whole or not at all. Never rejects. */
+export async function makeWorktree(request: WorktreeRequest): Promise<WorktreeStart> {
+  try {
+    return await make(request);
+  } catch (error) {
+    return refused(reasonOf(error, request.signal));
+  }
+}
+
+/** Reasons travel as plain errors up to `makeWorktree`, so that each stage can undo what it did on their way. */
+async function make(request: WorktreeRequest): Promise<WorktreeStart> {
+  const { directory, environment, signal, agentId } = request;
+  const git = createWorktreeGit({ environment, signal });
+  const answer = await findWorktreeRepository(git, directory);
+  if (answer.type === "refused") throw new Error(answer.reason);
+  const { repository } = answer;
+  const plan = planWorktree({
+    ...request,
+    repository: repository.main,
+    gitDirectory: repository.commonDirectory,
+    home: environment["HOME"] ?? environment["USERPROFILE"],
+  });
+  if (plan.type === "refused") throw new Error(plan.reason);
+  await recoverWorktrees(git, repository.commonDirectory);
+  const old = request.resume === true ? await takeUp(repository, request) : undefined;
+  if (old !== undefined) return handOut(old, repository, request);
+  const base = await findWorktreeBase(git, repository, request);
+  const own = await runAlone(repository.commonDirectory, signal, () =>
+    addWorktree(git, { agentId, started: nowOf(request)(), repository, plan, base }),
+  );
+  try {
+    await fillWorktree(git, { own, repository, plan });
+    signal.throwIfAborted();
+  } catch (error) {
+    const undone = await removeUnfinished(git, own);
+    if (undone.type === "removed") throw error;
+    return refused(`${reasonOf(error, signal)}; ${own.mark.path} is left over: ${undone.reason}`);
+  }
+  return handOut(own, repository, request);
+}
+
+/** The kept worktree of this agent, which counts as in use from now on. */
+async function takeUp(
+  { commonDirectory, inside }: WorktreeRepository,
+  { agentId, signal }: WorktreeRequest,
+): Promise<OwnWorktree | undefined> {
+  return runAlone(commonDirectory, signal, async () => {
+    const all = await findOwnWorktrees(commonDirectory);
+    const own = all.find(({ mark }) => mark.agentId === agentId);
+    if (own === undefined) return undefined;
+    const { ended: _, ...mark } = own.mark;
+    const reason = whyInUse(own.mark) ?? (await whyNotOurs(own))?.reason;
+    if (reason !== undefined) {
+      throw new Error(`the one of this agent, ${mark.path}, cannot be taken up again: ${reason}`);
+    }
+    if (!(await makeFolders(mark.path, inside))) throw new Error(`${mark.path} has no folder ${inside}`);
+    const taken = { ...own, mark: { ...mark, owner: thisProcess() } };
+    replaceWholeFile(join(own.administration, markFile), formatMark(taken.mark));
+    return taken;
+  });
+}
+
+function handOut(own: OwnWorktree, { inside }: WorktreeRepository, request: WorktreeRequest): WorktreeStart {
+  const { environment } = request;
+  const { path, branch } = own.mark;
+  const end = async (): Promise<WorktreeEnd> => {
+    const git = createWorktreeGit({ environment, signal: new AbortController().signal });
+    try {
+      const removal = await removeUnchanged(git, own);
+      if (removal.type === "removed")
+        return { kept: false, path, branch, reason: "nothing was changed in it" };
+      await noteEnd(own, nowOf(request)());
+      removePending(own.commonDirectory, { path });
+      return { kept: true, path: removal.path, branch, reason: removal.reason };
+    } catch (error) {
+      return { kept: true, path, branch, reason: messageOf(error) };
+    }
+  };
+  let ending: Promise<WorktreeEnd> | undefined;
+  const finish = () => {
+    ending ??= end();
+    return ending;
+  };
+  const begun = (): void => removePending(own.commonDirectory, { path });
+  return { type: "made", worktree: { path, branch, directory: join(path, inside), begun, finish } };
+}
+
+/** Lets a later clean-up know that no one works there any more, also while this process continues. */
+async function noteEnd({ administration, mark }: OwnWorktree, ended: number): Promise<void> {
+  const written = await readMark(administration);
+  if (written?.token !== mark.token) return;
+  replaceWholeFile(join(administration, markFile), formatMark({ ...mark, ended }));
+}
+
+function nowOf({ now }: WorktreeRequest): () => number {
+  return now ?? Date.now;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function reasonOf(error: unknown, signal: AbortSignal): string {
+  return signal.aborted ? "it was stopped" : messageOf(error).replace(/\.$/, "");
+}
+
+function refused(reason: string): WorktreeStart {
+  return { type: "refused", reason: `No worktree was made, because ${reason}.` };
+}
+
+interface BaseRequest {
+  readonly settings: WorktreeSettings;
+  readonly agentName: string;
+}
+
+/** The commit that a worktree begins with; throws with a reason where there is none. */
+async function findWorktreeBase(
+  git: WorktreeGit,
+  repository: WorktreeRepository,
+  { settings, agentName }: BaseRequest,
+): Promise<string> {
+  const wanted = settings.baseRef ?? "current";
+  switch (wanted) {
+    case "head":
+      return repository.head;
+    case "fresh": {
+      const found = await findDefaultBranch(git, repository.top);
+      if (found !== undefined) return found;
+      throw new Error("git knows no default branch here; set worktree.baseRef to head or current");
+    }
+    case "current": {
+      const message = `Uncommitted changes as ${JSON.stringify(agentName)} found them`;
+      const commit = await writeSnapshotCommit(git, repository, message);
+      if (commit.type === "failed") {
+        throw new Error(
+          `the uncommitted changes could not be taken along (${commit.reason}); worktree.baseRef: head leaves them out`,
+        );
+      }
+      return oneLine(commit) ?? "";
+    }
+    default:
+      throw new Error(`worktree.baseRef is ${JSON.stringify(wanted)}; write current, head or fresh`);
+  }
+}

@@ -1,0 +1,334 @@
+// @io
+
+import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
+import { join } from "node:path";
+import { settledSoon } from "../../foundation/abortable.ts";
+import { groupWatchdog } from "../../foundation/group-watchdog.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
+import { type ProcessEnding, startProcess } from "../../foundation/start-process.ts";
+import type { Invocation } from "../sandbox/sandbox.ts";
+import type { TaskSource, TaskView } from "../task-source.ts";
+import { pageLength, pageOf, type TextPage } from "../text-page.ts";
+import { type CommandOutput, createCommandOutput } from "./command-output.ts";
+import type { CommandEnd, CommandRecord } from "./command-record.ts";
+import type { CommandRecords, OpenCommand, StartedCommand } from "./command-records.ts";
+import type { Shell } from "./find-shell.ts";
+import { cutOffNote } from "./recover-commands.ts";
+import { shellArguments } from "./shell-arguments.ts";
+
+export interface ShellsOptions {
+  /** Eight hexadecimal digits, different each time. */
+  readonly newId: () => string;
+  readonly now: () => number;
+  readonly maxRunning?: number;
+  /** Ended ones that are remembered. */
+  readonly maxEnded?: number;
+  readonly graceMs?: number;
+  /** Called once for each shell, when it has ended. */
+  readonly onEnded?: (shell: TaskView) => void;
+  /** Where commands are written down before they run; absent keeps no record. */
+  readonly records?: CommandRecords;
+  /** Background shells of the processes that ran this session before. */
+  readonly earlier?: readonly CommandRecord[];
+}
+
+export interface ShellRequest {
+  readonly command: string;
+  readonly description?: string;
+  readonly owner: string;
+  readonly shell: Shell;
+  /** What to start in place of the shell itself, such as the shell inside a sandbox. */
+  readonly invocation?: Invocation;
+  /** Called once, when nothing of it runs any more. */
+  readonly onEnded?: () => void;
+  readonly directory: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly outputDirectory: string;
+  /** Characters of output that a model may see at once. */
+  readonly outputLimit: number;
+  readonly timeLimitMs: number;
+}
+
+export type ShellStart =
+  | { readonly type: "started"; readonly shell: TaskView }
+  | { readonly type: "refused"; readonly reason: string };
+
+/** The background shells of a session. Disposing ends them all; nothing is left running. */
+export interface Shells extends TaskSource, AsyncDisposable {
+  start(request: ShellRequest): Promise<ShellStart>;
+  /** A command in the foreground, which its own signal ends: whoever ends the rest waits for it too. */
+  follow(owner: string, ended: Promise<unknown>): void;
+  /** Writes a command down; to be called when its process is there and before it runs. */
+  record(command: StartedCommand, leader: number): OpenCommand | undefined;
+  /** Ends what one agent has started. */
+  stopOwned(owner: string): Promise<void>;
+}
+
+interface Entry {
+  view: TaskView;
+  readonly output: CommandOutput;
+  readonly controller: AbortController;
+  readonly ended: PromiseWithResolvers<void>;
+  /** It is ended because whoever started it ends. */
+  isCutOff?: true;
+}
+
+/** A command whose signal no one has aborted is not waited for longer than this. */
+const patienceMs = 5000;
+
+export function createShells(options: ShellsOptions): Shells {
+  const { now, maxRunning = 20, maxEnded = 100 } = options;
+  const entries = new Map<string, Entry>();
+  const followed = createFollowed();
+  const earlier = new Map((options.earlier ?? []).map((record) => [record.id, record]));
+  const isTaken = (id: string): boolean => entries.has(id) || earlier.has(id);
+  const record: Shells["record"] = (command, leader) => options.records?.begin(command, leader);
+  let isDisposed = false;
+
+  const running = () => [...entries.values()].filter(({ view }) => view.state === "running");
+  const finish = (entry: Entry, ending: ProcessEnding) => {
+    entry.output.end();
+    entry.view = { ...entry.view, ...describeEnding(ending), endedAt: now() };
+    forgetOldest(entries, maxEnded);
+    entry.ended.resolve();
+    options.onEnded?.(entry.view);
+  };
+
+  return {
+    kind: "shell",
+    async start(request) {
+      if (isDisposed)
+        return { type: "refused", reason: "The session is over; nothing can be started in it." };
+      if (running().length >= maxRunning) {
+        const reason = `${maxRunning} shells run in the background already; stop one with TaskStop, or wait.`;
+        return { type: "refused", reason };
+      }
+      const entry = createEntry(freshId(options.newId, isTaken), request, now());
+      entries.set(entry.view.id, entry);
+      const { ended } = await launch(entry, request, { options, record });
+      void ended.then((ending) => finish(entry, ending));
+      return { type: "started", shell: entry.view };
+    },
+    find: (id) => entries.get(id)?.view ?? earlierView(earlier.get(id)),
+    list: () => [
+      ...[...earlier.values()].flatMap((one) => earlierView(one) ?? []),
+      ...[...entries.values()].map(({ view }) => view),
+    ],
+    output: async (id) =>
+      entries.get(id)?.output.view().text ?? loadCommandOutput(earlier.get(id)?.outputFile),
+    async page(id, offset) {
+      const { file = earlier.get(id)?.outputFile, text = "" } = entries.get(id)?.output.view() ?? {};
+      return file === undefined ? pageOf(text, offset) : loadTextPage(file, offset);
+    },
+    ended: async (id) => entries.get(id)?.ended.promise,
+    stop: (id) => stopAll(running().filter(({ view }) => view.id === id)),
+    follow: followed.add,
+    record,
+    async stopOwned(owner) {
+      await cutOff(running().filter(({ view }) => view.owner === owner));
+      await followed.ended(owner);
+    },
+    async [Symbol.asyncDispose]() {
+      isDisposed = true;
+      await cutOff(running());
+      await followed.ended();
+      groupWatchdog.rest();
+    },
+  };
+}
+
+async function stopAll(chosen: readonly Entry[]): Promise<void> {
+  for (const { controller } of chosen) controller.abort();
+  await Promise.all(chosen.map(({ ended }) => ended.promise));
+}
+
+async function cutOff(chosen: readonly Entry[]): Promise<void> {
+  for (const entry of chosen) entry.isCutOff = true;
+  await stopAll(chosen);
+}
+
+interface Launching {
+  readonly options: ShellsOptions;
+  readonly record: Shells["record"];
+}
+
+/** Starts the process of an entry; gives its end back once it is recorded. */
+async function launch(
+  entry: Entry,
+  request: ShellRequest,
+  { options: { now, graceMs }, record }: Launching,
+): Promise<{ readonly ended: Promise<ProcessEnding> }> {
+  let open: OpenCommand | undefined;
+  const started = await startProcess({
+    ...(request.invocation ?? {
+      file: request.shell.file,
+      arguments: shellArguments(request.shell, request.command),
+    }),
+    directory: request.directory,
+    environment: request.environment,
+    merged: { directory: request.outputDirectory, name: `.${entry.view.id}.pipe` },
+    signal: entry.controller.signal,
+    timeLimitMs: request.timeLimitMs,
+    ...(graceMs === undefined ? {} : { graceMs }),
+    onOutput(chunk) {
+      entry.output.take(chunk);
+      entry.view = { ...entry.view, lastSignAt: now() };
+    },
+    onStart(leader) {
+      open = record(startedCommand(entry.view), leader);
+    },
+  });
+  const ended = started.ended.then((ending) => {
+    request.onEnded?.();
+    const isCutOff = entry.isCutOff === true && ending.aborted;
+    open?.end(isCutOff ? { state: "stopped", note: cutOffNote, isCutOff } : describeEnding(ending));
+    return ending;
+  });
+  return { ended };
+}
+
+/** Commands that are started elsewhere and waited for when their owner ends. */
+function createFollowed() {
+  const followed = new Set<{ readonly owner: string; readonly ended: Promise<unknown> }>();
+  return {
+    add(owner: string, ended: Promise<unknown>): void {
+      const one = { owner, ended };
+      followed.add(one);
+      const forget = (): void => void followed.delete(one);
+      ended.then(forget, forget);
+    },
+    async ended(owner?: string): Promise<void> {
+      const chosen = [...followed].filter((one) => owner === undefined || one.owner === owner);
+      if (chosen.length === 0) return;
+      const late = AbortSignal.abort(new RetinueError("command-late", "A command did not end in time."));
+      const ends = Promise.allSettled(chosen.map((one) => one.ended));
+      await settledSoon(ends, late, patienceMs).catch(() => undefined);
+    },
+  };
+}
+
+function createEntry(id: string, request: ShellRequest, startedAt: number): Entry {
+  const file = join(request.outputDirectory, `${id}.output`);
+  return {
+    view: {
+      id,
+      kind: "shell",
+      state: "running",
+      description: request.description ?? request.command.slice(0, 100),
+      owner: request.owner,
+      command: request.command,
+      startedAt,
+      lastSignAt: startedAt,
+      outputFile: file,
+    },
+    output: createCommandOutput({
+      limit: request.outputLimit,
+      file,
+      fileFromStart: true,
+      fileLimit: 256 * 1024 * 1024,
+    }),
+    controller: new AbortController(),
+    ended: Promise.withResolvers<void>(),
+  };
+}
+
+function startedCommand({ id, owner, command = "", description, outputFile }: TaskView): StartedCommand {
+  return {
+    kind: "background",
+    id,
+    agentId: owner,
+    command,
+    description,
+    ...(outputFile === undefined ? {} : { outputFile }),
+  };
+}
+
+/** Its times are of another process's clock, so only how long it took is told. */
+function earlierView(record: CommandRecord | undefined): TaskView | undefined {
+  if (record?.end === undefined) return undefined;
+  const { id, description, agentId, command, startedAt, outputFile, end } = record;
+  const tookMs = Math.max(0, end.at - startedAt);
+  return {
+    ...{ id, kind: "shell", state: end.state, description, owner: agentId, command },
+    startedAt: 0,
+    endedAt: tookMs,
+    lastSignAt: tookMs,
+    ...(end.exitCode === undefined ? {} : { exitCode: end.exitCode }),
+    ...(end.note === undefined ? {} : { note: end.note }),
+    ...(outputFile === undefined ? {} : { outputFile }),
+  };
+}
+
+function freshId(newId: () => string, isTaken: (id: string) => boolean): string {
+  let id = `b${newId()}`;
+  while (isTaken(id)) id = `b${newId()}`;
+  return id;
+}
+
+function describeEnding(
+  ending: ProcessEnding,
+): Pick<TaskView, "exitCode" | "note"> & Pick<CommandEnd, "state"> {
+  const code = ending.exitCode === undefined ? {} : { exitCode: ending.exitCode };
+  const note = endingNote(ending);
+  return { state: stateOf(ending), ...code, ...(note === undefined ? {} : { note }) };
+}
+
+function stateOf(ending: ProcessEnding): CommandEnd["state"] {
+  if (ending.aborted || ending.stopped) return "stopped";
+  if (ending.timedOut) return "timed-out";
+  return ending.exitCode === 0 ? "completed" : "failed";
+}
+
+function endingNote(ending: ProcessEnding): string | undefined {
+  if (ending.notStarted !== undefined) return `It could not be started: ${ending.notStarted}`;
+  if (ending.signal !== undefined && stateOf(ending) === "failed") return `It was ended by ${ending.signal}.`;
+  if (ending.leftBehind > 0) return `Processes it had left behind were ended: ${ending.leftBehind}.`;
+  return undefined;
+}
+
+function forgetOldest(entries: Map<string, Entry>, maxEnded: number): void {
+  const done = [...entries].filter(([, { view }]) => view.state !== "running");
+  for (const [id] of done.slice(0, Math.max(0, done.length - maxEnded))) entries.delete(id);
+}
+
+const defaultLimit = 30_000;
+
+/** What an earlier process kept of a command's output: all of it, or its beginning and end; empty where nothing is kept. */
+async function loadCommandOutput(file: string | undefined, limit = defaultLimit): Promise<string> {
+  if (file === undefined) return "";
+  const handle = await open(file).catch(() => undefined);
+  if (handle === undefined) return "";
+  try {
+    const { size } = await handle.stat();
+    const read = async (length: number, position: number): Promise<string> => {
+      const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, position);
+      return buffer.toString("utf8", 0, bytesRead);
+    };
+    if (size <= limit) return await read(size, 0);
+    const head = Math.ceil(limit * 0.4);
+    const tail = limit - head;
+    const [start, end] = [await read(head, 0), await read(tail, size - tail)];
+    return `${start}\n\n[… ${size - limit} bytes left out; all of it is in ${file} …]\n\n${end}`;
+  } catch {
+    return "";
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The page of a text file that begins at an offset; the file may still grow, so its length is not told. */
+export async function loadTextPage(file: string, offset: number, length = pageLength): Promise<TextPage> {
+  const start = Math.max(0, offset);
+  let skipped = 0;
+  let text = "";
+  for await (const chunk of createReadStream(file, { encoding: "utf8" })) {
+    const piece = String(chunk);
+    const from = Math.min(piece.length, start - skipped);
+    skipped += from;
+    text += piece.slice(from);
+    if (text.length > length) break;
+  }
+  const { text: shown, next } = pageOf(text, 0, length);
+  return { text: shown, offset: skipped, ...(next === undefined ? {} : { next: skipped + shown.length }) };
+}

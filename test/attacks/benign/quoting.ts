@@ -1,0 +1,77 @@
+import type { BenignCommand } from "../run-benign.ts";
+
+const either = (command: string): BenignCommand => ({ command, expect: "either" });
+const allow = (command: string): BenignCommand => ({ command, expect: "allow" });
+
+/** Files whose names a shell would take for something else. */
+export const oddNames = `mkdir -p d/odd; cd d/odd
+for n in 'a b' "c'd" 'e"f' '$(touch made)' '\`touch made\`' '-n' '*' '[a]' '{a,b}' '~' '#x' '!x' 'back\\slash' 'é' 'a$HOME' ';ls' '&' $'new\nline'; do
+  printf '%s\n' "text of $n" > "./$n"
+done`;
+
+/** Words that have to reach the program as they are written. A gate may ask for them, but not change them. */
+export const quotedCommands: readonly BenignCommand[] = [
+  allow("echo 'it'\\''s'"),
+  allow('echo "a\\"b"'),
+  allow('echo "\\$HOME"'),
+  allow("echo 'a   b' c"),
+  allow('echo "a   b"'),
+  allow("echo a\\ \\ b"),
+  allow("printf '[%s]\\n' '' x ''"),
+  allow('printf "%s\\n" "one two" three'),
+  allow("echo 'back\\slash'"),
+  allow('echo "back\\\\slash"'),
+  allow("echo 'two\nlines'"),
+  allow("echo '$(not run)' '`not run`'"),
+  allow("echo \"semi;colon\" 'pipe|' '&and'"),
+  allow("echo '#no comment' # a comment"),
+  allow("echo '*' '?' '[a]' '{a,b}' '~'"),
+  allow("echo '✨ café naïve 日本'"),
+  allow("echo '!bang' \"!bang\""),
+  allow("echo -n no newline"),
+  allow("echo -- dashes"),
+  either("echo $'tab\\there'"),
+  either("echo {1..3} {a,b}c"),
+  either("echo ~"),
+  either("echo $((2 * 3))"),
+  either("echo src/*"),
+  either('echo "$(echo nested "$(echo deep)")"'),
+  either("echo `echo old`"),
+  either("x='a  b'; echo \"$x\" $x"),
+  either("echo ${HOME:+set} ${NOPE:-unset}"),
+  either("echo a{,b}"),
+  allow("true && echo yes || echo no"),
+  allow("false || echo rescued"),
+  allow("! false && echo negated"),
+  allow("(exit 3)"),
+  allow("ls nothing | cat"),
+  allow("ls nothing; echo $?"),
+  allow("ls > /dev/null"),
+  allow("ls > /dev/null 2>&1 && echo quiet"),
+  allow("{ echo out; echo err >&2; } 2>/dev/null"),
+  allow("cat < README.md"),
+  allow("cat README.md 2>/dev/null | head -1"),
+  either("cat <<EOF\nhome: $HOME\nEOF"),
+  allow("cat <<'EOF'\n$HOME `x` \\ 'quoted'\nEOF"),
+  allow("cat <<-'EOF'\n\tindented\n\tEOF"),
+  allow("grep -E 'a|b' words.txt"),
+  allow("grep 'import {' src/a.ts"),
+  allow("grep -F '\"name\"' package.json"),
+  allow("sed -n 's/^\\(a.*\\)$/<\\1>/p' words.txt"),
+  allow("ls d/odd"),
+  allow("ls -1 d/odd | wc -l"),
+  allow("cat 'd/odd/a b'"),
+  allow('cat "d/odd/c\'d"'),
+  allow("cat 'd/odd/e\"f'"),
+  allow("cat 'd/odd/$(touch made)'"),
+  allow("cat d/odd/-n"),
+  allow("cat 'd/odd/*'"),
+  allow("cat 'd/odd/back\\slash'"),
+  allow("cat d/odd/é"),
+  allow("cat 'd/odd/;ls'"),
+  either("cat d/odd/*"),
+  either("wc -c d/odd/*"),
+  either('for f in d/odd/*; do head -1 "$f"; done'),
+  either("find d/odd -type f | sort"),
+  either("ls d/odd/[a-z]*"),
+];
