@@ -193,6 +193,23 @@ export const requirements: readonly Requirement[] = [
   built("SDK-2", "The tools can be handed to a program's own loop."),
   built("SDK-3", "Everything ends by signal or disposal."),
   built("SDK-4", "An agent's output can be checked against a schema."),
+
+  built(
+    "CLU-1",
+    "A store is in files or in PostgreSQL behind one contract, and without one nothing of it is loaded.",
+  ),
+  partly(
+    "CLU-2",
+    "A plan is plain JSON that another process can carry out.",
+    "The request of a session travels and is planned by the worker; children run with their session.",
+  ),
+  built(
+    "CLU-3",
+    "A worker that dies or freezes is replaced; nothing is lost or repeated; a revived one is refused.",
+  ),
+  built("CLU-4", "An agent that waits for a person, a message or a child holds no slot and no process."),
+  built("CLU-5", "Limits, budgets and cool-downs hold over all workers."),
+  built("CLU-6", "The workspace of an agent follows it, or the plan says that it cannot."),
 ];
 
 function built(id: string, title: string): Requirement {

@@ -26,6 +26,8 @@ export interface RuntimeSetup extends Omit<RuntimeOptions, Reshaped> {
   readonly extraTools?: readonly Tool[];
   /** Serves every session in place of what settings and the environment say. */
   readonly model?: Model;
+  /** Wraps the model of every agent, for limits that reach beyond this process. */
+  readonly wrapModel?: (model: Model) => Model;
   readonly settings?: string;
   /** Of the settings files of the person and the project, only what restricts counts. */
   readonly restrictionsOnly?: boolean;

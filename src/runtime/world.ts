@@ -152,6 +152,7 @@ export function createWorld(options: RuntimeSetup): World {
         environment,
         platform: place.platform,
         models: createModelFactory({
+          ...(options.wrapModel === undefined ? {} : { wrap: options.wrapModel }),
           environment,
           settings: settings.plain,
           ...(helper === undefined

@@ -82,7 +82,7 @@ function isForPeople(options: PrintOptions, words: readonly string[], { environm
   return isText && isSimple && words.length > 0 && environment["TERM"] !== "dumb";
 }
 
-function addSessionOptions(program: Command): void {
+export function addSessionOptions(program: Command): void {
   const collect = (value: string, earlier: readonly string[] = []) => [...earlier, value];
   const collectEntries = (value: string, earlier: readonly string[] = []) => [
     ...earlier,
@@ -102,7 +102,7 @@ function addSessionOptions(program: Command): void {
 }
 
 /** The options of a run carry the names people know from Claude Code. */
-function addPrintOptions(program: Command): void {
+export function addPrintOptions(program: Command): void {
   const collectEntries = (value: string, earlier: readonly string[] = []) => [
     ...earlier,
     ...splitEntries(value),
