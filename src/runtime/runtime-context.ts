@@ -27,6 +27,8 @@ export interface RuntimeContext {
   /** Those that the program holds in its own memory, by name. */
   readonly programServers: ReadonlyMap<string, ProgramServer>;
   readonly trusted: boolean;
+  /** Whose settings and instruction files are read besides the organisation's; absent means everybody's. */
+  readonly settingSources?: readonly ("user" | "project" | "local")[];
   /** The process's variables with those of settings over them. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly platform: NodeJS.Platform;

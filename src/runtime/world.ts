@@ -145,6 +145,7 @@ export function createWorld(options: RuntimeOptions): World {
         servers: (ask) => readServers(discovered, { trusted, ...(ask === undefined ? {} : { ask }) }),
         programServers: programServers(options.mcpServers ?? {}),
         trusted,
+        ...(options.settingSources === undefined ? {} : { settingSources: options.settingSources }),
         environment,
         platform: place.platform,
         models: createModelFactory({

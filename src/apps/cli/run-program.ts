@@ -61,8 +61,8 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
     const [first] = words;
     if (options.print !== true && first === undefined && host.stdin.isTerminal)
       return void host.stdout.write(helpText);
-    // One word is more likely a mistyped command than a prompt.
-    if (options.print !== true && words.length === 1 && first !== undefined && !/^\/|\s/.test(first))
+    // A bare word is more likely a mistyped command than a prompt; prompts of bare words need -p or quotes.
+    if (options.print !== true && first !== undefined && !/^\/|\s/.test(first))
       throw unknownCommand(program, first);
     return invoke(async (context) =>
       (await import("./print/run-print.ts")).runPrint(context, words, options),

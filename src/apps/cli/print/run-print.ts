@@ -12,6 +12,7 @@ import { createNotice, createPrintRuntime, openPrintSession } from "./open-print
 import { type PrintOptions, type PrintRequest, readPrintOptions } from "./print-options.ts";
 import { createPrinter, type Printer, printFailure } from "./printer.ts";
 import { noPrompt, readMessages, readPrompt } from "./read-prompt.ts";
+import { refuseOffline } from "./refuse-offline.ts";
 
 /** `retinue -p`: runs the prompt to its end, prints the result in the asked form, and returns the exit code. */
 export async function runPrint(
@@ -63,6 +64,13 @@ async function runSession(
     if (!signal.aborted) printFailure(host, request, error);
     throw error;
   });
+  try {
+    const { model } = request.session;
+    refuseOffline(session, { model, isForProgram: request.output !== "text", environment: host.environment });
+  } catch (error) {
+    printFailure(host, request, error);
+    throw error;
+  }
   const printer = createPrinter(host, request, session, reported);
   const prompts = first === undefined ? readMessages(host.stdin, signal) : once(first);
   const forgetChildren = watchChildren(session, printer);
