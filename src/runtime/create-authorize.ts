@@ -8,6 +8,7 @@ import {
   type PermissionRequest,
 } from "../permissions/decide.ts";
 import { gatherCallFacts } from "../permissions/gather-call-facts.ts";
+import { isInside } from "../permissions/is-inside.ts";
 import { suggestRules } from "../permissions/rules/suggest-rules.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -23,10 +24,17 @@ export type CanUseTool = (
     readonly agentId: string;
     readonly callId: string;
     readonly reason: string;
+    /** Whose tool it is, where it is one of an MCP server. */
+    readonly server?: { readonly name: string; readonly source: string };
+    /** Rules that together would have allowed this call; none where no rule can. */
+    readonly suggestedRules: () => readonly string[];
+    /** Paths of the call that lie outside of the working directories. */
+    readonly outsidePaths: () => readonly string[];
   },
 ) => Promise<
   | { readonly behavior: "allow"; readonly updatedInput?: Readonly<Record<string, unknown>> }
-  | { readonly behavior: "deny"; readonly message?: string }
+  /** `interrupt`: the run is to end after this turn. */
+  | { readonly behavior: "deny"; readonly message?: string; readonly interrupt?: boolean }
   /** Leaves it to the approver; without one the call is refused. */
   | { readonly behavior: "ask" }
 >;
@@ -50,6 +58,8 @@ export interface AuthorizeDependencies {
   readonly plan: RunPlan;
   /** Rules that hold beside those of the plan as long as a turn lasts. */
   readonly rights?: () => TurnRights;
+  /** The policy as the host has changed it since the plan was made. */
+  readonly livePolicy?: ((planned: PermissionPolicy) => PermissionPolicy) | undefined;
   readonly beforeAsk?: BeforeAsk;
   /** Hears that a person is about to be asked. */
   readonly onAsk?: (request: CallRequest) => void;
@@ -71,7 +81,8 @@ export function createAuthorize(dependencies: AuthorizeDependencies): AuthorizeW
     hooks: DecideOptions["hooks"],
   ): Promise<Decision & { request: PermissionRequest; policy: PermissionPolicy }> {
     const { name, effect } = tool;
-    const policy = withRights(askPerson?.policy() ?? plan.policy, dependencies.rights?.());
+    const planned = askPerson?.policy() ?? plan.policy;
+    const policy = withRights(dependencies.livePolicy?.(planned) ?? planned, dependencies.rights?.());
     const paths = tool.pathsOf?.(input, directory(), policy.home) ?? [];
     const mcp = tool.mcp ?? tool.mcpOf?.(input);
     const call = { tool: name, effect, input, paths, ...(mcp === undefined ? {} : { mcp }) };
@@ -97,7 +108,16 @@ export function createAuthorize(dependencies: AuthorizeDependencies): AuthorizeW
         ...paths,
       };
     if (type === "deny") return denied(tool, reason, wayOut());
-    const context = { signal, agentId: plan.agent.id, callId: call.id, reason };
+    const { mcp } = tool;
+    const context = {
+      signal,
+      agentId: plan.agent.id,
+      callId: call.id,
+      reason,
+      ...(mcp === undefined ? {} : { server: { name: mcp.serverName, source: mcp.source } }),
+      suggestedRules: () => suggestRules(request, policy, { anchor: plan.directory }),
+      outsidePaths: () => outsidePaths(request, policy),
+    };
     const fromHooks = await beforeAsk?.({ call, tool, input }, { signal });
     if (fromHooks?.behavior === "deny")
       return {
@@ -111,7 +131,11 @@ export function createAuthorize(dependencies: AuthorizeDependencies): AuthorizeW
         : ({ behavior: "ask" } as const);
     const answer = fromHooks ?? fromProgram;
     if (answer.behavior === "deny")
-      return { ...denied(tool, answer.message ?? "the program refused it"), asked: true };
+      return {
+        ...denied(tool, answer.message ?? "the program refused it"),
+        asked: true,
+        ...("interrupt" in answer && answer.interrupt === true ? { stops: true } : {}),
+      };
     if (answer.behavior === "ask") {
       if (askPerson === undefined) return denied(tool, `${reason}, and nobody can be asked here`, wayOut());
       onAsk?.({ call, tool, input });
@@ -141,6 +165,14 @@ function approvedPaths(
 ): { readonly paths?: readonly string[] } {
   if (facts === undefined || facts.paths.length === 0 || platform === "win32") return {};
   return { paths: facts.paths.flatMap(({ forms }) => forms) };
+}
+
+function outsidePaths(
+  { facts }: PermissionRequest,
+  { workingDirectories }: PermissionPolicy,
+): readonly string[] {
+  const forms = facts?.paths.flatMap(({ forms: [first] }) => first ?? []) ?? [];
+  return forms.filter((path) => !isInside(path, workingDirectories));
 }
 
 function withRights(policy: PermissionPolicy, rights: TurnRights | undefined): PermissionPolicy {

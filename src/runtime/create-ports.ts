@@ -9,6 +9,7 @@ import type { TaskManager } from "../tasks/task-manager.ts";
 import type { Tool, ToolContext } from "../tools/tool.ts";
 import type { AgentSkills } from "./agent-skills.ts";
 import { type AuthorizeDependencies, type AuthorizeWithHooks, createAuthorize } from "./create-authorize.ts";
+import type { LiveControls } from "./live-controls.ts";
 import type { Children } from "./open-children.ts";
 import type { SessionHooks } from "./session-hooks.ts";
 import type { SessionServers } from "./session-servers.ts";
@@ -42,6 +43,8 @@ export interface SessionParts extends AuthorizeDependencies {
   readonly skills?: AgentSkills;
   /** Absent for agents that can have none. */
   readonly children?: Children;
+  /** What the host of the main agent changes while it runs. */
+  readonly live?: LiveControls | undefined;
   /** Whether a tool is still there at the next turn; absent means it is. */
   readonly isOffered?: LoopPorts["isOffered"];
   readonly dispose: () => Promise<void>;
@@ -83,12 +86,15 @@ export function createPorts(parts: SessionParts): LoopPorts {
       ...(hooks?.takeMessages() ?? []),
       ...(parts.skills?.takeMessages() ?? []),
       ...(parts.children?.takeMessages() ?? []),
+      ...(parts.live?.takeMessages?.() ?? []),
     ],
     ...afterCallOf(parts),
     ...(parts.commit === undefined ? {} : { commit: parts.commit }),
     // Children in the background are waited for before hooks hear that the work is over.
     async beforeEnd(text, options) {
-      return (await parts.children?.beforeEnd(options.signal)) ?? (await hooks?.beforeEnd(text, options));
+      const waits = parts.live?.waitsForChildren !== false;
+      const report = waits ? await parts.children?.beforeEnd(options.signal) : undefined;
+      return report ?? (await hooks?.beforeEnd(text, options));
     },
     ...(output === undefined
       ? {}

@@ -1,6 +1,7 @@
 import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import type { RunWatch } from "../loop/watch-run.ts";
+import type { Model } from "../model/model.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { withServerInstructions } from "../planning/server-instructions.ts";
 import { unsafeManagedCode } from "../settings/find-foreign-writers.ts";
@@ -28,6 +29,7 @@ import { createForkSkill } from "./fork-skill.ts";
 import { gatherMemory } from "./gather-memory.ts";
 import { gatherSystemPrompt } from "./gather-system-prompt.ts";
 import { limitFacts } from "./limit-facts.ts";
+import { createLiveModel } from "./live-controls.ts";
 import { mayLoadIn } from "./may-load-in.ts";
 import { openAsking } from "./open-asking.ts";
 import { openChildren } from "./open-children.ts";
@@ -136,6 +138,7 @@ export async function openSession<Output>(
     plan,
     choices: options,
     keeping,
+    observer: world.live?.transcript,
   });
   const { heard } = transcript;
   const granted = new Set(plan.tools.map(({ name }) => name));
@@ -217,6 +220,13 @@ export async function openSession<Output>(
   });
   const isBuilt = (tool: string): boolean => built.tools.some(({ name }) => name === tool);
   const hasOwnSkills = granted.has("Skill") && !isBuilt("Skill");
+  const mainModel = (): Model => {
+    const { live } = world;
+    if (live === undefined) return guard.pay(model);
+    return createLiveModel(guard.pay(model), live, async (name) =>
+      guard.pay((await chooseModel(world, { ...options, model: name }, definition)).model),
+    );
+  };
   opened = createSession<Output>({
     plan,
     children,
@@ -224,7 +234,9 @@ export async function openSession<Output>(
     ...(hooks === undefined ? {} : { hooks }),
     discovered: world.discovered,
     mcpServers: servers.states,
-    model: guard.pay(model),
+    model: mainModel(),
+    live: world.live,
+    livePolicy: world.live?.policy,
     limits: guard.limits,
     watch: mainWatch(plan, { world, stopwatch: guard.stopwatch, treeTime }),
     tools: [

@@ -117,6 +117,7 @@ export async function prepareChild(
     serverTools: surroundings.serverTools(plan, model.facts),
     skills: ownSkills,
     // Once it is moved to the background, nothing of servers is left to it.
+    livePolicy: world.live?.policy,
     isOffered: ({ origin }) => origin !== "mcp" || line.attended(),
     history: [],
     toolContext: contextHeld(withoutQuestions(surroundings.toolContext(plan, directory), line), whileAsking),

@@ -16,6 +16,7 @@ import type { Tool } from "../tools/tool.ts";
 import type { ToolHost } from "../tools/tool-host.ts";
 import type { CanUseTool } from "./create-authorize.ts";
 import type { GatheredMcp, McpAnswer } from "./gather-mcp-servers.ts";
+import type { LiveControls } from "./live-controls.ts";
 
 /** What all sessions of a runtime share. */
 export interface RuntimeContext {
@@ -52,6 +53,7 @@ export interface RuntimeContext {
   readonly sandbox: SandboxRuntime;
   readonly readOnlySandbox: ReadOnlySandbox;
   readonly keepsTranscripts: boolean;
+  readonly live?: LiveControls;
   readonly durability: Durability;
   readonly entrypoint: string;
   readonly ids: IdSource;

@@ -10,6 +10,7 @@ import type { Durability } from "../storage/durability.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { ToolHost } from "../tools/tool-host.ts";
 import type { CanUseTool } from "./create-authorize.ts";
+import type { LiveControls } from "./live-controls.ts";
 import type { OutputSchema } from "./typed-output.ts";
 
 /** What a program says once, for all its sessions. Everything has a default: the process it runs in. */
@@ -58,6 +59,8 @@ export interface RuntimeOptions {
   /** How sessions say they were started. */
   readonly entrypoint?: string;
   readonly managedDirectory?: string;
+  /** What this program changes while its session runs. */
+  readonly live?: LiveControls;
   /** The time by which clocks of runs and pauses go; the real one when absent. */
   readonly clock?: WaitClock;
 }

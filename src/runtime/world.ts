@@ -171,6 +171,7 @@ export function createWorld(options: RuntimeOptions): World {
         ...(options.canUseTool === undefined ? {} : { canUseTool: options.canUseTool }),
         ...(options.approver === undefined ? {} : { approver: options.approver }),
         hooks: options.hooks ?? [],
+        ...(options.live === undefined ? {} : { live: options.live }),
         ...(options.notice === undefined ? {} : { notice: options.notice }),
         sandbox,
         readOnlySandbox,

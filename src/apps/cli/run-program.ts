@@ -4,6 +4,7 @@ import { Command, CommanderError } from "commander";
 import { nearestName } from "../../foundation/nearest-name.ts";
 import type { RetinueError } from "../../foundation/retinue-error.ts";
 import { splitEntries } from "../../tools/grants/split-entries.ts";
+import { addAgentSdkOptions } from "../agent-sdk/agent-sdk-options.ts";
 import { addMcpServerCommands } from "./add-mcp-server-commands.ts";
 import { addSkillCommands } from "./add-skill-commands.ts";
 import { addTaskCommands } from "./add-task-commands.ts";
@@ -48,6 +49,7 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
   program.helpInformation = () => helpText;
   addSessionOptions(program);
   addPrintOptions(program);
+  addAgentSdkOptions(program);
   addAgents(program, invoke);
   addTaskCommands(program, invoke);
   addSkillCommands(program, invoke);
@@ -64,6 +66,10 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
     // A bare word is more likely a mistyped command than a prompt; prompts of bare words need -p or quotes.
     if (options.print !== true && first !== undefined && !/^\/|\s/.test(first))
       throw unknownCommand(program, first);
+    if (options.inputFormat === "stream-json" && options.outputFormat === "stream-json" && words.length === 0)
+      return invoke(async (context) =>
+        (await import("../agent-sdk/serve-agent-sdk.ts")).serveAgentSdk(context, options),
+      );
     return invoke(async (context) =>
       (await import("./print/run-print.ts")).runPrint(context, words, options),
     );

@@ -1,0 +1,52 @@
+import type { UserMessage } from "../conversation/message.ts";
+import type { ModelEvent } from "../conversation/model-event.ts";
+import type { TranscriptObserver } from "../journal/transcript-writer.ts";
+import type { Model } from "../model/model.ts";
+import type { PermissionPolicy } from "../permissions/permission-policy.ts";
+
+/** What a host may change while a session runs. Each part is asked anew whenever it matters. */
+export interface LiveControls {
+  /** The policy by which the next call of any agent of the session is decided. */
+  readonly policy?: (planned: PermissionPolicy) => PermissionPolicy;
+  /** Messages for the main agent, read between two model calls. */
+  readonly takeMessages?: () => readonly UserMessage[];
+  /** The model that answers the main agent from the next request on; undefined means the one of the plan. */
+  readonly model?: () => string | undefined;
+  /** The effort of the next request; undefined means that of the plan. */
+  readonly effort?: () => string | number | undefined;
+  /** Names under which the main agent's model may call tools, and what they mean. */
+  readonly toolAliases?: ReadonlyMap<string, string> | undefined;
+  /** False: a run ends while children work in the background, and the host reads what they report. */
+  readonly waitsForChildren?: boolean;
+  /** Gives ids to lines of the main transcript, and hears of them. */
+  readonly transcript?: TranscriptObserver;
+}
+
+/** The model of the plan, unless the host has chosen another one meanwhile. */
+export function createLiveModel(
+  planned: Model,
+  live: Pick<LiveControls, "model" | "effort" | "toolAliases">,
+  find: (name: string) => Promise<Model>,
+): Model {
+  let current = planned;
+  return {
+    get facts() {
+      return current.facts;
+    },
+    async *stream(request, options) {
+      const name = live.model?.();
+      current = name === undefined ? planned : await find(name);
+      const effort = live.effort?.();
+      const events = current.stream(effort === undefined ? request : { ...request, effort }, options);
+      for await (const event of events) yield withoutAliases(event, live.toolAliases);
+    },
+  };
+}
+
+function withoutAliases(event: ModelEvent, aliases: LiveControls["toolAliases"]): ModelEvent {
+  if (aliases === undefined || event.type !== "message-ended") return event;
+  const content = event.message.content.map((block) =>
+    block.type === "tool_use" ? { ...block, name: aliases.get(block.name) ?? block.name } : block,
+  );
+  return { ...event, message: { ...event.message, content } };
+}
