@@ -269,12 +269,12 @@ export function createSdkHost(options: SdkHostOptions): SdkHost {
           const bell = queue.wait();
           await applyChanges();
           const waiting = opened === undefined && !queue.hasPrompt() ? undefined : await ready();
+          const isBusy = waiting?.hasBackgroundWork() === true;
           const prompt = waiting === undefined ? undefined : nextPrompt(waiting);
           if (waiting !== undefined && prompt !== undefined) {
             await runTurn(waiting, prompt, signal);
             continue;
           }
-          const isBusy = waiting?.hasBackgroundWork() === true;
           if (hasEndedInput && !isBusy) break;
           if (waiting !== undefined && state !== undefined && !isBusy) setState("idle");
           await Promise.race([bell, stopped]);

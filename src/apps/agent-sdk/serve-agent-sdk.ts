@@ -158,6 +158,7 @@ export async function serveAgentSdk(
         },
         notice: (text) => cli.stderr.write(`retinue: ${text}\n`),
         channel,
+        settled: queue.ring,
         servers: choices.servers,
       },
       stop.signal,

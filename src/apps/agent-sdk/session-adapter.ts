@@ -11,7 +11,6 @@ import type { RuntimeOptions, SessionOptions } from "../../runtime/runtime-optio
 import type { Session } from "../../runtime/session.ts";
 import { agentOutputFile } from "../../tasks/agent-output-file.ts";
 import type { TaskEvent } from "../../tasks/task-manager.ts";
-import { hasEnded } from "../../tasks/task-state.ts";
 import { loadAgentsOption } from "../cli/load-agents-option.ts";
 import { createPrintRuntime, openPrintSession } from "../cli/print/open-print-session.ts";
 import type { PrintOptions } from "../cli/print/print-options.ts";
@@ -32,6 +31,8 @@ export interface SessionSetup {
   readonly live: LiveControls;
   readonly notice: (text: string) => void;
   readonly channel: ControlChannel;
+  /** Called when a child in the background has ended and its report can be taken. */
+  readonly settled: () => void;
   /** Servers that the host has added since the start, and names of those it has switched off. */
   readonly servers: HostServers;
 }
@@ -77,7 +78,7 @@ export async function openSdkSession(setup: SessionSetup, signal: AbortSignal): 
   try {
     const denied = await hiddenSkills(runtime, initialize.skills);
     const session = await openPrintSession(runtime, sessionOptions(setup, denied), signal);
-    return wrap(session, runtime, hosted);
+    return wrap(session, runtime, { hosted, settled: setup.settled });
   } catch (error) {
     await runtime[Symbol.asyncDispose]();
     throw error;
@@ -89,10 +90,11 @@ type Runtime = ReturnType<typeof createPrintRuntime>;
 function wrap(
   session: Session,
   runtime: AsyncDisposable,
-  hosted: ReadonlyMap<string, HostMcpServer>,
+  { hosted, settled }: { readonly hosted: ReadonlyMap<string, HostMcpServer>; readonly settled: () => void },
 ): OpenSdkSession {
   const { plan, tasks, discovered } = session;
   const files = sessionFiles(discovered.paths.transcripts, plan.sessionId);
+  const background = watchBackground(tasks, settled);
   return {
     session,
     initialMode: plan.policy.mode,
@@ -104,7 +106,7 @@ function wrap(
         typeof content === "string" ? [{ type: "text", text: content } as const] : content,
       );
     },
-    hasBackgroundWork: () => tasks.list().some((task) => task.background && !hasEnded(task)),
+    hasBackgroundWork: background.isBusy,
     watchTasks: () => tasks.watch(),
     outputFile: (agentId) => agentOutputFile(files, agentId),
     receive(server, message) {
@@ -116,6 +118,27 @@ function wrap(
     async [Symbol.asyncDispose]() {
       await session[Symbol.asyncDispose]();
       await runtime[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A child counts as work until its report has been handed over, which is a moment after its end. */
+function watchBackground(tasks: Session["tasks"], settled: () => void): { readonly isBusy: () => boolean } {
+  const followed = new Set<string>();
+  const done = new Set<string>();
+  return {
+    isBusy() {
+      const runs = tasks.list().filter(({ background }) => background);
+      for (const { id, startedAt } of runs) {
+        const run = `${id} ${startedAt}`;
+        if (followed.has(run)) continue;
+        followed.add(run);
+        void tasks.ended(id).finally(() => {
+          done.add(run);
+          settled();
+        });
+      }
+      return runs.some(({ id, startedAt }) => !done.has(`${id} ${startedAt}`));
     },
   };
 }
@@ -160,6 +183,11 @@ async function hiddenSkills(
   return all.filter(({ name }) => !isWanted(name)).map(({ name }) => `Skill(${name})`);
 }
 
+/** A host that names no prompt says so with an empty one, which does not stand for that of a named agent. */
+function promptOf(text: string | undefined, agent: string | undefined): Pick<SessionOptions, "systemPrompt"> {
+  return text === undefined || (text === "" && agent !== undefined) ? {} : { systemPrompt: text };
+}
+
 function sessionOptions({ session, initialize }: SessionSetup, hidden: readonly string[]): SessionOptions {
   const { permissionPromptTool, ...rest } = session;
   const plan = initialize.planModeInstructions;
@@ -173,7 +201,7 @@ function sessionOptions({ session, initialize }: SessionSetup, hidden: readonly 
     ...(permissionPromptTool === undefined || permissionPromptTool === "stdio"
       ? {}
       : { permissionPromptTool }),
-    ...(initialize.systemPrompt === undefined ? {} : { systemPrompt: initialize.systemPrompt }),
+    ...promptOf(initialize.systemPrompt, rest.agent),
     ...(appended.length === 0 ? {} : { appendSystemPrompt: appended.join("\n\n") }),
     ...(initialize.jsonSchema === undefined ? {} : { output: initialize.jsonSchema }),
     ...(hidden.length === 0 ? {} : { disallowedTools: [...(rest.disallowedTools ?? []), ...hidden] }),
