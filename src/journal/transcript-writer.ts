@@ -39,6 +39,8 @@ export interface TranscriptObserver {
   readonly uuidFor?: (event: RunEvent) => string | undefined;
   /** The ids of the lines that an event became. */
   readonly written?: (event: RunEvent, uuids: readonly string[]) => void;
+  /** Hears every line that was written. */
+  readonly appended?: ((lines: readonly string[]) => void) | undefined;
   /** A title the session is given at its start. */
   readonly title?: string | undefined;
 }
@@ -77,12 +79,13 @@ type Compaction = Extract<RunEvent, { type: "context-compacted" }>;
 type MakeLine = (place: LinePlace, uuids: readonly string[]) => object;
 
 export function createTranscriptWriter({
-  log,
+  log: given,
   ids,
   now,
   facts,
   ...start
 }: TranscriptWriterOptions): TranscriptWriter {
+  const log = mirrored(given, start.observer);
   let leaf = start.leaf ?? null;
   let answerLines: ReadonlyMap<string, string> = new Map();
   const lines = createKeptLines(start.sources);
@@ -167,6 +170,22 @@ export function createTranscriptWriter({
     beside: side.beside,
     rename: (title) => void log.append([JSON.stringify(customTitleLine(facts().sessionId, title))]),
     tag: (tag) => void log.append([JSON.stringify(tagLine(facts().sessionId, tag))]),
+  };
+}
+
+function mirrored(log: TranscriptLog, observer: TranscriptObserver | undefined): TranscriptLog {
+  const { appended } = observer ?? {};
+  if (appended === undefined) return log;
+  return {
+    append(lines) {
+      const length = log.append(lines);
+      appended(lines);
+      return length;
+    },
+    get length() {
+      return log.length ?? 0;
+    },
+    sync: async (length) => log.sync?.(length),
   };
 }
 

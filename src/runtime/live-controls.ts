@@ -2,6 +2,7 @@ import type { UserMessage } from "../conversation/message.ts";
 import type { ModelEvent } from "../conversation/model-event.ts";
 import type { TranscriptObserver } from "../journal/transcript-writer.ts";
 import type { Model } from "../model/model.ts";
+import { ModelError } from "../model/model-error.ts";
 import type { PermissionPolicy } from "../permissions/permission-policy.ts";
 
 /** What a host may change while a session runs. Each part is asked anew whenever it matters. */
@@ -12,6 +13,8 @@ export interface LiveControls {
   readonly takeMessages?: () => readonly UserMessage[];
   /** The model that answers the main agent from the next request on; undefined means the one of the plan. */
   readonly model?: () => string | undefined;
+  /** The model that answers a request which the chosen one could not. */
+  readonly fallbackModel?: string | undefined;
   /** The effort of the next request; undefined means that of the plan. */
   readonly effort?: () => string | number | undefined;
   /** Names under which the main agent's model may call tools, and what they mean. */
@@ -25,7 +28,7 @@ export interface LiveControls {
 /** The model of the plan, unless the host has chosen another one meanwhile. */
 export function createLiveModel(
   planned: Model,
-  live: Pick<LiveControls, "model" | "effort" | "toolAliases">,
+  live: Pick<LiveControls, "model" | "effort" | "toolAliases" | "fallbackModel">,
   find: (name: string) => Promise<Model>,
 ): Model {
   let current = planned;
@@ -37,10 +40,33 @@ export function createLiveModel(
       const name = live.model?.();
       current = name === undefined ? planned : await find(name);
       const effort = live.effort?.();
-      const events = current.stream(effort === undefined ? request : { ...request, effort }, options);
-      for await (const event of events) yield withoutAliases(event, live.toolAliases);
+      const asked = effort === undefined ? request : { ...request, effort };
+      let hasBegun = false;
+      try {
+        for await (const event of current.stream(asked, options)) {
+          hasBegun ||= event.type !== "attempt-failed";
+          yield withoutAliases(event, live.toolAliases);
+        }
+      } catch (error) {
+        const { fallbackModel } = live;
+        if (
+          hasBegun ||
+          fallbackModel === undefined ||
+          !(error instanceof ModelError) ||
+          !mayAnotherAnswer(error)
+        )
+          throw error;
+        current = await find(fallbackModel);
+        for await (const event of current.stream(asked, options))
+          yield withoutAliases(event, live.toolAliases);
+      }
     },
   };
+}
+
+/** Whether it is the model that cannot answer now, and not the request that nobody could. */
+function mayAnotherAnswer(error: ModelError): boolean {
+  return error.mayPass || error.code === "not-found";
 }
 
 function withoutAliases(event: ModelEvent, aliases: LiveControls["toolAliases"]): ModelEvent {

@@ -46,11 +46,9 @@ export function addAgentSdkOptions(program: Command): void {
 
 /** Options whose meaning would be lost; a program that gives one must hear that. */
 const unsupported = [
-  ["fallbackModel", "--fallback-model"],
   ["managedSettings", "--managed-settings"],
   ["resumeSessionAt", "--resume-session-at"],
   ["resumeDropsTurn", "--resume-drops-turn"],
-  ["sessionMirror", "--session-mirror"],
   ["taskBudget", "--task-budget"],
   ["projectConfigRoot", "--project-config-root"],
 ] as const;

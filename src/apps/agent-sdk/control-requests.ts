@@ -4,6 +4,7 @@ import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { PermissionMode } from "../../permissions/permission-mode.ts";
 import { hasEnded } from "../../tasks/task-state.ts";
+import type { FileCheckpoints } from "./file-checkpoints.ts";
 import {
   describeAgents,
   describeCommands,
@@ -30,6 +31,8 @@ export interface ControlRequestOptions {
   readonly queue: PromptQueue;
   readonly policy: LivePolicy;
   readonly choices: Choices;
+  /** Absent where the host did not ask for file checkpoints. */
+  readonly checkpoints: FileCheckpoints | undefined;
   readonly startedAt: number;
 }
 
@@ -82,6 +85,7 @@ export function createControlRequests(options: ControlRequestOptions): ReadonlyM
       "cancel_async_message",
       ({ message_uuid: id }) => ({ cancelled: typeof id === "string" && queue.cancel(id) }),
     ],
+    ["rewind_files", (request) => rewind(request, options)],
     ["set_has_subscribers", () => ({})],
   ]);
 }
@@ -240,6 +244,14 @@ function usage({ host, startedAt }: ControlRequestOptions): JsonRecord {
     total_lines_removed: 0,
     model_usage: host.totals.modelUsage(),
   };
+}
+
+async function rewind(
+  { user_message_id: id, dry_run: dryRun }: JsonRecord,
+  { checkpoints }: ControlRequestOptions,
+): Promise<JsonRecord> {
+  if (checkpoints === undefined) return { canRewind: false, error: "File checkpointing is not enabled." };
+  return checkpoints.rewind(String(id), dryRun === true);
 }
 
 function describePlugins({ session }: OpenSdkSession): JsonRecord {

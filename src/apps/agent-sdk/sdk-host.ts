@@ -19,8 +19,8 @@ export interface SdkHostOptions {
   readonly host: Pick<CliHost, "environment">;
   readonly channel: ControlChannel;
   readonly queue: PromptQueue;
-  /** Opens the session, or the one that takes its place. */
-  readonly open: () => Promise<OpenSdkSession>;
+  /** Opens the session, or the one that takes its place; a fresh one begins a new conversation. */
+  readonly open: (fresh: boolean) => Promise<OpenSdkSession>;
   readonly lineIds: (event: RunEvent) => readonly string[];
   readonly mode: () => string | undefined;
   readonly model: () => string | undefined;
@@ -29,7 +29,7 @@ export interface SdkHostOptions {
   readonly childText: () => boolean;
   readonly observed: () => ObservedHooks;
   /** Hears which event the running turn has come to, before the next one is asked for. */
-  readonly reached: (event: RunEvent | undefined) => void;
+  readonly reached: (event: RunEvent | undefined) => Promise<void>;
   /** Hears which prompt is worked on next. */
   readonly begins: (prompt: QueuedPrompt) => void;
   /** Refuses prompts where no real model answers. */
@@ -82,8 +82,8 @@ export function createSdkHost(options: SdkHostOptions): SdkHost {
     emit({ type: "system", subtype: "session_state_changed", state: next, ...about });
   }
 
-  async function openNow(): Promise<OpenSdkSession> {
-    current = await options.open();
+  async function openNow(fresh = false): Promise<OpenSdkSession> {
+    current = await options.open(fresh);
     totals.know(current.session.model);
     void watchTasks(current);
     return current;
@@ -110,7 +110,8 @@ export function createSdkHost(options: SdkHostOptions): SdkHost {
   }
 
   /** Tells of one turn from its beginning to its result. */
-  async function runTurn(session: OpenSdkSession, prompt: QueuedPrompt, signal: AbortSignal): Promise<void> {
+  async function runTurn(session: OpenSdkSession, given: QueuedPrompt, signal: AbortSignal): Promise<void> {
+    const prompt = { ...given, uuid: given.uuid ?? uuid() };
     const controller = new AbortController();
     const running: Turn = { controller, inTools: false };
     turn = running;
@@ -139,7 +140,7 @@ export function createSdkHost(options: SdkHostOptions): SdkHost {
       finish(session, endingOf(error), { prompt, interrupted: controller.signal.aborted, inTools: false });
     } finally {
       turn = undefined;
-      options.reached(undefined);
+      void options.reached(undefined);
     }
   }
 
@@ -151,7 +152,7 @@ export function createSdkHost(options: SdkHostOptions): SdkHost {
     for await (const event of session.turn(content, around.signal)) {
       if (event.type === "run-ended") return event.ending;
       around.begin();
-      options.reached(event);
+      await options.reached(event);
       totals.add(event);
       if (event.type === "call-started") around.running.inTools = true;
       if (event.type === "turn-started") around.running.inTools = false;
@@ -221,6 +222,20 @@ export function createSdkHost(options: SdkHostOptions): SdkHost {
     return content === undefined ? undefined : { content, line: reportLine(content), asks: true };
   }
 
+  /** `/clear`: the next prompt begins a new conversation. */
+  async function clear(session: OpenSdkSession, prompt: QueuedPrompt): Promise<void> {
+    const before = session.session.plan.sessionId;
+    setState("running");
+    await session[Symbol.asyncDispose]();
+    opened = openNow(true);
+    const next = await opened;
+    const about = { new_conversation_id: next.session.plan.sessionId, trigger: "clear", session_id: before };
+    emit({ type: "conversation_reset", ...about, uuid: uuid() });
+    emit(initMessage(next.session, initFacts(next)));
+    const done = { ...endingOf(""), status: "completed", reason: "end_turn" } as const;
+    finish(next, done, { prompt, interrupted: false, inTools: false });
+  }
+
   async function applyChanges(): Promise<void> {
     for (let change = changes.shift(); change !== undefined; change = changes.shift()) await change();
   }
@@ -272,7 +287,7 @@ export function createSdkHost(options: SdkHostOptions): SdkHost {
           const isBusy = waiting?.hasBackgroundWork() === true;
           const prompt = waiting === undefined ? undefined : nextPrompt(waiting);
           if (waiting !== undefined && prompt !== undefined) {
-            await runTurn(waiting, prompt, signal);
+            await (isClear(prompt) ? clear(waiting, prompt) : runTurn(waiting, prompt, signal));
             continue;
           }
           if (hasEndedInput && !isBusy) break;
@@ -286,6 +301,11 @@ export function createSdkHost(options: SdkHostOptions): SdkHost {
       return lastIsError ? 1 : 0;
     },
   };
+}
+
+function isClear({ content }: QueuedPrompt): boolean {
+  const [first, ...more] = blocksOf(content);
+  return more.length === 0 && first?.type === "text" && first.text.trim() === "/clear";
 }
 
 function endingOf(error: unknown): RunEnding {

@@ -13,12 +13,14 @@ import type { CommandContext } from "../cli/session-options.ts";
 import { type AgentSdkOptions, checkAgentSdkOptions } from "./agent-sdk-options.ts";
 import { createControlChannel } from "./control-channel.ts";
 import { type Choices, createControlRequests, modeStatus } from "./control-requests.ts";
+import { createFileCheckpoints } from "./file-checkpoints.ts";
 import { createHostHooks, type HookReports } from "./host-hooks.ts";
 import { createHostPermission } from "./host-permission.ts";
 import { createHostQuestions } from "./host-questions.ts";
 import { describeAgents, describeCommands, describeModels, followedVersion } from "./init-message.ts";
 import { createLivePolicy } from "./live-policy.ts";
 import { createObservedHooks, type ObservedHooks } from "./observed-hooks.ts";
+import { createPlanModeTools } from "./plan-mode-tools.ts";
 import { createPromptQueue, readPromptMessage } from "./prompt-queue.ts";
 import { type Initialize, noInitialize, readInitialize } from "./read-initialize.ts";
 import { createSdkHost, informational } from "./sdk-host.ts";
@@ -48,6 +50,10 @@ export async function serveAgentSdk(
   let lastEvent: RunEvent | undefined;
   let questionCall: string | undefined;
   let observed: ObservedHooks | undefined;
+  const checkpoints =
+    cli.environment["CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING"] === "true"
+      ? createFileCheckpoints()
+      : undefined;
   const choices: Choices = {
     model: undefined,
     effort: extra.thinkingTokens,
@@ -117,14 +123,19 @@ export async function serveAgentSdk(
     host.emit({ ...line, type: "user", session_id: sessionId(), uuid: uuid ?? randomUUID(), isReplay: true });
   }
 
-  async function openSession(): Promise<OpenSdkSession> {
+  function mirror(lines: readonly string[]): void {
+    const { transcript_path: filePath } = situation();
+    channel.send({ type: "transcript_mirror", filePath, entries: lines.map((line) => JSON.parse(line)) });
+  }
+
+  async function openSession(fresh: boolean): Promise<OpenSdkSession> {
     if (startFailure !== undefined) throw startFailure;
     const before = current();
     const opened = await openSdkSession(
       {
         context,
         options,
-        session: nextOptions(request.session, before),
+        session: nextOptions(request.session, before, fresh),
         initialize,
         hooks: createHostHooks(
           before === undefined
@@ -142,6 +153,7 @@ export async function serveAgentSdk(
           takeMessages,
           model: () => choices.model,
           effort: () => choices.effort,
+          fallbackModel: options.fallbackModel,
           waitsForChildren: false,
           ...(initialize.toolAliases === undefined ? {} : { toolAliases: initialize.toolAliases }),
           transcript: {
@@ -153,9 +165,18 @@ export async function serveAgentSdk(
               promptId = undefined;
               return id;
             },
+            appended: options.sessionMirror === true ? mirror : undefined,
             written: (event, uuids) => void lineIds.set(event, uuids),
           },
         },
+        tools: asksHost
+          ? createPlanModeTools({
+              channel,
+              policy,
+              waiting,
+              before: () => current()?.initialMode ?? "default",
+            })
+          : [],
         notice: (text) => cli.stderr.write(`retinue: ${text}\n`),
         channel,
         settled: queue.ring,
@@ -188,19 +209,22 @@ export async function serveAgentSdk(
       });
       return observed;
     },
-    reached(event) {
+    async reached(event) {
       lastEvent = event;
+      if (event?.type === "call-started")
+        await checkpoints?.keep(event.call, current()?.session.plan.directory ?? cli.cwd);
       if (event?.type === "call-started" && event.call.name === "AskUserQuestion")
         questionCall = event.call.id;
     },
     begins: (prompt) => {
       promptId = prompt.uuid;
+      checkpoints?.begin(promptId);
     },
     refuse: (session) =>
       refuseOffline(session, { model: options.model, isForProgram: true, environment: cli.environment }),
   });
 
-  const handlers = createControlRequests({ host, queue, policy, choices, startedAt });
+  const handlers = createControlRequests({ host, queue, policy, choices, checkpoints, startedAt });
 
   async function begin(given: JsonRecord): Promise<JsonRecord> {
     if (isInitialized) throw new RetinueError("initialized", "The session is initialized already.");
@@ -254,9 +278,14 @@ export async function serveAgentSdk(
 }
 
 /** A session that takes the place of another goes on with its conversation. */
-function nextOptions(options: SessionOptions, before: OpenSdkSession | undefined): SessionOptions {
+function nextOptions(
+  options: SessionOptions,
+  before: OpenSdkSession | undefined,
+  fresh: boolean,
+): SessionOptions {
   if (before === undefined) return options;
   const { resume: _resume, continue: _continue, forkSession: _fork, sessionId: _id, ...rest } = options;
+  if (fresh) return rest;
   const { sessionId } = before.session.plan;
   return before.session.messages().length === 0 ? { ...rest, sessionId } : { ...rest, resume: sessionId };
 }

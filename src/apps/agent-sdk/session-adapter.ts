@@ -11,6 +11,7 @@ import type { RuntimeOptions, SessionOptions } from "../../runtime/runtime-optio
 import type { Session } from "../../runtime/session.ts";
 import { agentOutputFile } from "../../tasks/agent-output-file.ts";
 import type { TaskEvent } from "../../tasks/task-manager.ts";
+import type { Tool } from "../../tools/tool.ts";
 import { loadAgentsOption } from "../cli/load-agents-option.ts";
 import { createPrintRuntime, openPrintSession } from "../cli/print/open-print-session.ts";
 import type { PrintOptions } from "../cli/print/print-options.ts";
@@ -29,6 +30,8 @@ export interface SessionSetup {
   readonly canUseTool: CanUseTool | undefined;
   readonly ask: NonNullable<RuntimeOptions["host"]>["ask"];
   readonly live: LiveControls;
+  /** Tools of this program for the main agent. */
+  readonly tools: readonly Tool[];
   readonly notice: (text: string) => void;
   readonly channel: ControlChannel;
   /** Called when a child in the background has ended and its report can be taken. */
@@ -69,6 +72,7 @@ export async function openSdkSession(setup: SessionSetup, signal: AbortSignal): 
     entrypoint: "sdk-ts",
     hooks: setup.hooks,
     live: setup.live,
+    extraTools: setup.tools,
     notice: setup.notice,
     ...(setup.canUseTool === undefined ? {} : { canUseTool: setup.canUseTool }),
     ...(setup.ask === undefined ? {} : { host: { ask: setup.ask } }),
