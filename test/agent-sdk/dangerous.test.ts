@@ -109,6 +109,28 @@ describe("no key [CLI-7]", () => {
   });
 });
 
+describe("shell lines [DRP-3]", () => {
+  const environment = { ANTHROPIC_API_KEY: "x" };
+
+  test("json with --verbose is a list of all messages", async () => {
+    const flags = ["-p", "hi", "--model", "offline", "--output-format", "json", "--verbose"];
+    const { code, out } = await runCommand(createPlace(), flags);
+    const types = JSON.parse(out).map(({ type }: { type: string }) => type);
+    expect([code, types[0], types.at(-1)]).toEqual([0, "system", "result"]);
+  });
+
+  test("a flag without a meaning here is named in a note", async () => {
+    const { code, err } = await runCommand(createPlace(), ["-p", "hi", "--model", "offline", "--ide"]);
+    expect({ code, err }).toEqual({ code: 0, err: "retinue: --ide has no effect here.\n" });
+  });
+
+  test("a flag that cannot be honoured is refused by name", async () => {
+    const { code, err } = await runCommand(createPlace(), ["-p", "hi", "--teleport"], { environment });
+    expect(code).not.toBe(0);
+    expect(err).toContain("--teleport is not supported");
+  });
+});
+
 describe("words that are no command [CLI-7]", () => {
   test.each([
     [["plugins", "list"]],

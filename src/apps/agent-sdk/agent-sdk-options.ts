@@ -17,8 +17,23 @@ export interface AgentSdkOptions {
   readonly taskBudget?: string;
   readonly projectConfigRoot?: string;
   readonly betas?: string;
-  readonly debug?: boolean | string;
+  readonly debug?: boolean;
   readonly debugFile?: string;
+  readonly worktree?: string | boolean;
+  readonly tmux?: string | boolean;
+  readonly teleport?: string | boolean;
+  readonly remote?: string | boolean;
+  readonly fromPr?: string | boolean;
+  readonly file?: string;
+  readonly init?: boolean;
+  readonly initOnly?: boolean;
+  readonly maintenance?: boolean;
+  readonly bare?: boolean;
+  readonly chrome?: boolean;
+  readonly ide?: boolean;
+  readonly mcpDebug?: boolean;
+  readonly remoteControl?: string | boolean;
+  readonly brief?: boolean;
 }
 
 export function addAgentSdkOptions(program: Command): void {
@@ -38,26 +53,90 @@ export function addAgentSdkOptions(program: Command): void {
     hidden("--task-budget <n>", "tokens of the task"),
     hidden("--project-config-root <folder>", "where the project's settings are"),
     hidden("--betas <list>", "features of the provider"),
-    hidden("--debug [filter]", "show stack traces of errors"),
+    hidden("--debug", "show stack traces of errors"),
     hidden("--debug-file <file>", "where debug output goes"),
+    hidden("--worktree [name]", "work in a worktree"),
+    hidden("--tmux [mode]", "a terminal for the worktree"),
+    hidden("--teleport [session]", "take over a session of the cloud"),
+    hidden("--remote [description]", "a session in the cloud"),
+    hidden("--from-pr [value]", "the session of a pull request"),
+    hidden("--file <spec>", "files to download at the start"),
+    hidden("--init", "run set-up hooks"),
+    hidden("--init-only", "run set-up hooks and end"),
+    hidden("--maintenance", "run maintenance hooks"),
+    hidden("--bare", "no hooks, plugins or memory"),
+    hidden("--chrome", "use a browser"),
+    hidden("--no-chrome", "use no browser"),
+    hidden("--ide", "connect to an editor"),
+    hidden("--mcp-debug", "show errors of MCP servers"),
+    hidden("--remote-control [name]", "steer the session from elsewhere"),
+    hidden("--brief", "let the agent write messages"),
   ])
     program.addOption(option);
 }
 
-/** Options whose meaning would be lost; a program that gives one must hear that. */
+/** Options whose meaning would be lost; whoever gives one must hear that. */
 const unsupported = [
   ["managedSettings", "--managed-settings"],
   ["resumeSessionAt", "--resume-session-at"],
   ["resumeDropsTurn", "--resume-drops-turn"],
   ["taskBudget", "--task-budget"],
   ["projectConfigRoot", "--project-config-root"],
+  ["worktree", "--worktree"],
+  ["tmux", "--tmux"],
+  ["teleport", "--teleport"],
+  ["remote", "--remote"],
+  ["fromPr", "--from-pr"],
+  ["file", "--file"],
+  ["init", "--init"],
+  ["initOnly", "--init-only"],
+  ["maintenance", "--maintenance"],
+  ["bare", "--bare"],
 ] as const;
 
+/** Options about browsers, editors and the cloud, which can have no effect here. */
+const meaningless = [
+  ["betas", "--betas"],
+  ["chrome", "--chrome"],
+  ["ide", "--ide"],
+  ["mcpDebug", "--mcp-debug"],
+  ["remoteControl", "--remote-control"],
+  ["debugFile", "--debug-file"],
+  ["brief", "--brief"],
+] as const;
+
+/** Options that only mean something to a host on both pipes. */
+const forHosts = [
+  ["includeHookEvents", "--include-hook-events"],
+  ["sessionMirror", "--session-mirror"],
+  ["awaitInitialize", "--await-initialize"],
+] as const;
+
+export interface CheckedSdkOptions {
+  readonly thinkingTokens?: number;
+  /** What has no effect, each as one sentence. */
+  readonly notes: readonly string[];
+}
+
 /** Refuses what cannot be honoured, and reads the rest. */
-export function checkAgentSdkOptions(options: AgentSdkOptions): { readonly thinkingTokens?: number } {
+export function checkAgentSdkOptions(
+  options: AgentSdkOptions,
+  { isHosted }: { readonly isHosted: boolean },
+): CheckedSdkOptions {
   const [, flag] = unsupported.find(([name]) => options[name] !== undefined) ?? [];
   if (flag !== undefined) throw misuse(`${flag} is not supported.`, "Leave it out.");
-  const { thinking, maxThinkingTokens: written } = options;
+  const [, host] = (isHosted ? [] : forHosts).find(([name]) => options[name] !== undefined) ?? [];
+  if (host !== undefined)
+    throw misuse(`${host} has no meaning without --input-format stream-json --output-format stream-json.`);
+  const notes = meaningless
+    .filter(([name]) => options[name] !== undefined && options[name] !== false)
+    .map(([, name]) => `${name} has no effect here.`);
+  return { ...readThinking(options), notes };
+}
+
+function readThinking({ thinking, maxThinkingTokens: written }: AgentSdkOptions): {
+  readonly thinkingTokens?: number;
+} {
   if (thinking !== undefined && !["adaptive", "disabled", "enabled"].includes(thinking))
     throw misuse(`--thinking does not know "${thinking}".`, "Write adaptive or disabled.");
   if (thinking === "disabled") return { thinkingTokens: 0 };

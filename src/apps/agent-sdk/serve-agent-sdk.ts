@@ -36,7 +36,8 @@ export async function serveAgentSdk(
   const { host: cli } = context;
   checkSessionOptions(context.session, cli.cwd);
   const request = readPrintOptions(options, { words: [], cwd: cli.cwd, session: context.session });
-  const extra = checkAgentSdkOptions(options);
+  const extra = checkAgentSdkOptions(options, { isHosted: true });
+  for (const note of extra.notes) cli.stderr.write(`retinue: ${note}\n`);
   const startedAt = Date.now();
   const channel = createControlChannel((line) => cli.stdout.write(line));
   const queue = createPromptQueue();
@@ -85,7 +86,7 @@ export async function serveAgentSdk(
       ? hookEventReports((message) => host.emit(message), sessionId)
       : {}),
   };
-  const asksHost = options.permissionPromptTool === "stdio";
+  const asksHost = options.permissionPromptTool === "stdio" && options.permissionPrompts !== "none";
   const waiting = (isWaiting: boolean): void => host.setState(isWaiting ? "requires_action" : "running");
   const permission = createHostPermission({
     channel,

@@ -93,7 +93,7 @@ function addSessionOptions(program: Command): void {
     .option("--mcp-config <json|file>", "MCP servers for this run", collect)
     .option("--strict-mcp-config", "no MCP servers but those of --mcp-config")
     .option("--trust", "trust the working folder for this run")
-    .option("--verbose", "show stack traces of errors");
+    .option("--verbose", "with --output-format json: every message, as one list");
 }
 
 /** The options of a run carry the names people know from Claude Code. */
