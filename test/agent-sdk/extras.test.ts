@@ -154,6 +154,22 @@ describe("more of the protocol [DRP-1]", () => {
     expect(`${error?.message} ${stderr}`).toContain("--resume-session-at");
   });
 
+  test("applyFlagSettings adds a rule that holds for the next call, and refuses what cannot change", async () => {
+    const stage = await createSdkStage(["One.", write("a.txt", "a"), "Two."]);
+    let refusal = "";
+    await converse(stage, free, async (message, running, prompts) => {
+      if (message.type !== "result") return;
+      if (message["result"] !== "One.") return prompts.end();
+      await running.applyFlagSettings({ permissions: { deny: ["Write"] } });
+      await running.applyFlagSettings({ outputStyle: "x" }).catch((error: Error) => {
+        refusal = error.message;
+      });
+      prompts.send(user("write"));
+    });
+    expect(existsSync(join(stage.cwd, "a.txt"))).toBe(false);
+    expect(refusal).toContain("outputStyle");
+  });
+
   test("reads a file for the host, up to a limit", async () => {
     const stage = await createSdkStage(["One."]);
     stage.write("a.txt", "0123456789");

@@ -86,6 +86,7 @@ export function createControlRequests(options: ControlRequestOptions): ReadonlyM
       ({ message_uuid: id }) => ({ cancelled: typeof id === "string" && queue.cancel(id) }),
     ],
     ["rewind_files", (request) => rewind(request, options)],
+    ["apply_flag_settings", ({ settings }) => applySettings(settings, options)],
     ["set_has_subscribers", () => ({})],
   ]);
 }
@@ -244,6 +245,32 @@ function usage({ host, startedAt }: ControlRequestOptions): JsonRecord {
     total_lines_removed: 0,
     model_usage: host.totals.modelUsage(),
   };
+}
+
+const appliedSettings: ReadonlySet<string> = new Set(["model", "effortLevel", "permissions"]);
+
+/** Settings that can change while a session runs; an unknown one is refused before any is applied. */
+async function applySettings(value: unknown, options: ControlRequestOptions): Promise<undefined> {
+  if (!isRecord(value)) throw refused("`settings` must be an object");
+  const unknown = Object.keys(value).find((key) => !appliedSettings.has(key));
+  if (unknown !== undefined)
+    throw refused(`the setting ${JSON.stringify(unknown)} cannot change while a session runs`);
+  const { model, effortLevel, permissions } = value;
+  const { policy, choices } = options;
+  if (isRecord(permissions)) {
+    for (const behavior of ["allow", "ask", "deny"]) {
+      const rules = permissions[behavior];
+      if (Array.isArray(rules))
+        await policy.update({
+          type: "addRules",
+          behavior,
+          rules: rules.map((rule) => ({ toolName: String(rule) })),
+        });
+    }
+    if (permissions["defaultMode"] !== undefined) policy.setMode(permissions["defaultMode"]);
+  }
+  if (model !== undefined) setModel(model, options);
+  if (effortLevel !== undefined) choices.effort = typeof effortLevel === "string" ? effortLevel : undefined;
 }
 
 async function rewind(
