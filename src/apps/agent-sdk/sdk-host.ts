@@ -353,7 +353,7 @@ function reportLine(content: UserMessage["content"]): JsonRecord {
 }
 
 /** Which of the places a key can come from has one; never the key. */
-function keySource({ session }: OpenSdkSession, environment: CliHost["environment"]): string {
+export function keySource({ session }: OpenSdkSession, environment: CliHost["environment"]): string {
   if (session.model.provider !== "anthropic") return "none";
   const { env, plain } = session.discovered.settings.settings;
   const isSet = (name: string): boolean => (env.get(name) ?? environment[name] ?? "").trim() !== "";

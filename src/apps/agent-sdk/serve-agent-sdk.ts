@@ -23,7 +23,7 @@ import { createObservedHooks, type ObservedHooks } from "./observed-hooks.ts";
 import { createPlanModeTools } from "./plan-mode-tools.ts";
 import { createPromptQueue, readPromptMessage } from "./prompt-queue.ts";
 import { type Initialize, noInitialize, readInitialize } from "./read-initialize.ts";
-import { createSdkHost, informational } from "./sdk-host.ts";
+import { createSdkHost, informational, keySource } from "./sdk-host.ts";
 import { type OpenSdkSession, openSdkSession } from "./session-adapter.ts";
 
 const defaultHookTimeoutMs = 60_000;
@@ -237,7 +237,8 @@ export async function serveAgentSdk(
       for (const { name, policies } of initialize.servers)
         for (const { tool, behavior } of policies)
           await policy.update({ type: "addRules", behavior, rules: [{ toolName: `mcp__${name}__${tool}` }] });
-      return describeSession(await host.ready(), initialize);
+      const opened = await host.ready();
+      return describeSession(opened, initialize, keySource(opened, cli.environment));
     } catch (error) {
       startFailure = error;
       queueMicrotask(() => stop.abort(error));
@@ -291,12 +292,17 @@ function nextOptions(
   return before.session.messages().length === 0 ? { ...rest, sessionId } : { ...rest, resume: sessionId };
 }
 
-function describeSession({ session }: OpenSdkSession, { hasHooks, plugins }: Initialize): JsonRecord {
+function describeSession(
+  { session }: OpenSdkSession,
+  { hasHooks, plugins }: Initialize,
+  apiKeySource: string,
+): JsonRecord {
+  const apiProvider = session.model.provider === "anthropic" ? "firstParty" : "gateway";
   return {
     commands: describeCommands(session.skills),
     agents: describeAgents(session),
     models: describeModels(session),
-    account: { apiKeySource: "ANTHROPIC_API_KEY", tokenSource: "none", apiProvider: "firstParty" },
+    account: { apiKeySource, tokenSource: "none", apiProvider },
     output_style: "default",
     available_output_styles: ["default"],
     pid: process.pid,
