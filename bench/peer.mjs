@@ -10,7 +10,7 @@ const node = fileURLToPath(new URL("node_modules/node/bin/node", root));
 const program = fileURLToPath(new URL("bin/retinue.js", root));
 const manifest = JSON.parse(readFileSync(new URL("package.json", root), "utf8"));
 
-/** Children that run at once without the environment asking for more. */
+/** Children that run concurrently without the environment asking for more. */
 const defaultLimit = 10;
 
 export default {

@@ -2,7 +2,7 @@ import { type Message, textOf } from "../src/conversation/message.ts";
 import type { ModelRequest } from "../src/model/model.ts";
 import type { StepAnswer } from "../src/testing/script.ts";
 
-/** How many files a measured agent reads in turn; they stand in its working folder. */
+/** How many files a measured agent reads in turn; they are in its working folder. */
 export const fileCount = 64;
 
 export function fileName(number: number): string {

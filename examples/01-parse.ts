@@ -1,5 +1,5 @@
 // Reads one definition that is not quite valid YAML, and shows what was understood and what was repaired.
-import { parseAgentDefinition } from "retinue";
+import { parseAgentDefinition } from "retinue/definitions";
 
 const text = `---
 name: changelog-writer

@@ -1,6 +1,6 @@
-// Finds every agent there is for a folder. The home directory named here does not exist, so nobody's own files count.
+// Finds every agent there is for a folder. The home directory named here does not exist, so no one's own files count.
 import { fileURLToPath } from "node:url";
-import { describeAgents, discoverAgents } from "retinue";
+import { describeAgents, discoverAgents } from "retinue/definitions";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 

@@ -1,6 +1,7 @@
 // Makes agents in code: checked like files, above project and user files, and seen at the next look.
 import { fileURLToPath } from "node:url";
-import { createAgentCatalog, defineAgent, isRetinueError } from "retinue";
+import { defineAgent, isRetinueError } from "retinue";
+import { createAgentCatalog } from "retinue/definitions";
 
 const triage = defineAgent({
   name: "triage",

@@ -1,7 +1,8 @@
 // Checks a folder of agents as `retinue agents check` does, for a build or an editor. Ends with 1 when there is an error.
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { type Diagnostic, lintDefinition, parseAgentDefinition } from "retinue";
+import type { Diagnostic } from "retinue";
+import { lintDefinition, parseAgentDefinition } from "retinue/definitions";
 
 const folder = fileURLToPath(new URL("awkward/", import.meta.url));
 

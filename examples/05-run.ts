@@ -9,23 +9,22 @@ const model = createScriptedModel([
   "There are five agents. I was not allowed to remove them.",
 ]);
 
-// The home directory named here does not exist, so nobody's own settings count.
+// The home directory named here does not exist, so no one's own settings count.
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 await using runtime = createRuntime({
   cwd: here("workspace"),
   home: here("workspace/no-home"),
   model,
-  transcripts: false,
 });
 
 const run = runtime.run("How many agents are there?");
-for await (const event of run) {
+for await (const event of run.events) {
   if (event.type === "call-started") console.log("calls", event.call.name);
   if (event.type === "call-finished" && event.denied !== undefined) console.log("refused", event.call.name);
 }
 
 // Awaiting the same run gives its result: always an ending of one shape, never an error of a model or a tool.
-const { status, text, totals, denials } = await run;
+const { status, text, totals, denials } = await run.result;
 console.log(status, text);
 console.log(`${totals.turns} turns, ${totals.toolUses} calls, ${denials.length} refused`);

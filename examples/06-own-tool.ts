@@ -29,8 +29,7 @@ await using runtime = createRuntime({
   cwd: here("workspace"),
   home: here("workspace/no-home"),
   model,
-  transcripts: false,
-  extraTools: [order],
+  tools: [order],
   async canUseTool(_tool, input) {
     if (input["article"] === "gold") return { behavior: "deny", message: "we do not trade in gold" };
     return { behavior: "allow", updatedInput: { ...input, count: Math.min(Number(input["count"]), 50) } };
@@ -38,6 +37,6 @@ await using runtime = createRuntime({
 });
 
 await using session = await runtime.open({ tools: [], systemPrompt: "You run the stock of a shop." });
-console.log((await session.prompt("We are short of apples.")).text, stock.get("apples"));
-const second = await session.prompt("And get some gold.");
+console.log((await session.prompt("We are short of apples.").result).text, stock.get("apples"));
+const second = await session.prompt("And get some gold.").result;
 console.log(second.text, second.denials[0]?.reason);

@@ -21,12 +21,11 @@ await using runtime = createRuntime({
   cwd: here("workspace"),
   home: here("workspace/no-home"),
   model,
-  transcripts: false,
 });
 const { output, totals } = await runtime.run("Review the last change.", {
   tools: ["Read", "Grep"],
   output: Review,
-});
+}).result;
 
 // The type of `output` is that of the schema.
 console.log(

@@ -1,7 +1,8 @@
 // A loop of one's own over the Anthropic SDK, whose model gets subagents. A server on this machine plays the provider.
 import { fileURLToPath } from "node:url";
 import Anthropic from "@anthropic-ai/sdk";
-import { createRuntime, toAnthropicTools } from "retinue";
+import { createRuntime } from "retinue";
+import { toAnthropicTools } from "retinue/model";
 import { startFakeProvider } from "retinue/testing";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -18,12 +19,11 @@ await using provider = await startFakeProvider({
     { match: "You lead", text: "Five agents, one settings file." },
   ],
 });
-const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "none" };
+const env = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "none" };
 await using runtime = createRuntime({
   cwd: here("workspace"),
   home: here("workspace/no-home"),
-  environment,
-  transcripts: false,
+  env,
 });
 
 const client = new Anthropic({ baseURL: provider.url, apiKey: "none" });

@@ -3,7 +3,8 @@
 import { fileURLToPath } from "node:url";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { LanguageModelV3Prompt, LanguageModelV3ToolResultPart } from "@ai-sdk/provider";
-import { createRuntime, toAiSdkTools } from "retinue";
+import { createRuntime } from "retinue";
+import { toAiSdkTools } from "retinue/model";
 import { createScriptedModel, startFakeProvider } from "retinue/testing";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -22,7 +23,6 @@ await using runtime = createRuntime({
   cwd: here("workspace"),
   home: here("workspace/no-home"),
   model: createScriptedModel(["There are five."]),
-  transcripts: false,
 });
 
 const tools = toAiSdkTools(await runtime.tools());

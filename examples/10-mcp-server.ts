@@ -26,7 +26,6 @@ await using runtime = createRuntime({
   cwd: here("workspace"),
   home: here("workspace/no-home"),
   model,
-  transcripts: false,
   mcpServers: { shop: { type: "sdk", instance: shop } },
 });
 
@@ -35,7 +34,7 @@ await using session = await runtime.open({ allowedTools: ["mcp__shop"] });
 for (const { name, status } of session.mcpServers()) console.log(name, status.type);
 
 const run = session.prompt("What are apples?");
-for await (const event of run) {
+for await (const event of run.events) {
   if (event.type === "call-finished") console.log(event.call.name, "gave", event.content);
 }
-console.log((await run).text);
+console.log((await run.result).text);

@@ -18,11 +18,11 @@ const model = createScriptedModel(
 );
 
 try {
-  await using runtime = createRuntime({ cwd, home, model });
-  await using session = await runtime.open({ maxBudget: 2 });
+  await using runtime = createRuntime({ cwd, home, model, transcripts: true });
+  await using session = await runtime.open({ maxBudgetUsd: 2 });
   for (const place of ["src", "docs", "test"]) {
     try {
-      const { status, totals } = await session.spawn("Explore", `Look at ${place}.`);
+      const { status, totals } = await session.spawn("Explore", `Look at ${place}.`).result;
       console.log(place, status, totals.cost);
     } catch (error) {
       // A child that could not pay its first call is not started; `limits` of `spawn` would narrow a single one.

@@ -1,37 +1,55 @@
-/** Builds the library (own code only) and the command line (bundled and split, for a fast cold start), then the types. */
+/**
+ * Builds the library (with the packages its users do not install) and the command line (with all packages, split for a
+ * fast cold start), then the types.
+ */
 import { execFileSync } from "node:child_process";
-import { rmSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { fileURLToPath } from "node:url";
-import { build, type Plugin } from "esbuild";
+import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
+import manifest from "../package.json" with { type: "json" };
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const shared = {
   absWorkingDir: root,
   bundle: true,
-  splitting: true,
-  platform: "node",
-  format: "esm",
+  splitting: true as const,
+  platform: "node" as const,
+  format: "esm" as const,
   target: "node22.18",
-  logLevel: "warning",
-} as const;
+  logLevel: "warning" as const,
+  legalComments: "linked" as const,
+  metafile: true as const,
+  // The CommonJS builds of some packages load their own parts in ways a bundler cannot follow.
+  mainFields: ["module", "main"],
+  // Pages are parsed before they are given to it, so it needs no parser of its own.
+  alias: { turndown: "turndown/lib/turndown.browser.es.js" },
+} satisfies BuildOptions;
+
+/** For the CommonJS packages in the library: what they require of Node. */
+const requiredBuiltins: Plugin = {
+  name: "required-builtins",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /.*/ }, ({ path, kind }) =>
+      kind === "require-call" && isBuiltin(path) ? { path, namespace: "required-builtin" } : undefined,
+    );
+    onLoad({ filter: /.*/, namespace: "required-builtin" }, ({ path }) => ({
+      contents: `module.exports = ${builtin(path)};`,
+    }));
+  },
+};
 
 /**
  * Takes Node's own modules as they are. An import statement makes Node copy every export first, which also loads parts
- * that nobody asked for: for `node:fs` alone some milliseconds of each start. As a module of the bundle, of which only
+ * that no one asked for: for `node:fs` alone some milliseconds of each start. As a module of the bundle, of which only
  * the names in use remain, it costs nothing.
  */
 const plainBuiltins: Plugin = {
   name: "plain-builtins",
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /.*/ }, ({ path, kind }) =>
-      isBuiltin(path)
-        ? { path, namespace: kind === "require-call" ? "required-builtin" : "builtin" }
-        : undefined,
+      kind !== "require-call" && isBuiltin(path) ? { path, namespace: "builtin" } : undefined,
     );
-    onLoad({ filter: /.*/, namespace: "required-builtin" }, ({ path }) => ({
-      contents: `module.exports = ${builtin(path)};`,
-    }));
     onLoad({ filter: /.*/, namespace: "builtin" }, ({ path }) => ({ contents: builtinModule(path) }));
   },
 };
@@ -44,7 +62,7 @@ function builtinModule(path: string): string {
   const whole: object = process.getBuiltinModule(path) ?? {};
   const names = Object.keys(whole).filter((name) => /^[A-Za-z_$][\w$]*$/.test(name) && name !== "default");
   const isSlow = path.endsWith("crypto");
-  // What nobody imports is left out by the bundler, because picking is marked as pure.
+  // What no one imports is left out by the bundler, because picking is marked as pure.
   const exported = names.map((name) => {
     const isPlainFunction = typeof Reflect.get(whole, name) === "function" && /^[a-z]/.test(name);
     const value =
@@ -57,14 +75,38 @@ function builtinModule(path: string): string {
   return [take, "export default /* @__PURE__ */ whole();", ...exported].join("\n");
 }
 
+/** The licences of the packages whose code is part of what is built. */
+function writeLicences(files: readonly Metafile[]): void {
+  const inputs = files.flatMap(({ inputs }) => Object.keys(inputs));
+  const folders = inputs.flatMap((input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0] ?? []);
+  const texts = [...new Set(folders)].sort().map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(`${root}/${folder}/package.json`, "utf8"));
+    const file = readdirSync(`${root}/${folder}`).find((name) => /^licen[cs]e/i.test(name));
+    const text = file === undefined ? "" : `\n${readFileSync(`${root}/${folder}/${file}`, "utf8").trim()}\n`;
+    return `${name} ${version} (${license})\n${text}`;
+  });
+  writeFileSync(`${root}/dist/THIRD-PARTY-LICENSES.txt`, texts.join(`\n${"-".repeat(80)}\n\n`));
+}
+
 rmSync(`${root}/dist`, { recursive: true, force: true });
-await Promise.all([
+const built = await Promise.all([
   build({
     ...shared,
-    entryPoints: { index: "src/index.ts", testing: "src/testing/index.ts" },
+    entryPoints: {
+      index: "src/index.ts",
+      definitions: "src/definitions.ts",
+      permissions: "src/permissions.ts",
+      model: "src/model.ts",
+      mcp: "src/mcp.ts",
+      testing: "src/testing/index.ts",
+    },
     outdir: "dist/lib",
-    packages: "external",
+    // What users install with the library is shared with theirs; the rest becomes part of it.
+    external: [...Object.keys(manifest.dependencies), ...Object.keys(manifest.peerDependencies)],
+    plugins: [requiredBuiltins],
     sourcemap: true,
+    // Names and lines for stack traces; the code itself is readable as it is.
+    sourcesContent: false,
   }),
   build({
     ...shared,
@@ -73,17 +115,15 @@ await Promise.all([
     minifySyntax: true,
     // Less to read at each start; names stay, so that stack traces can be understood.
     minifyWhitespace: true,
-    // The CommonJS builds of some packages load their own parts in ways a bundler cannot follow.
-    mainFields: ["module", "main"],
     // It finds its binary beside itself.
     external: ["@vscode/ripgrep"],
-    legalComments: "linked",
-    plugins: [plainBuiltins],
+    plugins: [requiredBuiltins, plainBuiltins],
     banner: {
       js: 'const require = (name) => globalThis.process.getBuiltinModule("node:module").createRequire(import.meta.url)(name);',
     },
   }),
 ]);
+writeLicences(built.map(({ metafile }) => metafile));
 execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.types.json"], {
   cwd: root,
   stdio: "inherit",

@@ -96,7 +96,7 @@ function show(folder: string, arguments_: readonly string[], expectedCode = 0): 
   process.exit(1);
 }
 
-/** The tour costs nobody anything: whatever would lead to a provider is left out. */
+/** The tour costs no one anything: whatever would lead to a provider is left out. */
 function withoutKeys(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith("ANTHROPIC_")));
 }

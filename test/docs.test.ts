@@ -13,6 +13,8 @@ import {
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, posix } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { toolAliases } from "../src/foundation/tool-table.ts";
+import { builtinTools } from "../src/tools/grants/builtin-tools.ts";
 import { type ProjectFile, projectRoot, readProjectFile, readProjectFiles } from "./project-files.ts";
 
 const pages = [
@@ -117,15 +119,35 @@ describe("the pages name all that the source has", () => {
   });
 
   test("every tool and every old name of one", () => {
-    const source = readProjectFile("src/tools/grants/builtin-tools.ts");
-    expectNamed(source, /name: "(\w+)",/g, "docs/tools.md");
-    const aliases = readProjectFile("src/foundation/tool-aliases.ts");
-    expectNamed(aliases, /^ {2}\["(\w+)", "\w+"\],$/gm, "docs/tools.md");
+    const page = readProjectFile("docs/tools.md");
+    const effects = new Map([
+      ["reads", "read"],
+      ["edits", "edit"],
+      ["runs commands", "execute"],
+      ["uses the network", "network"],
+      ["asks the person", "interact"],
+      ["starts agents", "spawn"],
+      ["coordinates", "coordinate"],
+    ]);
+    for (const [label, effect] of effects) {
+      const listed = new RegExp(`^\\| ${label} \\| (.*) \\|$`, "m").exec(page)?.[1]?.split(", ") ?? [];
+      const declared = builtinTools.filter((tool) => tool.effect === effect).map(({ name }) => name);
+      expect(listed.sort(), label).toEqual(declared.sort());
+    }
+    const aliases = [
+      ...page.matchAll(/^\| ((?:`\w+`(?:, )?)+) \| (\w+(?:, \w+)*?)(?:, which .*)? \|$/gm),
+    ].flatMap(([, old = "", current = ""]) => {
+      const names = current.split(", ");
+      return old.split(", ").map((name, at) => [name.replaceAll("`", ""), names[at] ?? names[0]]);
+    });
+    expect(aliases.sort()).toEqual([...toolAliases].map(([old, current]) => [old, current]).sort());
   });
 
   test("every name that the library exports", () => {
-    const names = /exportedNames = \[([^\]]*)\]/.exec(readProjectFile("test/public-surface.test.ts"))?.[1];
-    expectNamed(names, /"(\w+)"/g, "docs/embedding.md");
+    const pinned = readProjectFile("test/public-surface.test.ts");
+    const root = /exportedNames = \[([^\]]*)\]/.exec(pinned)?.[1] ?? "";
+    const subpaths = /subpathNames = \{([^}]*)\}/.exec(pinned)?.[1] ?? "";
+    expectNamed(`${root}${subpaths}`, /"(\w+)"/g, "docs/embedding.md");
   });
 
   test("every command and every option [CLI-2]", () => {

@@ -1,5 +1,5 @@
 /**
- * Each folder of src with the folders it may import besides itself; `entry` stands for the files directly in src.
+ * Each folder of src with the folders it may import besides itself; `entry` means the files directly in src.
  * ARCHITECTURE.md shows the same table, and a test compares the two.
  */
 export const importTable = readTable(`

@@ -11,32 +11,28 @@ import { projectRoot, readProjectFile } from "./project-files.ts";
 import { packageOf, readImports } from "./read-imports.ts";
 
 /** A name added here is a promise to users: it stays until a major version. */
-const exportedNames = [
-  "RetinueError",
-  "ModelError",
-  "builtinAgents",
-  "createAgentCatalog",
-  "createPaths",
-  "createRegistry",
-  "createRuntime",
-  "createTrustStore",
-  "defineAgent",
-  "defineTool",
-  "describeAgents",
-  "discoverAgents",
-  "formatRule",
-  "grantTools",
-  "isRetinueError",
-  "lintDefinition",
-  "loadSettings",
-  "parseAgentDefinition",
-  "parseModelReference",
-  "parseRule",
-  "rateDescription",
-  "readSessionAgents",
-  "toAiSdkTools",
-  "toAnthropicTools",
-];
+const exportedNames = ["RetinueError", "createRuntime", "defineAgent", "defineTool", "isRetinueError"];
+
+const subpathNames = {
+  definitions: [
+    "builtinAgents",
+    "createAgentCatalog",
+    "createRegistry",
+    "defineAgent",
+    "describeAgents",
+    "discoverAgents",
+    "lintDefinition",
+    "parseAgentDefinition",
+    "rateDescription",
+    "readSessionAgents",
+  ],
+  permissions: ["createPaths", "createTrustStore", "formatRule", "grantTools", "loadSettings", "parseRule"],
+  model: ["ModelError", "parseModelReference", "toAiSdkTools", "toAnthropicTools"],
+  mcp: ["readMcpServers"],
+};
+
+/** Values and types together; a small root is what people read first. */
+const maxRootNames = 50;
 
 const testingNames = [
   "createFakeHost",
@@ -49,6 +45,10 @@ const testingNames = [
 
 const exportMap = {
   ".": { types: "./dist/types/index.d.ts", default: "./dist/lib/index.js" },
+  "./definitions": { types: "./dist/types/definitions.d.ts", default: "./dist/lib/definitions.js" },
+  "./permissions": { types: "./dist/types/permissions.d.ts", default: "./dist/lib/permissions.js" },
+  "./model": { types: "./dist/types/model.d.ts", default: "./dist/lib/model.js" },
+  "./mcp": { types: "./dist/types/mcp.d.ts", default: "./dist/lib/mcp.js" },
   "./testing": { types: "./dist/types/testing/index.d.ts", default: "./dist/lib/testing.js" },
   "./package.json": "./package.json",
 };
@@ -63,6 +63,22 @@ describe("the public surface is what is pinned here", () => {
 
   test("the root entry exports exactly the pinned names", () => {
     expect(Object.keys(surface).sort()).toEqual([...exportedNames].sort());
+  });
+
+  test("the root entry has at most 50 names, types included", () => {
+    const names = exportedIn(readProjectFile("src/index.ts"));
+    expect(names).toEqual(expect.arrayContaining(exportedNames));
+    expect(names.length).toBeLessThanOrEqual(maxRootNames);
+    expect(exportedIn('export { type A, b } from "x";\nexport type {\n  C,\n  D as E,\n} from "y";')).toEqual(
+      ["A", "b", "C", "E"],
+    );
+  });
+
+  test.each(
+    Object.entries(subpathNames),
+  )("retinue/%s exports exactly the pinned names", async (name, names) => {
+    const entry: Record<string, unknown> = await import(`../src/${name}.ts`);
+    expect(Object.keys(entry).sort()).toEqual(names);
   });
 
   test("the testing entry exports exactly the pinned names [MDL-5]", () => {
@@ -123,6 +139,17 @@ describe("loading stays light", () => {
     expect(output).toBe(`${packageJson.version}\n`);
   });
 });
+
+/** Every name that a file of re-exports gives, values and types. */
+function exportedIn(text: string): string[] {
+  return [...text.matchAll(/^export (?:type )?\{([^}]*)\} from/gm)].flatMap(([, list = ""]) =>
+    list
+      .split(",")
+      .map((name) => name.trim())
+      .filter((name) => name !== "")
+      .map((name) => name.replace(/^type /, "").replace(/^.* as /, "")),
+  );
+}
 
 function packagesLoadedBy(entry: string): string[] {
   const visited = new Set<string>();

@@ -45,7 +45,7 @@ function readTestCalls(source: string): TestCall[] {
   });
 }
 
-/** Follows `.each([…])("title"` to the title, whatever stands between. */
+/** Follows `.each([…])("title"` to the title, whatever is between. */
 function readTestCall(tokens: readonly Token[], start: number): TestCall {
   const marks: Token[] = [];
   let at = start;

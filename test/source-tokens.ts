@@ -1,4 +1,4 @@
-/** A piece of TypeScript or JavaScript source. `text` of a string or template is what stands between its quotes, escapes as written. */
+/** A piece of TypeScript or JavaScript source. `text` of a string or template is what is between its quotes, escapes as written. */
 export interface Token {
   readonly type: "word" | "string" | "template" | "regex" | "comment" | "mark";
   readonly text: string;

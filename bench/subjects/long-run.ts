@@ -2,12 +2,12 @@
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
 
 const [prompt = "", early = "300"] = process.argv.slice(2);
-await using runtime = createRuntime();
+await using runtime = createRuntime({ settingSources: ["user", "project", "local"], transcripts: true });
 const starts: number[] = [];
 const heaps: number[] = [];
 let compactions = 0;
 const run = runtime.run(prompt, { model: "claude-sonnet-4-5" });
-for await (const event of run) {
+for await (const event of run.events) {
   // Right after a compaction the conversation has its least size, so the heaps of two such moments can be compared.
   if (event.type === "context-compacted") {
     compactions += 1;
@@ -15,7 +15,7 @@ for await (const event of run) {
   }
   if (event.type === "turn-started") starts.push(performance.now());
 }
-const { text, error } = await run;
+const { text, error } = await run.result;
 if (error !== undefined) throw new Error(error);
 console.log(JSON.stringify({ text, starts, compactions, heaps: [heaps[0], heaps.at(-1)] }));
 

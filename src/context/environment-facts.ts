@@ -1,3 +1,5 @@
+import { escapeName } from "../conversation/escape-control-tags.ts";
+
 /** What an agent should know of the machine it works on. Gathered once per session, so that prompts stay the same. */
 export interface EnvironmentFacts {
   readonly directory: string;
@@ -25,13 +27,8 @@ export function environmentText(facts: EnvironmentFacts): string {
   ] as const;
   const shown = lines
     .filter(([, value]) => value !== "")
-    .map(([name, value]) => `${name}: ${onOneLine(value)}`);
+    .map(([name, value]) => `${name}: ${escapeName(value)}`);
   return ["# Environment", ...shown].join("\n");
-}
-
-/** A folder may have any name, also one with line breaks; it must not look like a fact of its own. */
-function onOneLine(value: string): string {
-  return value.replace(/\p{Cc}/gu, "\uFFFD");
 }
 
 /** The day by the clock on the wall, as year-month-day. */

@@ -33,7 +33,7 @@ export interface InstructionCandidates {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** All places where instructions may stand, from the organisation's down to the working folder's. */
+/** All places where instructions may appear, from the organisation's down to the working folder's. */
 export async function findInstructionFiles(places: InstructionPlaces): Promise<InstructionCandidates> {
   const diagnostics: Diagnostic[] = [];
   const takes = (kind: InstructionKind) =>
@@ -69,7 +69,7 @@ interface InstructionFolder {
   readonly isAbove: boolean;
 }
 
-/** Above the project each folder stands for itself: nothing there may lead out of it. */
+/** Above the project each folder means itself: nothing there may lead out of it. */
 function inProject(folder: string, { projectRoot }: InstructionPlaces): InstructionFolder {
   const isAbove = folder !== projectRoot && !isInside(folder, projectRoot);
   return { folder, within: isAbove ? folder : projectRoot, isAbove };

@@ -1,3 +1,5 @@
+import { escapeName } from "../conversation/escape-control-tags.ts";
+
 /** A repository as it was when somebody looked. What is absent could not be found out. */
 export interface GitState {
   /** The branch, or nothing when a commit is checked out without one. */
@@ -81,6 +83,6 @@ export function readBranchName(name: string): string | undefined {
 }
 
 export function bounded(line: string): string {
-  const plain = line.replace(/\p{Cc}/gu, "\uFFFD").trimEnd();
+  const plain = escapeName(line).trimEnd();
   return plain.length > maxLine ? `${plain.slice(0, maxLine - 1)}…` : plain;
 }

@@ -48,7 +48,7 @@ function paragraphsOf(lines: readonly MarkdownLine[]): readonly (readonly Markdo
   return paragraphs;
 }
 
-/** Replaces what stands between two equal runs of backticks by other backticks; line breaks stay. */
+/** Replaces what is between two equal runs of backticks by other backticks; line breaks stay. */
 function maskCodeSpans(text: string): string {
   const runs = [...text.matchAll(/`+/g)].map((match) => runAt(text, match.index, match[0].length));
   const partners = nextOfSameLength(runs);

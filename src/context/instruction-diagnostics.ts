@@ -5,7 +5,7 @@ export const largestInstructionFile = 256 * 1024;
 export const largestInstructions = 1024 * 1024;
 export const deepestImport = 4;
 
-/** Where an import stands: the file and the place of the `@path` in it. */
+/** Where an import is: the file and the place of the `@path` in it. */
 export interface ImportSpot extends Place {
   readonly file: string;
 }

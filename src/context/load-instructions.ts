@@ -42,7 +42,7 @@ export interface InstructionOptions extends InstructionPlaces {
   readonly allowOutside?: (file: string) => boolean;
   /** Whether rules let a file be read. */
   readonly mayLoad?: MayLoad;
-  /** What the organisation's settings say under `claudeMd`, with the file they stand in; it comes first. */
+  /** What the organisation's settings say under `claudeMd`, with the file they are in; it comes first. */
   readonly managedText?: { readonly file: string; readonly text: string };
   /** Who runs this program; files above the project that belong to others are not used. */
   readonly userId?: number;
@@ -67,163 +67,200 @@ interface Origin {
   readonly chain?: readonly string[];
 }
 
+interface Reading {
+  readonly options: InstructionOptions;
+  readonly files: InstructionFile[];
+  readonly conditional: ConditionalRule[];
+  readonly heldBack: Set<string>;
+  readonly diagnostics: Diagnostic[];
+  readonly seen: Set<string>;
+  readonly isExcluded: ReturnType<typeof createExclusion>;
+  /** The person's own configuration folder, links followed. */
+  readonly ownConfiguration: Awaited<ReturnType<typeof loadRealPath>>;
+  readonly userId: number | undefined;
+  readonly withinTotal: (text: string, file: string) => string | undefined;
+}
+
 async function createReading(options: InstructionOptions, found: readonly Diagnostic[]) {
   const { managedText } = options;
-  const files: InstructionFile[] = managedText === undefined ? [] : [{ ...managedText, kind: "managed" }];
-  const conditional: ConditionalRule[] = [];
-  const heldBack = new Set<string>();
-  const diagnostics: Diagnostic[] = [...found];
-  const seen = new Set<string>();
-  const isExcluded = createExclusion(options);
-  const ownConfiguration = await loadRealPath(options.configDirectory);
-  const userId = options.userId ?? process.getuid?.();
+  const diagnostics = [...found];
+  const reading: Reading = {
+    options,
+    files: managedText === undefined ? [] : [{ ...managedText, kind: "managed" }],
+    conditional: [],
+    heldBack: new Set(),
+    diagnostics,
+    seen: new Set(),
+    isExcluded: createExclusion(options),
+    ownConfiguration: await loadRealPath(options.configDirectory),
+    userId: options.userId ?? process.getuid?.(),
+    withinTotal: createTotal(diagnostics),
+  };
+  return {
+    take: (candidate: InstructionCandidate, origin: Origin) => take(candidate, origin, reading),
+    instructions: (): Instructions => ({
+      files: reading.files,
+      conditional: reading.conditional,
+      heldBack: [...reading.heldBack],
+      diagnostics,
+    }),
+  };
+}
+
+async function take(candidate: InstructionCandidate, origin: Origin, reading: Reading): Promise<void> {
+  const { diagnostics, seen, userId } = reading;
+  const real = await loadRealPath(candidate.file);
+  if (real.type !== "real") return reportFailure(real, origin, diagnostics);
+  if (reading.isExcluded(candidate.kind, [candidate.file, real.path])) return;
+  if (seen.has(real.path)) return reportLoop(real.path, origin, diagnostics);
+  const refusal = await refuse(candidate, { realPath: real.path, origin }, reading);
+  if (refusal !== undefined) {
+    diagnostics.push(refusal);
+    return;
+  }
+  const loaded = await loadInstructionText(real.path, ({ uid }) =>
+    candidate.isAboveProject && userId !== undefined && uid !== userId && uid !== 0
+      ? foreignOwnerDiagnostic(candidate.file)
+      : undefined,
+  );
+  if (loaded.type !== "text") return reportFailure(loaded, origin, diagnostics);
+  seen.add(real.path);
+  diagnostics.push(...loaded.diagnostics);
+  await keep(candidate, loaded.text, { origin: { ...origin, realPath: real.path }, reading });
+}
+
+/** Why a file that exists is not read: imported too deeply, denied, outside of where it may lead, or written by others. */
+async function refuse(
+  candidate: InstructionCandidate,
+  { realPath, origin }: { readonly realPath: string; readonly origin: Origin },
+  { options, heldBack, userId }: Reading,
+): Promise<Diagnostic | undefined> {
+  const named = origin.reference?.path ?? candidate.file;
+  if (origin.depth > deepestImport && origin.spot !== undefined) return tooDeepDiagnostic(named, origin.spot);
+  if (await isDenied(candidate, { realPath, origin }, options))
+    return deniedImportDiagnostic(named, origin.spot, candidate.file);
+  if (leadsOutside(candidate, realPath, options)) {
+    heldBack.add(realPath);
+    return heldBackDiagnostic(realPath, origin.spot, candidate.file);
+  }
+  const writers = candidate.kind === "managed" ? await findForeignWriters(candidate.file, userId) : undefined;
+  return writers === undefined ? undefined : unsafeManagedDiagnostic(candidate.file, writers, "is not used");
+}
+
+interface Kept {
+  readonly origin: Origin & { readonly realPath: string };
+  readonly reading: Reading;
+}
+
+async function keep(
+  candidate: InstructionCandidate,
+  source: string,
+  { origin, reading }: Kept,
+): Promise<void> {
+  const rule = candidate.isRule
+    ? readInstructionRule(source, candidate.file)
+    : { text: source, diagnostics: [] };
+  reading.diagnostics.push(...rule.diagnostics);
+  const lines = readMarkdownLines(rule.text);
+  const whole = lines
+    .map((line) => line.text)
+    .join("\n")
+    .trim();
+  const text = reading.withinTotal(whole, candidate.file);
+  if (text === undefined) return;
+  const { file, kind, folder } = candidate;
+  const entry = {
+    file,
+    kind,
+    text,
+    ...(origin.importedBy === undefined ? {} : { importedBy: origin.importedBy }),
+  };
+  const paths = "paths" in rule ? rule.paths : undefined;
+  if (paths !== undefined) reading.conditional.push({ ...entry, paths, folder });
+  else reading.files.push(entry);
+  // A rule that does not apply yet must not bring in what it imports.
+  if (paths !== undefined) return;
+  for (const reference of findImports(lines)) await takeImport(candidate, reference, { origin, reading });
+}
+
+async function takeImport(
+  importer: InstructionCandidate,
+  reference: ImportReference,
+  { origin, reading }: Kept,
+): Promise<void> {
+  const file = importedPath(reference.path, importer.file, reading.options.home);
+  const within = importer.within ?? projectBoundary(origin.realPath, reading);
+  const { line, column } = reference;
+  await take(
+    {
+      file,
+      kind: importer.kind,
+      isRule: false,
+      isAboveProject: importer.isAboveProject,
+      folder: importer.folder,
+      ...(within === undefined ? {} : { within }),
+    },
+    {
+      depth: origin.depth + 1,
+      importedBy: importer.file,
+      reference,
+      spot: { file: importer.file, line, column, length: reference.path.length + 1 },
+      chain: [...(origin.chain ?? []), origin.realPath],
+    },
+    reading,
+  );
+}
+
+/** What a person's own file imports from the project is the project's text, and is bound like it. */
+function projectBoundary(realPath: string, { options, ownConfiguration }: Reading): string | undefined {
+  const { projectRoot } = options;
+  const holdsConfiguration = ownConfiguration.type === "real" && isInside(ownConfiguration.path, projectRoot);
+  return !holdsConfiguration && isInside(realPath, projectRoot) ? projectRoot : undefined;
+}
+
+/** No rule, which may be a repository's, takes away the organisation's text or the person's own file. */
+async function isDenied(
+  { file, kind }: InstructionCandidate,
+  { realPath, origin: { depth } }: { readonly realPath: string; readonly origin: Origin },
+  { mayLoad, managedDirectory }: InstructionOptions,
+): Promise<boolean> {
+  const isFound = depth === 0 && (kind === "managed" || kind === "user");
+  const isManaged = kind === "managed" && isInside(realPath, managedDirectory);
+  if (mayLoad === undefined || isFound || isManaged) return false;
+  // The second is what will be opened, whatever the first leads to by now.
+  return !(await mayLoad(file)) || !(await mayLoad(realPath));
+}
+
+function leadsOutside(
+  { within }: InstructionCandidate,
+  realPath: string,
+  { allowOutside }: InstructionOptions,
+): boolean {
+  if (within === undefined || isInside(realPath, within)) return false;
+  return allowOutside?.(realPath) !== true;
+}
+
+/** A file that was read already is not read again; only one that leads back to itself is reported. */
+function reportLoop(path: string, { chain = [], spot, reference }: Origin, diagnostics: Diagnostic[]): void {
+  if (chain.includes(path) && spot !== undefined)
+    diagnostics.push(circularImportDiagnostic(reference?.path ?? path, spot));
+}
+
+function reportFailure(
+  failure: { readonly type: "missing" } | { readonly type: "unusable"; readonly diagnostic: Diagnostic },
+  { reference, spot }: Origin,
+  diagnostics: Diagnostic[],
+): void {
+  if (failure.type === "unusable") diagnostics.push(failure.diagnostic);
+  else if (reference?.isSurelyFile === true && spot !== undefined)
+    diagnostics.push(missingImportDiagnostic(reference.path, spot));
+}
+
+/** Cuts the text that exceeds the size of all instructions together; after it, nothing more is taken. */
+function createTotal(diagnostics: Diagnostic[]): Reading["withinTotal"] {
   let bytesLeft = largestInstructions;
   let isFull = false;
-  return {
-    take,
-    instructions: (): Instructions => ({ files, conditional, heldBack: [...heldBack], diagnostics }),
-  };
-
-  async function take(candidate: InstructionCandidate, origin: Origin): Promise<void> {
-    const real = await loadRealPath(candidate.file);
-    if (real.type !== "real") return reportFailure(real, origin);
-    if (isExcluded(candidate.kind, [candidate.file, real.path])) return;
-    if (seen.has(real.path)) return reportCircle(real.path, origin);
-    if (origin.depth > deepestImport && origin.spot !== undefined) {
-      diagnostics.push(tooDeepDiagnostic(origin.reference?.path ?? candidate.file, origin.spot));
-      return;
-    }
-    if (await isDenied(candidate, real.path, origin)) {
-      diagnostics.push(
-        deniedImportDiagnostic(origin.reference?.path ?? candidate.file, origin.spot, candidate.file),
-      );
-      return;
-    }
-    if (leadsOutside(candidate, real.path)) {
-      heldBack.add(real.path);
-      diagnostics.push(heldBackDiagnostic(real.path, origin.spot, candidate.file));
-      return;
-    }
-    const writers =
-      candidate.kind === "managed" ? await findForeignWriters(candidate.file, userId) : undefined;
-    if (writers !== undefined) {
-      diagnostics.push(unsafeManagedDiagnostic(candidate.file, writers, "is not used"));
-      return;
-    }
-    const loaded = await loadInstructionText(real.path, ({ uid }) =>
-      candidate.isAboveProject && userId !== undefined && uid !== userId && uid !== 0
-        ? foreignOwnerDiagnostic(candidate.file)
-        : undefined,
-    );
-    if (loaded.type !== "text") return reportFailure(loaded, origin);
-    seen.add(real.path);
-    diagnostics.push(...loaded.diagnostics);
-    await keep(candidate, loaded.text, { ...origin, realPath: real.path });
-  }
-
-  async function keep(
-    candidate: InstructionCandidate,
-    source: string,
-    origin: Origin & { readonly realPath: string },
-  ): Promise<void> {
-    const rule = candidate.isRule
-      ? readInstructionRule(source, candidate.file)
-      : { text: source, diagnostics: [] };
-    diagnostics.push(...rule.diagnostics);
-    const lines = readMarkdownLines(rule.text);
-    const text = withinTotal(
-      lines
-        .map((line) => line.text)
-        .join("\n")
-        .trim(),
-      candidate.file,
-    );
-    if (text === undefined) return;
-    const { file, kind, folder } = candidate;
-    const entry = {
-      file,
-      kind,
-      text,
-      ...(origin.importedBy === undefined ? {} : { importedBy: origin.importedBy }),
-    };
-    const paths = "paths" in rule ? rule.paths : undefined;
-    if (paths !== undefined) conditional.push({ ...entry, paths, folder });
-    else files.push(entry);
-    // A rule that does not count yet must not bring in what it imports.
-    if (paths !== undefined) return;
-    for (const reference of findImports(lines)) await takeImport(candidate, reference, origin);
-  }
-
-  async function takeImport(
-    importer: InstructionCandidate,
-    reference: ImportReference,
-    origin: Origin & { readonly realPath: string },
-  ): Promise<void> {
-    const file = importedPath(reference.path, importer.file, options.home);
-    const within = importer.within ?? projectBoundary(origin.realPath);
-    const { line, column } = reference;
-    await take(
-      {
-        file,
-        kind: importer.kind,
-        isRule: false,
-        isAboveProject: importer.isAboveProject,
-        folder: importer.folder,
-        ...(within === undefined ? {} : { within }),
-      },
-      {
-        depth: origin.depth + 1,
-        importedBy: importer.file,
-        reference,
-        spot: { file: importer.file, line, column, length: reference.path.length + 1 },
-        chain: [...(origin.chain ?? []), origin.realPath],
-      },
-    );
-  }
-
-  /** What a person's own file imports from the project is the project's word, and is bound like it. */
-  function projectBoundary(realPath: string): string | undefined {
-    const { projectRoot } = options;
-    const holdsConfiguration =
-      ownConfiguration.type === "real" && isInside(ownConfiguration.path, projectRoot);
-    return !holdsConfiguration && isInside(realPath, projectRoot) ? projectRoot : undefined;
-  }
-
-  /** No rule, which may be a repository's, takes away the word of the organisation or the person's own file. */
-  async function isDenied(
-    { file, kind }: InstructionCandidate,
-    realPath: string,
-    { depth }: Origin,
-  ): Promise<boolean> {
-    const { mayLoad } = options;
-    const isFound = depth === 0 && (kind === "managed" || kind === "user");
-    const isManaged = kind === "managed" && isInside(realPath, options.managedDirectory);
-    if (mayLoad === undefined || isFound || isManaged) return false;
-    // The second is what will be opened, whatever the first leads to by now.
-    return !(await mayLoad(file)) || !(await mayLoad(realPath));
-  }
-
-  function leadsOutside({ within }: InstructionCandidate, realPath: string): boolean {
-    if (within === undefined || isInside(realPath, within)) return false;
-    return options.allowOutside?.(realPath) !== true;
-  }
-
-  /** A file that was read already is not read again; only one that leads back to itself is worth a word. */
-  function reportCircle(path: string, { chain = [], spot, reference }: Origin): void {
-    if (chain.includes(path) && spot !== undefined)
-      diagnostics.push(circularImportDiagnostic(reference?.path ?? path, spot));
-  }
-
-  function reportFailure(
-    failure: { readonly type: "missing" } | { readonly type: "unusable"; readonly diagnostic: Diagnostic },
-    { reference, spot }: Origin,
-  ): void {
-    if (failure.type === "unusable") diagnostics.push(failure.diagnostic);
-    else if (reference?.isSurelyFile === true && spot !== undefined)
-      diagnostics.push(missingImportDiagnostic(reference.path, spot));
-  }
-
-  function withinTotal(text: string, file: string): string | undefined {
+  return (text, file) => {
     if (isFull) return undefined;
     const size = Buffer.byteLength(text, "utf8");
     if (size <= bytesLeft) {
@@ -234,7 +271,7 @@ async function createReading(options: InstructionOptions, found: readonly Diagno
     diagnostics.push(totalSizeDiagnostic(file));
     const note = `[The rest of ${file} and all later files are left out: together they are too large.]`;
     return cutText(text, bytesLeft, note);
-  }
+  };
 }
 
 function importedPath(path: string, importer: string, home: string): string {

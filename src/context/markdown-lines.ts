@@ -11,7 +11,7 @@ interface OpenFence {
   readonly isQuoted: boolean;
 }
 
-/** Indentation, quote signs and list bullets may stand before a fence. */
+/** Indentation, quote signs and list bullets may precede a fence. */
 const fenceLine = /^([ \t]*(?:(?:>|[-*+]|\d{1,9}[.)])[ \t]*)*)(`{3,}|~{3,})(.*)$/;
 
 /** Tells prose from fenced code and leaves out HTML comments that begin a line; one that is never closed stays. */

@@ -9,7 +9,7 @@ export function matchesGlob(pattern: string, path: string): boolean {
 
 const maxAlternatives = 256;
 
-/** Innermost braces first; a pattern with absurdly many alternatives is taken as it stands. */
+/** Innermost braces first; a pattern with absurdly many alternatives is taken as it is. */
 function expandBraces(pattern: string): readonly string[] {
   let open = [pattern];
   const done: string[] = [];

@@ -1,4 +1,4 @@
-import { fencedText } from "../conversation/fenced-text.ts";
+import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import type { MemoryScope } from "../definitions/agent-definition.ts";
 import { type MemoryPlace, memoryFile } from "./memory-place.ts";
 
@@ -24,7 +24,7 @@ export function beginningOf(
   content: string,
   { totalBytes, isWhole }: { readonly totalBytes: number; readonly isWhole: boolean },
 ): MemoryBeginning {
-  const all = fencedText(content).trimEnd().split("\n");
+  const all = escapeControlTags(content).trimEnd().split("\n");
   const lines = fittingLines(all);
   const [first = ""] = all;
   const cutLine = lines.length === 0 && first !== "" ? cutBytes(first) : undefined;
@@ -97,7 +97,7 @@ function fittingLines(all: readonly string[]): readonly string[] {
 function cutBytes(line: string): string {
   const head = Buffer.from(line, "utf8").subarray(0, maxMemoryBytes + 1);
   let end = maxMemoryBytes;
-  // Bytes of the form 10xxxxxx go on with a character that began before.
+  // Bytes of the form 10xxxxxx continue with a character that began before.
   while (end > 0 && ((head[end] ?? 0) & 0xc0) === 0x80) end -= 1;
   return head.subarray(0, end).toString("utf8");
 }

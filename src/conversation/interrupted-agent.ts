@@ -1,6 +1,6 @@
 import type { Repeats } from "./call-intent.ts";
 
-/** A call of which nobody knows what became of it, for people and agents that read of it. */
+/** A call of which no one knows what became of it, for people and agents that read of it. */
 export interface InFlightCall {
   readonly name: string;
   /** What of its input tells most, on one line. */
@@ -15,6 +15,6 @@ export interface InterruptedAgent {
   readonly description: string;
   readonly background: boolean;
   readonly inFlight: readonly InFlightCall[];
-  /** Whether it goes on already; `lost` when its task was not written down either. */
+  /** Whether it continues already; `lost` when its task was not written down either. */
   readonly standing: "resumed" | "waiting" | "lost";
 }

@@ -4,11 +4,11 @@ import type { Usage } from "./usage.ts";
 
 /**
  * What a model says while it answers. `block-ended` carries the whole block; deltas are only for those who watch.
- * The stream ends with exactly one `message-ended`, or it throws a ModelFault. `attempt-failed` says that what came
+ * The stream ends with exactly one `message-ended`, or it throws a ModelError. `attempt-failed` says that what came
  * since the last `message-started` is void and the request is made again.
  */
 export type ModelEvent =
-  /** Said now and then while the request waits for its turn, so that nobody takes the silence for a stall. */
+  /** Said now and then while the request waits for its turn, so that no one takes the silence for a stall. */
   | { readonly type: "request-waiting" }
   | { readonly type: "message-started"; readonly id: string; readonly model: string; readonly usage?: Usage }
   | { readonly type: "block-started"; readonly index: number; readonly block: AssistantBlock }

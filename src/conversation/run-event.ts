@@ -36,7 +36,7 @@ export interface PermissionDenial {
 /** How a run ended. Every ending has the same shape. */
 export interface RunEnding {
   readonly status: "completed" | "partial" | "failed" | "stopped";
-  /** The exact reason: a stop reason of the model, a limit, a fault code, or `aborted`. */
+  /** The exact reason: a stop reason of the model, a limit, a error code, or `aborted`. */
   readonly reason: string;
   /** The final text, or what there is of it. */
   readonly text: string;
@@ -77,8 +77,11 @@ export type SpawnStep = (typeof spawnSteps)[number];
  * message down before asking has it on disk before the next step begins.
  */
 export type RunEvent =
-  /** One step of starting a child, in order, with what was decided in it. */
-  | { readonly type: "spawn-advanced"; readonly step: SpawnStep; readonly value: unknown }
+  /** Steps of starting a child, in order, each with what was decided in it: those before its start hooks, then the others. */
+  | {
+      readonly type: "spawn-advanced";
+      readonly steps: readonly { readonly step: SpawnStep; readonly value: unknown }[];
+    }
   | { readonly type: "turn-started"; readonly turn: number }
   /** What the model says while it answers, for those who watch. */
   | { readonly type: "model-streamed"; readonly event: ModelEvent }
@@ -127,7 +130,7 @@ export type RunEvent =
     }
   /** The summary is being written; a sign of life. */
   | { readonly type: "compaction-progressed" }
-  /** The conversation goes on from a summary: from here on the model sees it and the newest `kept` messages. */
+  /** The conversation continues from a summary: from here on the model sees it and the newest `kept` messages. */
   | {
       readonly type: "context-compacted";
       readonly trigger: "auto" | "manual";
@@ -150,6 +153,6 @@ export type RunEvent =
   | { readonly type: "run-stalled"; readonly silentMs: number; readonly stops: boolean }
   /** Child agents of this session that were found cut off, before the first prompt after that. */
   | { readonly type: "agents-interrupted"; readonly agents: readonly InterruptedAgent[] }
-  /** The same call came again and again; the agent was told. */
+  /** The same call came again and again; the agent was notified. */
   | { readonly type: "loop-noticed"; readonly call: ToolUseBlock; readonly times: number }
   | { readonly type: "run-ended"; readonly ending: RunEnding };

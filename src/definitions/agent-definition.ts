@@ -14,7 +14,7 @@ export type AgentMcpServer =
   | { readonly type: "reference"; readonly name: string; readonly tools?: readonly string[] }
   | { readonly type: "inline"; readonly name: string; readonly config: Readonly<Record<string, unknown>> };
 
-/** What stood in the file for one field, before it was understood. */
+/** What was in the file for one field, before it was understood. */
 export interface WrittenField {
   readonly key: string;
   readonly value: unknown;
@@ -50,7 +50,7 @@ export interface AgentBehaviour {
   readonly onEnd?: (ending: AgentEnding) => void | Promise<void>;
 }
 
-/** One agent type: what it is for, what it may do, how it is told to behave. Plain data but for `behaviour`. */
+/** One agent type: what it is for, what it may do, how it should behave. Plain data but for `behaviour`. */
 export interface AgentDefinition {
   readonly name: string;
   /** The delegation signal. Empty only in plugin files that have none. */

@@ -36,7 +36,7 @@ interface CachedFile {
   readonly parsed: ParsedAgent;
 }
 
-/** Let other work of the host go on while thousands of files are read. */
+/** Let other work of the host continue while thousands of files are read. */
 const filesPerSlice = 128;
 
 /** Reads agent files and keeps what it parsed, so that the next load only reads what changed on disk. */

@@ -28,7 +28,7 @@ export interface AgentRegistry {
   all(): readonly RegisteredAgent[];
 }
 
-/** A deny rule for an agent; `*` in the pattern stands for any text. */
+/** A deny rule for an agent; `*` in the pattern means any text. */
 export interface AgentDenial {
   readonly pattern: string;
   readonly rule: string;

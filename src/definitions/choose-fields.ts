@@ -13,7 +13,7 @@ export interface FieldWords<Key extends string> {
   readonly misspeltKey: (key: string, meant: Key, first: string | undefined) => Issue;
 }
 
-/** Which written fields stand for which canonical one: the exact spelling first, then misspelt ones. */
+/** Which written fields mean which canonical one: the exact spelling first, then misspelt ones. */
 export function chooseFields<Key extends string>(
   fields: ReadonlyMap<string, FrontmatterField>,
   { meaningOf, unknownKey, misspeltKey }: FieldWords<Key>,

@@ -31,7 +31,7 @@ export interface AgentInput
   readonly onEnd?: (ending: AgentEnding) => void | Promise<void>;
 }
 
-/** Checks a program's definition like a file's; a bad one is a mistake in the program and throws a Fault. */
+/** Checks a program's definition like a file's; a bad one is a mistake in the program and throws a Error. */
 export function defineAgent(input: AgentInput): AgentDefinition {
   const { name, prompt, onEnd, ...fields } = input;
   const text = typeof prompt === "string" ? prompt : "";

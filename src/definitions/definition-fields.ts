@@ -97,7 +97,7 @@ function readField(key: DefinitionKey, field: FrontmatterField, issues: Issue[])
   });
 }
 
-/** Of a limit that stands several times, the narrower meaning holds; elsewhere the last one. Values in file order. */
+/** Of a limit that is several times, the narrower meaning holds; elsewhere the last one. Values in file order. */
 function combineRepeated(key: DefinitionKey, values: readonly unknown[]): unknown {
   const said = values.filter((value) => value !== undefined);
   if (addsUp(key)) return joined(said);
@@ -107,7 +107,7 @@ function combineRepeated(key: DefinitionKey, values: readonly unknown[]): unknow
   );
 }
 
-/** A field that stands under several spellings: denials and hooks of all hold; else the first that says anything. */
+/** A field that is under several spellings: denials and hooks of all hold; else the first that says anything. */
 function combineSpellings(key: DefinitionKey, readers: readonly (() => unknown)[]): unknown {
   if (addsUp(key)) return joined(readers.map((read) => read()).filter((value) => value !== undefined));
   for (const read of readers) {

@@ -1,3 +1,4 @@
+import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
 
 export interface DescribeAgentsOptions {
@@ -20,7 +21,7 @@ interface Line {
 
 const note = "(Long descriptions are shortened here; a shortened one ends in …)";
 
-/** The text that tells a model which agents there are and when to use which. */
+/** The text that shows a model which agents there are and when to use which. */
 export function describeAgents(
   agents: readonly AgentDefinition[],
   options: DescribeAgentsOptions = {},
@@ -56,14 +57,9 @@ export function toolsPhrase(definition: Pick<AgentDefinition, "tools" | "disallo
   return `${kept.join(", ")}${narrowed.length === 0 ? "" : ` except ${narrowed.join(", ")}`}`;
 }
 
-/** One line of plain text: no control, direction or invisible tag characters that could hide or forge text. */
+/** One line of text that can neither hide anything nor pose as the runtime. */
 export function oneLine(text: string): string {
-  return text
-    .toWellFormed()
-    .replace(/\s+/gu, " ")
-    .replace(/[\p{Cc}\u200B\u200E\u200F\u202A-\u202E\u2060-\u2069\uFEFF\u{E0000}-\u{E007F}]/gu, "")
-    .replace(/ {2,}/g, " ")
-    .trim();
+  return escapeControlTags(text.replace(/\s+/gu, " ")).replace(/ {2,}/g, " ").trim();
 }
 
 /** At most `limit` characters, cut between words where one is near, never inside a character. */

@@ -2,6 +2,7 @@
 import { join, resolve } from "node:path";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { matchesPattern } from "../foundation/match-pattern.ts";
+import { shareReads } from "../foundation/share-reads.ts";
 import { formatRule, type PermissionRule, parseRule } from "../permissions/rules/parse-rule.ts";
 import { discoverPluginAgents } from "../plugins/discover-plugin-agents.ts";
 import { discoverPlugins } from "../plugins/discover-plugins.ts";
@@ -67,42 +68,45 @@ export function discoverAgents(options: DiscoverOptions): Promise<DiscoveredAgen
 export function createAgentCatalog(options: DiscoverOptions): AgentCatalog {
   const loader = createAgentFileLoader();
   const session = new Map((options.agents ?? []).map((definition) => [definition.name, definition]));
+  async function read(): Promise<DiscoveredAgents> {
+    const paths = await findPaths(options);
+    const settings = await readSettings(options, paths);
+    const { plugins, diagnostics: pluginDiagnostics } = await discoverPlugins({
+      configDirectory: paths.configDirectory,
+      projectDirectory: paths.projectRoot,
+      ...(options.pluginDirectories === undefined
+        ? {}
+        : { pluginDirectories: options.pluginDirectories.map((path) => resolve(options.cwd, path)) }),
+      enabledPlugins: settings.settings.plain.enabledPlugins ?? {},
+    });
+    const pluginPlaces = await Promise.all(plugins.filter(({ enabled }) => enabled).map(placesOfPlugin));
+    const places = [...ownPlaces(options, paths), ...pluginPlaces.flatMap((found) => found.places)];
+    const loaded = await withoutForeign(await loader.load(places));
+    const definitions = [...session.values(), ...loaded.definitions];
+    const flags = readFlagRules(options);
+    const registry = createRegistry({
+      definitions: [...definitions, ...builtins(definitions, options, { paths, settings, plugins })],
+      denials: denialsOf([...settings.settings.permissions.deny.map(({ rule }) => rule), ...flags.rules]),
+    });
+    const diagnostics = [
+      ...flags.diagnostics,
+      ...settings.diagnostics,
+      ...pluginDiagnostics,
+      ...pluginPlaces.flatMap((found) => found.diagnostics),
+      ...loaded.diagnostics,
+    ];
+    return { registry, diagnostics, files: loaded.files, settings, plugins, places, paths };
+  }
+
   return {
-    async read() {
-      const paths = await findPaths(options);
-      const settings = await readSettings(options, paths);
-      const { plugins, diagnostics: pluginDiagnostics } = await discoverPlugins({
-        configDirectory: paths.configDirectory,
-        projectDirectory: paths.projectRoot,
-        ...(options.pluginDirectories === undefined
-          ? {}
-          : { pluginDirectories: options.pluginDirectories.map((path) => resolve(options.cwd, path)) }),
-        enabledPlugins: settings.settings.plain.enabledPlugins ?? {},
-      });
-      const pluginPlaces = await Promise.all(plugins.filter(({ enabled }) => enabled).map(placesOfPlugin));
-      const places = [...ownPlaces(options, paths), ...pluginPlaces.flatMap((found) => found.places)];
-      const loaded = await withoutForeign(await loader.load(places));
-      const definitions = [...session.values(), ...loaded.definitions];
-      const flags = readFlagRules(options);
-      const registry = createRegistry({
-        definitions: [...definitions, ...builtins(definitions, options, { paths, settings, plugins })],
-        denials: denialsOf([...settings.settings.permissions.deny.map(({ rule }) => rule), ...flags.rules]),
-      });
-      const diagnostics = [
-        ...flags.diagnostics,
-        ...settings.diagnostics,
-        ...pluginDiagnostics,
-        ...pluginPlaces.flatMap((found) => found.diagnostics),
-        ...loaded.diagnostics,
-      ];
-      return { registry, diagnostics, files: loaded.files, settings, plugins, places, paths };
-    },
+    // Children that are spawned together need not each read the same files.
+    read: shareReads(read),
     register: (definition) => void session.set(definition.name, definition),
     unregister: (name) => void session.delete(name),
   };
 }
 
-/** Agents of the organisation whose files others can write are nobody's word. */
+/** Agents of the organisation whose files others can write are no one's word. */
 async function withoutForeign(loaded: LoadedAgents): Promise<LoadedAgents> {
   const diagnostics: Diagnostic[] = [];
   const definitions: AgentDefinition[] = [];

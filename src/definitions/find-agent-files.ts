@@ -8,7 +8,7 @@ export interface AgentFiles {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Nobody keeps more; a link into a whole disk would. */
+/** No one keeps more; a link into a whole disk would. */
 const maxFiles = 20_000;
 const deepest = 16;
 

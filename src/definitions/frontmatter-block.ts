@@ -10,7 +10,7 @@ export type FrontmatterBlock =
       readonly lines: readonly string[];
       /** Line number of the first line between the fences. */
       readonly firstLine: number;
-      /** How many blanks were cut from the start of each line. */
+      /** How many spaces were cut from the start of each line. */
       readonly indent: number;
       readonly body: string;
       readonly issues: readonly LayoutFinding[];
@@ -100,7 +100,7 @@ function judgeLayout({ blankLines, indent, fence, closingLine }: Layout): Layout
   return issues;
 }
 
-/** Takes up to so many blanks from the start of every line. */
+/** Takes up to so many spaces from the start of every line. */
 function dedent(text: string, indent: number): string {
   return text.replace(/^[ \t]+/gm, (spaces) => spaces.slice(Math.min(indent, spaces.length)));
 }

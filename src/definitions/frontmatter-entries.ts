@@ -70,8 +70,8 @@ function startOfEntry(
 }
 
 /**
- * A key that slipped to the right by a few blanks: the first one, or a limit that would drown in the text above it and
- * stands nowhere else.
+ * A key that slipped to the right by a few spaces: the first one, or a limit that would drown in the text above it and
+ * is nowhere else.
  */
 function startOfSlippedEntry(
   line: string,

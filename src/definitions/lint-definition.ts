@@ -108,7 +108,7 @@ function placeOf([key, index]: DocumentPath, definition: AgentDefinition, text?:
   return placeOfEntry(text, place, list?.[index] ?? "") ?? place;
 }
 
-/** Where an entry of a list stands in the text, from the place of the list's key on; undefined when it is spelt otherwise there. */
+/** Where an entry of a list is in the text, from the place of the list's key on; undefined when it is spelt otherwise there. */
 export function placeOfEntry(text: string, key: Place, entry: string): Place | undefined {
   if (entry === "") return undefined;
   const lines = text.split("\n");
@@ -122,7 +122,7 @@ export function placeOfEntry(text: string, key: Place, entry: string): Place | u
   return undefined;
 }
 
-/** A list goes on while lines are indented deeper than its key, or begin with a dash. */
+/** A list continues while lines are indented deeper than its key, or begin with a dash. */
 function endsField(line: string, keyColumn: number): boolean {
   const indent = line.search(/\S/);
   if (indent === -1) return false;

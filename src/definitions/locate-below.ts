@@ -27,7 +27,7 @@ interface Range {
 
 interface Found {
   readonly place: LinePlace;
-  /** Where what belongs to it stands. */
+  /** Where what belongs to it is. */
   readonly range: Range;
 }
 

@@ -23,7 +23,7 @@ export interface ParsedAgent {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Far beyond any prompt a model should get, and small enough that nobody waits for a mistake. */
+/** Far beyond any prompt a model should get, and small enough that no one waits for a mistake. */
 export const largestDefinition = 1024 * 1024;
 
 /** Reads one agent definition file. Never throws; everything it repaired, ignored or refused is in `problems`. */

@@ -12,7 +12,7 @@ export interface FrontmatterField {
   readonly key: string;
   readonly value: unknown;
   readonly place: Place;
-  /** The text behind the key as it stands, for fields that turn out to be prose. */
+  /** The text behind the key as it is, for fields that turn out to be prose. */
   readonly text: string;
   readonly unreadable?: string;
 }
@@ -30,7 +30,7 @@ export interface Frontmatter {
 /** No person writes a frontmatter this long; beyond it, reading would only serve an attack. */
 const largestFrontmatter = 256 * 1024;
 const fewAliases = 20;
-/** A person mends the first problems first; looking up the place of each of thousands would take long. */
+/** A person fixes the first problems first; looking up the place of each of thousands would take long. */
 const maxSearches = 100;
 
 /** Reads a file's frontmatter: strict YAML first, and where that fails entry by entry. Never throws. */

@@ -18,7 +18,7 @@ export function readPlainFrontmatter(
     if (value === undefined) return undefined;
     fields.set(key, value);
     index += list?.items.length ?? 0;
-    // An indented line would go on with the value above.
+    // An indented line would continue with the value above.
     if (startsWithBlank(lines[index + 1])) return undefined;
   }
   return fields.size === 0 ? undefined : Object.fromEntries(fields);
@@ -49,7 +49,7 @@ function readValue(rest: string): unknown {
   return readScalar(text);
 }
 
-/** YAML trims blanks and tabs, and no other white space. A pattern would take long over long runs of blanks. */
+/** YAML trims spaces and tabs, and no other white space. A pattern would take long over long runs of spaces. */
 function trimSpaces(text: string): string {
   const isBlank = (at: number): boolean => text[at] === " " || text[at] === "\t";
   let start = 0;

@@ -8,7 +8,7 @@ const maxName = 256;
 
 /**
  * Names become directory names, rule texts and tool inputs. A title such as `Spatial/Metal Engineer` is accepted, because
- * people have such files and the name is never used as a path as it stands; whatever could lead out of a directory is not.
+ * people have such files and the name is never used as a path as it is; whatever could lead out of a directory is not.
  */
 export function refuseAgentName(name: string): NameRefusal | undefined {
   if (name.trim() === "") return { code: "name-empty", reason: "it is empty" };

@@ -8,7 +8,7 @@ export type RepairedValue =
   | { readonly type: "repaired"; readonly value: unknown; readonly reason: string; readonly advice: string }
   | { readonly type: "unreadable"; readonly reason: string };
 
-/** Reads an entry as YAML, then with its indentation mended, then as the plain text or list it evidently is. */
+/** Reads an entry as YAML, then with its indentation fixed, then as the plain text or list it evidently is. */
 export function repairEntry(
   entry: FrontmatterEntry,
   vocabulary: KeyVocabulary = agentVocabulary,
@@ -43,7 +43,7 @@ function asEnclosed({ key, head, below }: FrontmatterEntry): RepairedValue | und
   return { type: "repaired", value: reading.value, reason, advice: "Indent them by two blanks." };
 }
 
-/** Text at the left margin below a one-word field belongs to nothing, unless a comma says that a list goes on. */
+/** Text at the left margin below a one-word field belongs to nothing, unless a comma says that a list continues. */
 function withoutStrayLines(entry: FrontmatterEntry): RepairedValue | undefined {
   if (entry.head.endsWith(",")) return undefined;
   const own = entry.below.filter((line) => /^(?:\s|- |#|$)/.test(line));

@@ -10,7 +10,7 @@ export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Pr
     return await Promise.race([promise, aborted]);
   } finally {
     if (onAbort !== undefined) signal.removeEventListener("abort", onAbort);
-    // A loser that rejects later has nobody left to hear it.
+    // A loser that rejects later has no one left to hear it.
     promise.catch(() => undefined);
   }
 }

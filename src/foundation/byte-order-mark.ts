@@ -2,7 +2,7 @@ import type { Place } from "./diagnostic.ts";
 
 export const byteOrderMark = "\uFEFF";
 
-/** Where an offset stands, counting lines and columns from 1. */
+/** Where an offset is, counting lines and columns from 1. */
 export function placeOfOffset(text: string, offset: number, length?: number): Place {
   const before = text.slice(0, offset);
   const lineStart = before.lastIndexOf("\n") + 1;

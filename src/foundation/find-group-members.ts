@@ -14,7 +14,7 @@ export function findGroupMembers(leader: number): readonly number[] {
       .filter((name) => belongsTo(leader, readStatus(name)))
       .map(Number);
   } catch {
-    // Without descriptors nobody can be looked at, and what is not seen must not count as gone.
+    // Without descriptors no one can be looked at, and what is not seen must not count as gone.
     return groupAnswers(leader) ? [leader] : [];
   }
 }
@@ -38,7 +38,7 @@ function readStatus(pid: string): string {
   }
 }
 
-/** The command's name stands in parentheses and may hold anything, so reading starts behind the last one. */
+/** The command's name is in parentheses and may hold anything, so reading starts behind the last one. */
 function belongsTo(leader: number, status: string): boolean {
   const [state = "Z", , group, session] = status.slice(status.lastIndexOf(")") + 2).split(" ");
   if (status === "" || state === "Z" || state === "X") return false;

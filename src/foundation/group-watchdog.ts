@@ -86,7 +86,7 @@ function spawnWatchdog(): ChildProcess | undefined {
       stdio: ["pipe", "ignore", "ignore"],
     });
     child.unref();
-    // A pipe to a child is a socket, which keeps the process alive unless told otherwise.
+    // A pipe to a child is a socket, which keeps the process alive unless it is unreferenced.
     const { stdin } = child;
     if (stdin !== null && "unref" in stdin && typeof stdin.unref === "function") stdin.unref();
     return child;

@@ -79,7 +79,7 @@ function parseTreeSafely(source: string, errors: ParseError[]): ReturnType<typeo
   }
 }
 
-/** Each search walks the document; beyond so many nobody mends them one by one, and a hostile file would take minutes. */
+/** Each search walks the document; beyond so many no one fixes them one by one, and a hostile file would take minutes. */
 const maxSearches = 10_000;
 
 /** The tree with offsets is built only when somebody asks for a place. */

@@ -20,7 +20,7 @@ export function nearestName(
   return best?.name;
 }
 
-/** Case, hyphens, underscores and blanks are what people get wrong most. */
+/** Case, hyphens, underscores and spaces are what people get wrong most. */
 function bare(name: string): string {
   return name
     .slice(0, 200)

@@ -6,7 +6,7 @@ export interface RetinueErrorOptions {
   readonly cause?: unknown;
 }
 
-/** The one error this project throws: misuse, or a world that is broken. What is expected is a union, not a Fault. */
+/** The one error this project throws: misuse, or a world that is broken. What is expected is a union, not a RetinueError. */
 export class RetinueError extends Error {
   override readonly name = "RetinueError";
   readonly [brand] = true;
@@ -20,7 +20,7 @@ export class RetinueError extends Error {
   }
 }
 
-/** Recognises a Fault from any copy of this package. */
+/** Recognises a RetinueError from any copy of this package. */
 export function isRetinueError(value: unknown): value is RetinueError {
   return typeof value === "object" && value !== null && brand in value;
 }

@@ -12,7 +12,7 @@ export function isScarce(error: unknown): boolean {
 /** About a second in all: others give back what they hold, or there is too little for good. */
 const pausesMs = [10, 30, 90, 270, 600];
 
-/** Tries again, briefly, while the system lacks descriptors, processes or memory; then its error is the caller's. */
+/** Tries again, briefly, while the system is missing descriptors, processes or memory; then its error is the caller's. */
 export async function retryWhileScarce<Result>(
   work: () => Result | Promise<Result>,
   { signal = new AbortController().signal }: { readonly signal?: AbortSignal } = {},

@@ -1,7 +1,7 @@
 /** Where programs are found when no folder of the caller's own is left. */
 const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/** A search path without folders that lie in these, or that depend on where a program stands. */
+/** A search path without folders that lie in these, or that depend on where a program is. */
 export function searchPathOutside(path: string | undefined, folders: readonly string[]): string {
   const kept = (path ?? "")
     .split(":")

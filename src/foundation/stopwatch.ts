@@ -1,14 +1,14 @@
 import { abortable } from "./abortable.ts";
 import type { WaitClock } from "./wait-clock.ts";
 
-/** Measures the time in which work goes on: it stands still before the start, after the stop, and while it is held. */
+/** Measures the time in which work continues: it is paused before the start, after the stop, and while it is held. */
 export interface Stopwatch {
   /** Milliseconds it has run so far. */
   elapsed(): number;
   /** Counted: it runs until as many stops have come. */
   start(): void;
   stop(): void;
-  /** Stands still until the wait is over, such as one for a person. */
+  /** Is still until the wait is over, such as one for a person. */
   hold<T>(wait: () => Promise<T>): Promise<T>;
   /** Resolves when it has run as long as the deadline says, which is asked for anew now and then. */
   reach(deadline: () => number, signal: AbortSignal): Promise<void>;
@@ -19,7 +19,7 @@ const lookAgainMs = 30_000;
 
 /** While it runs, the parent is started too: a parent of several runs whenever one of them does. */
 export function createStopwatch(clock: WaitClock, parent?: Pick<Stopwatch, "start" | "stop">): Stopwatch {
-  const sleepers = new Set<() => void>();
+  const sleepers = createSleepers();
   let starts = 0;
   let holds = 0;
   let ran = 0;
@@ -30,8 +30,7 @@ export function createStopwatch(clock: WaitClock, parent?: Pick<Stopwatch, "star
     if (runs && since === undefined) {
       since = clock.now();
       parent?.start();
-      for (const wake of sleepers) wake();
-      sleepers.clear();
+      sleepers.wakeAll();
     } else if (!runs && since !== undefined) {
       ran += clock.now() - since;
       since = undefined;
@@ -40,16 +39,6 @@ export function createStopwatch(clock: WaitClock, parent?: Pick<Stopwatch, "star
   }
 
   const elapsed = (): number => ran + (since === undefined ? 0 : clock.now() - since);
-
-  async function running(signal: AbortSignal): Promise<void> {
-    const woken = Promise.withResolvers<void>();
-    sleepers.add(woken.resolve);
-    try {
-      await abortable(woken.promise, signal);
-    } finally {
-      sleepers.delete(woken.resolve);
-    }
-  }
 
   return {
     elapsed,
@@ -76,8 +65,27 @@ export function createStopwatch(clock: WaitClock, parent?: Pick<Stopwatch, "star
         signal.throwIfAborted();
         const left = deadline() - elapsed();
         if (left <= 0) return;
-        if (since === undefined) await running(signal);
+        if (since === undefined) await sleepers.sleep(signal);
         else await clock.sleep(Math.min(left, lookAgainMs), signal);
+      }
+    },
+  };
+}
+
+function createSleepers() {
+  const wakers = new Set<() => void>();
+  return {
+    wakeAll(): void {
+      for (const wake of wakers) wake();
+      wakers.clear();
+    },
+    async sleep(signal: AbortSignal): Promise<void> {
+      const woken = Promise.withResolvers<void>();
+      wakers.add(woken.resolve);
+      try {
+        await abortable(woken.promise, signal);
+      } finally {
+        wakers.delete(woken.resolve);
       }
     },
   };

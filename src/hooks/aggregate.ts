@@ -77,7 +77,7 @@ export function aggregateCall(results: readonly HookResult[]): CallOutcome {
   };
 }
 
-/** One block blocks; its reason, or all of them, is what the model or the person is told. */
+/** One block blocks; its reason, or all of them, is what the model or the user is notified. */
 export function aggregateEvent(results: readonly HookResult[]): EventOutcome {
   const answers = answersOf(results);
   const blocking = answers.filter(({ blocks }) => blocks === true);

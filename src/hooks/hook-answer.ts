@@ -1,6 +1,6 @@
 import type { FiredEvent } from "./hook-input.ts";
 
-/** What one hook said, understood. Nothing in it means: go on. */
+/** What one hook said, understood. Nothing in it means: continue. */
 export interface HookAnswer {
   /** About a call; `blocks` is the word for all other events. */
   readonly verdict?: "allow" | "ask" | "deny";
@@ -26,7 +26,7 @@ export type HookReading =
   | { readonly type: "answer"; readonly answer: HookAnswer }
   | { readonly type: "failed"; readonly reason: string };
 
-/** What blocking means for an event: a call is denied, something is held up, or only the person is told. */
+/** What blocking means for an event: a call is denied, something is held up, or only the user is notified. */
 export const blockEffects: Readonly<Record<FiredEvent, "deny" | "block" | "tell-person" | "nothing">> = {
   PreToolUse: "deny",
   PermissionRequest: "deny",
@@ -36,9 +36,6 @@ export const blockEffects: Readonly<Record<FiredEvent, "deny" | "block" | "tell-
   Stop: "block",
   SubagentStop: "block",
   PreCompact: "block",
-  TaskCreated: "block",
-  TaskCompleted: "block",
-  TeammateIdle: "block",
   SessionStart: "tell-person",
   SessionEnd: "tell-person",
   SubagentStart: "tell-person",
@@ -59,7 +56,7 @@ export function blockingAnswer(event: FiredEvent, reason: string): HookAnswer {
   }
 }
 
-/** The most characters of one text that go on; the rest is kept in a file. */
+/** The most characters of one text that continue; the rest is kept in a file. */
 const textLimit = 10_000;
 
 export interface CutTexts {

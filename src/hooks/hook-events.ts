@@ -18,45 +18,43 @@ export type HookMatchSubject =
 
 export interface HookEventInfo {
   readonly matches: HookMatchSubject;
-  /** False for events that are known from people's files but never happen here. */
-  readonly fired: boolean;
 }
 
-/** Every event a hooks object may name. */
+/** Every event a hooks object may name. Those that happen here have a row in `hook-input.ts`; nothing else can fire. */
 export const hookEvents = {
-  PreToolUse: { matches: "tool name", fired: true },
-  PostToolUse: { matches: "tool name", fired: true },
-  PostToolUseFailure: { matches: "tool name", fired: true },
-  PostToolBatch: { matches: "none", fired: false },
-  PermissionRequest: { matches: "tool name", fired: true },
-  PermissionDenied: { matches: "tool name", fired: false },
-  Notification: { matches: "notification type", fired: true },
-  UserPromptSubmit: { matches: "none", fired: true },
-  UserPromptExpansion: { matches: "command name", fired: false },
-  SessionStart: { matches: "session source", fired: true },
-  SessionEnd: { matches: "end reason", fired: true },
-  Setup: { matches: "trigger", fired: false },
-  Stop: { matches: "none", fired: true },
-  StopFailure: { matches: "error type", fired: false },
-  SubagentStart: { matches: "agent type", fired: true },
-  SubagentStop: { matches: "agent type", fired: true },
-  PreCompact: { matches: "trigger", fired: true },
-  PostCompact: { matches: "trigger", fired: true },
-  PreModelSwitch: { matches: "model", fired: false },
-  PostModelSwitch: { matches: "model", fired: false },
-  TaskCreated: { matches: "none", fired: true },
-  TaskCompleted: { matches: "none", fired: true },
-  TeammateIdle: { matches: "none", fired: true },
-  Elicitation: { matches: "server name", fired: false },
-  ElicitationResult: { matches: "server name", fired: false },
-  ConfigChange: { matches: "config source", fired: false },
-  InstructionsLoaded: { matches: "load reason", fired: false },
-  CwdChanged: { matches: "none", fired: false },
-  FileChanged: { matches: "file name", fired: false },
-  DirectoryAdded: { matches: "add source", fired: false },
-  WorktreeCreate: { matches: "none", fired: false },
-  WorktreeRemove: { matches: "none", fired: false },
-  MessageDisplay: { matches: "none", fired: false },
+  PreToolUse: { matches: "tool name" },
+  PostToolUse: { matches: "tool name" },
+  PostToolUseFailure: { matches: "tool name" },
+  PostToolBatch: { matches: "none" },
+  PermissionRequest: { matches: "tool name" },
+  PermissionDenied: { matches: "tool name" },
+  Notification: { matches: "notification type" },
+  UserPromptSubmit: { matches: "none" },
+  UserPromptExpansion: { matches: "command name" },
+  SessionStart: { matches: "session source" },
+  SessionEnd: { matches: "end reason" },
+  Setup: { matches: "trigger" },
+  Stop: { matches: "none" },
+  StopFailure: { matches: "error type" },
+  SubagentStart: { matches: "agent type" },
+  SubagentStop: { matches: "agent type" },
+  PreCompact: { matches: "trigger" },
+  PostCompact: { matches: "trigger" },
+  PreModelSwitch: { matches: "model" },
+  PostModelSwitch: { matches: "model" },
+  TaskCreated: { matches: "none" },
+  TaskCompleted: { matches: "none" },
+  TeammateIdle: { matches: "none" },
+  Elicitation: { matches: "server name" },
+  ElicitationResult: { matches: "server name" },
+  ConfigChange: { matches: "config source" },
+  InstructionsLoaded: { matches: "load reason" },
+  CwdChanged: { matches: "none" },
+  FileChanged: { matches: "file name" },
+  DirectoryAdded: { matches: "add source" },
+  WorktreeCreate: { matches: "none" },
+  WorktreeRemove: { matches: "none" },
+  MessageDisplay: { matches: "none" },
 } as const satisfies Readonly<Record<string, HookEventInfo>>;
 
 export type HookEventName = keyof typeof hookEvents;
@@ -67,7 +65,3 @@ export function isHookEventName(name: unknown): name is HookEventName {
 
 // Object.keys widens to string; the keys of a constant object are exactly its type's keys.
 export const hookEventNames = Object.keys(hookEvents) as readonly HookEventName[];
-
-export const firedHookEvents: readonly HookEventName[] = hookEventNames.filter(
-  (name) => hookEvents[name].fired,
-);

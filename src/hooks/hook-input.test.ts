@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { firedHookEvents, hookEvents } from "./hook-events.ts";
+import { hookEvents } from "./hook-events.ts";
 import {
   type FiredEvent,
+  firedHookEvents,
   type HookPayloads,
   type HookSituation,
   hookInput,
@@ -75,14 +76,6 @@ const cases: readonly Case[] = [
     "auto",
   ],
   ["PostCompact", { trigger: "auto", summary: "S" }, { trigger: "auto", compact_summary: "S" }, "auto"],
-  ["TaskCreated", { taskId: "1", subject: "Do" }, { task_id: "1", task_subject: "Do" }, undefined],
-  [
-    "TaskCompleted",
-    { taskId: "1", subject: "Do", description: "All", teammate: "ada", team: "t" },
-    { task_id: "1", task_subject: "Do", task_description: "All", teammate_name: "ada", team_name: "t" },
-    undefined,
-  ],
-  ["TeammateIdle", { teammate: "ada", team: "t" }, { teammate_name: "ada", team_name: "t" }, undefined],
 ];
 
 describe("[HKS-1, HKS-5] the JSON a hook reads", () => {

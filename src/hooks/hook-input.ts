@@ -34,17 +34,6 @@ export interface HookPayloads {
   };
   readonly PreCompact: { readonly trigger: string; readonly instructions: string | null };
   readonly PostCompact: { readonly trigger: string; readonly summary: string };
-  readonly TaskCreated: TaskPayload;
-  readonly TaskCompleted: TaskPayload;
-  readonly TeammateIdle: { readonly teammate: string; readonly team: string };
-}
-
-export interface TaskPayload {
-  readonly taskId: string;
-  readonly subject: string;
-  readonly description?: string;
-  readonly teammate?: string;
-  readonly team?: string;
 }
 
 /** The events that happen here; the other known ones are only read. */
@@ -152,24 +141,18 @@ const eventTable: EventTable = {
     fields: ({ trigger, summary }) => ({ trigger, compact_summary: summary }),
     subject: ({ trigger }) => trigger,
   },
-  TaskCreated: { fields: taskFields },
-  TaskCompleted: { fields: taskFields },
-  TeammateIdle: { fields: ({ teammate, team }) => ({ teammate_name: teammate, team_name: team }) },
 };
 
-/** `tool` stands beside `tool_name`, because scripts ask for either. */
-function callFields({ tool, input, callId, server }: CallPayload): Readonly<Record<string, unknown>> {
-  return { tool_name: tool, tool, tool_input: input, tool_use_id: callId, mcp_server: server };
+// Object.keys widens to string; the keys of this table are exactly the events that can be fired.
+export const firedHookEvents = Object.keys(eventTable) as readonly FiredEvent[];
+
+export function isFiredEvent(event: HookEventName): event is FiredEvent {
+  return Object.hasOwn(eventTable, event);
 }
 
-function taskFields(task: TaskPayload): Readonly<Record<string, unknown>> {
-  return {
-    task_id: task.taskId,
-    task_subject: task.subject,
-    task_description: task.description,
-    teammate_name: task.teammate,
-    team_name: task.team,
-  };
+/** `tool` is beside `tool_name`, because scripts ask for either. */
+function callFields({ tool, input, callId, server }: CallPayload): Readonly<Record<string, unknown>> {
+  return { tool_name: tool, tool, tool_input: input, tool_use_id: callId, mcp_server: server };
 }
 
 function withoutAbsent(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {

@@ -26,7 +26,7 @@ export interface HookHandler {
   readonly once?: boolean;
 }
 
-/** One handler with the event and matcher it stands under; an absent matcher means everything. */
+/** One handler with the event and matcher it is under; an absent matcher means everything. */
 export interface HookRule {
   readonly event: string;
   readonly matcher?: string;

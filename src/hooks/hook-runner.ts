@@ -18,6 +18,7 @@ import {
   describeHook,
   type MatchSubject,
   matchesQuestion,
+  type SelectedHook,
   type SourcedHookRule,
   selectHooks,
 } from "./select-hooks.ts";
@@ -82,7 +83,7 @@ export interface HookRunner extends AsyncDisposable {
     payload: HookPayloads[Event],
     options: FireOptions,
   ): Promise<HookOutcome<Event>>;
-  /** Takes in hooks that came with a skill; of these, `once` is heeded. */
+  /** Takes in hooks that came with a skill; of these, `once` is respected. */
   add(rules: readonly SourcedHookRule[]): void;
 }
 
@@ -100,11 +101,6 @@ export function createHookRunner(options: HookRunnerOptions): HookRunner {
     ...options.rules.map(({ hook }) => hook.event),
     ...(options.functions ?? []).map(({ event }) => event),
   ]);
-
-  const followLate = (work: Promise<void>): void => {
-    const tracked = work.catch(() => undefined).finally(() => late.delete(tracked));
-    late.add(tracked);
-  };
 
   async function fire(event: FiredEvent, payload: HookPayloads[FiredEvent], fired: FireOptions) {
     const { signal, meetsCondition, ...situation } = fired;
@@ -126,26 +122,9 @@ export function createHookRunner(options: HookRunnerOptions): HookRunner {
       sessionSignal: end.signal,
       options,
       lateCount: () => late.size,
-      followLate,
+      followLate: (work) => follow(work, late),
     };
-    const toleratesAll = event !== "PreToolUse" || options.warnOnly === true;
-    const results = await Promise.all([
-      ...selected.map(
-        async (hook): Promise<HookResult> => ({
-          name: describeHook(hook),
-          reading: await boundTexts(await runHandler(hook, context), options),
-          toleratesFailure: toleratesAll || hook.handler.onFailure === "continue",
-        }),
-      ),
-      ...functions.map(
-        async (each): Promise<HookResult> => ({
-          name: `function hook ${JSON.stringify(each.name ?? each.run.name)}`,
-          reading: await boundTexts(await runFunction(each, context), options),
-          toleratesFailure: toleratesAll,
-        }),
-      ),
-    ]);
-    const outcome = aggregate(event, results);
+    const outcome = aggregate(event, await runAll(selected, functions, context));
     return diagnostics.length === 0
       ? outcome
       : { ...outcome, failures: [...outcome.failures, ...diagnostics] };
@@ -167,6 +146,37 @@ export function createHookRunner(options: HookRunnerOptions): HookRunner {
       await Promise.all(late);
     },
   };
+}
+
+/** Keeps work that outlives its event until it has ended. */
+function follow(work: Promise<void>, late: Set<Promise<void>>): void {
+  const tracked = work.catch(() => undefined).finally(() => late.delete(tracked));
+  late.add(tracked);
+}
+
+function runAll(
+  selected: readonly SelectedHook[],
+  functions: readonly HookFunction[],
+  context: RunContext,
+): Promise<HookResult[]> {
+  const { event, options } = context;
+  const toleratesAll = event !== "PreToolUse" || options.warnOnly === true;
+  return Promise.all([
+    ...selected.map(
+      async (hook): Promise<HookResult> => ({
+        name: describeHook(hook),
+        reading: await boundTexts(await runHandler(hook, context), options),
+        toleratesFailure: toleratesAll || hook.handler.onFailure === "continue",
+      }),
+    ),
+    ...functions.map(
+      async (each): Promise<HookResult> => ({
+        name: `function hook ${JSON.stringify(each.name ?? each.run.name)}`,
+        reading: await boundTexts(await runFunction(each, context), options),
+        toleratesFailure: toleratesAll,
+      }),
+    ),
+  ]);
 }
 
 /** The same few names are compared with the same few matchers all day. */

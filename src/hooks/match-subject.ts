@@ -1,5 +1,5 @@
 import { Script } from "node:vm";
-import { namesOfTool } from "../foundation/tool-aliases.ts";
+import { namesOfTool } from "../foundation/tool-table.ts";
 
 export type SubjectMatch = "match" | "no-match" | "unusable";
 
@@ -10,7 +10,7 @@ const patternLimit = 2_000;
 const tries = [100, 400] as const;
 
 /**
- * Compares a matcher with a subject, by the names that it is known by; those of a tool unless told. Absent, empty and `*` match everything; names, alone or with bars or commas
+ * Compares a matcher with a subject, by the names that it is known by; those of a tool by default. Absent, empty and `*` match everything; names, alone or with bars or commas
  * between them, match exactly; anything else is a regular expression that may match anywhere. An expression that is
  * broken, or slow enough to look endless, is unusable.
  */

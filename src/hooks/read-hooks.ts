@@ -2,6 +2,7 @@ import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
 import { isRecord, type JsonRecord, kindOf, shown } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
 import { hookEventNames, isHookEventName } from "./hook-events.ts";
+import { isFiredEvent } from "./hook-input.ts";
 import type { HookRule } from "./hook-rule.ts";
 import { readHookHandler } from "./read-hook-handler.ts";
 
@@ -87,12 +88,22 @@ function readEvents(events: JsonRecord, path: DocumentPath, reading: Reading): v
     if (!isHookEventName(name)) {
       if (!reading.hasRoom(eventPath)) return;
       reportUnknownEvent(name, eventPath, reading);
-    } else if (Array.isArray(groups)) {
+      continue;
+    }
+    if (!isFiredEvent(name)) reportNeverFired(name, eventPath, reading);
+    if (Array.isArray(groups)) {
       for (const [index, group] of groups.entries()) {
         if (!readGroup(name, group, [...eventPath, index], reading)) return;
       }
     } else if (groups !== null && !readGroup(name, groups, eventPath, reading)) return;
   }
+}
+
+/** Runs have no such moment yet: the hook is kept, and its author is told. */
+function reportNeverFired(name: string, path: DocumentPath, reading: Reading): void {
+  reading.report("note", "hook-never-fires", path, {
+    message: `The hook event ${name} does not happen here, so its hooks never run.`,
+  });
 }
 
 function reportUnknownEvent(name: string, path: DocumentPath, reading: Reading): void {
@@ -112,7 +123,7 @@ function beginsLike(name: string): string | undefined {
   return hookEventNames.find((event) => event.toLowerCase().startsWith(name.toLowerCase()));
 }
 
-/** A group is a matcher with its handlers, or one handler that stands where a group was expected. False: stop reading. */
+/** A group is a matcher with its handlers, or one handler that is where a group was expected. False: stop reading. */
 function readGroup(event: string, group: unknown, path: DocumentPath, reading: Reading): boolean {
   if (!reading.hasRoom(path)) return false;
   if (!isRecord(group)) {
@@ -180,7 +191,7 @@ function readList(entries: readonly unknown[], path: DocumentPath, reading: Read
   }
 }
 
-/** The event of a list entry stands in `event`, in `type`, or is the entry's only kind of key. */
+/** The event of a list entry is in `event`, in `type`, or is the entry's only kind of key. */
 function readListEntry(entry: JsonRecord, path: DocumentPath, reading: Reading): void {
   const { event, ...afterEvent } = entry;
   if (isHookEventName(event)) {
@@ -218,7 +229,7 @@ function readHookMatcher(value: unknown, path: DocumentPath): MatcherReading {
   return { type: "matcher", matcher: text, issues: isPattern(text) ? [] : [notAPattern(text, path)] };
 }
 
-/** Letters, digits, `_`, `-`, blanks, commas and bars are names; everything else must be a regular expression. */
+/** Letters, digits, `_`, `-`, spaces, commas and bars are names; everything else must be a regular expression. */
 function isPattern(text: string): boolean {
   if (/^[\w\-\s,|]*$/.test(text)) return true;
   try {

@@ -179,12 +179,12 @@ function failed(reason: string): HookReading {
 
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // fetch says only that it failed; why stands in its cause.
+  // fetch says only that it failed; why is in its cause.
   const cause = error.cause instanceof Error ? `: ${error.cause.message}` : "";
   return `${error.message}${cause}`;
 }
 
-/** The question of a prompt hook: `$ARGUMENTS` stands for the event, which otherwise follows the text. */
+/** The question of a prompt hook: `$ARGUMENTS` means the event, which otherwise follows the text. */
 function hookPrompt(prompt: string, input: string): string {
   const text = prompt.includes(place) ? prompt.replaceAll(place, () => input) : `${prompt}\n\n${input}`;
   return `${text}\n\n${answerForm}`;
@@ -250,7 +250,7 @@ async function runWithin<T>(
   signal.addEventListener("abort", onAbort, { once: true });
   try {
     const done = Promise.resolve(work(controller.signal)).then((value) => ({ type: "done", value }) as const);
-    // A loser that rejects later has nobody left to hear it.
+    // A loser that rejects later has no one left to hear it.
     done.catch(() => undefined);
     return await Promise.race([cut.promise, done]);
   } finally {

@@ -25,7 +25,7 @@ export interface CommandCall {
 export interface StartedCommand {
   /** What it said at its end. Never rejects. */
   readonly reading: Promise<HookReading>;
-  /** Resolves as soon as it says that it goes on by itself, or has ended. */
+  /** Resolves as soon as it says that it continues by itself, or has ended. */
   readonly released: Promise<void>;
   readonly exitCode: () => number | undefined;
 }
@@ -112,7 +112,7 @@ interface Output {
   readonly read: () => { readonly stdout: string; readonly stderr: string; readonly truncated: boolean };
 }
 
-/** Keeps the beginning of both streams, and watches the first line for the word that the command goes on by itself. */
+/** Keeps the beginning of both streams, and watches the first line for the word that the command continues by itself. */
 function createOutput(onRelease: () => void): Output {
   const kept = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
   const room = { stdout: keptBytes, stderr: keptBytes };
@@ -134,7 +134,7 @@ function createOutput(onRelease: () => void): Output {
       if (isReleased) onRelease();
     },
     read: () => ({
-      // The word that it goes on by itself is no part of its answer.
+      // The word that it continues by itself is no part of its answer.
       stdout: isReleased ? text("stdout").replace(/^.*\n?/, "") : text("stdout"),
       stderr: text("stderr"),
       truncated: !isWhole.stdout,

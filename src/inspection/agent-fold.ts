@@ -5,8 +5,8 @@ import type { AgentState, InFlight, InspectedAgent, RecordedTotals, Step } from 
 import { readSystemLine } from "./read-answer.ts";
 import { answersForDeadProcess } from "./read-call.ts";
 import { bounded, boundedLine, defined, numberField, recordField, textField, timeOf } from "./read-line.ts";
-import { createRunClock } from "./run-clock.ts";
-import { createStepList } from "./step-list.ts";
+import { createRunClock, type RunClock } from "./run-clock.ts";
+import { createStepList, type StepList } from "./step-list.ts";
 import { totalsOf } from "./totals-of.ts";
 
 /** What the lines of one agent tell of it, before its place in the session is known. */
@@ -27,110 +27,131 @@ type LastLine = "none" | "answer" | "user" | "ending";
 
 const maxPrompt = 2000;
 
+/** What the lines read so far have shown. */
+interface FoldState {
+  readonly list: StepList;
+  readonly clock: RunClock;
+  first?: number;
+  lastAt?: number;
+  context: Pick<FoldedAgent, "cwd" | "gitBranch" | "version">;
+  last: LastLine;
+  isOwn: boolean;
+  prompt?: string;
+  ending?: Extract<Step, { type: "ending" }>;
+  recorded?: RecordedTotals | undefined;
+}
+
 export function createAgentFold(): AgentFold {
-  const list = createStepList();
-  const clock = createRunClock();
+  const state: FoldState = {
+    list: createStepList(),
+    clock: createRunClock(),
+    context: {},
+    last: "none",
+    isOwn: false,
+  };
   const seen = new Set<string>();
-  const times: { first?: number; last?: number } = {};
-  let context: Pick<FoldedAgent, "cwd" | "gitBranch" | "version"> = {};
-  let last: LastLine = "none";
-  let isOwn = false;
-  let prompt: string | undefined;
-  let ending: Extract<Step, { type: "ending" }> | undefined;
-  let recorded: RecordedTotals | undefined;
-
-  /** A prompt after a complete answer begins a new run, whether or not the end of the one before was written. */
-  const addUser = (record: JsonRecord): void => {
-    const wasDone = last === "answer" && !list.hasOpenCalls();
-    if (answersForDeadProcess(record)) clock.end();
-    const text = list.addUser(record);
-    if (record.isCompactSummary === true) return;
-    const isMeta = record.isMeta === true;
-    if (wasDone && text !== "" && !isMeta) clock.end();
-    last = "user";
-    if (text === "") return;
-    if (!isMeta) prompt ??= bounded(text, maxPrompt);
-    const at = timeOf(record);
-    list.add(defined({ type: "prompt" as const, at, text: boundedLine(text, 400), isMeta }));
-  };
-
-  /** Whether the line is part of the work; others may be written long after it. */
-  const addSystem = (record: JsonRecord): boolean => {
-    const step = readSystemLine(record);
-    if (step === undefined) return false;
-    list.add(step);
-    if (step.type !== "ending") return true;
-    ending = step;
-    last = "ending";
-    recorded = addRecorded(recorded, record);
-    return true;
-  };
-
-  /** A process takes the agent up. A child's plan stands before its first words, that of the main agent behind them. */
-  const beginRun = ({ isSidechain }: JsonRecord): void => {
-    if (isSidechain === true) clock.end();
-    else clock.endBeforeLast();
-  };
-
-  const take = (record: JsonRecord): boolean => {
-    if (record.type === "system") return addSystem(record);
-    if (record.type === "user") addUser(record);
-    else if (record.type === "assistant") {
-      list.addAnswer(record, times.last);
-      last = "answer";
-    } else return false;
-    return true;
-  };
-
   return {
     add(record) {
       const uuid = textField(record, "uuid");
       // Lines copied by a fork belong to the session they come from.
       if (record.forkedFrom !== undefined || (uuid !== undefined && seen.has(uuid))) return;
       if (uuid !== undefined) seen.add(uuid);
-      isOwn ||= isOwnLine(record);
-      if (record.type === "retinue-outcome") list.addOutcome(record);
-      if (record.type === "retinue-plan") beginRun(record);
-      if (!take(record)) return;
-      context = { ...context, ...contextOf(record) };
-      const isLate = last === "ending" && wasCutOff(ending);
-      const at = isLate ? undefined : timeOf(record);
-      clock.hear(at);
-      if (last === "ending") clock.end();
-      if (at === undefined) return;
-      times.first ??= at;
-      times.last = Math.max(times.last ?? at, at);
+      addLine(state, record);
     },
-    result({ isLive, now }) {
-      const state = stateOf({ last, isLive, isOwn, ending, isOpen: list.hasOpenCalls() });
-      const steps = list
-        .steps(state === "running" ? "running" : "interrupted")
-        .map((step) => lastingUntil(step, now));
-      const runs = clock.spans(state === "running" ? now : undefined);
-      const result = list.lastText();
-      return {
-        ...context,
-        ...defined({
-          state,
-          reason: last === "ending" && !wasCutOff(ending) ? ending?.reason : undefined,
-          error: last === "ending" ? ending?.error : undefined,
-          startedAt: times.first,
-          lastSignAt: times.last,
-          prompt,
-          result: result === "" ? undefined : result,
-          recorded,
-        }),
-        isLive,
-        models: modelsOf(steps),
-        runs,
-        totals: totalsOf(steps, runs),
-        inFlight:
-          state === "running" || state === "interrupted"
-            ? inFlightOf(last, list.openCalls(), times.last)
-            : [],
-        steps,
-      };
-    },
+    result: (options) => resultOf(state, options),
+  };
+}
+
+function addLine(state: FoldState, record: JsonRecord): void {
+  const { list, clock } = state;
+  state.isOwn ||= isOwnLine(record);
+  if (record.type === "retinue-outcome") list.addOutcome(record);
+  if (record.type === "retinue-plan") beginRun(clock, record);
+  if (!takeLine(state, record)) return;
+  state.context = { ...state.context, ...contextOf(record) };
+  const isLate = state.last === "ending" && wasCutOff(state.ending);
+  const at = isLate ? undefined : timeOf(record);
+  clock.hear(at);
+  if (state.last === "ending") clock.end();
+  if (at === undefined) return;
+  state.first ??= at;
+  state.lastAt = Math.max(state.lastAt ?? at, at);
+}
+
+/** Whether the line is part of the work; others may be written long after it. */
+function takeLine(state: FoldState, record: JsonRecord): boolean {
+  if (record.type === "system") return addSystem(state, record);
+  if (record.type === "user") addUser(state, record);
+  else if (record.type === "assistant") {
+    state.list.addAnswer(record, state.lastAt);
+    state.last = "answer";
+  } else return false;
+  return true;
+}
+
+/** A prompt after a complete answer begins a new run, whether or not the end of the one before was written. */
+function addUser(state: FoldState, record: JsonRecord): void {
+  const { list, clock } = state;
+  const wasDone = state.last === "answer" && !list.hasOpenCalls();
+  if (answersForDeadProcess(record)) clock.end();
+  const text = list.addUser(record);
+  if (record.isCompactSummary === true) return;
+  const isMeta = record.isMeta === true;
+  if (wasDone && text !== "" && !isMeta) clock.end();
+  state.last = "user";
+  if (text === "") return;
+  if (!isMeta) state.prompt ??= bounded(text, maxPrompt);
+  const at = timeOf(record);
+  list.add(defined({ type: "prompt" as const, at, text: boundedLine(text, 400), isMeta }));
+}
+
+function addSystem(state: FoldState, record: JsonRecord): boolean {
+  const step = readSystemLine(record);
+  if (step === undefined) return false;
+  state.list.add(step);
+  if (step.type !== "ending") return true;
+  state.ending = step;
+  state.last = "ending";
+  state.recorded = addRecorded(state.recorded, record);
+  return true;
+}
+
+/** A process resumes the agent. A child's plan precedes its first words, that of the main agent follows them. */
+function beginRun(clock: RunClock, { isSidechain }: JsonRecord): void {
+  if (isSidechain === true) clock.end();
+  else clock.endBeforeLast();
+}
+
+function resultOf(
+  state: FoldState,
+  { isLive, now }: Parameters<AgentFold["result"]>[0],
+): ReturnType<AgentFold["result"]> {
+  const { list, clock, last, isOwn, ending, prompt, recorded, first, lastAt } = state;
+  const standing = stateOf({ last, isLive, isOwn, ending, isOpen: list.hasOpenCalls() });
+  const isUnfinished = standing === "running" || standing === "interrupted";
+  const steps = list
+    .steps(standing === "running" ? "running" : "interrupted")
+    .map((step) => lastingUntil(step, now));
+  const runs = clock.spans(standing === "running" ? now : undefined);
+  const result = list.lastText();
+  return {
+    ...state.context,
+    ...defined({
+      state: standing,
+      reason: last === "ending" && !wasCutOff(ending) ? ending?.reason : undefined,
+      error: last === "ending" ? ending?.error : undefined,
+      startedAt: first,
+      lastSignAt: lastAt,
+      prompt,
+      result: result === "" ? undefined : result,
+      recorded,
+    }),
+    isLive,
+    models: modelsOf(steps),
+    runs,
+    totals: totalsOf(steps, runs),
+    inFlight: isUnfinished ? inFlightOf(last, list.openCalls(), lastAt) : [],
+    steps,
   };
 }
 
@@ -160,7 +181,7 @@ function stateOf(facts: {
   return last === "answer" && !isOpen && !isOwn ? "answered" : "interrupted";
 }
 
-/** Whoever finds an agent whose process died writes this ending, maybe days later. */
+/** The one that finds an agent whose process died writes this ending, maybe days later. */
 function wasCutOff(ending: { readonly status: string; readonly reason: string } | undefined): boolean {
   return ending?.status === "stopped" && ending.reason === interruptedReason;
 }

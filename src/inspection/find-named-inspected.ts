@@ -8,7 +8,7 @@ import { findTasks } from "../tasks/recovery/find-tasks.ts";
 import type { Inspection } from "./inspection.ts";
 import { createInspectionSource } from "./inspection-source.ts";
 
-/** Reads what somebody names, once; a Fault where nothing or too much is meant. */
+/** Reads what somebody names, once; a RetinueError where nothing or too much is meant. */
 export async function loadInspection({
   transcripts,
   written,

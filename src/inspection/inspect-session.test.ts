@@ -495,6 +495,12 @@ describe("any lines will do", () => {
     expect(inspection.agents[0]?.totals).toMatchObject({ usage: expected, turns: answers, toolUses });
   };
 
+  test("an object without a text in the place of an id", () => {
+    const uuid = JSON.parse('{"toString": 0}') as JsonRecord;
+    const { id: _id, ...message } = (whole[3] as { message: JsonRecord }).message;
+    check([whole[0] ?? {}, { ...whole[3], uuid, message }]);
+  });
+
   test("random objects", () => {
     const record = fc.record(
       {

@@ -190,7 +190,7 @@ interface PlacedAgent {
 
 /**
  * Each agent below the one that started it, siblings in the order of their start, those of one answer in the order of its
- * calls. Who names no parent that is there, or one below itself, stands below the main agent.
+ * calls. Who names no parent that is there, or one below itself, is below the main agent.
  */
 function placeAgents(parts: readonly AgentParts[]): readonly PlacedAgent[] {
   const [main, ...others] = parts;
@@ -253,7 +253,7 @@ function findParents(parts: readonly AgentParts[], main: string): ReadonlyMap<st
   );
 }
 
-/** False for those who stand in a circle. */
+/** False for those in a cycle. */
 function leadsTo(id: string, main: string, parents: ReadonlyMap<string, string>): boolean {
   const seen = new Set<string>();
   for (let at = id; at !== main; at = parents.get(at) ?? main) {

@@ -91,7 +91,7 @@ interface ChildFile {
 
 const mainId = "main";
 
-/** Holds nothing open between two readings. What cannot be read of a child becomes a note; of the main agent, a Fault. */
+/** Holds nothing open between two readings. What cannot be read of a child becomes a note; of the main agent, a RetinueError. */
 export function createInspectionSource(options: InspectionOptions): InspectionSource {
   const { transcripts, sessionId } = options;
   const files = sessionFiles(transcripts, sessionId);
@@ -116,27 +116,12 @@ export function createInspectionSource(options: InspectionOptions): InspectionSo
   }
 
   async function findChildren(): Promise<void> {
-    const names = await readdir(files.subagents, { recursive: true }).catch(() => []);
-    for (const name of names) {
-      const id = /^agent-(.+)\.jsonl$/.exec(basename(name))?.[1];
-      if (id !== undefined) addChild(id, join(files.subagents, name.slice(0, -".jsonl".length)));
-    }
+    for (const { id, path } of await findChildFiles(files.subagents)) addChild(id, path);
     // Older programs put the files of children beside those of sessions.
     for (const id of startedBy(folds, options.now())) {
       const path = join(transcripts, `agent-${id}`);
       const isThere = !children.has(id) && (await stat(`${path}.jsonl`).catch(() => undefined))?.isFile();
       if (isThere === true) addChild(id, path);
-    }
-  }
-
-  async function loadChild(child: ChildFile): Promise<readonly string[]> {
-    try {
-      await child.lines.load(hasLiveOwner(child.transcript));
-      child.known ??= await loadChildMeta(child.meta);
-      return [];
-    } catch (error) {
-      if (!isRetinueError(error)) throw error;
-      return [error.message];
     }
   }
 
@@ -147,38 +132,74 @@ export function createInspectionSource(options: InspectionOptions): InspectionSo
       const isMainLive = hasLiveOwner(files.transcript);
       await main.load(isMainLive);
       await findChildren();
-      const live = new Set(
-        [...children].flatMap(([id, { transcript }]) => (hasLiveOwner(transcript) ? [id] : [])),
-      );
+      const live = liveChildren(children);
       const notes: string[] = [];
       for (const child of children.values()) notes.push(...(await loadChild(child)));
-      const found = title === undefined ? await findSession(transcripts, sessionId) : undefined;
-      if (found?.type === "found") title = found.session.title;
-      const agents = [...folds].map(([id, fold]): AgentParts => {
-        const child = children.get(id);
-        const isLive = child === undefined ? isMainLive : live.has(id);
-        return { id, folded: fold.result({ isLive, now }), known: child?.known };
+      title ??= await findTitle(transcripts, sessionId);
+      const flaws = [...children].flatMap(([id, { lines }]) => describeFlaws(id, lines));
+      const agents = partsOf({
+        folds,
+        children,
+        isLive: (id) => (id === undefined ? isMainLive : live.has(id)),
+        now,
       });
-      const flaws = [
-        ...describeFlaws(mainId, main),
-        ...[...children].flatMap(([id, { lines }]) => describeFlaws(id, lines)),
-      ];
+      const session = { id: sessionId, title: title ?? "(no prompt)", file: files.transcript };
       return inspectSession(
-        {
-          id: sessionId,
-          title: title ?? "(no prompt)",
-          file: files.transcript,
-          agents,
-          notes: [...notes, ...flaws],
-          now,
-        },
+        { ...session, agents, notes: [...notes, ...describeFlaws(mainId, main), ...flaws], now },
         options.agentId,
       );
     },
   };
 }
 
-/** Children named by results, whose files may stand elsewhere. */
+/** Ids of children by their files in a folder and below it; a path has no ending, since several files share it. */
+async function findChildFiles(
+  folder: string,
+): Promise<readonly { readonly id: string; readonly path: string }[]> {
+  const names = await readdir(folder, { recursive: true }).catch(() => []);
+  return names.flatMap((name) => {
+    const id = /^agent-(.+)\.jsonl$/.exec(basename(name))?.[1];
+    return id === undefined ? [] : [{ id, path: join(folder, name.slice(0, -".jsonl".length)) }];
+  });
+}
+
+async function findTitle(transcripts: string, sessionId: string): Promise<string | undefined> {
+  const found = await findSession(transcripts, sessionId);
+  return found?.type === "found" ? found.session.title : undefined;
+}
+
+function liveChildren(children: ReadonlyMap<string, ChildFile>): ReadonlySet<string> {
+  return new Set([...children].flatMap(([id, { transcript }]) => (hasLiveOwner(transcript) ? [id] : [])));
+}
+
+/** Gives what could not be read. */
+async function loadChild(child: ChildFile): Promise<readonly string[]> {
+  try {
+    await child.lines.load(hasLiveOwner(child.transcript));
+    child.known ??= await loadChildMeta(child.meta);
+    return [];
+  } catch (error) {
+    if (!isRetinueError(error)) throw error;
+    return [error.message];
+  }
+}
+
+/** `isLive` is asked for a child by its id, for the main conversation and what is inside it without one. */
+function partsOf(found: {
+  readonly folds: ReadonlyMap<string, AgentFold>;
+  readonly children: ReadonlyMap<string, ChildFile>;
+  readonly isLive: (childId?: string) => boolean;
+  readonly now: number;
+}): readonly AgentParts[] {
+  const { folds, children, isLive, now } = found;
+  return [...folds].map(([id, fold]) => {
+    const child = children.get(id);
+    const folded = fold.result({ isLive: isLive(child === undefined ? undefined : id), now });
+    return { id, folded, known: child?.known };
+  });
+}
+
+/** Children named by results, whose files may appear elsewhere. */
 function startedBy(folds: ReadonlyMap<string, AgentFold>, now: number): readonly string[] {
   const { steps } = folds.get(mainId)?.result({ isLive: false, now }) ?? { steps: [] };
   return steps.flatMap((step) =>
@@ -195,7 +216,7 @@ function describeFlaws(id: string, { broken, isTorn }: LineSource): readonly str
 
 /**
  * Tells to which agent a line of a main transcript belongs: older programs have written children into it, some without
- * naming them, and those are told apart by the line their conversation begins with.
+ * naming them, and those are distinguished by the line their conversation begins with.
  */
 function createRouter(main: string): (record: JsonRecord) => string {
   const roots = new Map<string, string>();

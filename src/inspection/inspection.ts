@@ -90,7 +90,7 @@ export interface InspectedTotals {
   readonly unpriced: number;
   /** Answers whose line has no cost, so that the catalog's price was taken. */
   readonly listPriced: number;
-  /** From each prompt to the end of its answer. In a sum over agents, time that passed for several at once counts for each. */
+  /** From each prompt to the end of its answer. In a sum over agents, time that passed for several concurrently counts for each. */
   readonly durationMs: number;
   /** Of that, waiting for the model, running tools, and neither: hooks, questions, waiting for a place. */
   readonly modelMs: number;

@@ -7,7 +7,7 @@ const width = 1000;
 /** The least that can be seen, and the gap below which two bars are drawn as one. */
 const least = 0.8;
 
-/** Below the others stands what took long, so that short failures are seen. */
+/** Below the others is what took long, so that short failures are seen. */
 const order: readonly BarKind[] = ["other", "model", "tool", "failed", "refused"];
 
 /** A bar for everything an agent did, all agents on the same axis. Sizes are attributes, so that no style is inline. */

@@ -21,7 +21,7 @@ export function readAnswer(
   return { model, usage, ...cost };
 }
 
-/** The step of a line that stands beside the conversation; undefined when it tells nothing. */
+/** The step of a line that is beside the conversation; undefined when it reveals nothing. */
 export function readSystemLine(record: JsonRecord): Step | undefined {
   const at = timeOf(record);
   const ending = recordField(record, "runEnding");
@@ -89,7 +89,7 @@ type AnswerCost =
   | { readonly costFrom: "line" | "catalog"; readonly cost: number }
   | { readonly costFrom: "unknown" };
 
-/** What an answer cost: as its line says, else by the catalog's price, else nobody knows. */
+/** What an answer cost: as its line says, else by the catalog's price, else no one knows. */
 function answerCost(
   recorded: number | undefined,
   { model, usage, wire }: { readonly model: string; readonly usage: Usage; readonly wire: JsonRecord },

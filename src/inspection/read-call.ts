@@ -55,7 +55,7 @@ export function settleCall(
   });
 }
 
-/** What a call is answered with by a later process than the one that made it; nobody knows how long it took. */
+/** What a call is answered with by a later process than the one that made it; no one knows how long it took. */
 const lateAnswer = /^(?:Interrupted: the session ended |The session was interrupted after )/;
 
 /** Whether the line was written when a session was taken up again, for calls that a crash had cut off. */

@@ -29,7 +29,7 @@ export interface CleanupReport {
 }
 
 /**
- * Removes sessions nobody has written to for longer than the period. Looks only at names that sessions have, follows no
+ * Removes sessions no one has written to for longer than the period. Looks only at names that sessions have, follows no
  * links, and takes the owner's lock first, so that a session that is resumed meanwhile stays.
  */
 export async function cleanUpTranscripts(options: CleanupOptions): Promise<CleanupReport> {
@@ -113,7 +113,7 @@ async function removeIfOld(candidate: Candidate, report: Outcome): Promise<void>
       return;
     }
     try {
-      // Somebody may have gone on and closed the session again between the look and the lock.
+      // Somebody may have continued and closed the session again between the look and the lock.
       if (!((await newestOf(candidate)) < before)) return;
       if (!candidate.dryRun) await removeEntry(candidate);
       report.removed.push(path);

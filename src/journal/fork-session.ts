@@ -24,7 +24,7 @@ export interface ForkedSession {
   readonly damage: TranscriptDamage;
 }
 
-/** Copies a session under a new id, all at once; the old one may be in use. The files of its children stay with it. */
+/** Copies a session under a new id, all concurrently; the old one may be in use. The files of its children stay with it. */
 export async function forkSession({
   transcripts,
   from,

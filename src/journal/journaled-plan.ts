@@ -6,14 +6,20 @@ import type { ChildPlan } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import type { GrantedTool } from "../tools/grants/tool-grants.ts";
 
-/** A plan as it is kept: the prompt's texts only by length and hash, because they are long and made anew each time. */
-export type JournaledPlan = Omit<RunPlan | ChildPlan, "system"> & {
+/**
+ * A plan as it is kept: the prompt's texts only by length and hash, because they are long and made anew each time, and of
+ * the definition only where it is, because its server configurations may hold secrets.
+ */
+export type JournaledPlan = Omit<RunPlan | ChildPlan, "system" | "definition"> & {
   readonly system: readonly { readonly length: number; readonly sha256: string }[];
+  readonly definition?: Pick<ChildPlan["definition"], "name" | "source">;
 };
 
 export function journalPlan(plan: RunPlan | ChildPlan): JournaledPlan {
+  const { definition, ...rest } = { definition: undefined, ...plan };
   return {
-    ...plan,
+    ...rest,
+    ...(definition === undefined ? {} : { definition: { name: definition.name, source: definition.source } }),
     system: plan.system.map((text) => ({
       length: text.length,
       sha256: createHash("sha256").update(text).digest("hex"),
@@ -21,7 +27,7 @@ export function journalPlan(plan: RunPlan | ChildPlan): JournaledPlan {
   };
 }
 
-/** What a plan in a transcript says that matters to those who go on with the run. */
+/** What a plan in a transcript says that matters to those who continue with the run. */
 export interface EarlierPlan {
   readonly agentType?: string;
   readonly description?: string;

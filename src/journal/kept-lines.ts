@@ -6,7 +6,7 @@ export interface KeptLines {
   add(lines: readonly string[]): void;
   /** From the first line of the answer that is so many from the end. */
   newest(answers: number): readonly string[];
-  /** Those go on behind a summary. */
+  /** Those continue behind a summary. */
   replace(summary: string, answers: number): void;
 }
 

@@ -15,7 +15,7 @@ export interface LoadedSession extends RebuiltConversation {
   readonly damage: TranscriptDamage;
 }
 
-/** Reads a transcript and makes its conversation again; throws a Fault only when the file cannot be read. */
+/** Reads a transcript and makes its conversation again; throws a RetinueError only when the file cannot be read. */
 export async function loadSession(
   file: string,
   options: ReadLinesOptions & RebuildOptions = {},

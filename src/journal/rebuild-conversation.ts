@@ -7,7 +7,7 @@ import { type ChainLine, type ChainOptions, selectChain } from "./select-chain.t
 import { type SettledConversation, settleTurns, type Turn } from "./settle-turns.ts";
 
 export interface RebuiltConversation extends Omit<SettledConversation, "answers" | "inFlight"> {
-  /** The calls of the last answer of which nobody knows what became of them, and what repeating them would do. */
+  /** The calls of the last answer of which no one knows what became of them, and what repeating them would do. */
   readonly inFlight: readonly { readonly call: ToolUseBlock; readonly repeats: Repeats }[];
   /** The line that the next one hangs on; absent when the file holds no conversation. */
   readonly leaf?: string;
@@ -95,7 +95,7 @@ function joined(before: readonly UserBlock[], added: readonly UserBlock[], conte
   return { role: "user", blocks: [...before, ...added] };
 }
 
-/** An answer that the provider paused goes on in the next one, so a server's call and its result meet again. */
+/** An answer that the provider paused continues in the next one, so a server's call and its result meet again. */
 function joinPausedAnswers(turns: readonly Turn[]): readonly Turn[] {
   return turns.reduce<Turn[]>((done, turn) => {
     const last = done.at(-1);

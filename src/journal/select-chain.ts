@@ -66,7 +66,7 @@ function readTree(records: readonly JsonRecord[], sidechain: boolean): readonly 
 
 type ByUuid = ReadonlyMap<string, ChainLine>;
 
-/** A parent that is not in the file was a broken line; the line before stands in for it, so that no history is lost. */
+/** A parent that is not in the file was a broken line; the line before takes its place, so that no history is lost. */
 function walkBack(
   newest: ChainLine,
   tree: readonly ChainLine[],

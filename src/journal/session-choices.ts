@@ -1,6 +1,6 @@
 import type { JsonRecord } from "../foundation/json-record.ts";
 
-/** What the caller of a session named, and a later call that goes on with it need not name again. */
+/** What the caller of a session named, and a later call that continues with it need not name again. */
 export interface SessionChoices {
   /** The agent that is the main thread; empty where none was asked for. */
   readonly agent?: string;

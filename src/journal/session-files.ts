@@ -15,7 +15,7 @@ export interface SessionFiles {
   agent(agentId: string): { readonly transcript: string; readonly meta: string };
 }
 
-/** Refuses with a Fault what is no session id, so that no path leaves the folder. */
+/** Refuses with a RetinueError what is no session id, so that no path leaves the folder. */
 export function sessionFiles(transcripts: string, sessionId: string): SessionFiles {
   const id = checkSessionId(sessionId);
   const directory = join(transcripts, id);

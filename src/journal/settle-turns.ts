@@ -26,9 +26,9 @@ export type Turn =
 
 export interface SettledConversation {
   readonly messages: readonly Message[];
-  /** Results of calls of the last answer that stand in no line of the conversation yet. */
+  /** Results of calls of the last answer that are in no line of the conversation yet. */
   readonly unrecorded: readonly ToolResultBlock[];
-  /** The calls of the last answer of which nobody knows what became of them. */
+  /** The calls of the last answer of which no one knows what became of them. */
   readonly inFlight: readonly ToolUseBlock[];
   /** The first line of each answer among the messages. */
   readonly answers: readonly string[];
@@ -97,7 +97,7 @@ function addMessage(messages: Message[], message: Message): void {
   } else messages.push(message);
 }
 
-/** A provider refuses a message in which anything stands before a result. */
+/** A provider refuses a message in which anything is before a result. */
 function resultsFirst(blocks: readonly UserBlock[]): readonly UserBlock[] {
   const isResult = ({ type }: UserBlock) => type === "tool_result";
   return [...blocks.filter(isResult), ...blocks.filter((block) => !isResult(block))];

@@ -5,7 +5,7 @@ import type { ParsedLines } from "../storage/read-lines.ts";
 export interface TranscriptDamage {
   /** Lines that are there and cannot be read. */
   readonly broken: number;
-  /** Lines that others follow and that are not there; each may stand for several. */
+  /** Lines that others follow and that are not there; each may mean several. */
   readonly missing: number;
   /** The last line was cut off. */
   readonly torn: boolean;

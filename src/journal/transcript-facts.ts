@@ -16,7 +16,7 @@ export interface TranscriptFacts {
   readonly permissionMode?: string;
 }
 
-/** Where a line stands in the tree of the conversation. */
+/** Where a line is in the tree of the conversation. */
 export interface LinePlace {
   readonly uuid: string;
   readonly parentUuid: string | null;
@@ -49,7 +49,7 @@ export interface UserLineFields {
   readonly permissionMode?: string | undefined;
 }
 
-/** Keys stand in the order existing files have them; those without a value vanish when the line is written. */
+/** Keys are in the order existing files have them; those without a value vanish when the line is written. */
 export function userLine(place: LinePlace, facts: TranscriptFacts, fields: UserLineFields) {
   return {
     ...treePart(place, facts),

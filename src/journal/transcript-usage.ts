@@ -23,11 +23,11 @@ export function sumTranscriptUsage(records: readonly JsonRecord[]): TranscriptUs
   for (const record of records) {
     const { type, message, isApiErrorMessage, forkedFrom } = record;
     const aside = forkedFrom === undefined ? asideOf(record) : undefined;
-    if (aside !== undefined) answers.set(`line ${String(record.uuid)}`, aside);
+    if (aside !== undefined) answers.set(lineKey(record), aside);
     if (type !== "assistant" || !isRecord(message) || isApiErrorMessage === true || forkedFrom !== undefined)
       continue;
     for (const id of callIdsOf(message.content)) calls.add(id);
-    const key = typeof message.id === "string" ? message.id : `line ${String(record.uuid)}`;
+    const key = typeof message.id === "string" ? message.id : lineKey(record);
     const model = typeof message.model === "string" ? message.model : "unknown";
     answers.set(key, { model, usage: readUsage(message.usage), cost: record.costUSD });
   }
@@ -42,6 +42,11 @@ export function sumTranscriptUsage(records: readonly JsonRecord[]): TranscriptUs
     toolUses: calls.size,
     ...(costs.length === all.length ? { cost: costs.reduce((sum, cost) => sum + cost, 0) } : {}),
   };
+}
+
+/** What counts a line once that has no message id. Not `String`: a line may hold an object there that has no text. */
+export function lineKey({ uuid }: JsonRecord): string {
+  return `line ${JSON.stringify(uuid)}`;
 }
 
 /** The summary of a compaction and an answer that broke off are paid like others; a line of their own says what they took. */

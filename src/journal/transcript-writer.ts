@@ -26,7 +26,7 @@ export interface TranscriptWriterOptions {
   readonly now: () => number;
   /** Asked for each event, because folder, branch and mode change while a session runs. */
   readonly facts: () => TranscriptFacts;
-  /** The line a resumed conversation goes on from. */
+  /** The line a resumed conversation continues from. */
   readonly leaf?: string | undefined;
   /** The lines of a resumed conversation, some of which a compaction may keep. */
   readonly sources?: ConversationSources | undefined;
@@ -97,7 +97,7 @@ export function createTranscriptWriter({
   const mark = (): void => {
     vital = log.length ?? 0;
   };
-  /** Begins while the call is still decided about; whoever waits for it later hears of a failure. */
+  /** Begins while the call is still decided about; the one that waits for it later hears of a failure. */
   const commitSoon = (): void => void commit().catch(() => undefined);
 
   /** The chain moves on only when the lines are kept. */
@@ -230,7 +230,7 @@ function compactionMakers(
   ];
 }
 
-/** Each result stands in a line of its own beside what programs keep of it; everything else follows in one line. */
+/** Each result is in a line of its own beside what programs keep of it; everything else follows in one line. */
 function additionMakers(
   { message, results = {}, origin }: Addition,
   facts: TranscriptFacts,

@@ -105,7 +105,7 @@ function checkInput(tool: Tool, input: unknown): InputCheck {
   return { type: "invalid", reason: `The input of ${tool.name} is not valid. ${issues.join("; ")}.` };
 }
 
-/** What a model is told whose call has an input that is no JSON object, so that it can write it again. */
+/** What a model gets whose call has an input that is no JSON object, so that it can write it again. */
 function describeUnreadable(tool: Tool, input: unknown): string {
   const flaw = typeof input === "string" ? jsonErrorOf(input) : undefined;
   const what = flaw === undefined ? `it is ${kindOf(input)}` : `it is not valid JSON: ${flaw.slice(0, 200)}`;

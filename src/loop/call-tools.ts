@@ -182,7 +182,7 @@ async function commitBefore({ tool }: AuthorizedCall, { commit }: LoopPorts): Pr
   }
 }
 
-/** The call has had its effect, so whoever hears of it afterwards can fail without taking its result away. */
+/** The call has had its effect, so the one that hears of it afterwards can fail without taking its result away. */
 async function reportAfterwards(
   { call, tool, input }: AuthorizedCall,
   outcome: ToolOutcome,

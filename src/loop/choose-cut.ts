@@ -23,7 +23,7 @@ export function chooseCut(messages: readonly Message[], { keepTokens, tokensOf }
   return chosen;
 }
 
-/** An answer that the provider paused goes on in the next one, and its own tools' results may stand there. */
+/** An answer that the provider paused continues in the next one, and its own tools' results may appear there. */
 function beginsTurn(messages: readonly Message[], at: number): boolean {
   return messages[at]?.role === "assistant" && messages[at - 1]?.role === "user";
 }
@@ -39,7 +39,7 @@ export interface Opening {
   readonly summary?: string;
 }
 
-/** What the first message of a conversation holds; a summary never stands first in it, so a prompt cannot pose as one. */
+/** What the first message of a conversation holds; a summary never is first in it, so a prompt cannot pose as one. */
 export function readOpening(messages: readonly Message[]): Opening {
   const [first] = messages;
   if (first?.role !== "user") return { task: [] };

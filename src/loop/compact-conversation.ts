@@ -104,7 +104,7 @@ function planCompaction(order: CompactionOrder): PlannedCompaction | CompactionO
     const prompts = fallingPrompts(order, cut);
     const bare = summaryMessage({ task, text: "", by: "model", kept: 0, prompts, restated });
     const rest = fill.fixed() + tokensIn([bare, ...messages.slice(cut)], fill);
-    // The result must have room to go on, and must not be larger than what it replaces.
+    // The result must have room to continue, and must not be larger than what it replaces.
     const before = fill.fixed() + tokensIn(messages, fill);
     const room = Math.min(limitTokens, before) - rest - 1;
     const most = Math.min(Math.floor((room * roomShare) / fill.scale()), summaryOutput(model.facts));
@@ -129,7 +129,7 @@ function impossible({ fill, limitTokens, messages }: CompactionOrder): string {
   return `The context is full and a summary would not make room: of ${limitTokens} tokens the system prompt and the tools take about ${fill.fixed()}, the first message about ${task}.`;
 }
 
-/** The prompt of this run, and whatever nobody has answered yet, where no kept message holds it. */
+/** The prompt of this run, and whatever no one has answered yet, where no kept message holds it. */
 function fallingPrompts({ messages, prompt }: CompactionOrder, cut: number): readonly string[] {
   // One that an earlier compaction took away already is not found, and is stated again too.
   const own = prompt !== undefined && messages.indexOf(prompt) < cut ? ownTexts(prompt) : [];

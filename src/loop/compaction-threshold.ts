@@ -21,7 +21,7 @@ export function compactionThreshold(
   return Math.floor((window * Math.min(percent, defaultPercent)) / 100);
 }
 
-/** Beyond this share of the real window a conversation cannot sensibly go on. */
+/** Beyond this share of the real window a conversation cannot sensibly continue. */
 export function fullTokens(contextWindow: number): number {
   return Math.floor((contextWindow * defaultPercent) / 100);
 }

@@ -112,7 +112,7 @@ export function createCompactor(parts: CompactorParts): Compactor {
       futileCount = answersSince <= 1 ? futileCount + 1 : 0;
       if (futileCount >= maxInVain) throw contextFull(refillsConcurrency);
       let outcome = yield* compact("auto", threshold);
-      // A threshold may lie below what never changes; then the work goes on as long as the window lasts.
+      // A threshold may lie below what never changes; then the work continues as long as the window lasts.
       if (outcome.type === "impossible" && threshold < full && fill.filled() >= full)
         outcome = yield* compact("auto", full);
       if (outcome.type === "compacted") answersSince = 0;
@@ -133,7 +133,7 @@ export function createCompactor(parts: CompactorParts): Compactor {
   };
 }
 
-/** What stands in where nothing is compacted: it costs nothing. */
+/** Used where nothing is compacted: it costs nothing. */
 const idle: Compactor = {
   added: () => undefined,
   answered: () => undefined,

@@ -69,6 +69,6 @@ export function createContextFill(fixedEstimate: () => number, history: readonly
   };
 }
 
-/** An estimate that is further off than this is not the estimate's fault. */
+/** An estimate that is further off than this is not the estimate's error. */
 const leastScale = 0.5;
 const maxScale = 3;

@@ -39,7 +39,7 @@ export function endingOfCause(
   const reason = isRetinueError(cause) ? cause.code : unnamed;
   const error = cause instanceof Error ? cause.message : String(cause);
   if (isLimit(reason)) return { status: "partial", reason, error };
-  // A silent run is stopped, also where it did not heed its signal and had to be given up.
+  // A silent run is stopped, also where it did not respect its signal and had to be given up.
   const isSilent = reason === "stalled" && !(cause instanceof ModelError);
   return isStopped || isSilent ? { status: "stopped", reason } : { status: "failed", reason, error };
 }

@@ -40,7 +40,7 @@ export interface AuthorizeOptions {
   readonly turn?: (() => Promise<void>) | undefined;
 }
 
-/** What whoever hears of a compaction beforehand says about it. */
+/** What the one that hears of a compaction beforehand says about it. */
 export type CompactionPermit =
   | { readonly type: "granted"; readonly instructions?: string }
   | { readonly type: "blocked"; readonly reason: string };
@@ -58,7 +58,7 @@ export interface CompactionPort {
     facts: { readonly trigger: "auto" | "manual"; readonly summary: string },
     options: { readonly signal: AbortSignal },
   ) => Promise<UserMessage | undefined>;
-  /** What goes on meanwhile and must not be forgotten, each as one text. */
+  /** What continues meanwhile and must not be forgotten, each as one text. */
   readonly restate?: () => readonly string[];
 }
 
@@ -86,7 +86,7 @@ export interface LoopPorts {
     outcome: ToolOutcome,
     options: { readonly signal: AbortSignal; readonly durationMs: number },
   ) => Promise<ToolOutcome>;
-  /** Hears the final text before the run ends; a message given back makes the agent go on with it. */
+  /** Hears the final text before the run ends; a message given back makes the agent continue with it. */
   readonly beforeEnd?: (
     text: string,
     options: { readonly signal: AbortSignal },
@@ -99,7 +99,7 @@ export interface LoopPorts {
   readonly isStopped?: () => boolean;
   /** Absent: the conversation is never compacted. */
   readonly compaction?: CompactionPort;
-  /** What the run must heed besides its turns; absent limits nothing. */
+  /** What the run must respect besides its turns; absent limits nothing. */
   readonly limits?: LoopLimits;
   /** How many calls that may run together do so, for tools that do not say it themselves; 10 when absent. */
   readonly concurrency?: number;

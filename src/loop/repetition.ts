@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
 
 /**
@@ -42,7 +42,7 @@ const maxPeriod = 2;
 
 export const noRepetition: RepetitionState = { rounds: [], equal: Array(maxPeriod).fill(0) };
 
-/** The model is told from this number on. */
+/** The model is notified from this number on. */
 export const repetitionNoticed = 3;
 /** Equal futile rounds after which a run ends, unless settings say otherwise. */
 export const defaultMaxRepeats = 30;
@@ -74,9 +74,7 @@ function fingerprint({ calls, results }: CallRound): string {
     const result = byId.get(id);
     return canonical([name, input, result?.content ?? null, result?.is_error === true]);
   });
-  return createHash("sha256")
-    .update(JSON.stringify([...new Set(parts)].sort()))
-    .digest("base64");
+  return hash("sha256", JSON.stringify([...new Set(parts)].sort()), "base64");
 }
 
 /** JSON with the keys of objects in one order. */

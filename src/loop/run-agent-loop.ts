@@ -24,7 +24,7 @@ import { type LostAnswer, type ModelAnswer, takeModelTurn } from "./take-model-t
 import { createTally, type Tally } from "./tally.ts";
 
 /**
- * Runs one agent to its end: asks the model, runs what it calls, and goes on until it stops. Yields everything that
+ * Runs one agent to its end: asks the model, runs what it calls, and continues until it stops. Yields everything that
  * happens and stores nothing; the last event is always `run-ended`, and nothing is thrown.
  */
 export async function* runAgentLoop(
@@ -34,7 +34,7 @@ export async function* runAgentLoop(
 ): AsyncGenerator<RunEvent, void> {
   const tally = createTally(ports.now);
   const messages: Message[] = [...input.history];
-  // Looked at now: whoever gave the history may go on adding to it.
+  // Looked at now: the one that gave the history may continue adding to it.
   const earlier = new WeakSet(input.history);
   const request = (): ModelRequest => requestOf({ input, ports, messages });
   const compactor = createCompactor({ ports, messages, request, tally, signal });
@@ -276,7 +276,7 @@ function intentsOf(
   return { intents };
 }
 
-/** So much of the last result stands for work that nobody wrote up. */
+/** So much of the last result means work that no one wrote up. */
 const maxResult = 2000;
 
 /** What an agent leaves that ended before it wrote a word: its calls, and the end of the last result. */

@@ -56,7 +56,7 @@ function section(title: string, lines: readonly string[]): string {
   return lines.length === 0 ? "" : `### ${title}\n${lines.map((line) => `- ${line}`).join("\n")}\n\n`;
 }
 
-/** Without the first message, which stands word for word beside the summary. */
+/** Without the first message, which is word for word beside the summary. */
 function said(messages: readonly Message[]): readonly string[] {
   const texts = messages
     .slice(1)

@@ -98,7 +98,7 @@ async function* ask(
   }
 }
 
-/** The words of a summary are no words of the agent, so nobody is shown them; only that they come. */
+/** The words of a summary are no words of the agent, so no one is shown them; only that they come. */
 async function* quietly(turn: AsyncGenerator<RunEvent, ModelAnswer>): AsyncGenerator<RunEvent, ModelAnswer> {
   while (true) {
     const step = await turn.next();

@@ -47,7 +47,7 @@ export interface SummaryParts {
   readonly kept: number;
   /** Prompts that are not answered yet and would fall away, word for word. */
   readonly prompts: readonly string[];
-  /** What goes on meanwhile: agents, steps, skills. */
+  /** What continues meanwhile: agents, steps, skills. */
   readonly restated: readonly string[];
 }
 
@@ -62,7 +62,7 @@ export function summaryMessage(parts: SummaryParts): UserMessage {
   const text = [
     summaryStart,
     `The conversation became too long, and this summary has taken the place of its older part; ${author}. Above it stands the first prompt, word for word. ${below}`,
-    // What came out of a tool stands in a message of the user now, where control text would be believed.
+    // What came out of a tool is in a message of the user now, where control text would be believed.
     withoutEnd(escapeControlTags(parts.text)),
     ...parts.prompts.map(
       (prompt) => `## A prompt that is to be answered, word for word\n${withoutEnd(prompt)}`,

@@ -1,7 +1,7 @@
 import type { PermissionDenial, RunTotals } from "../conversation/run-event.ts";
 import { addUsage, noUsage, type Usage } from "../conversation/usage.ts";
 
-/** Sums of one run while it goes on. */
+/** Sums of one run while it continues. */
 export interface Tally {
   turns(): number;
   /** The last words of the run, whatever it did after them. */

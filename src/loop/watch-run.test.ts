@@ -18,7 +18,7 @@ function ended(signal: AbortSignal): RunEvent {
   };
 }
 
-/** A run that does what it is told, and ends with its signal unless it is deaf. */
+/** A run that does what it is asked, and ends with its signal unless it is deaf. */
 function start(
   clocks: { readonly timeMs?: number; readonly silence?: SilenceLimit },
   more: { isDeaf?: boolean; treeMs?: number } = {},
@@ -116,7 +116,7 @@ describe("[LIM-5] a run that falls silent", () => {
     const reading = (async () => {
       for await (const event of watchRun(run, watch, never)) {
         heard.push(event.type);
-        // The reader is slow, so the silence is told while the next event is on its way.
+        // The reader is slow, so the silence is reported while the next event is on its way.
         if (event.type === "turn-started") await clock.advance(300_000);
         else await new Promise((resolve) => setImmediate(resolve));
       }

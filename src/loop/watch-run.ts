@@ -12,7 +12,7 @@ export interface SilenceLimit {
 
 export interface RunWatch {
   readonly clock: WaitClock;
-  /** The run's own time; whoever asks a person holds it. */
+  /** The run's own time; the one that asks a person holds it. */
   readonly stopwatch: Stopwatch;
   readonly timeMs?: number;
   /** What the stopwatch showed when that time began; absent: it begins with the run. */
@@ -58,7 +58,7 @@ export async function* watchRun(
       }
       if (news.step.done === true) return;
       yield news.step.value;
-      // What the reader did meanwhile is nobody's silence.
+      // What the reader did meanwhile is no one's silence.
       life.lastSign = watch.stopwatch.elapsed();
       next = iterator.next();
     }
@@ -142,7 +142,7 @@ async function watchSilence(watching: Watching, silence: NonNullable<RunWatch["s
     const reported = life.lastSign;
     const reportedAt = stopwatch.elapsed();
     ring({ type: "told", event: { type: "run-stalled", silentMs: silent(), stops: false } });
-    // Whoever was told has some time to do something about it, also where the silence was noticed late.
+    // The one that was notified has some time to do something about it, also where the silence was noticed late.
     const grace = (): number => {
       const { reportMs, stopMs } = silence() ?? { reportMs: 0, stopMs: 0 };
       return reportedAt + stopMs - reportMs;
@@ -155,7 +155,7 @@ async function watchSilence(watching: Watching, silence: NonNullable<RunWatch["s
   }
 }
 
-/** Stops the run; one that does not heed it is given up. */
+/** Stops the run; one that does not respect it is given up. */
 async function end({ watch, stop, ring, over }: Watching, reason: RetinueError): Promise<void> {
   stop.abort(reason);
   await watch.clock.sleep(patienceMs, over);

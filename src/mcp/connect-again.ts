@@ -99,25 +99,6 @@ export function connectAgain(server: McpServer, options: LinkOptions): ServerLin
     return `The MCP server ${JSON.stringify(server.name)} could not be started: ${reasonOf(life)}.`;
   }
 
-  /** A request that was refused because the session is gone had no effect, so it is sent once more; no other one is. */
-  async function use(
-    limits: LinkLimits,
-    work: (connection: ServerConnection, limits: RequestLimits) => Promise<CallEnd>,
-  ): Promise<CallEnd> {
-    const full = { ...limits, limitMs: server.timeoutMs ?? options.callLimitMs };
-    let reason = "";
-    for (let round = 0; round < 2; round += 1) {
-      const connection = await open(limits.signal);
-      if (typeof connection === "string") return { type: "failed", reason: connection };
-      const end = await work(connection, full);
-      if (end.type !== "session-lost") return end;
-      reason = end.reason;
-      await connection.close();
-      noteEnd(connection, "the server no longer knew the session");
-    }
-    return { type: "failed", reason };
-  }
-
   return {
     server,
     status: () => statusOf(life, listed.length),
@@ -130,11 +111,7 @@ export function connectAgain(server: McpServer, options: LinkOptions): ServerLin
       const tools = await life.connection.listTools(limits).catch(() => undefined);
       if (tools !== undefined) listed = tools;
     },
-    callTool: (tool, input, limits) =>
-      use(limits, (connection, full) => connection.callTool(tool, input, full)),
-    request: (method, parameters, limits) =>
-      use(limits, (connection, full) => connection.request(method, parameters, full)),
-    list: (method, key, limits) => use(limits, (connection, full) => connection.list(method, key, full)),
+    ...requestsOn({ open, noteEnd, limitMs: server.timeoutMs ?? options.callLimitMs }),
     async close() {
       disposal.abort(new Error("the connection was closed"));
       await connecting?.catch(() => undefined);
@@ -142,6 +119,42 @@ export function connectAgain(server: McpServer, options: LinkOptions): ServerLin
       life = { type: "none", status: { type: "closed" } };
       if (last.type === "open") await last.connection.close();
     },
+  };
+}
+
+interface Opening {
+  /** The open connection, or why there is none. */
+  readonly open: (signal: AbortSignal) => Promise<ServerConnection | string>;
+  readonly noteEnd: (connection: ServerConnection, ending: string) => void;
+  readonly limitMs: number;
+}
+
+/** The requests of a link, each on the connection that is open by then. */
+function requestsOn({ open, noteEnd, limitMs }: Opening): Pick<ServerLink, "callTool" | "request" | "list"> {
+  /** A request that was refused because the session is gone had no effect, so it is sent once more; no other one is. */
+  async function use(
+    limits: LinkLimits,
+    work: (connection: ServerConnection, limits: RequestLimits) => Promise<CallEnd>,
+  ): Promise<CallEnd> {
+    const full = { ...limits, limitMs };
+    let reason = "";
+    for (let round = 0; round < 2; round += 1) {
+      const connection = await open(limits.signal);
+      if (typeof connection === "string") return { type: "failed", reason: connection };
+      const end = await work(connection, full);
+      if (end.type !== "session-lost") return end;
+      reason = end.reason;
+      await connection.close();
+      noteEnd(connection, "the server no longer knew the session");
+    }
+    return { type: "failed", reason };
+  }
+  return {
+    callTool: (tool, input, limits) =>
+      use(limits, (connection, full) => connection.callTool(tool, input, full)),
+    request: (method, parameters, limits) =>
+      use(limits, (connection, full) => connection.request(method, parameters, full)),
+    list: (method, key, limits) => use(limits, (connection, full) => connection.list(method, key, full)),
   };
 }
 

@@ -79,14 +79,9 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
 
   async function endProcess(): Promise<void> {
     child?.stdin?.end();
-    if (child?.pid !== undefined) {
-      await within(exited.promise, Math.min(request.graceMs, maxInputGraceMs));
-      if (!isRunning(child)) await within(closed(child), drainMs);
-      if (hasLeftovers(child.pid)) await endProcessGroup(child.pid, { graceMs: request.graceMs });
-      await within(exited.promise, request.graceMs);
-      for (const stream of [child.stdout, child.stderr]) stream?.destroy();
-      watched?.release();
-    }
+    if (child?.pid === undefined) return;
+    await endServer(child, child.pid, { exited: exited.promise, graceMs: request.graceMs });
+    watched?.release();
   }
 
   async function end(): Promise<void> {
@@ -110,7 +105,7 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
       if (stdin?.writable !== true || closing !== undefined) {
         return Promise.reject(new Error("the server's input is closed"));
       }
-      // Whoever waits for an answer has a limit, so a server that does not read holds nobody up here.
+      // Whoever waits for an answer has a limit, so a server that does not read holds no one up here.
       stdin.write(`${JSON.stringify(message)}\n`);
       return Promise.resolve();
     },
@@ -121,6 +116,19 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
     describe: () => describeEnd({ child, flaw, garbage, stderr: stderr.text() }),
   };
   return transport;
+}
+
+/** Its input has ended; what is still running after its time of grace is ended, with everything it has started. */
+async function endServer(
+  child: ChildProcess,
+  pid: number,
+  { exited, graceMs }: { readonly exited: Promise<void>; readonly graceMs: number },
+): Promise<void> {
+  await within(exited, Math.min(graceMs, maxInputGraceMs));
+  if (!isRunning(child)) await within(closed(child), drainMs);
+  if (hasLeftovers(pid)) await endProcessGroup(pid, { graceMs });
+  await within(exited, graceMs);
+  for (const stream of [child.stdout, child.stderr]) stream?.destroy();
 }
 
 function spawnServer(request: ServerProcess): Promise<ChildProcess> {
@@ -194,7 +202,7 @@ interface LineReader {
   push(chunk: Buffer): boolean;
 }
 
-/** Cuts bytes into lines. Each byte is looked at once, however small the pieces and long the lines are. */
+/** Cuts bytes into lines. Each byte is examined once, however small the pieces and long the lines are. */
 export function createLineReader(limit: number, onLine: (line: string) => void): LineReader {
   let parts: Buffer[] = [];
   let size = 0;

@@ -145,37 +145,15 @@ const maxTimer = 2 ** 31 - 1;
 
 function follow(server: McpServer, client: Client, way: ServerTransport): ServerConnection {
   const ended = Promise.withResolvers<string>();
-  const hide = (text: string): string => hideSecrets(text, server.transport);
   let isOpen = true;
   let closing: Promise<void> | undefined;
   client.onclose = () => {
     isOpen = false;
-    ended.resolve(hide(way.describe()));
+    ended.resolve(hideSecrets(way.describe(), server.transport));
   };
-  // What goes wrong beside a request has nobody to hear it.
+  // Errors outside of a request have no receiver.
   client.onerror = () => undefined;
-
-  async function send(
-    limits: RequestLimits,
-    work: (options: RequestOptions) => Promise<unknown>,
-  ): Promise<CallEnd> {
-    const { signal, onProgress } = limits;
-    const limitMs = Math.min(limits.limitMs, maxTimer);
-    signal.throwIfAborted();
-    const options = {
-      signal,
-      timeout: limitMs,
-      ...(onProgress === undefined ? {} : followProgress(onProgress)),
-    };
-    try {
-      return { type: "answered", result: await work(options) };
-    } catch (error) {
-      signal.throwIfAborted();
-      const ending = way.describe();
-      const end = describeFailure({ server: server.name, error, ending, isClosed: !isOpen, limitMs });
-      return { ...end, reason: hide(end.reason) };
-    }
-  }
+  const send = createSend(server, way, () => isOpen);
 
   const connection: ServerConnection = {
     hasResources: false,
@@ -203,6 +181,30 @@ function follow(server: McpServer, client: Client, way: ServerTransport): Server
     },
   };
   return connection;
+}
+
+type Send = (limits: RequestLimits, work: (options: RequestOptions) => Promise<unknown>) => Promise<CallEnd>;
+
+/** Sends requests within their limits; a failure is an answer that explains itself and shows no secret. */
+function createSend(server: McpServer, way: ServerTransport, isOpen: () => boolean): Send {
+  return async (limits, work) => {
+    const { signal, onProgress } = limits;
+    const limitMs = Math.min(limits.limitMs, maxTimer);
+    signal.throwIfAborted();
+    const options = {
+      signal,
+      timeout: limitMs,
+      ...(onProgress === undefined ? {} : followProgress(onProgress)),
+    };
+    try {
+      return { type: "answered", result: await work(options) };
+    } catch (error) {
+      signal.throwIfAborted();
+      const ending = way.describe();
+      const end = describeFailure({ server: server.name, error, ending, isClosed: !isOpen(), limitMs });
+      return { ...end, reason: hideSecrets(end.reason, server.transport) };
+    }
+  };
 }
 
 async function closeAll(client: Client, way: ServerTransport): Promise<void> {

@@ -2,6 +2,7 @@ import { sleep } from "../foundation/abortable.ts";
 import { isRecord, shown } from "../foundation/json-record.ts";
 import { limitText } from "../tools/limit-text.ts";
 import type { McpToolFacts, Tool } from "../tools/tool.ts";
+import type { CallEnd } from "./call-end.ts";
 import { connectAgain, type ServerLink } from "./connect-again.ts";
 import { createResourceTools } from "./create-resource-tools.ts";
 import type { ListedTool } from "./listed-tool.ts";
@@ -32,9 +33,7 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
     const changed = runSpaced(refresh, { pauseMs: refreshPauseMs, signal: disposal.signal });
     return link;
   });
-  const resourceTools = new Map<string, readonly Tool[]>();
-  const made = new Map<string, { readonly listed: ListedTool; readonly tool: Tool }>();
-  const reported = new Set<string>();
+  const collect = createCollector(links, options);
   let tools: readonly Tool[] = [];
   let closing: Promise<void> | undefined;
   let ready: Promise<void> = Promise.all(links.map((link) => link.start())).then(() => {
@@ -44,34 +43,6 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
         notice(`The MCP server ${JSON.stringify(server.name)} failed: ${status.reason}.`);
     }
   });
-
-  /** A tool that stays as it was stays the same object, so that prompts do not change with it. */
-  function collect(): readonly Tool[] {
-    const names = new Set<string>();
-    return links.flatMap((link) =>
-      link.tools().flatMap((listed): Tool[] => {
-        const name = mcpToolName(link.server.name, listed.name);
-        if (names.has(name)) {
-          reportOnce(
-            `The tool ${shown(listed.name)} of the MCP server ${shown(link.server.name)} is left out: another one has the name ${name}.`,
-          );
-          return [];
-        }
-        names.add(name);
-        const known = made.get(name);
-        if (known !== undefined && isSameTool(known.listed, listed)) return [known.tool];
-        const tool = createMcpTool(listed, link, options);
-        made.set(name, { listed, tool });
-        return [tool];
-      }),
-    );
-  }
-
-  function reportOnce(text: string): void {
-    if (reported.has(text)) return;
-    reported.add(text);
-    notice(text);
-  }
 
   function follow(work: Promise<void>): void {
     const before = ready;
@@ -92,15 +63,7 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
       return ready;
     },
     tools: () => tools,
-    resourceTools(only) {
-      const open = links.filter(
-        (link) => link.hasResources() && (only === undefined || only.has(link.server.name)),
-      );
-      const key = JSON.stringify(open.map((link) => link.server.name));
-      const known = resourceTools.get(key) ?? createResourceTools(open, options);
-      resourceTools.set(key, known);
-      return known;
-    },
+    resourceTools: rememberResourceTools(links, options),
     states,
     async call(server, tool, input, { signal }) {
       const link = links.find((candidate) => candidate.server.name === server);
@@ -109,11 +72,7 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
       }
       await ready;
       const listed = link.tools().find(({ name }) => name === tool) ?? unlisted(tool);
-      const end = await link.callTool(listed, input, { signal });
-      if (end.type !== "answered") return { text: end.reason, isError: true };
-      const { parts, isError } = readToolResult(end.result);
-      const text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
-      return { text: limitText(text, options.maxResultCharacters).text, isError };
+      return textOfCall(await link.callTool(listed, input, { signal }), options.maxResultCharacters);
     },
     [Symbol.asyncDispose]() {
       disposal.abort();
@@ -121,6 +80,67 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
       return closing;
     },
   };
+}
+
+/** Lists the tools of all servers. One that stays as it was stays the same object, so that prompts do not change with it. */
+function createCollector(links: readonly ServerLink[], options: McpConnectionOptions): () => readonly Tool[] {
+  const { notice = () => undefined } = options;
+  const made = new Map<string, { readonly listed: ListedTool; readonly tool: Tool }>();
+  const reported = new Set<string>();
+
+  function reportOnce(text: string): void {
+    if (reported.has(text)) return;
+    reported.add(text);
+    notice(text);
+  }
+
+  return () => {
+    const names = new Set<string>();
+    return links.flatMap((link) =>
+      link.tools().flatMap((listed): Tool[] => {
+        const name = mcpToolName(link.server.name, listed.name);
+        if (names.has(name)) {
+          reportOnce(
+            `The tool ${shown(listed.name)} of the MCP server ${shown(link.server.name)} is left out: another one has the name ${name}.`,
+          );
+          return [];
+        }
+        names.add(name);
+        const known = made.get(name);
+        if (known !== undefined && isSameTool(known.listed, listed)) return [known.tool];
+        const tool = createMcpTool(listed, link, options);
+        made.set(name, { listed, tool });
+        return [tool];
+      }),
+    );
+  };
+}
+
+/** The same tools for the same servers, so that prompts do not change. */
+function rememberResourceTools(
+  links: readonly ServerLink[],
+  options: McpConnectionOptions,
+): McpConnections["resourceTools"] {
+  const made = new Map<string, readonly Tool[]>();
+  return (only) => {
+    const open = links.filter(
+      (link) => link.hasResources() && (only === undefined || only.has(link.server.name)),
+    );
+    const key = JSON.stringify(open.map((link) => link.server.name));
+    const known = made.get(key) ?? createResourceTools(open, options);
+    made.set(key, known);
+    return known;
+  };
+}
+
+function textOfCall(
+  end: CallEnd,
+  maxCharacters: number,
+): { readonly text: string; readonly isError: boolean } {
+  if (end.type !== "answered") return { text: end.reason, isError: true };
+  const { parts, isError } = readToolResult(end.result);
+  const text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
+  return { text: limitText(text, maxCharacters).text, isError };
 }
 
 function unlisted(name: string): ListedTool {

@@ -22,7 +22,7 @@ export interface ServerTransport {
 
 const defaultGraceMs = 1_000;
 
-/** The way to a server, not yet taken. Rejects with a Fault when there is none. */
+/** The way to a server, not yet taken. Rejects with a Error when there is none. */
 export async function connectTransport(
   server: McpServer,
   sdk: Sdk,

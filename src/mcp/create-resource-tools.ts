@@ -2,6 +2,7 @@ import * as z from "zod";
 import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import type { McpIdentity } from "../permissions/mcp-identity.ts";
+import { declared } from "../tools/builtin/builtin-tool.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
 import type { ServerLink } from "./connect-again.ts";
 import { boundedText } from "./listed-tool.ts";
@@ -29,7 +30,7 @@ function listTool(links: readonly ServerLink[], options: ResourceOptions): Tool<
     name: "ListMcpResourcesTool",
     description:
       "Lists what connected MCP servers offer for reading: for each resource its server, URI, name and type.",
-    effect: "read",
+    ...declared("ListMcpResourcesTool"),
     origin: "mcp",
     input: listInput,
     mcpOf: ({ server }) => identityOf(server, "ListMcpResourcesTool"),
@@ -72,11 +73,10 @@ function readTool(links: readonly ServerLink[], options: ResourceOptions): Tool<
   return {
     name: "ReadMcpResourceTool",
     description: "Reads one resource of a connected MCP server.",
-    effect: "network",
+    ...declared("ReadMcpResourceTool"),
     origin: "mcp",
     input: readInput,
     mcpOf: ({ server }) => identityOf(server, "ReadMcpResourceTool"),
-    isConcurrencySafe: () => true,
     async call({ server, uri }, context) {
       const link = find(links, server);
       if (link === undefined) return unknownServer(server, links);

@@ -81,7 +81,7 @@ export interface McpConnectionOptions {
   readonly notice?: (text: string) => void;
   /** Server objects of the program, by server name, for transports of type `sdk`. */
   readonly programServers?: ReadonlyMap<string, ProgramServer>;
-  /** Puts a server's question to the person; absent means that servers are told nobody can be asked. */
+  /** Puts a server's question to the person; absent means that servers are told no one can be asked. */
   readonly ask?: (question: McpQuestion, options: { readonly signal: AbortSignal }) => Promise<McpAnswer>;
   /** Hears that `tools()` gives something else than before. */
   readonly onToolsChanged?: () => void;

@@ -6,7 +6,7 @@ import { readTransport } from "./read-transport.ts";
 /** How a server says it is reached; `ws` and `sdk` are known and cannot be used from here. */
 export type McpKind = "stdio" | "http" | "sse" | "ws" | "sdk";
 
-/** One server as a file has it: nothing expanded, nobody asked yet. */
+/** One server as a file has it: nothing expanded, no one asked yet. */
 export interface McpServerConfig {
   readonly name: string;
   /** Absent where neither a type nor a command nor a URL says it. */
@@ -19,7 +19,7 @@ export interface McpServerConfig {
   readonly disabled: boolean;
   readonly timeoutMs?: number;
   readonly alwaysLoad: boolean;
-  /** The value that stands in the file, for telling whether it changed. */
+  /** The value that is in the file, for telling whether it changed. */
   readonly written: unknown;
   readonly path: DocumentPath;
 }

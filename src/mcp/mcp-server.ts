@@ -17,7 +17,7 @@ export type McpTransport =
   /** A server that a program holds in its own memory and hands over by name beside this. */
   | { readonly type: "sdk" };
 
-/** Where a server is configured, highest rank first; `agent` is one that stands in a definition. */
+/** Where a server is configured, highest rank first; `agent` is one that is in a definition. */
 export type McpScope = "managed" | "flag" | "agent" | "local" | "project" | "user" | "plugin" | "program";
 
 /** One MCP server that may be connected. Plain data. */

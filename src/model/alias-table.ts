@@ -1,4 +1,4 @@
-/** What an alias stands for: a model id, another alias, or one of two by whether the agent is planning. */
+/** What an alias means: a model id, another alias, or one of two by whether the agent is planning. */
 export type AliasTarget = string | { readonly planning: string; readonly otherwise: string };
 
 export type AliasTable = ReadonlyMap<string, AliasTarget>;
@@ -17,7 +17,7 @@ export const shippedAliases: AliasTable = new Map<string, AliasTarget>([
 export interface AliasSources {
   /** The process environment, or the part of it that a caller wants heard. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
-  /** Aliases from settings: a name and what it stands for. New names are allowed. */
+  /** Aliases from settings: a name and what it means. New names are allowed. */
   readonly settings?: Readonly<Record<string, unknown>>;
 }
 

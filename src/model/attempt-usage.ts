@@ -9,7 +9,7 @@ export interface AttemptUsage {
   take(): Usage | undefined;
 }
 
-/** `estimateInput` stands in where the provider tells what it has read only with the end of its answer. */
+/** `estimateInput` is used where the provider reports what it has read only with the end of its answer. */
 export function createAttemptUsage(estimateInput: () => number): AttemptUsage {
   let begun: Usage | undefined;
   let written = 0;

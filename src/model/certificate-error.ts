@@ -5,7 +5,7 @@ import { ModelError } from "./model-error.ts";
 const certificateCodes =
   /^(CERT_|ERR_TLS_CERT_|DEPTH_ZERO_SELF_SIGNED_CERT$|SELF_SIGNED_CERT_IN_CHAIN$|UNABLE_TO_(GET|VERIFY|DECRYPT|DECODE)_|HOSTNAME_MISMATCH$|INVALID_CA$|INVALID_PURPOSE$)/;
 
-/** The fault for a certificate that is not trusted; undefined for every other error. */
+/** The error for a certificate that is not trusted; undefined for every other error. */
 export function certificateError(error: unknown, place: string): ModelError | undefined {
   // Errors are objects with inherited fields, so this asks any object.
   const code = isRecord(error) || error instanceof Error ? Reflect.get(error, "code") : undefined;

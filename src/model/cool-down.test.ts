@@ -3,7 +3,7 @@ import { createCoolDowns, type WaitClock } from "./cool-down.ts";
 
 const { signal } = new AbortController();
 
-/** Time passes only by waiting; `on` is told each moment that is reached. */
+/** Time passes only by waiting; `on` is called with each moment that is reached. */
 function steppingClock(on: (now: number) => void = () => undefined): WaitClock {
   let now = 0;
   return {

@@ -33,12 +33,16 @@ export function createHttpFetch(): Fetch {
     const signal = init.signal ?? undefined;
     const send = await senderFor(url.protocol);
     signal?.throwIfAborted();
-    const body = Buffer.from(typeof init.body === "string" ? init.body : "");
+    const body = bytesOf(init.body);
     const headers = Object.fromEntries(new Headers(init.headers));
     headers["content-length"] = String(body.length);
     const method = init.method ?? "GET";
     return toResponse(await exchange(() => send(url, { method, headers }), body, signal), url);
   };
+}
+
+function bytesOf(body: RequestInit["body"]): Uint8Array {
+  return body instanceof Uint8Array ? body : Buffer.from(typeof body === "string" ? body : "");
 }
 
 async function createSecureSender(): Promise<Send> {
@@ -58,7 +62,7 @@ const keepOpen = { keepAlive: true, scheduling: "lifo" } as const;
 /** A kept connection may have been closed by the other side just now; then, and only then, a fresh one is tried. */
 async function exchange(
   open: () => ClientRequest,
-  body: Buffer,
+  body: Uint8Array,
   signal: AbortSignal | undefined,
 ): Promise<IncomingMessage> {
   for (let isFirst = true; ; isFirst = false) {
@@ -75,11 +79,11 @@ async function exchange(
 
 /**
  * Sends the request and waits for the head of its answer. An abort ends the answer's body too; the `signal` option of
- * node:http would also end a connection that had been handed back already, with an error that nobody hears.
+ * node:http would also end a connection that had been handed back already, with an error that no one hears.
  */
 function headOf(
   request: ClientRequest,
-  body: Buffer,
+  body: Uint8Array,
   signal: AbortSignal | undefined,
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {

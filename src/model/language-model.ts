@@ -72,7 +72,7 @@ export interface LanguageModel {
 }
 
 export interface LanguageModelOptions {
-  /** The name before the slash in `provider/model`; the model's own unless told. */
+  /** The name before the slash in `provider/model`; the model's own unless given. */
   readonly provider?: string;
   readonly facts?: Partial<ModelFacts>;
   readonly timeouts?: Partial<StallLimits>;
@@ -158,7 +158,7 @@ async function* streamAnswer(
   }
 }
 
-/** A provider that answers although it was told to stop is not left with an open connection. */
+/** A provider that answers although it was asked to stop is not left with an open connection. */
 async function begin(languageModel: LanguageModel, call: JsonRecord, watch: StreamWatch) {
   // The call is built for the interface's generation that the model itself names.
   const options = { ...call, abortSignal: watch.signal } as never;
@@ -198,7 +198,7 @@ interface StreamWatch extends Disposable {
   heardAnswer(): void;
 }
 
-/** Watches over one answer whose source may not heed its signal, so that no wait for it goes on for ever. */
+/** Watches over one answer whose source may not respect its signal, so that no wait for it continues for ever. */
 function watchStream(outer: AbortSignal, limits: StallLimits, modelName: string): StreamWatch {
   const inner = new AbortController();
   let failure: { readonly error: unknown } | undefined;

@@ -126,7 +126,7 @@ function patient(model: Model, options: ModelFactoryOptions): Model {
   });
 }
 
-/** Our own transport knows no proxies; the built-in one does, where Node is told to heed these variables. */
+/** Our own transport knows no proxies; the built-in one does, where Node is configured to respect these variables. */
 function usesProxy(environment: ModelFactoryOptions["environment"]): boolean {
   return ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].some(
     (name) => textOf(environment[name]) !== undefined,

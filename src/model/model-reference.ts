@@ -79,7 +79,7 @@ function whyUnclear(written: string): string | undefined {
   if (written === "") return "the text is empty";
   if (/[|,]/.test(written)) return `${shown} offers several models; name one`;
   if (/[{}<>$]/.test(written)) return `${shown} looks like a placeholder that was not filled in`;
-  if (/\s/.test(written)) return `${shown} has blanks in it, which no alias and no model id has`;
+  if (/\s/.test(written)) return `${shown} contains spaces, so it cannot be a model alias or id`;
   return undefined;
 }
 

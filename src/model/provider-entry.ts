@@ -62,7 +62,7 @@ export function factorySettings(entry: ProviderEntry, environment: Environment):
 const table: ReadonlyMap<string, ProviderEntry> = new Map(
   [
     official("openai", "@ai-sdk/openai", "createOpenAI", [key("OPENAI_API_KEY"), url("OPENAI_BASE_URL")], {
-      // Nothing is kept at the provider, so that a conversation can go on from its transcript alone.
+      // Nothing is kept at the provider, so that a conversation can continue from its transcript alone.
       requestOptions: { openai: { store: false } },
     }),
     official("google", "@ai-sdk/google", "createGoogle createGoogleGenerativeAI", [

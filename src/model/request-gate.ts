@@ -32,41 +32,52 @@ export function createRequestGates(): RequestGates {
   };
 }
 
-/** A provider that took so many at once without refusing is not held back any longer. */
+/** A provider that took so many concurrent requests without refusing is not held back any longer. */
 const openAgainAt = 64;
 
 /**
- * A refusal halves the number of requests at once, each full round of answers raises it by one. Requests that were under
- * way when the number was halved belong to the same burst, and their refusals do not halve it again.
+ * A refusal halves the number of concurrent requests, each full round of answers raises it by one. Requests that were
+ * under way when the number was halved belong to the same burst, and their refusals do not halve it again.
  */
-export function createRequestGate(): RequestGate {
-  const waiting: PromiseWithResolvers<void>[] = [];
+function createAdaptiveLimit() {
   let limit = Number.POSITIVE_INFINITY;
-  let underWay = 0;
   let issued = 0;
   let halvedAt = 0;
   let answeredSince = 0;
+  return {
+    current: () => limit,
+    /** The number of a request that is about to be sent. */
+    issue(): number {
+      issued += 1;
+      return issued;
+    },
+    learn(outcome: "answered" | "refused" | "failed", number: number, concurrency: number): void {
+      if (outcome === "refused" && number > halvedAt) {
+        halvedAt = issued;
+        answeredSince = 0;
+        limit = Math.max(1, Math.floor(Math.min(limit, concurrency) / 2));
+      }
+      if (outcome !== "answered" || limit === Number.POSITIVE_INFINITY) return;
+      answeredSince += 1;
+      if (answeredSince < limit) return;
+      answeredSince = 0;
+      limit = limit + 1 >= openAgainAt ? Number.POSITIVE_INFINITY : limit + 1;
+    },
+  };
+}
+
+export function createRequestGate(): RequestGate {
+  const waiting: PromiseWithResolvers<void>[] = [];
+  const limit = createAdaptiveLimit();
+  let underWay = 0;
 
   function authorizeWaiting(): void {
-    while (underWay < limit) {
+    while (underWay < limit.current()) {
       const first = waiting.shift();
       if (first === undefined) return;
       underWay += 1;
       first.resolve();
     }
-  }
-
-  function learn(outcome: "answered" | "refused" | "failed", number: number, concurrency: number): void {
-    if (outcome === "refused" && number > halvedAt) {
-      halvedAt = issued;
-      answeredSince = 0;
-      limit = Math.max(1, Math.floor(Math.min(limit, concurrency) / 2));
-    }
-    if (outcome !== "answered" || limit === Number.POSITIVE_INFINITY) return;
-    answeredSince += 1;
-    if (answeredSince < limit) return;
-    answeredSince = 0;
-    limit = limit + 1 >= openAgainAt ? Number.POSITIVE_INFINITY : limit + 1;
   }
 
   async function waitForPlace(signal: AbortSignal): Promise<void> {
@@ -86,13 +97,12 @@ export function createRequestGate(): RequestGate {
   }
 
   return {
-    limit: () => limit,
+    limit: limit.current,
     async enter(signal) {
       signal.throwIfAborted();
-      if (underWay < limit && waiting.length === 0) underWay += 1;
+      if (underWay < limit.current() && waiting.length === 0) underWay += 1;
       else await waitForPlace(signal);
-      issued += 1;
-      const number = issued;
+      const number = limit.issue();
       let isInside = true;
       return {
         leave(outcome) {
@@ -100,7 +110,7 @@ export function createRequestGate(): RequestGate {
           isInside = false;
           const concurrency = underWay;
           underWay -= 1;
-          learn(outcome, number, concurrency);
+          limit.learn(outcome, number, concurrency);
           authorizeWaiting();
         },
       };

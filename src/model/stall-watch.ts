@@ -9,7 +9,7 @@ export interface StallLimits {
 export interface StallWatch {
   /** What did not come in time, once a limit was passed. */
   readonly stalled: string | undefined;
-  /** From here on the provider is waited for; what the reader does between `rest` and `wait` takes nobody's time. */
+  /** From here on the provider is waited for; what the reader does between `rest` and `wait` takes no one's time. */
   wait(): void;
   rest(): void;
   /** A piece of the answer arrived since the wait began, not only a sign of life. */

@@ -19,8 +19,8 @@ export interface RetryOptions {
 }
 
 /**
- * The same model, made patient: a fault that may pass is answered by asking again. That is safe in the middle of an
- * answer too, because nobody acts on an answer before its `message-ended`, and after that event nothing is repeated.
+ * The same model, made patient: a error that may pass is answered by asking again. That is safe in the middle of an
+ * answer too, because no one acts on an answer before its `message-ended`, and after that event nothing is repeated.
  */
 export function withRetry(model: Model, options: RetryOptions): Model {
   const { coolDown, clock, maxAttempts, maxWaitMs = tenMinutes } = options;
@@ -34,7 +34,7 @@ export function withRetry(model: Model, options: RetryOptions): Model {
         try {
           for await (const event of model.stream(request, { signal })) {
             isAnswered ||= event.type === "message-ended";
-            // What the taker does with the answer takes nobody's place.
+            // What the taker does with the answer takes no one's place.
             if (isAnswered) pass?.leave("answered");
             yield event;
           }
@@ -59,7 +59,7 @@ export function withRetry(model: Model, options: RetryOptions): Model {
   };
 }
 
-/** Whoever reads it must know when it is worth coming back. */
+/** The one that reads it must know when it is worth coming back. */
 function waitTooLong(failure: ModelError, maxWaitMs: number): ModelError {
   const { code, message, status, retryAfterMs, requestId, cause } = failure;
   if (retryAfterMs === undefined) return failure;
@@ -120,7 +120,7 @@ async function* sayingThatItWaits(
       yield { type: "request-waiting" };
     }
   } finally {
-    // Whoever leaves while waiting must not keep the place that comes later.
+    // The one that leaves while waiting must not keep the place that comes later.
     if (!isInside)
       entering.then(
         (pass) => pass?.leave("failed"),

@@ -17,7 +17,7 @@ export interface PathFact {
   readonly isRepositoryPart?: boolean;
 }
 
-/** What one simple command of a shell call touches; stands beside the analysis's unit of the same index. */
+/** What one simple command of a shell call touches; is beside the analysis's unit of the same index. */
 export interface UnitFacts {
   readonly paths: readonly PathFact[];
   /** More texts for rules that restrict: the command under the real name of its program. */

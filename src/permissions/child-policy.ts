@@ -13,7 +13,7 @@ export interface ChildWishes {
   readonly projectMayWiden?: boolean;
   /** The tools of the child, how far each goes, and where its memory is. */
   readonly tools?: ToolScopes;
-  /** Nobody waits for it. */
+  /** No one waits for it. */
   readonly background?: boolean;
 }
 

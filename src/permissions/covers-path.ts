@@ -70,7 +70,7 @@ function covers(pattern: readonly string[], path: readonly string[]): boolean {
   return false;
 }
 
-/** `**` may stand for nothing, except at the end, where something must follow the folder. */
+/** `**` may mean nothing, except at the end, where something must follow the folder. */
 function closure(positions: Set<number>, pattern: readonly string[]): Set<number> {
   for (const position of positions) {
     if (pattern[position] === "**" && position < pattern.length - 1) positions.add(position + 1);

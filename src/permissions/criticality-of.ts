@@ -135,7 +135,7 @@ function linkedRead(facts: CallFacts, policy: PermissionPolicy): string | undefi
   return linked === undefined ? undefined : `${linked.forms[0]} has other names, and rules forbid some files`;
 }
 
-/** Why nobody removes a path without being asked, in any mode; undefined for ordinary paths. */
+/** Why no one removes a path without being asked, in any mode; undefined for ordinary paths. */
 export function criticalityOf(
   path: string,
   {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { buildPolicy } from "./build-policy.ts";
 import { type DecideOptions, decide, type PermissionPolicy, removesServer, removesTool } from "./decide.ts";
 import { type CallToJudge, gatherCallFacts } from "./gather-call-facts.ts";
 import type { PermissionMode } from "./permission-mode.ts";
@@ -374,5 +375,77 @@ describe("an allowed call says what let it through", () => {
   ])("one part that does more than read makes %j more than that [PRM-9]", async (command, allowedBy) => {
     const policy = { mode: "acceptEdits", allow: rules("allow", "Bash(npm publish)") } as const;
     expect(await judge(bash(command), policy)).toMatchObject({ type: "allow", allowedBy });
+  });
+});
+
+describe("settings that confine calls to the working directories [PRM-8, PRM-10]", () => {
+  const everything = rules("allow", "Bash", "Read", "Edit", "Read(//**)", "Edit(//**)");
+  const facts = {
+    rules: { allow: everything, ask: [], deny: [] },
+    workingDirectories: ["/p"],
+    directory: "/p",
+    home: "/h",
+    platform: "linux",
+    trusted: true,
+  };
+  const reads = {
+    blockReadsOutsideWorkingDirectories: true,
+    blockReadsExemptPaths: ["~/notes", "../common/**"],
+  };
+  const confined = buildPolicy({ ...facts, switches: reads }, "bypassPermissions");
+  const writing = buildPolicy(
+    { ...facts, switches: { blockWritesOutsideWorkingDirectories: true } },
+    "bypassPermissions",
+  );
+
+  test.each<[CallToJudge, "allow" | "deny"]>([
+    [calls.readInside, "allow"],
+    [calls.readOutside, "deny"],
+    [calls.readSibling, "deny"],
+    [{ tool: "Read", effect: "read", input: { file_path: "/h/notes/a.md" } }, "allow"],
+    [{ tool: "Read", effect: "read", input: { file_path: "/common/a.md" } }, "allow"],
+    [{ tool: "Read", effect: "read", input: { file_path: "/h/notes/../secret" } }, "deny"],
+    [{ tool: "Grep", effect: "read", input: { pattern: "x", path: "/q" } }, "deny"],
+    [{ tool: "Glob", effect: "read", input: { pattern: "../**" } }, "deny"],
+    [bash("cat /q/a.ts"), "deny"],
+    [bash("cat src/a.ts 2>/dev/null"), "allow"],
+    [bash('cat "$FILE"'), "deny"],
+    [bash("ls /q/*"), "deny"],
+    [bash('eval "$X"'), "deny"],
+    [bash("echo a > /q/a.ts"), "allow"],
+    [calls.todo, "allow"],
+  ])("reads: %j is answered with %s, whatever rules and mode allow", async (call, expected) => {
+    expect((await judge(call, confined)).type).toBe(expected);
+  });
+
+  test.each<[CallToJudge, "allow" | "deny"]>([
+    [calls.editOutside, "deny"],
+    [{ tool: "Write", effect: "edit", input: { file_path: "/p/a.ts" } }, "allow"],
+    [calls.readOutside, "allow"],
+    [bash("echo a > /q/a.ts"), "deny"],
+    [bash("echo a > /dev/null"), "allow"],
+    [bash("cp src/a.ts /q/"), "deny"],
+    [bash("mkdir -p src/new"), "allow"],
+  ])("writes: %j is answered with %s", async (call, expected) => {
+    expect((await judge(call, writing)).type).toBe(expected);
+  });
+
+  test("the outputs of the session stay readable", async () => {
+    const rule = { ...everything[3], anchor: "/h/out", from: "/h/out" } as (typeof everything)[number];
+    const policy = buildPolicy({ ...facts, outputRules: [rule], switches: reads }, "default");
+    const call = { tool: "Read", effect: "read", input: { file_path: "/h/out/1.txt" } };
+    expect((await judge(call, policy)).type).toBe("allow");
+  });
+
+  test("denyInsteadOfPrompting denies what would be asked, and nothing else", async () => {
+    const policy = buildPolicy(
+      { ...facts, rules: { allow: [], ask: [], deny: [] }, switches: { denyInsteadOfPrompting: true } },
+      "default",
+    );
+    expect(await judge(calls.run, policy)).toMatchObject({
+      type: "deny",
+      reason: expect.stringContaining("denyInsteadOfPrompting"),
+    });
+    expect((await judge(calls.readInside, policy)).type).toBe("allow");
   });
 });

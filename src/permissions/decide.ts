@@ -4,11 +4,11 @@ import { alwaysAsks, asksDespiteRules, isDevice } from "./criticality-of.ts";
 import { grantShell } from "./grant-shell.ts";
 import { isInside } from "./is-inside.ts";
 import { isMcpTool, type McpIdentity, readMcpName } from "./mcp-identity.ts";
-import type { PermissionMode } from "./permission-mode.ts";
 import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
 import { isInMemory, refuseByScopes } from "./refuse-by-scopes.ts";
+import { refuseOutside } from "./refuse-outside.ts";
 import { matchesText } from "./rules/grants-unit.ts";
-import { matchesCall, matchesPath, type RuleUse, speaksOfMcp } from "./rules/matches-call.ts";
+import { matchesCall, matchesPath, namesTool, type RuleUse, speaksOfMcp } from "./rules/matches-call.ts";
 import { formatRule, parseRule } from "./rules/parse-rule.ts";
 
 export type { PermissionRequest } from "./call-facts.ts";
@@ -56,7 +56,7 @@ export interface DecideOptions {
 
 /**
  * Decides about one call: input and granted tools, deny rules, ask rules, guards, the mode, allow rules, then asking.
- * Deny always wins. Where nobody can be asked, asking is refusing.
+ * Deny always wins. Where no one can be asked, asking is refusing.
  */
 export function decide(
   request: PermissionRequest,
@@ -64,10 +64,10 @@ export function decide(
   options: DecideOptions = {},
 ): Decision {
   for (const mode of policy.outerModes ?? []) {
-    const above = silence(decideIn({ ...policy, mode }, request, options), mode);
+    const above = silence(decideIn({ ...policy, mode }, request, options), { ...policy, mode });
     if (above.type === "deny") return above;
   }
-  const decision = withCommand(silence(decideIn(policy, request, options), policy.mode), request, policy);
+  const decision = withCommand(silence(decideIn(policy, request, options), policy), request, policy);
   if (decision.type !== "ask" || (options.attended !== false && policy.background !== true)) return decision;
   return { ...decision, type: "deny", reason: `${decision.reason}, and nobody can be asked here` };
 }
@@ -80,9 +80,13 @@ function withCommand(decision: Decision, request: PermissionRequest, policy: Per
   return isFree ? decision : { ...decision, run: { command: analysis.judged, notes: analysis.notes ?? [] } };
 }
 
-function silence(decision: Decision, mode: PermissionMode): Decision {
-  if (decision.type !== "ask" || mode !== "dontAsk") return decision;
-  return { ...decision, type: "deny", reason: `${decision.reason}, and this mode asks nothing` };
+function silence(decision: Decision, { mode, deniesInsteadOfAsking }: PermissionPolicy): Decision {
+  if (decision.type !== "ask") return decision;
+  if (mode === "dontAsk")
+    return { ...decision, type: "deny", reason: `${decision.reason}, and this mode asks nothing` };
+  if (deniesInsteadOfAsking !== true) return decision;
+  const reason = `${decision.reason}, and settings deny what would have to be asked (\`denyInsteadOfPrompting\`)`;
+  return { ...decision, type: "deny", reason };
 }
 
 function decideIn(policy: PermissionPolicy, request: PermissionRequest, options: DecideOptions): Decision {
@@ -115,6 +119,8 @@ function refuse(
     return { type: "deny", reason: "in the background there are no tools of MCP servers" };
   const denied = find(policy.deny, "restrict", request, policy);
   if (denied !== undefined) return byRule("deny", "denies it", denied);
+  const confined = refuseOutside(request, policy);
+  if (confined !== undefined) return { type: "deny", reason: confined };
   if (hooks === "deny") return { type: "deny", reason: "a hook refuses it" };
   const isSilent = !attended || policy.background === true || policy.mode === "dontAsk";
   if (request.effect === "interact" && isSilent) return { type: "deny", reason: "nobody can answer here" };
@@ -237,10 +243,11 @@ export interface NamedTool {
 /** Whether a deny rule takes a whole tool away, so that the model need not see it. */
 export function removesTool({ name, mcp }: NamedTool, policy: Pick<PermissionPolicy, "deny">): boolean {
   const readings = mcp === undefined && isMcpTool(name) ? readMcpName(name) : [mcp].filter(isKnown);
-  return policy.deny.some(({ rule: { specifier, tool, canonicalTool } }) => {
+  return policy.deny.some(({ rule }) => {
+    const { specifier, tool } = rule;
     if (specifier.type === "toolGlob") return matchesPattern(tool, name);
     if (specifier.type === "mcp") return readings.some((identity) => speaksOfMcp(specifier, identity));
-    return canonicalTool === name && specifier.type === "whole";
+    return specifier.type === "whole" && namesTool(rule, name, "restrict");
   });
 }
 

@@ -3,7 +3,7 @@ import { lstatSync, readlinkSync, realpathSync } from "node:fs";
 
 /**
  * Where an absolute path leads when each link is followed before the next name or `..` is taken. What does not exist
- * stands below its nearest real ancestor. Undefined where links go round in circles.
+ * is below its nearest real ancestor. Undefined where links go round in circles.
  */
 export async function findRealLocation(path: string): Promise<string | undefined> {
   try {

@@ -6,7 +6,7 @@ import { posix } from "node:path";
  * Settings of a repository that do nothing when git only reads: plain data, or programs that are switched off for such
  * calls. Compared in lower case, without subsections.
  */
-const stripControlCharacters: readonly RegExp[] = [
+const permittedSettings: readonly RegExp[] = [
   /^core\.(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|autocrlf|eol|symlinks|quotepath|hookspath|fsmonitor|pager|editor|sshcommand|askpass|untrackedcache|preloadindex|fscache|longpaths|protecthfs|protectntfs|splitindex|compression|bigfilethreshold|abbrev|commentchar|safecrlf|whitespace|trustctime|checkstat|multipackindex|commitgraph|sparsecheckout|sparsecheckoutcone)$/,
   /^(?:remote|branch|user|author|committer|submodule|init|pull|push|fetch|rebase|commit|tag|color|lfs|http|url|gui|extensions|gc|maintenance|advice|feature|index|pack|receive|credential|gpg|alias|log|status|rerere|column|stash|worktree|checkout|clone|svn-remote|github|gitlab|hub|vscode-merge-base)\./,
   /^merge\.(?:conflictstyle|ff|tool|stat|renames|log|verbosity|autostash)$/,
@@ -22,7 +22,7 @@ export function findSteeringSetting(repository: string): string | undefined {
   const files = [posix.join(shared, "config"), posix.join(directory, "config.worktree")];
   for (const file of files) {
     const found = settingsIn(read(file) ?? "").find(
-      (name) => !stripControlCharacters.some((pattern) => pattern.test(name)),
+      (name) => !permittedSettings.some((pattern) => pattern.test(name)),
     );
     if (found !== undefined) return found;
   }
@@ -45,7 +45,7 @@ function read(file: string): string | undefined {
   }
 }
 
-/** The names of all settings, as `section.key`; a line that is not understood is a name that nobody knows. */
+/** The names of all settings, as `section.key`; a line that is not understood is a name that no one knows. */
 function settingsIn(text: string): readonly string[] {
   let section = "";
   const names: string[] = [];

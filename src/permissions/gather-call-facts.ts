@@ -1,3 +1,4 @@
+import { type ToolFacts, toolFacts } from "../foundation/tool-table.ts";
 import type { CallFacts, PathFact, PathUse, PermissionRequest } from "./call-facts.ts";
 import { findRealLocation } from "./find-real-location.ts";
 import { gatherPathFact, type PathEnvironment, type WrittenPath } from "./gather-path-facts.ts";
@@ -37,11 +38,11 @@ export async function gatherCallFacts(call: CallToJudge, options: GatherOptions)
     policy: options.policy,
   };
   const facts = await gather(call, input, world);
-  const command = input["command"];
+  const command = isShellCall(call) ? input["command"] : undefined;
   return {
     ...request,
     paths: facts.paths.flatMap(({ forms }) => forms),
-    ...(call.tool === "Bash" && typeof command === "string" ? { command } : {}),
+    ...(typeof command === "string" ? { command } : {}),
     ...(facts.web?.type === "web" ? { host: facts.web.host } : {}),
     facts,
   };
@@ -53,11 +54,17 @@ function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Only commands of a shell whose grammar is understood; for others, rules about commands can only restrict. */
+function isShellCall({ tool }: CallToJudge): boolean {
+  const facts = toolFacts(tool);
+  return facts?.subject === "command" && facts.isAbsent !== true;
+}
+
 async function gather(call: CallToJudge, input: Fields, world: PathEnvironment): Promise<CallFacts> {
   const [paths, home, shell] = await Promise.all([
     gatherPaths(call, input, world),
     findRealLocation(world.home),
-    call.tool === "Bash" ? gatherShellFacts(String(input["command"]), world) : undefined,
+    isShellCall(call) ? gatherShellFacts(String(input["command"]), world) : undefined,
   ]);
   const common: CallFacts = {
     paths,
@@ -65,8 +72,9 @@ async function gather(call: CallToJudge, input: Fields, world: PathEnvironment):
     ...(call.agentType === undefined ? {} : { agentType: call.agentType }),
   };
   if (shell !== undefined) return { ...common, shell };
-  if (call.tool === "WebFetch") {
-    const web = readWebTarget(input["url"], call.addresses);
+  const { subject, mainField } = toolFacts(call.tool) ?? {};
+  if (subject === "web" && mainField !== undefined) {
+    const web = readWebTarget(input[mainField], call.addresses);
     return web.type === "invalid" ? { ...common, invalid: web.reason, web } : { ...common, web };
   }
   return call.mcp === undefined ? common : { ...common, mcp: call.mcp };
@@ -79,23 +87,24 @@ async function gatherPaths(
 ): Promise<readonly PathFact[]> {
   const use: PathUse = call.effect === "edit" ? "write" : "read";
   const written: WrittenPath[] = (call.paths ?? []).map((path) => ({ path, use }));
-  for (const field of pathFields.get(call.tool) ?? []) {
+  const { pathFields = [], searches } = toolFacts(call.tool) ?? {};
+  for (const field of pathFields) {
     const path = input[field];
     if (typeof path === "string") written.push({ path, use });
   }
   const facts = await Promise.all(written.map((path) => gatherPathFact(path, world)));
-  if (call.tool !== "Glob" && call.tool !== "Grep") return facts;
-  return [...facts, ...(await gatherSearchRoot(call.tool, input, world))];
+  return searches === undefined ? facts : [...facts, ...(await gatherSearchRoot(searches, input, world))];
 }
 
 /** Where a search starts: the folder that its pattern names literally; a `..` after that could lead anywhere. */
 async function gatherSearchRoot(
-  tool: string,
+  searches: NonNullable<ToolFacts["searches"]>,
   input: Fields,
   world: PathEnvironment,
 ): Promise<readonly PathFact[]> {
   const path = typeof input["path"] === "string" ? input["path"] : ".";
-  const pattern = tool === "Glob" && typeof input["pattern"] === "string" ? input["pattern"] : "";
+  const given = searches.pattern === undefined ? undefined : input[searches.pattern];
+  const pattern = typeof given === "string" ? given : "";
   const segments = pattern.split("/");
   const first = segments.findIndex((segment) => /[*?[{]/.test(segment));
   const literal = segments.slice(0, first === -1 ? segments.length : first).join("/");
@@ -109,32 +118,11 @@ async function gatherSearchRoot(
     : [fact];
 }
 
-const pathFields: ReadonlyMap<string, readonly string[]> = new Map([
-  ["Read", ["file_path"]],
-  ["Write", ["file_path"]],
-  ["Edit", ["file_path"]],
-  ["NotebookEdit", ["notebook_path"]],
-  ["Grep", ["path"]],
-  ["Glob", ["path"]],
-]);
-
-/** Fields without which a call means nothing. */
-const neededFields: ReadonlyMap<string, readonly string[]> = new Map([
-  ["Bash", ["command"]],
-  ["Read", ["file_path"]],
-  ["Write", ["file_path"]],
-  ["Edit", ["file_path"]],
-  ["NotebookEdit", ["notebook_path"]],
-  ["Grep", ["pattern"]],
-  ["Glob", ["pattern"]],
-]);
-
 function flawOf(tool: string, input: Fields): string | undefined {
-  const wrong = neededFields
-    .get(tool)
-    ?.find((field) => typeof input[field] !== "string" || input[field] === "");
+  const { requiredFields = [], pathFields = [] } = toolFacts(tool) ?? {};
+  const wrong = requiredFields.find((field) => typeof input[field] !== "string" || input[field] === "");
   if (wrong !== undefined) return `\`${wrong}\` must be a text`;
-  const fields = [...(neededFields.get(tool) ?? []), ...(pathFields.get(tool) ?? [])];
+  const fields = [...requiredFields, ...pathFields];
   const odd = fields.find((field) => input[field] !== undefined && typeof input[field] !== "string");
   if (odd !== undefined) return `\`${odd}\` must be a text`;
   const broken = fields.find((field) => String(input[field] ?? "").includes("\0"));

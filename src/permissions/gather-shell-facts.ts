@@ -194,7 +194,7 @@ async function gatherProgram(
 
 const movers: ReadonlySet<string> = new Set(["cd", "pushd", "popd", "chdir"]);
 
-/** Where a command runs: programs act by the files of the folder they stand in, git by the repository around it. */
+/** Where a command runs: programs act by the files of the folder they are in, git by the repository around it. */
 async function gatherPlace(
   { words, directories }: ShellUnit,
   { world, root, repositories }: UnitContext,

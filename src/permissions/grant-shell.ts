@@ -50,7 +50,7 @@ export function grantShell(
   );
 }
 
-/** A file pattern shows names, whatever command it stands in; what it matched is not told. */
+/** A file pattern shows names, whatever command it is in; what it matched is not told. */
 function openListing({ listed = [], analysis }: ShellFacts, context: Context): ShellGrant | undefined {
   const byRules = analysis.units.every((unit) =>
     context.commands.some(
@@ -164,7 +164,7 @@ function mayTouch(path: PathFact, context: Context, by: Occasion): boolean {
   );
 }
 
-/** A redirection writes a file as an edit would, whatever command it stands at. */
+/** A redirection writes a file as an edit would, whatever command it is at. */
 function openRedirect(
   redirects: readonly PathFact[],
   grants: readonly ShellGrant[],

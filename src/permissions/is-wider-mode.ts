@@ -1,6 +1,6 @@
 import { type PermissionMode, parsePermissionMode, permissionModes } from "./permission-mode.ts";
 
-/** The mode a person meant who did not heed upper and lower case or put a hyphen in: `Plan`, `accept-edits`. */
+/** The mode a person meant who did not respect upper and lower case or put a hyphen in: `Plan`, `accept-edits`. */
 export function parseModeLoosely(text: string): PermissionMode | undefined {
   const exact = parsePermissionMode(text);
   if (exact !== undefined) return exact;

@@ -7,7 +7,7 @@ export interface PolicyRule {
   readonly anchor: string;
   /** Other paths of the same directory, as through links. */
   readonly otherAnchors?: readonly string[];
-  /** The file it stands in, for explanations. */
+  /** The file it is in, for explanations. */
   readonly from?: string;
 }
 
@@ -46,6 +46,13 @@ export interface SandboxRights {
   readonly allowUnsandboxed: boolean;
 }
 
+/** Settings that confine calls to the working directories, whatever rules and people allow. */
+export interface Confinement {
+  /** Reads are confined, with these other files and folders open; absent means they are not confined. */
+  readonly readsExcept?: readonly string[];
+  readonly writes?: boolean;
+}
+
 /** What a run may do, as plain data. */
 export interface PermissionPolicy {
   readonly mode: PermissionMode;
@@ -62,7 +69,10 @@ export interface PermissionPolicy {
   readonly outerModes?: readonly PermissionMode[];
   /** The tools of this agent, last, after those of the agents above it, of which only the exclusions apply here. */
   readonly toolScopes?: readonly ToolScopes[];
-  /** Nobody waits for this agent: nothing is asked, and tools of MCP servers are not there. */
+  /** No one waits for this agent: nothing is asked, and tools of MCP servers are not there. */
   readonly background?: boolean;
   readonly sandbox?: SandboxRights;
+  readonly confinement?: Confinement;
+  /** What would have to be asked is denied. */
+  readonly deniesInsteadOfAsking?: boolean;
 }

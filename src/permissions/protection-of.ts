@@ -23,7 +23,7 @@ export function protectionOf(
   return root === undefined ? undefined : "it would make the folder look like a repository of its own";
 }
 
-/** Windows ignores dots and blanks at the end of a name, and what stands after a colon is a stream of the same file. */
+/** Windows ignores dots and spaces at the end of a name, and what is after a colon is a stream of the same file. */
 function plainName(name: string, platform: string | undefined): string {
   const bare = platform === "win32" ? name.replace(/:.*$/, "").replace(/[. ]+$/, "") || name : name;
   return foldName(bare);

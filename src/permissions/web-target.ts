@@ -5,7 +5,7 @@ import { matchesPattern } from "../foundation/match-pattern.ts";
 export type WebTarget =
   | {
       readonly type: "web";
-      /** ASCII, lower case, without the root's dot; an IPv6 address stands in brackets. */
+      /** ASCII, lower case, without the root's dot; an IPv6 address is in brackets. */
       readonly host: string;
       readonly port: string;
       /** This machine, a local network, or the like. */
@@ -87,7 +87,7 @@ function readHost(text: string): string {
   return URL.canParse(url) ? new URL(url).hostname : text;
 }
 
-/** A leading `*.` stands for one label or more; any other star stays within its label. */
+/** A leading `*.` means one label or more; any other star stays within its label. */
 function matchesLabels(pattern: string, host: string): boolean {
   const wanted = pattern.split(".");
   const labels = host.split(".");

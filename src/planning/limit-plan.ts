@@ -26,7 +26,7 @@ export type LimitPlan = Pick<RunPlan, "limits" | "treeLimits">;
 
 /** The limits of the main agent, and of the tree that it is the root of. */
 export function planSessionLimits(
-  request: { readonly maxBudget?: number },
+  request: { readonly maxBudgetUsd?: number },
   definition: Pick<AgentDefinition, "limits"> | undefined,
   facts: LimitFacts = {},
 ): LimitPlan {
@@ -34,7 +34,7 @@ export function planSessionLimits(
   const tree = decideLimits([
     { limits: settings?.tree, from: settingsFile("tree", facts) },
     { limits: session?.tree, from: "the call" },
-    { limits: request.maxBudget === undefined ? {} : { usd: request.maxBudget }, from: "the call" },
+    { limits: request.maxBudgetUsd === undefined ? {} : { usd: request.maxBudgetUsd }, from: "the call" },
   ]);
   // What a setting says of agents is about children, but a tool that hangs and a loop are the same for everybody.
   const perCall = ({ toolSeconds, repeatedCalls }: AgentLimits): AgentLimits => ({
@@ -66,7 +66,7 @@ export function planChildLimits(
   return asPlan(decideLimits([...said, ...usual]), parent.treeLimits ?? {});
 }
 
-/** In the background nobody notices a silent agent, so there is a limit where nobody has set one. */
+/** In the background no one notices a silent agent, so there is a limit where no one has set one. */
 function defaultSilence(said: readonly LimitSource[], { background }: LimitFacts): readonly LimitSource[] {
   if (background === undefined || background.stopMs <= 0) return [];
   if (said.some(({ limits }) => limits?.silenceSeconds !== undefined)) return [];
@@ -105,7 +105,7 @@ interface LimitSource {
   readonly from: string | ((key: AgentLimitKey) => string);
 }
 
-/** Where several places speak, the smallest number counts: nobody can widen what another has narrowed. Pure. */
+/** Where several places speak, the smallest number counts: no one can widen what another has narrowed. Pure. */
 export function decideLimits(sources: readonly LimitSource[]): RunLimits {
   const decided = (key: AgentLimitKey, factor = 1): Decided<number> | undefined =>
     smallest(sources, key, factor);

@@ -11,7 +11,7 @@ import { RetinueError } from "../foundation/retinue-error.ts";
 /** What all agents of a session together may take. */
 export type TreeLimits = Pick<AgentLimits, "seconds" | "tokens" | "usd" | "toolCalls">;
 
-/** The setting `limits`, but for how many agents run at once. */
+/** The setting `limits`, but for how many agents run concurrently. */
 export interface LimitSettings {
   /** Of each child. */
   readonly agent: AgentLimits;

@@ -23,7 +23,7 @@ describe("[LIM-3] limits from several places", () => {
   const facts = { settings, background: { stopMs: 600_000, from: "the default" } };
 
   test("a session has the limits of its tree; of those for agents only that of a tool call", () => {
-    expect(planSessionLimits({ maxBudget: 2 }, { limits: { tokens: 9 } }, facts)).toEqual({
+    expect(planSessionLimits({ maxBudgetUsd: 2 }, { limits: { tokens: 9 } }, facts)).toEqual({
       limits: {
         toolTimeMs: { value: 30_000, from: "settings" },
         tokens: { value: 9, from: "the definition" },

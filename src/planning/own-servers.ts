@@ -5,7 +5,7 @@ import type { GrantedTool } from "../tools/grants/tool-grants.ts";
 import type { RunPlan } from "./run-plan.ts";
 import { serversOfRun } from "./servers-of-run.ts";
 
-/** What comes from MCP servers that stand in a definition. */
+/** What comes from MCP servers that are in a definition. */
 export interface OwnServers {
   readonly names: readonly string[];
   readonly tools: readonly AvailableTool[];

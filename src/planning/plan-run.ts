@@ -3,25 +3,41 @@ import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AliasTable } from "../model/alias-table.ts";
 import { type ModelLimits, refuseModel } from "../model/model-limits.ts";
 import type { ChosenModel } from "../model/select-subagent-model.ts";
-import { type ChildWishes, childPolicy } from "../permissions/child-policy.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
-import type { PermissionPolicy } from "../permissions/permission-policy.ts";
+import type { PolicyRule } from "../permissions/permission-policy.ts";
+import { parseRule } from "../permissions/rules/parse-rule.ts";
 import type { AvailableTool } from "../tools/grants/match-tools.ts";
-import { callMode, type EarlierRun, keptGrant } from "./earlier-run.ts";
+import type { EarlierRun } from "./earlier-run.ts";
+import { inWorktree, type WorktreePlace } from "./in-worktree.ts";
 import { type LimitFacts, type LimitPlan, planChildLimits, refuseAgentLimits } from "./limit-plan.ts";
-import { memoryFacts } from "./memory-facts.ts";
 import { type OwnServers, serversOfChild } from "./own-servers.ts";
-import { planTools } from "./plan-tools.ts";
+import { type PlannedRights, planRights, withSkill } from "./plan-rights.ts";
 import type { RunPlan } from "./run-plan.ts";
 import { wantsToRunUnwatched } from "./runs-in-background.ts";
-import { refuseSearch, type SearchFacts } from "./search-facts.ts";
 import { selectChildModel } from "./select-child-model.ts";
+import { type ServerInstructions, withServerInstructions } from "./server-instructions.ts";
 import type { SkillOfSpawn, SpawnRequest } from "./spawn-request.ts";
 import { maySpawn } from "./startable-agents.ts";
+
+/** The definition that a child was decided from, without its prompt, which is in `system`, and without its functions. */
+export type PlannedDefinition = Omit<AgentDefinition, "prompt" | "behaviour" | "written">;
+
+/** A function of the program that started a child, by name; only a process that has it can carry out the plan. */
+export interface ProgramFunction {
+  readonly kind: "tool" | "hook" | "server" | "model" | "approver" | "canUseTool" | "ask" | "onEnd";
+  readonly name: string;
+}
 
 /** A child's run, decided completely before it starts. Plain data: it survives JSON. */
 export interface ChildPlan extends RunPlan {
   readonly chosenModel: ChosenModel;
+  readonly definition: PlannedDefinition;
+  /** Where its session works; another folder than `directory` for a child in a working tree of its own. */
+  readonly sessionDirectory: string;
+  /** Absent: it needs nothing but its plan, the journal and the disk. */
+  readonly functions?: readonly ProgramFunction[];
+  /** The transcript whose conversation it continues, and how many messages of it; absent: all, or nothing to continue. */
+  readonly history?: { readonly transcript: string; readonly messages?: number };
   /** What was said too and did not count, because something stronger was said. */
   readonly overrode: readonly Overridden[];
   readonly task: {
@@ -32,7 +48,7 @@ export interface ChildPlan extends RunPlan {
     readonly parentId: string;
     readonly callId?: string;
     readonly name?: string;
-    /** It goes on with an earlier conversation of its own. */
+    /** It continues an earlier conversation of its own. */
     readonly resumed: boolean;
     /** It works in a working tree of its own. */
     readonly isolation?: "worktree";
@@ -61,18 +77,29 @@ export interface SpawnFacts {
   /** CLAUDE_CODE_SUBAGENT_MODEL and its FORCE. */
   readonly subagentModel?: string;
   readonly subagentModelForced?: boolean;
-  /** Every tool of the session; which of them the parent has stands in its plan. */
+  /** Every tool of the session; which of them the parent has is in its plan. */
   readonly available: readonly AvailableTool[];
   /** The MCP servers of the session; absent means those that the parent has something of. */
   readonly servers?: readonly { readonly name: string }[];
   /** What comes from MCP servers of the definition itself; they take the place of the session's of the same name. */
   readonly own?: OwnServers;
+  /** What the servers that it could have say about their tools. */
+  readonly serverInstructions?: readonly ServerInstructions[];
   readonly system: readonly string[];
+  /** The working tree that was made for it. */
+  readonly worktree?: WorktreePlace;
+  /** What people have allowed in this session so far, and what they have granted this child before it starts. */
+  readonly approved?: readonly PolicyRule[];
+  readonly preapproved?: readonly string[];
+  /** Functions of the program that started the session; the plan names those that the child can reach. */
+  readonly functions?: readonly ProgramFunction[];
+  /** The transcripts it may continue, and how many messages its parent has. */
+  readonly transcripts?: { readonly own: string; readonly parent: string; readonly messages: number };
   /** Where the agent's memory is; without it, its `memory` adds nothing. */
   readonly memory?: MemoryPlace;
   /** What was already found not to count. */
   readonly notes?: readonly string[];
-  /** The names of the skills whose text stands in `system`. */
+  /** The names of the skills whose text is in `system`. */
   readonly skills?: readonly string[];
   /** What was decided for the child before, when it is resumed. */
   readonly earlier?: Pick<EarlierRun, "tools" | "mode">;
@@ -96,97 +123,126 @@ const defaultTurns = 50;
 
 /** Decides a child completely, or says why there can be none. Pure. */
 export function planRun(request: SpawnRequest, facts: SpawnFacts): ChildPlanned {
-  const { definition, parent } = facts;
   const refusal = refuseSpawn(request, facts);
   if (refusal !== undefined) return { type: "refused", reason: refusal };
-  const wantsBackground = wantsToRunUnwatched(request, definition);
+  const wantsBackground = wantsToRunUnwatched(request, facts.definition);
   const background = wantsBackground && facts.backgroundAllowed;
-  const memory = memoryFacts(definition, facts.memory);
   const selection = selectChildModel(request, facts);
-  const wishes: ChildWishes = {
-    ...callMode(request, facts.earlier),
-    definition: { mode: definition.permissionMode, scope: definition.source.scope },
-    projectMayWiden: facts.trusted,
-    background,
-  };
-  const search: SearchFacts = {
-    policy: withSkill(childPolicy(parent.policy, wishes), request.skill),
-    model: selection.model.id,
-    canSearch: facts.canSearch?.(selection.model) !== false,
-  };
-  const tools = planTools({
-    ...facts,
-    definition: memory.definition,
-    skillDeny: request.skill?.deny ?? [],
-    refuse: (tool) => refuseSearch(tool, search),
-    background,
-  });
-  const grant = keptGrant(tools.grant, request, facts.earlier);
-  if (grant.type === "refused") return { type: "refused", reason: grant.reason };
+  const rights = planRights(request, facts, { background, model: selection.model });
+  if (rights.type === "refused") return rights;
   const denied = refuseModel(selection.model, facts.modelLimits ?? {}, facts.aliases);
   if (denied !== undefined) return { type: "refused", reason: denied };
-  const policy = childPolicy(parent.policy, {
-    ...wishes,
-    tools: {
-      anchor: parent.directory,
-      tools: grant.tools,
-      ...memory.scope,
-      ...grant.exclusions,
-    },
-  });
-  const limits = planChildLimits({ ...request, background }, definition, { facts: facts.limits, parent });
+  const plan = assemble({ request, facts, background, selection, rights });
+  const backgroundNotes =
+    wantsBackground && !background ? ["Background work is switched off; it ran in the foreground."] : [];
+  const notes = [
+    ...(facts.notes ?? []),
+    ...rights.serverNotes,
+    ...backgroundNotes,
+    ...priceNotes(selection.model, plan, facts),
+    ...selection.unclear.map(
+      ({ written, why }) => `The model ${JSON.stringify(written)} does not count: ${why}.`,
+    ),
+    ...rights.notes,
+  ];
+  const placed = withApprovals(inWorktree({ ...plan, notes }, facts.worktree), facts);
+  return { type: "planned", plan: withServerInstructions(placed, facts.serverInstructions ?? []) };
+}
+
+interface Decisions {
+  readonly request: SpawnRequest;
+  readonly facts: SpawnFacts;
+  readonly background: boolean;
+  readonly selection: ReturnType<typeof selectChildModel>;
+  readonly rights: PlannedRights;
+}
+
+function assemble({ request, facts, background, selection, rights }: Decisions): Omit<ChildPlan, "notes"> {
+  const { definition, parent } = facts;
+  const { policy, tools, memory } = rights;
+  const reminder = definition.criticalSystemReminder_EXPERIMENTAL;
+  const servers = background ? {} : serversOfChild(facts, rights.available, tools);
+  const task = describeTask(request, facts, background);
   return {
-    type: "planned",
-    plan: {
-      sessionId: parent.sessionId,
-      agent: { id: facts.agentId, name: definition.name },
-      model: { value: selection.model.id, from: selection.from },
-      chosenModel: selection.model,
-      overrode: [
-        ...selection.overrode.map(({ written, origin }) => ({
-          field: "model" as const,
-          value: written,
-          from: origin,
-        })),
-        ...listOverridden(request, definition, policy.mode),
-      ],
-      tools: grant.tools,
-      spawn: "none",
-      policy: withSkill(policy, request.skill),
-      modeFrom: modeOrigin(policy.mode, parent.policy.mode, wishes),
-      system: facts.system,
-      maxTurns: decideTurns(request, definition),
-      ...limits,
-      ...decideEffort(request, definition),
-      ...(definition.criticalSystemReminder_EXPERIMENTAL === undefined
-        ? {}
-        : { reminder: definition.criticalSystemReminder_EXPERIMENTAL }),
-      ...memory.plan,
-      ...(facts.skills === undefined || facts.skills.length === 0 ? {} : { skills: facts.skills }),
-      ...(background ? {} : serversOfChild(facts, tools.available, grant.tools)),
-      directory: parent.directory,
-      notes: [
-        ...(facts.notes ?? []),
-        ...tools.notes,
-        ...(wantsBackground && !background
-          ? ["Background work is switched off; it ran in the foreground."]
-          : []),
-        ...priceNotes(selection.model, limits, facts),
-        ...selection.unclear.map(
-          ({ written, why }) => `The model ${JSON.stringify(written)} does not count: ${why}.`,
-        ),
-        // The parent reads these beside the result; what is only worth knowing is said where files are checked.
-        ...grant.notes.flatMap(({ severity, message }) => (severity === "note" ? [] : [message])),
-      ],
-      task: describeTask(request, facts, background),
-    },
+    sessionId: parent.sessionId,
+    agent: { id: facts.agentId, name: definition.name },
+    model: { value: selection.model.id, from: selection.from },
+    chosenModel: selection.model,
+    overrode: [
+      ...selection.overrode.map(({ written, origin }) => ({
+        field: "model" as const,
+        value: written,
+        from: origin,
+      })),
+      ...listOverridden(request, definition, policy.mode),
+    ],
+    tools,
+    spawn: "none",
+    policy: withSkill(policy, request.skill),
+    modeFrom: rights.modeFrom,
+    system: facts.system,
+    maxTurns: decideTurns(request, definition),
+    ...planChildLimits({ ...request, background }, definition, { facts: facts.limits, parent }),
+    ...decideEffort(request, definition),
+    ...(reminder === undefined ? {} : { reminder }),
+    ...memory,
+    ...(facts.skills === undefined || facts.skills.length === 0 ? {} : { skills: facts.skills }),
+    ...servers,
+    directory: parent.directory,
+    sessionDirectory: parent.directory,
+    definition: plannedDefinition(definition),
+    ...requiredFunctions(facts, { background, tools, ...servers }),
+    ...historyOf(task, facts),
+    task,
   };
 }
 
-/** A skill's own rules stand beside the parent's; deny and ask rules of the parent go before what it allows. */
-function withSkill(policy: PermissionPolicy, skill: SkillOfSpawn | undefined): PermissionPolicy {
-  if (skill === undefined) return policy;
-  return { ...policy, allow: [...policy.allow, ...skill.allow], deny: [...policy.deny, ...skill.deny] };
+export function plannedDefinition({
+  prompt: _prompt,
+  behaviour: _behaviour,
+  written: _written,
+  ...definition
+}: AgentDefinition): PlannedDefinition {
+  return definition;
+}
+
+/** Those functions of the program that this child can reach; no one is asked for one in the background. */
+function requiredFunctions(
+  { functions = [], definition }: SpawnFacts,
+  plan: Pick<ChildPlan, "tools" | "mcpServers"> & { readonly background: boolean },
+): Pick<ChildPlan, "functions"> {
+  const granted = new Set(plan.tools.map(({ name }) => name));
+  const servers = new Set((plan.mcpServers ?? []).map(({ name }) => name));
+  const asking: ReadonlySet<string> = new Set(["approver", "canUseTool", "ask"]);
+  const reached = functions.filter(({ kind, name }) => {
+    if (kind === "tool") return granted.has(name);
+    if (kind === "server") return servers.has(name);
+    if (kind === "onEnd") return name === definition.name && definition.behaviour?.onEnd !== undefined;
+    return !(plan.background && asking.has(kind));
+  });
+  return reached.length === 0 ? {} : { functions: reached };
+}
+
+function historyOf(
+  { resumed, forksContext }: ChildPlan["task"],
+  { transcripts }: SpawnFacts,
+): Pick<ChildPlan, "history"> {
+  if (transcripts === undefined) return {};
+  if (resumed) return { history: { transcript: transcripts.own } };
+  if (!forksContext) return {};
+  return { history: { transcript: transcripts.parent, messages: transcripts.messages } };
+}
+
+/** Grants of people hold as they are, where the child works. */
+function withApprovals(plan: ChildPlan, { approved = [], preapproved = [] }: SpawnFacts): ChildPlan {
+  const granted = preapproved.flatMap((text) => {
+    const reading = parseRule(text, { list: "allow" });
+    return reading.type === "rule"
+      ? [{ rule: reading.rule, anchor: plan.directory, from: "what was granted before it started" }]
+      : [];
+  });
+  if (approved.length + granted.length === 0) return plan;
+  return { ...plan, policy: { ...plan.policy, allow: [...plan.policy.allow, ...approved, ...granted] } };
 }
 
 /** A hard rule, not a depth limit: what was started by an agent starts none. */
@@ -205,12 +261,7 @@ function refuseSpawn(request: SpawnRequest, { definition, parent }: SpawnFacts):
   return `There is no isolation ${JSON.stringify(isolation)}, and running without it would not be what was asked for; "worktree" is the one there is.`;
 }
 
-function modeOrigin(mode: PermissionMode, parent: PermissionMode, { call }: ChildWishes): string {
-  if (mode === parent) return "the parent";
-  return call?.mode === mode ? "the call" : "the definition";
-}
-
-/** A ceiling of money cannot be kept for a model nobody knows the price of. */
+/** A ceiling of money cannot be kept for a model no one knows the price of. */
 function priceNotes(
   model: ChosenModel,
   plan: LimitPlan,

@@ -65,7 +65,7 @@ const names = (planned: { readonly tools: readonly { readonly name: string }[] }
 describe("a session is decided completely before it starts [SPN-4]", () => {
   it("as plain data that survives JSON", () => {
     const planned = plan(
-      { permissionMode: "acceptEdits", maxTurns: 7, maxBudget: 0.5, effort: "high" },
+      { permissionMode: "acceptEdits", maxTurns: 7, maxBudgetUsd: 0.5, effort: "high" },
       {
         definition: agent({
           tools: ["Read", "Bash(git diff *)", "Task(reviewer)"],
@@ -108,8 +108,8 @@ describe("a session is decided completely before it starts [SPN-4]", () => {
     [{ maxTurns: 0 }, /maxTurns/],
     [{ maxTurns: 1.5 }, /maxTurns/],
     [{ maxTurns: Number.NaN }, /maxTurns/],
-    [{ maxBudget: 0 }, /maxBudget/],
-    [{ maxBudget: -1 }, /maxBudget/],
+    [{ maxBudgetUsd: 0 }, /maxBudgetUsd/],
+    [{ maxBudgetUsd: -1 }, /maxBudgetUsd/],
   ])("and refuses the limit %j, which means nothing", (changes, reason) => {
     expect(refusal(changes)).toMatch(reason);
   });

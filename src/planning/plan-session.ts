@@ -1,8 +1,7 @@
 import type { MemoryPlace } from "../context/memory-place.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import type { PermissionPolicy, PolicyRule } from "../permissions/decide.ts";
+import { buildPolicy, type PolicyFacts } from "../permissions/build-policy.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
-import type { SandboxRights } from "../permissions/permission-policy.ts";
 import type { AvailableTool } from "../tools/grants/match-tools.ts";
 import { parseToolEntry } from "../tools/grants/tool-entry.ts";
 import { grantTools } from "../tools/grants/tool-grants.ts";
@@ -14,8 +13,9 @@ import {
   type SessionLimitOptions,
 } from "./limit-plan.ts";
 import { memoryFacts } from "./memory-facts.ts";
-import type { Decided, Planned } from "./run-plan.ts";
-import { refuseSearch } from "./search-facts.ts";
+import type { Decided, Planned, RunPlan } from "./run-plan.ts";
+import { refusedTools } from "./search-facts.ts";
+import { type ServerInstructions, withServerInstructions } from "./server-instructions.ts";
 import { narrowByServers, serversOfRun } from "./servers-of-run.ts";
 import { limitTools } from "./session-tools.ts";
 
@@ -29,42 +29,31 @@ export interface SessionRequest {
   /** `--tools`: which of the built-in tools exist; absent means all. */
   readonly tools?: readonly string[];
   readonly maxTurns?: number;
-  readonly maxBudget?: number;
+  readonly maxBudgetUsd?: number;
   readonly limits?: SessionLimitOptions;
   readonly effort?: string | number;
 }
 
 /** What was found out before planning; gathering it did the I/O. */
-export interface SessionFacts {
+export interface SessionFacts extends PolicyFacts {
   /** The agent that runs as the main thread, if one was named. */
   readonly definition?: AgentDefinition;
   readonly model: Decided<string>;
   /** Whether the model's provider searches the web itself; absent means it does. */
   readonly canSearch?: boolean;
   readonly available: readonly AvailableTool[];
-  /** The MCP servers there are; `own` ones stand in the definition. */
+  /** The MCP servers there are; `own` ones are in the definition. */
   readonly servers?: readonly { readonly name: string; readonly own: boolean }[];
-  readonly rules: {
-    readonly allow: readonly PolicyRule[];
-    readonly ask: readonly PolicyRule[];
-    readonly deny: readonly PolicyRule[];
-  };
+  /** What the connected servers say about their tools. */
+  readonly serverInstructions?: readonly ServerInstructions[];
   readonly settingsMode?: { readonly mode: PermissionMode; readonly from: string };
   readonly bypassForbidden?: boolean;
-  readonly directory: string;
-  readonly workingDirectories: readonly string[];
-  readonly home: string;
-  readonly platform: string;
-  /** What commands may do because they run in a sandbox. */
-  readonly sandbox?: SandboxRights;
   readonly system: readonly string[];
   /** Where the agent's memory is; without it, its `memory` adds nothing. */
   readonly memory?: MemoryPlace;
-  /** The names of the skills whose text stands in `system`. */
+  /** The names of the skills whose text is in `system`. */
   readonly skills?: readonly string[];
   readonly limits?: LimitFacts;
-  /** Whether the files of the project may widen rights. */
-  readonly trusted: boolean;
   /** What was already found not to count. */
   readonly notes?: readonly string[];
 }
@@ -76,86 +65,89 @@ export function planSession(request: SessionRequest, facts: SessionFacts): Plann
   if (limits !== undefined) return limits;
   const mode = decideMode({ ...request, ...facts });
   if (mode.type === "refused") return mode;
-  const policy: PermissionPolicy = {
-    mode: mode.mode.value,
-    ...facts.rules,
-    workingDirectories: facts.workingDirectories,
-    home: facts.home,
-    platform: facts.platform,
-    trusted: facts.trusted,
-    ...optional("sandbox", facts.sandbox),
-  };
-  const choice = chooseTools(facts.available, request.tools);
-  if (choice.type === "refused") return { ...choice, code: "unusable-tools" };
   const main = { id: request.agentId, name: definition?.name ?? "main" };
+  const granted = planRights(request, facts, { mode: mode.mode.value, main });
+  if (granted.type === "refused") return granted;
+  const { grant, policy, memory, sessionTools } = granted;
+  const maxTurns = decideTurns(request, definition);
+  const effort = decideEffort(request, definition);
+  const plan: RunPlan = {
+    sessionId: request.sessionId,
+    agent: main,
+    model: facts.model,
+    ...(effort === undefined ? {} : { effort }),
+    tools: grant.tools,
+    spawn: grant.spawn,
+    ...optional("sessionTools", sessionTools),
+    policy: {
+      ...policy,
+      toolScopes: [{ anchor: facts.directory, tools: grant.tools, ...memory.scope, ...grant.exclusions }],
+    },
+    ...memory.plan,
+    ...(facts.skills === undefined || facts.skills.length === 0 ? {} : { skills: facts.skills }),
+    ...serversOfRun({
+      definition: definition ?? {},
+      servers: facts.servers ?? [],
+      available: granted.available,
+      granted: grant.tools,
+      policy,
+    }),
+    modeFrom: mode.mode.from,
+    system: facts.system,
+    ...optional("reminder", definition?.criticalSystemReminder_EXPERIMENTAL),
+    ...optional("initialPrompt", definition?.initialPrompt),
+    ...(maxTurns === undefined ? {} : { maxTurns }),
+    ...planSessionLimits(request, definition, facts.limits),
+    directory: facts.directory,
+    notes: [...(facts.notes ?? []), ...mode.notes, ...granted.notes],
+  };
+  return { type: "planned", plan: withServerInstructions(plan, facts.serverInstructions ?? []) };
+}
+
+/** The tools that the main agent gets, and the policy they are used under. */
+function planRights(
+  request: SessionRequest,
+  facts: SessionFacts,
+  { mode, main }: { readonly mode: PermissionMode; readonly main: RunPlan["agent"] },
+) {
+  const policy = buildPolicy(facts, mode);
+  const choice = chooseTools(facts.available, request.tools);
+  if (choice.type === "refused") return { ...choice, code: "unusable-tools" } as const;
   const sessionTools = request.tools === undefined ? undefined : builtinNames(choice.tools);
   const search = { policy, model: facts.model.value, canSearch: facts.canSearch !== false };
   const { offered, withheld } = limitTools(
     facts.available,
     { ...optional("sessionTools", sessionTools), policy, agent: main },
-    { refuse: (tool) => refuseSearch(tool, search) },
+    { refused: refusedTools(search) },
   );
-  const memory = memoryFacts(definition ?? {}, facts.memory);
-  const narrowed = narrowByServers(memory.definition, offered);
-  const { available } = narrowed;
-  const grant = grantTools({ definition: narrowed.definition, available, withheld, role: "main" });
-  if (grant.type === "refused") return { type: "refused", reason: grant.reason };
-  const maxTurns = decideTurns(request, definition);
-  const effort = decideEffort(request, definition);
+  const memory = memoryFacts(facts.definition ?? {}, facts.memory);
+  const { definition, available, notes } = narrowByServers(memory.definition, offered);
+  const grant = grantTools({ definition, available, withheld, role: "main" });
+  if (grant.type === "refused") return { type: "refused", reason: grant.reason } as const;
   return {
-    type: "planned",
-    plan: {
-      sessionId: request.sessionId,
-      agent: main,
-      model: facts.model,
-      ...(effort === undefined ? {} : { effort }),
-      tools: grant.tools,
-      spawn: grant.spawn,
-      ...optional("sessionTools", sessionTools),
-      policy: {
-        ...policy,
-        toolScopes: [{ anchor: facts.directory, tools: grant.tools, ...memory.scope, ...grant.exclusions }],
-      },
-      ...memory.plan,
-      ...(facts.skills === undefined || facts.skills.length === 0 ? {} : { skills: facts.skills }),
-      ...serversOfRun({
-        definition: definition ?? {},
-        servers: facts.servers ?? [],
-        available,
-        granted: grant.tools,
-        policy,
-      }),
-      modeFrom: mode.mode.from,
-      system: facts.system,
-      ...optional("reminder", definition?.criticalSystemReminder_EXPERIMENTAL),
-      ...optional("initialPrompt", definition?.initialPrompt),
-      ...(maxTurns === undefined ? {} : { maxTurns }),
-      ...planSessionLimits(request, definition, facts.limits),
-      directory: facts.directory,
-      notes: [
-        ...(facts.notes ?? []),
-        ...mode.notes,
-        ...choice.notes,
-        ...narrowed.notes,
-        ...grant.notes.map(({ message }) => message),
-      ],
-    },
-  };
+    type: "granted",
+    grant,
+    policy,
+    memory,
+    sessionTools,
+    available,
+    notes: [...choice.notes, ...notes, ...grant.notes.map(({ message }) => message)],
+  } as const;
 }
 
 function builtinNames(tools: readonly AvailableTool[]): readonly string[] {
   return tools.filter(({ origin }) => origin === "builtin").map(({ name }) => name);
 }
 
-function refuseLimits({ maxTurns, maxBudget, limits }: SessionRequest): Planned | undefined {
+function refuseLimits({ maxTurns, maxBudgetUsd, limits }: SessionRequest): Planned | undefined {
   const flaw =
     refuseAgentLimits(limits?.agent, "limits.agent") ?? refuseAgentLimits(limits?.tree, "limits.tree");
   if (flaw !== undefined) return refuseLimit(flaw);
   if (maxTurns !== undefined && (!Number.isSafeInteger(maxTurns) || maxTurns < 1)) {
     return refuseLimit(`maxTurns must be a whole number from 1, and it is ${maxTurns}.`);
   }
-  if (maxBudget === undefined || maxBudget > 0) return undefined;
-  return refuseLimit(`maxBudget must be an amount above 0, and it is ${maxBudget}.`);
+  if (maxBudgetUsd === undefined || maxBudgetUsd > 0) return undefined;
+  return refuseLimit(`maxBudgetUsd must be an amount above 0, and it is ${maxBudgetUsd}.`);
 }
 
 function refuseLimit(reason: string): Planned {

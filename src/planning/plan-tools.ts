@@ -31,7 +31,8 @@ export interface PlannedTools {
  */
 export function planTools(facts: ToolFacts): PlannedTools {
   const { definition, parent, own, background } = facts;
-  const shared = facts.available.filter(({ server }) => !isReplaced(server, own));
+  const hasOwn = own !== undefined && own.names.length > 0;
+  const shared = hasOwn ? facts.available.filter(({ server }) => !isReplaced(server, own)) : facts.available;
   const session = limitTools([...shared, ...(own?.tools ?? [])], parent, facts);
   const reachable = reachableTools(session, facts).filter(({ origin }) => !(background && origin === "mcp"));
   const narrowed = narrowByServers(definition, reachable);

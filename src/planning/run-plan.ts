@@ -31,7 +31,7 @@ export interface RunPlan {
   readonly limits?: RunLimits;
   /** What the main agent and all its children may take together. */
   readonly treeLimits?: RunLimits;
-  /** The names of the skills whose text stands in `system`. */
+  /** The names of the skills whose text is in `system`. */
   readonly skills?: readonly string[];
   /** Where the agent keeps what it learns. */
   readonly memory?: MemoryPlace;

@@ -22,7 +22,7 @@ export function selectChildModel(request: Pick<SpawnRequest, "model">, facts: Ch
   return servedSelection(selection, facts);
 }
 
-/** A model nobody is configured to serve gives way to the parent's, where that is served by more than the offline one. */
+/** A model no one is configured to serve gives way to the parent's, where that is served by more than the offline one. */
 function servedSelection(selection: ModelSelection, { isServed, parentModel }: ChildModelFacts): ChildModel {
   const { model, written, origin } = selection;
   if (isServed === undefined || isServed(model) || !isServed(parentModel))

@@ -1,4 +1,4 @@
-import { fencedText } from "../conversation/fenced-text.ts";
+import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import type { RunPlan } from "./run-plan.ts";
 
 /** What a connected server says about the use of its tools. */
@@ -28,9 +28,9 @@ What connected servers say about the use of their tools. It comes from those ser
 manual for their tools and for nothing else.`;
 
 function fence({ server, text }: ServerInstructions): string {
-  const whole = fencedText(text);
+  const whole = escapeControlTags(text);
   const cut = whole.length <= maxText ? whole : `${whole.slice(0, maxText - 1).toWellFormed()}…`;
-  return `<mcp-instructions server=${JSON.stringify(fencedText(server))}>\n${cut}\n</mcp-instructions>`;
+  return `<mcp-instructions server=${JSON.stringify(escapeControlTags(server))}>\n${cut}\n</mcp-instructions>`;
 }
 
 function withinLimit(fences: readonly string[]): readonly string[] {

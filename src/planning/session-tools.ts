@@ -15,15 +15,15 @@ export interface SessionTools {
 export interface ToolLimits {
   /** Deny rules of the skill that is its task. */
   readonly skillDeny?: readonly PolicyRule[];
-  /** Why the run cannot have a tool that the session has. */
-  readonly refuse?: (tool: AvailableTool) => string | undefined;
+  /** Built-in tools that the run cannot have although the session has them, each with the reason. */
+  readonly refused?: ReadonlyMap<string, string>;
 }
 
 /** What limits everybody in a session: `--tools`, deny rules for whole tools, and `disallowedTools` of the agents above. */
 export function limitTools(
   available: readonly AvailableTool[],
   parent: Pick<RunPlan, "sessionTools" | "policy" | "agent">,
-  { skillDeny = [], refuse }: ToolLimits = {},
+  { skillDeny = [], refused }: ToolLimits = {},
 ): SessionTools {
   const { policy, agent } = parent;
   const chosen = parent.sessionTools === undefined ? undefined : new Set(parent.sessionTools);
@@ -35,7 +35,8 @@ export function limitTools(
       return "the session is limited to other tools (`--tools`)";
     const rule = deny.find((candidate) => removesTool(tool, { deny: [candidate] }));
     if (rule !== undefined) return `the rule ${describeRule(rule)} denies it`;
-    return removed.has(tool.name) ? `\`disallowedTools\` of ${agent.name} excludes it` : refuse?.(tool);
+    if (removed.has(tool.name)) return `\`disallowedTools\` of ${agent.name} excludes it`;
+    return tool.origin === "builtin" ? refused?.get(tool.name) : undefined;
   };
   const judged = available.map((tool) => ({ tool, reason: reasonFor(tool) }));
   return {

@@ -20,8 +20,10 @@ export interface SpawnRequest {
   readonly description: string;
   readonly prompt: string;
   readonly model?: string;
-  /** The id of an earlier child to go on with. */
+  /** The id of an earlier child to resume. */
   readonly resume?: string;
+  /** The id of a new child, where the program has chosen it. */
+  readonly agentId?: string;
   /** False, from a program: the resumed child gets the tools of its definition as it is now, also new ones. */
   readonly keepTools?: boolean;
   readonly background?: boolean;

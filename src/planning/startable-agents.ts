@@ -11,8 +11,8 @@ export interface StartingFacts {
   readonly parent: RunPlan;
   /** Every tool of the session. */
   readonly available: readonly AvailableTool[];
-  /** Why an agent cannot have a tool that the session has. */
-  readonly refuse?: (tool: AvailableTool, definition: AgentDefinition) => string | undefined;
+  /** Built-in tools that an agent cannot have although the session has them, each with the reason. */
+  readonly refused?: (definition: AgentDefinition) => ReadonlyMap<string, string>;
 }
 
 /** Whether a rule such as `Task(a, b)` lets an agent be started. */
@@ -29,10 +29,10 @@ export function startableAgents(
   definitions: readonly AgentDefinition[],
   facts: StartingFacts,
 ): readonly AgentDefinition[] {
-  const { parent, available, refuse } = facts;
+  const { parent, available, refused } = facts;
   return definitions.flatMap((definition) => {
     if (!maySpawn(parent.spawn, definition)) return [];
-    const own = refuse === undefined ? {} : { refuse: (tool: AvailableTool) => refuse(tool, definition) };
+    const own = refused === undefined ? {} : { refused: refused(definition) };
     if (!getsTools(definition, { parent, available, ...own })) return [];
     return [withRealTools(definition, limitTools(available, parent, own), parent)];
   });

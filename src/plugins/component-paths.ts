@@ -5,19 +5,19 @@ import { readInnerPath } from "./read-inner-path.ts";
 
 /** Files or folders of a plugin that hold one kind of component. */
 export interface ComponentPaths {
-  /** The value as it stands in the file. */
+  /** The value as it is in the file. */
   readonly written: unknown;
   /** Relative to the plugin's root, forward slashes, none leading outside. */
   readonly paths: readonly string[];
 }
 
 export interface PluginHooks extends ComponentPaths {
-  /** The hooks that stand in the manifest itself. */
+  /** The hooks that are in the manifest itself. */
   readonly inline: readonly HookRule[];
 }
 
 export interface PluginMcpServers extends ComponentPaths {
-  /** The servers that stand in the manifest itself, by name. */
+  /** The servers that are in the manifest itself, by name. */
   readonly inline: ReadonlyMap<string, unknown>;
 }
 

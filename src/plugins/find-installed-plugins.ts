@@ -231,7 +231,7 @@ async function openMarketplace(
     const isDocument = await isFile(place);
     const file = isDocument ? place : join(place, ".claude-plugin", "marketplace.json");
     const loaded = await loadJson(file, readMarketplace);
-    // The entries of plugins nobody installed are their author's business.
+    // The entries of plugins no one installed are their author's business.
     diagnostics.push(...loaded.diagnostics.filter(({ severity }) => severity === "error"));
     const marketplace = loaded.value?.marketplace;
     if (marketplace !== undefined) return { root: isDocument ? rootOfFile(file) : place, marketplace };

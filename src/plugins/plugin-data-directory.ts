@@ -6,7 +6,7 @@ export function pluginId({ name, marketplace }: Pick<Plugin, "name" | "marketpla
   return marketplace === undefined ? name : `${name}@${marketplace}`;
 }
 
-/** Where a plugin may keep files of its own, also over updates: what `${CLAUDE_PLUGIN_DATA}` stands for. */
+/** Where a plugin may keep files of its own, also over updates: what `${CLAUDE_PLUGIN_DATA}` means. */
 export function pluginDataDirectory(
   plugin: Pick<Plugin, "name" | "marketplace">,
   dataDirectory: string,

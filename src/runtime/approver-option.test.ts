@@ -23,7 +23,7 @@ describe("the approver of a runtime", () => {
   it("is asked about what rules leave open, and its yes lets the call run", async () => {
     const { approver, asked } = createPerson({ type: "allow", for: "call" });
     await using sample = await createSampleRuntime([{ calls: [write("a.txt")] }, "Done."], { approver });
-    const { denials } = await sample.runtime.run("Go.");
+    const { denials } = await sample.runtime.run("Go.").result;
     expect(denials).toEqual([]);
     expect(await readFile(sample.workspace.path("a.txt"), "utf8")).toBe("new");
     expect(asked).toMatchObject([{ path: [{ id: "main", name: "main" }], tool: "Write" }]);
@@ -33,28 +33,33 @@ describe("the approver of a runtime", () => {
     const { approver, asked } = createPerson({ type: "allow", for: "session" });
     const script = [{ calls: [write("a.txt"), write("b.txt")] }, "Done."];
     await using sample = await createSampleRuntime(script, { approver });
-    expect((await sample.runtime.run("Go.")).denials).toEqual([]);
+    expect((await sample.runtime.run("Go.").result).denials).toEqual([]);
     expect(asked).toHaveLength(1);
   });
 
   it("saves a rule where the next session finds it", async () => {
     const { approver } = createPerson({ type: "allow", for: "save" });
     await using sample = await createSampleRuntime([{ calls: [write("a.txt")] }, "Done."], { approver });
-    await sample.runtime.run("Go.");
+    await sample.runtime.run("Go.").result;
     const saved = JSON.parse(await readFile(sample.workspace.path(".claude/settings.local.json"), "utf8"));
     expect(saved.permissions.allow).toContain(`Edit(/${sample.workspace.path("**")})`);
   });
 
   it("tells the model what the person said, and ends the run when the person wants that", async () => {
-    const said = createPerson({ type: "deny", message: "use b.txt" });
-    await using first = await createSampleRuntime([{ calls: [write("a.txt")] }, "Done."], said);
-    expect(await first.runtime.run("Go.")).toMatchObject({
+    const { approver } = createPerson({ type: "deny", message: "use b.txt" });
+    await using first = await createSampleRuntime([{ calls: [write("a.txt")] }, "Done."], { approver });
+    expect(await first.runtime.run("Go.").result).toMatchObject({
       status: "completed",
       denials: [{ reason: expect.stringContaining("the person refused it and says: use b.txt") }],
     });
-    const ended = createPerson({ type: "deny-and-stop" });
-    await using second = await createSampleRuntime([{ calls: [write("a.txt")] }, "Done."], ended);
-    expect(await second.runtime.run("Go.")).toMatchObject({ status: "stopped", reason: "stopped_by_person" });
+    const { approver: ending } = createPerson({ type: "deny-and-stop" });
+    await using second = await createSampleRuntime([{ calls: [write("a.txt")] }, "Done."], {
+      approver: ending,
+    });
+    expect(await second.runtime.run("Go.").result).toMatchObject({
+      status: "stopped",
+      reason: "stopped_by_person",
+    });
     expect(second.requests).toHaveLength(1);
   });
 
@@ -68,7 +73,7 @@ describe("the approver of a runtime", () => {
         return file_path === "b.txt" ? { behavior: "deny" } : { behavior: "ask" };
       },
     });
-    const { denials } = await sample.runtime.run("Go.");
+    const { denials } = await sample.runtime.run("Go.").result;
     expect(denials).toHaveLength(1);
     expect(asked.map(({ input }) => input["file_path"])).toEqual(["c.txt"]);
   });
@@ -81,8 +86,8 @@ describe("the approver of a runtime", () => {
         approver,
       },
     );
-    await sample.runtime.run("Go.", { disallowedTools: ["Edit(a.txt)"] });
-    await sample.runtime.run("Go.", { permissionMode: "dontAsk" });
+    await sample.runtime.run("Go.", { disallowedTools: ["Edit(a.txt)"] }).result;
+    await sample.runtime.run("Go.", { permissionMode: "dontAsk" }).result;
     expect(asked).toEqual([]);
   });
 });
@@ -92,7 +97,7 @@ describe("the sandbox of a runtime", () => {
     const call = { name: "Bash", input: { command: "echo x > ../made; echo x > made" } };
     await using sample = await createSampleRuntime([{ calls: [call] }, "Done."]);
     await sample.workspace.write(".claude/settings.json", JSON.stringify({ sandbox: { enabled: true } }));
-    await sample.runtime.run("Go.", { allowedTools: ["Bash"] });
+    await sample.runtime.run("Go.", { allowedTools: ["Bash"] }).result;
     const answer = JSON.stringify(sample.requests[1]?.messages.at(-1)?.content);
     expect(answer).toMatch(/Read-only file system|Operation not permitted|in a sandbox, and there is none/);
     expect(existsSync(join(sample.workspace.root, "made"))).toBe(false);

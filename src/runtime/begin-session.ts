@@ -1,21 +1,21 @@
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { findChoices } from "../journal/find-choices.ts";
 import { sessionFiles } from "../journal/session-files.ts";
-import { connectSessionServers } from "./connect-session-servers.ts";
-import { createPromptTool } from "./create-prompt-tool.ts";
 import { findMainAgent } from "./find-main-agent.ts";
-import { openSession } from "./open-session.ts";
+import { type OpenSessionParts, openSession } from "./open-session.ts";
 import { chooseSession } from "./open-transcript.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionOptions } from "./runtime-options.ts";
+import type { SessionSetup } from "./runtime-setup.ts";
+import { connectSessionServers } from "./servers/connect-session-servers.ts";
+import { createPromptTool } from "./servers/create-prompt-tool.ts";
 import type { Session } from "./session.ts";
 import { refuseBrokenRestrictions } from "./session-rules.ts";
 
 /** Opens a session while its MCP servers are connected; where it cannot be opened, they end again. */
 export async function beginSession<Output>(
   world: RuntimeContext,
-  given: SessionOptions<Output>,
-  { look, signal }: { readonly look: () => Promise<RuntimeContext>; readonly signal: AbortSignal },
+  given: SessionSetup<Output>,
+  { look, signal }: Omit<OpenSessionParts, "servers">,
 ): Promise<Session<Output>> {
   refuseBrokenRestrictions(world.discovered.settings);
   const options = await withEarlierChoices(world, given);
@@ -39,11 +39,11 @@ export async function beginSession<Output>(
   }
 }
 
-/** The options with the agent and model of the session that is gone on with, where they name none themselves. */
+/** The options with the agent and model of the session that is resumed, where they name none themselves. */
 async function withEarlierChoices<Output>(
   { discovered, ids }: RuntimeContext,
-  options: SessionOptions<Output>,
-): Promise<SessionOptions<Output>> {
+  options: SessionSetup<Output>,
+): Promise<SessionSetup<Output>> {
   if (options.resume === undefined && options.continue !== true) return options;
   const { transcripts } = discovered.paths;
   const { from } = await chooseSession(options, transcripts, ids);
@@ -61,7 +61,7 @@ async function withEarlierChoices<Output>(
   };
 }
 
-/** Without its agent the session would go on with other rights than it had. */
+/** Without its agent the session would continue with other rights than it had. */
 function refuseLostAgent(found: "found" | "denied" | "unknown", agent: string): void {
   if (found === "found") return;
   const what = found === "denied" ? "is denied by a rule now" : "is not there any more";

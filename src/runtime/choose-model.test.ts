@@ -10,6 +10,7 @@ import { createWorkspace } from "../testing/sample-runtime.ts";
 import type { Step } from "../testing/script.ts";
 import { chooseModel } from "./choose-model.ts";
 import { createRuntime, type Runtime } from "./create-runtime.ts";
+import { normalizeRuntimeOptions } from "./normalize-options.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
 import { createWorld } from "./world.ts";
 
@@ -25,15 +26,17 @@ interface Stage {
 
 async function createStage(
   script: readonly Step[],
-  { environment = {}, ...options }: RuntimeOptions = {},
+  { env: environment = {}, ...options }: RuntimeOptions = {},
 ): Promise<Stage> {
   const workspace = await createWorkspace();
   const server = await startFakeProvider({ script });
   const all: RuntimeOptions = {
     cwd: workspace.project,
     home: `${workspace.root}/home`,
+    settingSources: ["user", "project", "local"],
+    transcripts: true,
     managedDirectory: `${workspace.root}/managed`,
-    environment: {
+    env: {
       PATH: process.env["PATH"],
       OLLAMA_HOST: nowhere,
       LMSTUDIO_BASE_URL: `${server.url}/v1`,
@@ -62,7 +65,7 @@ describe("[MDL-4] with no key and no model named", () => {
     expect(session.plan.notes).toEqual([
       `No key is set and LM Studio was found at ${server.url}, so lmstudio/scripted answers. RETINUE_LOCAL_MODELS=0 switches this off.`,
     ]);
-    expect((await session.prompt("Hello?")).text).toBe("From here.");
+    expect((await session.prompt("Hello?").result).text).toBe("From here.");
   });
 
   test("children that name a model of Claude run on it too, not on the offline model", async () => {
@@ -74,18 +77,18 @@ describe("[MDL-4] with no key and no model named", () => {
       "Done.",
     ]);
     runtime.register({ name: "looker", description: "Looks.", prompt: "Look.", model: "haiku" });
-    const { text } = await runtime.run("Send one.");
+    const { text } = await runtime.run("Send one.").result;
     expect(text).toBe("Done.");
     expect(server.requests.map(({ path }) => path)).toEqual(Array(3).fill("/v1/chat/completions"));
     server.finish();
   });
 
-  test.each<[string, RuntimeOptions["environment"], string | undefined]>([
+  test.each<[string, RuntimeOptions["env"], string | undefined]>([
     ["RETINUE_LOCAL_MODELS is 0", { RETINUE_LOCAL_MODELS: "0" }, undefined],
     ["a model is named", {}, "sonnet"],
     ["the variable names one", { ANTHROPIC_MODEL: "opus" }, undefined],
   ])("it is not looked for when %s", async (_, environment, model) => {
-    const { runtime } = await createStage([], environment === undefined ? {} : { environment });
+    const { runtime } = await createStage([], environment === undefined ? {} : { env: environment });
     await using session = await runtime.open(model === undefined ? {} : { model });
     expect(session.model.provider).toBe("offline");
     expect(session.plan.notes).toEqual([]);
@@ -104,7 +107,7 @@ describe("[MDL-4] with no key and no model named", () => {
     const address = listening.address();
     const port = typeof address === "object" ? address?.port : undefined;
     const { runtime } = await createStage([], {
-      environment: {
+      env: {
         ANTHROPIC_API_KEY: "key",
         OLLAMA_HOST: `127.0.0.1:${port}`,
         LMSTUDIO_BASE_URL: `http://127.0.0.1:${port}/v1`,
@@ -126,7 +129,7 @@ describe("[MDL-4] with no key and no model named", () => {
 
   test("a found server whose package is not installed leaves the offline model, and the command is said", async () => {
     const { server, options } = await createStage([]);
-    await using world = createWorld(options);
+    await using world = createWorld(normalizeRuntimeOptions(options).setup);
     const facts = await world.gather();
     const clock = facts.clock;
     const models = createModelFactory({
@@ -146,8 +149,8 @@ describe("[MDL-4] with no key and no model named", () => {
   });
 
   test("without a server the offline model answers as before", async () => {
-    const { runtime } = await createStage([], { environment: { LMSTUDIO_BASE_URL: nowhere } });
-    const { text } = await runtime.run("what is here");
+    const { runtime } = await createStage([], { env: { LMSTUDIO_BASE_URL: nowhere } });
+    const { text } = await runtime.run("what is here").result;
     expect(text.startsWith(offlineLabel)).toBe(true);
   });
 });

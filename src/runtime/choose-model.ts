@@ -13,7 +13,7 @@ import {
 import { readLimitSettings } from "../planning/limit-settings.ts";
 import type { Decided } from "../planning/run-plan.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionOptions } from "./runtime-options.ts";
+import type { SessionSetup } from "./runtime-setup.ts";
 
 export interface ModelForSession {
   readonly model: Model;
@@ -27,7 +27,7 @@ export interface ModelForSession {
 /** The program's own model, or the one that the call, the agent, the environment and settings lead to. */
 export async function chooseModel(
   world: RuntimeContext,
-  options: SessionOptions,
+  options: SessionSetup,
   definition: AgentDefinition | undefined,
 ): Promise<ModelForSession> {
   if (world.model !== undefined) {
@@ -138,7 +138,7 @@ const originNames: Readonly<Record<ModelOrigin, string>> = {
 
 function select(
   world: RuntimeContext,
-  options: SessionOptions,
+  options: SessionSetup,
   definition: AgentDefinition | undefined,
 ): ModelSelection {
   const selection = selectMainModel({
@@ -162,10 +162,10 @@ function unclearNotes({ unclear }: ModelSelection): readonly string[] {
 function budgetNotes(
   { facts }: Model,
   { discovered }: RuntimeContext,
-  { maxBudget, limits }: SessionOptions,
+  { maxBudgetUsd, limits }: SessionSetup,
 ): readonly string[] {
   const { tree, unknownPrice } = readLimitSettings(discovered.settings.settings.plain.limits);
-  const isLimited = (maxBudget ?? limits?.tree?.usd ?? tree.usd) !== undefined;
+  const isLimited = (maxBudgetUsd ?? limits?.tree?.usd ?? tree.usd) !== undefined;
   if (!isLimited || facts.price !== undefined) return [];
   const effect = unknownPrice === "refuse" ? "its calls are refused" : "the budget cannot be kept";
   return [`The price of ${facts.id} is not known, so ${effect}.`];

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { textOf } from "../conversation/message.ts";
-import type { RunEvent } from "../conversation/run-event.ts";
 import { createSampleRuntime, type SampleRuntime } from "../testing/sample-runtime.ts";
 import { defineTool } from "../tools/tool.ts";
 
@@ -31,8 +30,8 @@ describe("a run", () => {
     await sample.workspace.write("a.txt", "hello\n");
     const handle = sample.runtime.run("What does a.txt say?");
     const types: string[] = [];
-    for await (const event of handle) types.push(event.type);
-    const result = await handle;
+    for await (const event of handle.events) types.push(event.type);
+    const result = await handle.result;
     expect(result).toMatchObject({
       status: "completed",
       reason: "end_turn",
@@ -50,7 +49,7 @@ describe("a run", () => {
 
   it("keeps its conversation and its sums in the transcript [TRN-1, LIM-4]", async () => {
     await using sample = await createSampleRuntime(["Hello."]);
-    const { sessionId } = await sample.runtime.run("Hi.");
+    const { sessionId } = await sample.runtime.run("Hi.").result;
     const lines = transcript(sample);
     expect(lines.map(({ type }) => type)).toEqual(["user", "retinue-plan", "assistant", "system"]);
     expect(lines[0]).toMatchObject({ sessionId, cwd: sample.workspace.project, entrypoint: "sdk-ts" });
@@ -62,33 +61,33 @@ describe("a run", () => {
 
   it("keeps nothing where the program wants no transcripts", async () => {
     await using sample = await createSampleRuntime(["Hello."], { transcripts: false });
-    expect((await sample.runtime.run("Hi.")).text).toBe("Hello.");
+    expect((await sample.runtime.run("Hi.").result).text).toBe("Hello.");
     expect(existsSync(join(sample.home, ".claude"))).toBe(false);
   });
 
   it("rejects for a mistake of the program, with a Fault", async () => {
     await using sample = await createSampleRuntime([]);
-    await expect(sample.runtime.run("Hi.", { agent: "nobody" })).rejects.toMatchObject({
+    await expect(sample.runtime.run("Hi.", { agent: "nobody" }).result).rejects.toMatchObject({
       code: "unknown-agent",
     });
-    await expect(sample.runtime.run("Hi.", { maxTurns: 0 })).rejects.toMatchObject({
+    await expect(sample.runtime.run("Hi.", { maxTurns: 0 }).result).rejects.toMatchObject({
       code: "unusable-limit",
     });
-    await expect(sample.runtime.run("Hi.", { allowedTools: ["Bash("] })).rejects.toMatchObject({
+    await expect(sample.runtime.run("Hi.", { allowedTools: ["Bash("] }).result).rejects.toMatchObject({
       code: "invalid-rule",
     });
   });
 
   it("resolves with what went wrong in the model or in a tool", async () => {
     await using sample = await createSampleRuntime([{ failure: "unauthorized" }]);
-    const result = await sample.runtime.run("Hi.");
+    const result = await sample.runtime.run("Hi.").result;
     expect(result).toMatchObject({ status: "failed", reason: "unauthorized", text: "" });
     expect(result.error).toMatch(/key is not accepted/);
   });
 
   it("ends at its limit of turns with what there is", async () => {
     await using sample = await createSampleRuntime([{ ...read("a.txt"), text: "Looking." }]);
-    const result = await sample.runtime.run("Hi.", { maxTurns: 1 });
+    const result = await sample.runtime.run("Hi.", { maxTurns: 1 }).result;
     expect(result).toMatchObject({ status: "partial", reason: "max_turns", text: "Looking." });
     expect(result.error).toBe("The limit of 1 turn was reached.");
   });
@@ -97,7 +96,7 @@ describe("a run", () => {
     await using sample = await createSampleRuntime(["Yes."]);
     await sample.workspace.write("CLAUDE.md", "Use tabs. See @more.md\n");
     await sample.workspace.write("more.md", "Never push.\n");
-    await sample.runtime.run("Hi.", { appendSystemPrompt: "Be brief." });
+    await sample.runtime.run("Hi.", { appendSystemPrompt: "Be brief." }).result;
     const system = systemOf(sample);
     expect(system).toContain("You are an engineer at a terminal");
     for (const part of ["Use tabs.", "Never push.", "Be brief.", sample.workspace.project, process.platform])
@@ -107,7 +106,7 @@ describe("a run", () => {
 
   it("has a system prompt of the call in place of the usual one", async () => {
     await using sample = await createSampleRuntime(["Yes."]);
-    await sample.runtime.run("Hi.", { systemPrompt: "You are a parrot." });
+    await sample.runtime.run("Hi.", { systemPrompt: "You are a parrot." }).result;
     expect(systemOf(sample)).toContain("You are a parrot.");
     expect(systemOf(sample)).not.toContain("engineer");
   });
@@ -127,7 +126,7 @@ describe("a main agent", () => {
       ),
     );
     await using session = await sample.runtime.open({ agent: "helper" });
-    await session.prompt("Go.");
+    await session.prompt("Go.").result;
     expect(session.plan.agent.name).toBe("helper");
     expect(toolNames(sample)).toEqual(["Grep", "Read"]);
     const system = systemOf(sample);
@@ -145,7 +144,7 @@ describe("a main agent", () => {
     await sample.workspace.write("CLAUDE.md", "Use tabs.\n");
     await sample.workspace.write("../managed/CLAUDE.md", "Obey the law.\n");
     await sample.workspace.write(".claude/agents/helper.md", file("omitClaudeMd: true\n"));
-    await sample.runtime.run("Go.", { agent: "helper" });
+    await sample.runtime.run("Go.", { agent: "helper" }).result;
     expect(systemOf(sample)).not.toContain("Use tabs.");
     expect(systemOf(sample)).toContain("Obey the law.");
   });
@@ -153,12 +152,14 @@ describe("a main agent", () => {
   it("whose list names none of the tools does not start [TLS-5]", async () => {
     await using sample = await createSampleRuntime([]);
     await sample.workspace.write(".claude/agents/helper.md", file("tools: Nothing, mcp__gone\n"));
-    await expect(sample.runtime.run("Go.", { agent: "helper" })).rejects.toThrow(/`Nothing`.*`mcp__gone`/);
+    await expect(sample.runtime.run("Go.", { agent: "helper" }).result).rejects.toThrow(
+      /`Nothing`.*`mcp__gone`/,
+    );
   });
 
   it("is hidden by a deny rule of the program", async () => {
     await using sample = await createSampleRuntime([], { disallowedTools: ["Task(Explore)", "Bash"] });
-    await expect(sample.runtime.run("Go.", { agent: "Explore" })).rejects.toMatchObject({
+    await expect(sample.runtime.run("Go.", { agent: "Explore" }).result).rejects.toMatchObject({
       code: "agent-denied",
     });
     await using session = await sample.runtime.open();
@@ -174,7 +175,7 @@ describe("a main agent", () => {
       description: "Talks like a pirate. Use at sea. Not on land.",
       prompt: ({ agent, directory }) => `You are a ${agent} in ${directory}.`,
     });
-    await sample.runtime.run("Hi.", { agent: "pirate" });
+    await sample.runtime.run("Hi.", { agent: "pirate" }).result;
     expect(systemOf(sample)).toContain(`You are a pirate in ${sample.workspace.project}.`);
     sample.runtime.unregister("pirate");
     expect((await sample.runtime.agents()).registry.find("pirate").type).toBe("unknown");
@@ -193,16 +194,16 @@ describe("the tools of a program", () => {
   it("are offered beside the built-in ones and run", async () => {
     await using sample = await createSampleRuntime(
       [{ calls: [{ name: "ticket", input: { id: "7" } }] }, "Open."],
-      { extraTools: [ticket] },
+      { tools: [ticket] },
     );
-    await sample.runtime.run("Is 7 open?");
+    await sample.runtime.run("Is 7 open?").result;
     expect(toolNames(sample)).toEqual(expect.arrayContaining(["Read", "ticket"]));
     expect(JSON.stringify(sample.requests[1]?.messages.at(-1))).toContain("Ticket 7 is open.");
   });
 
   it("take the place of a built-in one of the same name", async () => {
-    await using sample = await createSampleRuntime(["Yes."], { extraTools: [{ ...ticket, name: "Grep" }] });
-    await sample.runtime.run("Hi.");
+    await using sample = await createSampleRuntime(["Yes."], { tools: [{ ...ticket, name: "Grep" }] });
+    await sample.runtime.run("Hi.").result;
     const grep = sample.requests[0]?.tools.filter(({ name }) => name === "Grep");
     expect(grep).toMatchObject([{ description: "Looks a ticket up." }]);
   });
@@ -212,16 +213,16 @@ describe("the tools of a program", () => {
     ["a name twice", [ticket, ticket]],
     ["the name of the typed output", [{ ...ticket, name: "StructuredOutput" }]],
   ])("may not have %s", async (_, extraTools) => {
-    await using sample = await createSampleRuntime([], { extraTools });
-    await expect(sample.runtime.run("Hi.")).rejects.toMatchObject({ code: "invalid-tool" });
+    await using sample = await createSampleRuntime([], { tools: extraTools });
+    await expect(sample.runtime.run("Hi.").result).rejects.toMatchObject({ code: "invalid-tool" });
   });
 
   it("that put questions exist only where somebody can be asked", async () => {
     await using sample = await createSampleRuntime(["a"]);
-    await sample.runtime.run("Hi.");
+    await sample.runtime.run("Hi.").result;
     expect(toolNames(sample)).not.toContain("AskUserQuestion");
     const asking = sample.restart(["b"], { host: { ask: async () => ({}) } });
-    await asking.runtime.run("Hi.");
+    await asking.runtime.run("Hi.").result;
     expect(toolNames(asking)).toContain("AskUserQuestion");
   });
 });
@@ -230,7 +231,7 @@ describe("settings", () => {
   it("that cannot be read keep everything from starting", async () => {
     await using sample = await createSampleRuntime([]);
     await sample.workspace.write(".claude/settings.json", '{"permissions": {"deny": ["Bash"}');
-    await expect(sample.runtime.run("Hi.")).rejects.toMatchObject({ code: "broken-settings" });
+    await expect(sample.runtime.run("Hi.").result).rejects.toMatchObject({ code: "broken-settings" });
     await expect(sample.runtime.open()).rejects.toThrow(/settings\.json:1/);
     expect(existsSync(join(sample.home, ".claude/projects"))).toBe(false);
   });
@@ -238,7 +239,7 @@ describe("settings", () => {
   it("with a deny rule that cannot be understood do the same", async () => {
     await using sample = await createSampleRuntime([]);
     await sample.workspace.write(".claude/settings.json", '{"permissions": {"deny": ["Bash("]}}');
-    await expect(sample.runtime.run("Hi.")).rejects.toMatchObject({ code: "broken-settings" });
+    await expect(sample.runtime.run("Hi.").result).rejects.toMatchObject({ code: "broken-settings" });
   });
 
   it("give further folders as absolute, relative and home paths", async () => {
@@ -265,9 +266,9 @@ describe("sessions", () => {
   it("go on over several prompts", async () => {
     await using sample = await createSampleRuntime(["One.", "Two.", "Three."]);
     await using session = await sample.runtime.open();
-    expect((await session.prompt("First.")).text).toBe("One.");
-    expect((await session.prompt("Second.")).text).toBe("Two.");
-    expect((await session.prompt([{ type: "text", text: "Third." }])).text).toBe("Three.");
+    expect((await session.prompt("First.").result).text).toBe("One.");
+    expect((await session.prompt("Second.").result).text).toBe("Two.");
+    expect((await session.prompt([{ type: "text", text: "Third." }]).result).text).toBe("Three.");
     expect(sample.requests[2]?.messages.map(textOf)).toEqual(["First.", "One.", "Second.", "Two.", "Third."]);
     expect(session.messages()).toHaveLength(6);
   });
@@ -275,35 +276,35 @@ describe("sessions", () => {
   it("are resumed after a restart with all that was said, under the same id [TRN-3]", async () => {
     await using sample = await createSampleRuntime([read("a.txt"), "It says hello."]);
     await sample.workspace.write("a.txt", "hello\n");
-    const { sessionId } = await sample.runtime.run("What does a.txt say?");
+    const { sessionId } = await sample.runtime.run("What does a.txt say?").result;
     const later = sample.restart(["As I said."]);
-    const again = await later.runtime.run("Again?", { resume: sessionId });
+    const again = await later.runtime.run("Again?", { resume: sessionId }).result;
     expect(again.sessionId).toBe(sessionId);
     const messages = later.requests[0]?.messages ?? [];
     expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant", "user"]);
     expect(JSON.stringify(messages[2])).toContain("hello");
     const continued = sample.restart(["Still."]);
-    expect((await continued.runtime.run("Go on.", { continue: true })).sessionId).toBe(sessionId);
+    expect((await continued.runtime.run("Go on.", { continue: true }).result).sessionId).toBe(sessionId);
     expect(continued.requests[0]?.messages).toHaveLength(7);
   });
 
   it("are forked into a copy, and the original stays as it was [TRN-3]", async () => {
     await using sample = await createSampleRuntime(["One.", "Two."]);
-    const { sessionId } = await sample.runtime.run("First.");
-    const fork = await sample.runtime.run("Second.", { resume: sessionId, forkSession: true });
+    const { sessionId } = await sample.runtime.run("First.").result;
+    const fork = await sample.runtime.run("Second.", { resume: sessionId, forkSession: true }).result;
     expect(fork.sessionId).not.toBe(sessionId);
     expect(sample.requests[1]?.messages.map(textOf)).toEqual(["First.", "One.", "Second."]);
     const original = sample.restart(["Three."]);
-    await original.runtime.run("Third.", { resume: sessionId });
+    await original.runtime.run("Third.", { resume: sessionId }).result;
     expect(original.requests[0]?.messages.map(textOf)).toEqual(["First.", "One.", "Third."]);
   });
 
   it("are read for resuming also where nothing new is kept", async () => {
     await using sample = await createSampleRuntime(["One."]);
-    const { sessionId } = await sample.runtime.run("First.");
+    const { sessionId } = await sample.runtime.run("First.").result;
     const before = transcript(sample);
     const later = sample.restart(["Two."], { transcripts: false });
-    await later.runtime.run("Second.", { resume: sessionId });
+    await later.runtime.run("Second.", { resume: sessionId }).result;
     expect(later.requests[0]?.messages.map(textOf)).toEqual(["First.", "One.", "Second."]);
     expect(transcript(sample)).toEqual(before);
   });
@@ -312,8 +313,8 @@ describe("sessions", () => {
 
   it("take the id that the program chose, once", async () => {
     await using sample = await createSampleRuntime(["One."]);
-    expect((await sample.runtime.run("First.", { sessionId: id })).sessionId).toBe(id);
-    await expect(sample.runtime.run("Second.", { sessionId: id })).rejects.toMatchObject({
+    expect((await sample.runtime.run("First.", { sessionId: id }).result).sessionId).toBe(id);
+    await expect(sample.runtime.run("Second.", { sessionId: id }).result).rejects.toMatchObject({
       code: "session-exists",
     });
   });
@@ -326,14 +327,16 @@ describe("sessions", () => {
     [{ forkSession: true }, "session-conflict"],
   ])("are refused for %j [TRN-7]", async (options, code) => {
     await using sample = await createSampleRuntime([]);
-    await expect(sample.runtime.run("Hi.", options)).rejects.toMatchObject({ code });
+    await expect(sample.runtime.run("Hi.", options).result).rejects.toMatchObject({ code });
   });
 
   it("keep their id when they are resumed without a fork", async () => {
     await using sample = await createSampleRuntime(["One."]);
-    const { sessionId } = await sample.runtime.run("First.");
+    const { sessionId } = await sample.runtime.run("First.").result;
     const options = { resume: sessionId, sessionId: id };
-    await expect(sample.runtime.run("Hi.", options)).rejects.toMatchObject({ code: "session-conflict" });
+    await expect(sample.runtime.run("Hi.", options).result).rejects.toMatchObject({
+      code: "session-conflict",
+    });
   });
 });
 
@@ -344,13 +347,13 @@ describe("everything ends by signal and by disposal [SDK-3]", () => {
     await using sample = await createSampleRuntime([stalled]);
     const stop = new AbortController();
     const handle = sample.runtime.run("Hi.", { signal: stop.signal });
-    for await (const event of handle) if (event.type === "model-streamed") stop.abort();
-    expect(await handle).toMatchObject({ status: "stopped", reason: "aborted", text: "" });
+    for await (const event of handle.events) if (event.type === "model-streamed") stop.abort();
+    expect(await handle.result).toMatchObject({ status: "stopped", reason: "aborted", text: "" });
   });
 
   it("a signal that was aborted before stops a run before it begins", async () => {
     await using sample = await createSampleRuntime([]);
-    const result = await sample.runtime.run("Hi.", { signal: AbortSignal.abort() });
+    const result = await sample.runtime.run("Hi.", { signal: AbortSignal.abort() }).result;
     expect(result).toMatchObject({ status: "stopped", totals: { turns: 0 } });
     expect(sample.requests).toHaveLength(0);
   });
@@ -358,11 +361,12 @@ describe("everything ends by signal and by disposal [SDK-3]", () => {
   it("stop() ends a run with its reason, and the session goes on after it", async () => {
     await using sample = await createSampleRuntime(["One.", stalled, "Three."]);
     await using session = await sample.runtime.open();
-    await session.prompt("First.");
+    await session.prompt("First.").result;
     const handle = session.prompt("Second.");
-    for await (const event of handle) if (event.type === "model-streamed") void handle.stop("had-enough");
-    expect(await handle).toMatchObject({ status: "stopped", reason: "had-enough", text: "" });
-    expect((await session.prompt("Third.")).text).toBe("Three.");
+    for await (const event of handle.events)
+      if (event.type === "model-streamed") void handle.stop("had-enough");
+    expect(await handle.result).toMatchObject({ status: "stopped", reason: "had-enough", text: "" });
+    expect((await session.prompt("Third.").result).text).toBe("Three.");
     expect(sample.requests[2]?.messages.map(textOf)).toEqual(["First.", "One.", "Second.", "Third."]);
   });
 
@@ -376,13 +380,13 @@ describe("everything ends by signal and by disposal [SDK-3]", () => {
         new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
     });
     await using sample = await createSampleRuntime([{ calls: [{ name: "waits" }] }, "Well."], {
-      extraTools: [waits],
+      tools: [waits],
     });
     await using session = await sample.runtime.open({ allowedTools: ["waits"] });
     for await (const event of session.stream("First.", new AbortController().signal)) {
       if (event.type === "call-started") break;
     }
-    expect((await session.prompt("Second.")).text).toBe("Well.");
+    expect((await session.prompt("Second.").result).text).toBe("Well.");
     const sent = sample.requests[1]?.messages ?? [];
     expect(sent.map(({ role }) => role)).toEqual(["user", "assistant", "user", "user"]);
     expect(JSON.stringify(sent[2])).toMatch(/tool_result.*Interrupted/);
@@ -392,44 +396,37 @@ describe("everything ends by signal and by disposal [SDK-3]", () => {
     await using sample = await createSampleRuntime([stalled]);
     const session = await sample.runtime.open();
     const first = session.prompt("First.");
-    for await (const event of first) if (event.type === "model-streamed") break;
-    await expect(session.prompt("Second.")).rejects.toMatchObject({ code: "session-busy" });
+    for await (const event of first.events) if (event.type === "model-streamed") break;
+    await expect(session.prompt("Second.").result).rejects.toMatchObject({ code: "session-busy" });
     await session[Symbol.asyncDispose]();
-    expect(await first).toMatchObject({ status: "stopped", reason: "session-closed" });
-    await expect(session.prompt("Third.")).rejects.toMatchObject({ code: "session-closed" });
+    expect(await first.result).toMatchObject({ status: "stopped", reason: "session-closed" });
+    await expect(session.prompt("Third.").result).rejects.toMatchObject({ code: "session-closed" });
   });
 
   it("disposing the runtime stops what runs and what is being opened", async () => {
     await using sample = await createSampleRuntime([stalled]);
     const running = sample.runtime.run("First.");
-    for await (const event of running) if (event.type === "model-streamed") break;
+    for await (const event of running.events) if (event.type === "model-streamed") break;
     const starting = sample.runtime.run("Second.");
     const opening = sample.runtime.open();
     await sample.runtime[Symbol.asyncDispose]();
-    expect(await running).toMatchObject({ status: "stopped", reason: "runtime-disposed" });
-    expect(await starting).toMatchObject({ status: "stopped", reason: "runtime-disposed" });
+    expect(await running.result).toMatchObject({ status: "stopped", reason: "runtime-disposed" });
+    expect(await starting.result).toMatchObject({ status: "stopped", reason: "runtime-disposed" });
     await expect(opening).rejects.toMatchObject({ code: "runtime-disposed" });
-    expect(() => sample.runtime.run("Third.")).toThrow(/disposed/);
+    expect(() => sample.runtime.run("Third.")).toThrow(/closed/);
     await expect(sample.runtime.open()).rejects.toMatchObject({ code: "runtime-disposed" });
   });
 
   it("a session that was disposed of lets its file go, so that it can be resumed at once", async () => {
     await using sample = await createSampleRuntime(["One.", "Two."]);
     const session = await sample.runtime.open();
-    await session.prompt("First.");
+    await session.prompt("First.").result;
     const options = { resume: session.plan.sessionId };
-    await expect(sample.runtime.run("Second.", options)).rejects.toMatchObject({ code: "file-in-use" });
+    await expect(sample.runtime.run("Second.", options).result).rejects.toMatchObject({
+      code: "file-in-use",
+    });
     await session[Symbol.asyncDispose]();
-    expect((await sample.runtime.run("Second.", options)).text).toBe("Two.");
-  });
-
-  it("whoever iterates late hears what follows, and a run is not slowed by a listener that left", async () => {
-    await using sample = await createSampleRuntime(["One."]);
-    const handle = sample.runtime.run("First.");
-    await handle;
-    const late: RunEvent[] = [];
-    for await (const event of handle) late.push(event);
-    expect(late).toEqual([]);
+    expect((await sample.runtime.run("Second.", options).result).text).toBe("Two.");
   });
 });
 
@@ -441,10 +438,10 @@ describe("the budget of a session", () => {
     await using sample = await createSampleRuntime([step("One."), step("Two.")], {
       modelOptions: { facts: { price } },
     });
-    await using session = await sample.runtime.open({ maxBudget: 2.05 });
-    expect(await session.prompt("First.")).toMatchObject({ status: "completed", totals: { cost: 1 } });
-    expect(await session.prompt("Second.")).toMatchObject({ status: "completed" });
-    const third = await session.prompt("Third.");
+    await using session = await sample.runtime.open({ maxBudgetUsd: 2.05 });
+    expect(await session.prompt("First.").result).toMatchObject({ status: "completed", totals: { cost: 1 } });
+    expect(await session.prompt("Second.").result).toMatchObject({ status: "completed" });
+    const third = await session.prompt("Third.").result;
     expect(third).toMatchObject({ status: "partial", reason: "max_budget", text: "" });
     expect(third.error).toBe(
       "Budget limit reached: 0.05 of 2.05 US dollars of the whole tree left; the next call may cost up to 1.024.",
@@ -454,7 +451,7 @@ describe("the budget of a session", () => {
 
   it("that cannot be kept, because the price is not known, is noted in the plan", async () => {
     await using sample = await createSampleRuntime([]);
-    await using session = await sample.runtime.open({ maxBudget: 2 });
+    await using session = await sample.runtime.open({ maxBudgetUsd: 2 });
     expect(session.plan.notes).toEqual(["The price of scripted is not known, so the budget cannot be kept."]);
   });
 });

@@ -1,19 +1,24 @@
 // @io
+import { randomUUID } from "node:crypto";
 import type { UserMessage } from "../conversation/message.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AgentInput } from "../definitions/define-agent.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
-import { abortable } from "../foundation/abortable.ts";
-import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
+import { isRetinueError } from "../foundation/retinue-error.ts";
 import type { Inspection } from "../inspection/inspection.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
-import { type AgentHandle, startAgent } from "../tasks/agent-handle.ts";
 import type { Interrupted } from "../tasks/recovery/find-interrupted.ts";
+import type { LiveControls } from "./agent/live-controls.ts";
+import { type AgentHandle, startAgent } from "./agent-handle.ts";
+import { checkAgentType, checkOptions, checkPrompt } from "./check-options.ts";
+import { normalizeRuntimeOptions } from "./normalize-options.ts";
+import { createProgramContext, type ProgramContext } from "./program-context.ts";
 import { type RunHandle, startRun, stoppedEnding } from "./run-handle.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { RunOptions, RuntimeOptions, SessionOptions } from "./runtime-options.ts";
 import type { Session } from "./session.ts";
-import { describeTask, type SpawnOptions } from "./spawn-options.ts";
+import { createSessionPool, type SessionPool } from "./session-pool.ts";
+import { type SpawnOptions, sessionOptionsOf, spawnRequestOf } from "./spawn-options.ts";
 import type { LoopTool } from "./tools-for-loops.ts";
 import { createWorld } from "./world.ts";
 
@@ -22,7 +27,11 @@ export interface Runtime extends AsyncDisposable {
   /** One prompt to one agent, from start to end. */
   run<Output = unknown>(prompt: UserMessage["content"], options?: RunOptions<Output>): RunHandle<Output>;
   /** Starts a named agent with a task; its rights are those of a session of this runtime. */
-  spawn(agentType: string, prompt: string, options?: SpawnOptions): AgentHandle;
+  spawn<Output = unknown>(
+    agentType: string,
+    prompt: string,
+    options?: SpawnOptions<Output>,
+  ): AgentHandle<Output>;
   /** Agent, TaskOutput and TaskStop for a loop of the program's own; children live as long as this runtime. */
   tools(): Promise<readonly LoopTool[]>;
   /** A conversation over several prompts. Dispose it when it is over. */
@@ -39,148 +48,142 @@ export interface Runtime extends AsyncDisposable {
   register(agent: AgentDefinition | AgentInput): void;
   /** Takes back an agent that this program has added. */
   unregister(name: string): void;
+  /** Ends what is still running and gives back what is held; `await using` does the same. */
+  close(): Promise<void>;
 }
 
 /** The one place where the parts are put together. What running needs is loaded with the first session. */
 export function createRuntime(options: RuntimeOptions = {}): Runtime {
-  const world = createWorld(options);
+  return createHostedRuntime(options);
+}
+
+/** The same for a program that changes mode, model or rules of its session while it runs. */
+export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls): Runtime {
+  const normalized = normalizeRuntimeOptions(options);
+  const world = createWorld({ ...normalized.setup, ...(live === undefined ? {} : { live }) });
+  const program = createProgramContext(world, normalized);
   const stop = new AbortController();
   const tidying = createTidying(stop.signal, Date.now);
-  const sessions = new Set<AsyncDisposable>();
-  const busy = new Set<Promise<unknown>>();
-  // The agents a program starts by itself share one session, which ends with the runtime.
-  let hosting: Promise<Session> | undefined;
+  const pool = createSessionPool({
+    program,
+    defaults: normalized.session,
+    stop,
+    onOpen(facts) {
+      if (facts.keepsTranscripts) tidying.begin(facts);
+    },
+  });
 
-  function track<T>(work: Promise<T>): Promise<T> {
-    busy.add(work);
-    const forget = (): void => void busy.delete(work);
-    work.then(forget, forget);
-    return work;
-  }
-
-  async function openTracked<Output>(
-    sessionOptions: SessionOptions<Output>,
-    signal: AbortSignal = stop.signal,
-  ): Promise<Session<Output>> {
-    refuseWhenDisposed(stop.signal);
-    const [{ beginSession }, facts] = await Promise.all([import("./begin-session.ts"), world.gather()]);
-    const session = await beginSession(facts, sessionOptions, { look: world.gather, signal });
-    if (facts.keepsTranscripts) tidying.begin(facts);
-    const tracked: Session<Output> = {
-      ...session,
-      async [Symbol.asyncDispose]() {
-        if (sessions.delete(tracked)) await session[Symbol.asyncDispose]();
-      },
-    };
-    sessions.add(tracked);
-    if (!stop.signal.aborted) return tracked;
-    await tracked[Symbol.asyncDispose]();
-    throw stop.signal.reason;
-  }
-
-  /** Undefined when the signal came first; a session that opens after that is closed again. */
-  async function openUnlessStopped<Output>(
-    sessionOptions: SessionOptions<Output>,
-    signal: AbortSignal,
-  ): Promise<Session<Output> | undefined> {
-    const opening = track(openTracked(sessionOptions, signal));
-    try {
-      return await abortable(opening, signal);
-    } catch (error) {
-      if (!signal.aborted) throw error;
-      track(opening.then((session) => session[Symbol.asyncDispose]())).catch(() => undefined);
-      return undefined;
-    }
-  }
-
-  function host(): Promise<Session> {
-    refuseWhenDisposed(stop.signal);
-    // It has no conversation of its own, so nobody would read what children tell a parent.
-    hosting ??= openTracked({ childrenOnly: true });
-    return hosting;
+  async function close(): Promise<void> {
+    await pool.close();
+    await tidying.end();
+    await world[Symbol.asyncDispose]();
   }
 
   return {
-    agents: async () => (await world.gather()).discovered,
-    skills: async () => (await world.gather()).skills(),
+    ...createQueries(program),
+    register: world.register,
+    unregister: world.unregister,
+    open: (given = {}) => pool.open(given),
+    spawn: (agentType, prompt, given = {}) => spawnIn(pool, { agentType, prompt, given }),
+    tools: async () => (await pool.host()).tools(),
+    run: (prompt, given = {}) => runIn(pool, prompt, given),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/** What can be asked without starting anything. */
+function createQueries({
+  gather,
+}: ProgramContext): Pick<Runtime, "agents" | "skills" | "interrupted" | "inspect"> {
+  return {
+    agents: async () => (await gather()).discovered,
+    skills: async () => (await gather()).skills(),
     async interrupted() {
       const [{ findInterrupted }, facts] = await Promise.all([
         import("../tasks/recovery/find-interrupted.ts"),
-        world.gather(),
+        gather(),
       ]);
       return findInterrupted(facts.discovered.paths.transcripts);
     },
     async inspect(id) {
       const [{ loadInspection }, facts] = await Promise.all([
         import("../inspection/find-named-inspected.ts"),
-        world.gather(),
+        gather(),
       ]);
       const { transcripts } = facts.discovered.paths;
       return loadInspection({ transcripts, written: id, now: () => facts.today().getTime() });
     },
-    register: world.register,
-    unregister: world.unregister,
-    open: (sessionOptions = {}) => track(openTracked(sessionOptions)),
-    spawn(agentType, prompt, spawnOptions = {}) {
-      const session = host();
-      const request = {
-        description: describeTask(agentType, prompt),
-        ...spawnOptions,
-        agentType,
-        prompt,
-        origin: "program",
-      } as const;
-      return startAgent(
-        request,
-        session.then(({ agentHost }) => agentHost),
-      );
-    },
-    tools: async () => (await host()).tools(),
-    run<Output>(prompt: UserMessage["content"], { signal, ...sessionOptions }: RunOptions<Output> = {}) {
-      refuseWhenDisposed(stop.signal);
-      let sessionId = sessionOptions.sessionId ?? "";
-      const handle = startRun<Output>({
-        sessionId: () => sessionId,
-        signal: signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]),
-        async *events(runSignal) {
-          await using session = await openUnlessStopped<Output>(sessionOptions, runSignal);
-          if (session === undefined) {
-            yield { type: "run-ended", ending: stoppedEnding(codeOf(runSignal)) };
-            return;
-          }
-          sessionId = session.plan.sessionId;
-          yield* session.stream(prompt, runSignal);
-        },
-      });
-      track(handle.result).catch(() => undefined);
-      return handle;
-    },
-    async [Symbol.asyncDispose]() {
-      stop.abort(new RetinueError("runtime-disposed", "The runtime was disposed of."));
-      while (busy.size > 0) await Promise.allSettled(busy);
-      await Promise.allSettled([...sessions].map((session) => session[Symbol.asyncDispose]()));
-      await tidying.end();
-      await world[Symbol.asyncDispose]();
-    },
   };
 }
 
-function refuseWhenDisposed(signal: AbortSignal): void {
-  if (!signal.aborted) return;
-  throw new RetinueError(
-    "runtime-disposed",
-    "The runtime was disposed of, so nothing can be started in it.",
-    {
-      advice: "Create another one, or keep this one until everything is done.",
+function runIn<Output>(
+  pool: SessionPool,
+  prompt: UserMessage["content"],
+  given: RunOptions<Output>,
+): RunHandle<Output> {
+  pool.refuseWhenClosed();
+  checkPrompt("run", prompt);
+  checkOptions("run", given);
+  const { signal, ...options } = given;
+  const isNew = options.resume === undefined && options.continue !== true;
+  let sessionId = options.sessionId ?? (isNew ? randomUUID() : "");
+  const opened = isNew ? { ...options, sessionId } : options;
+  const handle = startRun<Output>({
+    sessionId: () => sessionId,
+    signal: signal === undefined ? pool.signal : AbortSignal.any([signal, pool.signal]),
+    async *events(runSignal) {
+      await using session = await pool.openUnlessStopped<Output>(opened, runSignal);
+      if (session === undefined) {
+        yield { type: "run-ended", ending: stoppedEnding(codeOf(runSignal)) };
+        return;
+      }
+      sessionId = session.plan.sessionId;
+      yield* session.stream(prompt, runSignal);
     },
-  );
+  });
+  pool.track(handle.result).catch(() => undefined);
+  return handle;
+}
+
+interface Spawned<Output> {
+  readonly agentType: string;
+  readonly prompt: string;
+  readonly given: SpawnOptions<Output>;
+}
+
+function spawnIn<Output>(
+  pool: SessionPool,
+  { agentType, prompt, given }: Spawned<Output>,
+): AgentHandle<Output> {
+  pool.refuseWhenClosed();
+  checkAgentType("spawn", agentType);
+  checkPrompt("spawn", prompt);
+  checkOptions("spawn", given);
+  const own = sessionOptionsOf(given);
+  const sessionId = own === undefined ? pool.hostId : randomUUID();
+  const session = own === undefined ? pool.host() : pool.open({ ...own, childrenOnly: true, sessionId });
+  const handle = startAgent<Output>(spawnRequestOf(agentType, prompt, given), {
+    host: session.then(({ agentHost }) => agentHost),
+    sessionId: () => sessionId,
+    signal: given.signal,
+    output: given.output,
+  });
+  if (own !== undefined) pool.track(closeAfter(session, handle.result)).catch(() => undefined);
+  return handle;
+}
+
+/** Ends the session of a child that had one of its own. */
+async function closeAfter(session: Promise<Session>, result: Promise<unknown>): Promise<void> {
+  await result.catch(() => undefined);
+  await (await session).close();
 }
 
 function codeOf({ reason }: AbortSignal): string {
   return isRetinueError(reason) ? reason.code : "aborted";
 }
 
-/** Removes what old sessions left, beside the work: it is begun once, and nobody waits for it but the end. */
+/** Removes what old sessions left, beside the work: it is begun once, and no one waits for it but the end. */
 interface Tidying {
   begin(world: Pick<RuntimeContext, "discovered" | "environment">): void;
   end(): Promise<void>;

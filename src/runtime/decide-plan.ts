@@ -2,11 +2,11 @@ import { RetinueError } from "../foundation/retinue-error.ts";
 import type { PolicyRule } from "../permissions/decide.ts";
 import { planSession, type SessionFacts } from "../planning/plan-session.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
-import { sandboxRights } from "../tools/sandbox/sandbox-settings.ts";
 import { limitFacts } from "./limit-facts.ts";
+import { policyFacts } from "./policy-facts.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionOptions } from "./runtime-options.ts";
-import { ruleNotes, sessionRules } from "./session-rules.ts";
+import type { SessionSetup } from "./runtime-setup.ts";
+import { ruleNotes } from "./session-rules.ts";
 
 /** What opening a session found out for its plan. */
 export type FactsFound = Pick<
@@ -16,6 +16,7 @@ export type FactsFound = Pick<
   | "canSearch"
   | "available"
   | "servers"
+  | "serverInstructions"
   | "system"
   | "memory"
   | "skills"
@@ -23,35 +24,22 @@ export type FactsFound = Pick<
   | "notes"
 >;
 
-/** The plan of the main agent, or the reason why there is none, as a fault. */
+/** The plan of the main agent, or the reason why there is none, as a error. */
 export function decidePlan(
   world: RuntimeContext,
-  options: SessionOptions,
+  options: SessionSetup,
   sessionId: string,
   found: FactsFound & { readonly outputRules: readonly PolicyRule[] },
 ): RunPlan {
-  const { paths, settings } = world.discovered;
-  const { permissions, sources } = settings.settings;
   const disallowedTools = [...world.disallowedTools, ...(options.disallowedTools ?? [])];
-  const mode = permissions.defaultMode;
-  const sandbox = sandboxRights(settings.settings.plain.sandbox);
-  const rules = sessionRules(settings, { ...options, disallowedTools }, paths.cwd);
+  const rights = policyFacts(world, { ...options, disallowedTools });
   const planned = planSession(
     { ...options, sessionId, agentId: "main" },
     {
+      ...rights,
       ...found,
-      notes: [...(found.notes ?? []), ...ruleNotes(rules)],
+      notes: [...(found.notes ?? []), ...ruleNotes(rights.rules)],
       limits: limitFacts(world, options),
-      rules: { ...rules, allow: [...rules.allow, ...found.outputRules] },
-      ...(mode === undefined
-        ? {}
-        : { settingsMode: { mode, from: sources.get("permissions.defaultMode")?.file ?? "settings" } }),
-      bypassForbidden: permissions.switches.disableBypassPermissionsMode === "disable",
-      directory: paths.cwd,
-      home: paths.home,
-      platform: world.platform,
-      ...(sandbox === undefined ? {} : { sandbox }),
-      trusted: world.trusted,
     },
   );
   if (planned.type === "planned") return planned.plan;

@@ -34,8 +34,10 @@ async function createStage(): Promise<Stage> {
       const runtime = createRuntime({
         cwd: workspace.project,
         home,
+        settingSources: ["user", "project", "local"],
+        transcripts: true,
         managedDirectory: join(workspace.root, "managed"),
-        environment: {
+        env: {
           PATH: process.env["PATH"],
           ANTHROPIC_BASE_URL: provider.url,
           OPENAI_BASE_URL: `${provider.url}/v1`,
@@ -68,18 +70,18 @@ describe("[TRN-3] a session that is gone on with", () => {
     ["copied", (id: string) => ({ resume: id, forkSession: true })],
   ])("keeps its agent and model when it is %s", async (_, again) => {
     const stage = await createStage();
-    const first = await stage.start().run("One.", { agent: "scribe", model: "opus" });
-    const second = await stage.start().run("Two.", again(first.sessionId));
-    await stage.start().run("Three.", { resume: second.sessionId });
+    const first = await stage.start().run("One.", { agent: "scribe", model: "opus" }).result;
+    const second = await stage.start().run("Two.", again(first.sessionId)).result;
+    await stage.start().run("Three.", { resume: second.sessionId }).result;
     expect(asked(stage)).toEqual(Array(3).fill(["claude-opus-5", true]));
   });
 
   test("takes what the new call names, and keeps that from then on", async () => {
     const stage = await createStage();
-    const { sessionId: resume } = await stage.start().run("One.", { agent: "scribe", model: "opus" });
-    await stage.start().run("Two.", { resume, model: "openai-compatible/house" });
-    await stage.start().run("Three.", { resume, agent: "" });
-    await stage.start().run("Four.", { resume });
+    const { sessionId: resume } = await stage.start().run("One.", { agent: "scribe", model: "opus" }).result;
+    await stage.start().run("Two.", { resume, model: "openai-compatible/house" }).result;
+    await stage.start().run("Three.", { resume, agent: "" }).result;
+    await stage.start().run("Four.", { resume }).result;
     expect(asked(stage)).toEqual([
       ["claude-opus-5", true],
       ["house", true],
@@ -91,27 +93,27 @@ describe("[TRN-3] a session that is gone on with", () => {
   test("does not hold on to what settings said", async () => {
     const stage = await createStage();
     await stage.workspace.write("../home/.claude/settings.json", '{"model": "opus"}');
-    const { sessionId: resume } = await stage.start().run("One.");
+    const { sessionId: resume } = await stage.start().run("One.").result;
     await stage.workspace.write("../home/.claude/settings.json", '{"model": "haiku"}');
-    await stage.start().run("Two.", { resume });
+    await stage.start().run("Two.", { resume }).result;
     expect(asked(stage).map(([model]) => model)).toEqual(["claude-opus-5", "claude-haiku-5-5"]);
   });
 
   test("is refused when its agent is gone, since it would have other rights, until another is named", async () => {
     const stage = await createStage();
-    const { sessionId: resume } = await stage.start().run("One.", { agent: "scribe" });
+    const { sessionId: resume } = await stage.start().run("One.", { agent: "scribe" }).result;
     await writeFile(stage.workspace.path(".claude/agents/scribe.md"), "");
     await expect(stage.start().open({ resume })).rejects.toMatchObject({
       code: "unknown-agent",
       message: 'The session ran as the agent "scribe", which is not there any more.',
     });
-    await stage.start().run("Two.", { resume, agent: "" });
+    await stage.start().run("Two.", { resume, agent: "" }).result;
     expect(asked(stage).map(([, isScribe]) => isScribe)).toEqual([true, false]);
   });
 
   test("writes the choices as lines beside the conversation", async () => {
     const stage = await createStage();
-    const { sessionId } = await stage.start().run("One.", { agent: "scribe", model: "opus" });
+    const { sessionId } = await stage.start().run("One.", { agent: "scribe", model: "opus" }).result;
     const [file = ""] = await stage.transcripts();
     const lines = (await readFile(file, "utf8"))
       .trim()

@@ -11,8 +11,8 @@ import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { gatherMemory } from "./gather-memory.ts";
 import { mayLoadIn } from "./may-load-in.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionOptions } from "./runtime-options.ts";
-import type { SessionSkills } from "./session-skills.ts";
+import type { SessionSetup } from "./runtime-setup.ts";
+import type { PreloadedSkills, SessionSkills } from "./skills/session-skills.ts";
 
 export interface SystemPromptFacts {
   readonly parts: readonly string[];
@@ -21,15 +21,26 @@ export interface SystemPromptFacts {
   /** What is wrong with instruction files, each as one sentence with its place. */
   readonly notes: readonly string[];
   /** The same for a child, from what was found for its parent. */
-  readonly child: ChildPrompt;
+  readonly child: (definition: AgentDefinition) => Promise<ChildContext>;
 }
 
-/** `directory` is another than the session's for a child that works in a tree of its own. */
-export type ChildPrompt = (
-  definition: AgentDefinition,
-  task: string,
-  directory?: string,
-) => Promise<readonly string[]>;
+/** What a child is given at its start: read once, whatever else is decided for it. */
+export interface ChildContext {
+  readonly memory?: Pick<LoadedMemory, "place" | "diagnostics">;
+  readonly skills?: Pick<PreloadedSkills, "names" | "notes">;
+  /** `directory` is another than the session's for a child that works in a tree of its own. */
+  readonly system: (task: string, directory?: string) => Promise<readonly string[]>;
+}
+
+export interface SystemPromptParts {
+  readonly world: RuntimeContext;
+  readonly options: SessionSetup;
+  readonly definition: AgentDefinition | undefined;
+  readonly modelId: string;
+  readonly skills: Pick<SessionSkills, "preload">;
+  /** The skills that the main agent's definition names. */
+  readonly preloaded: PreloadedSkills;
+}
 
 /** Gathers what the main agent is told at the start: its prompt, the people's instructions, and where it is. */
 export async function gatherSystemPrompt({
@@ -38,13 +49,8 @@ export async function gatherSystemPrompt({
   definition,
   modelId,
   skills,
-}: {
-  readonly world: RuntimeContext;
-  readonly options: SessionOptions;
-  readonly definition: AgentDefinition | undefined;
-  readonly modelId: string;
-  readonly skills: Pick<SessionSkills, "preload">;
-}): Promise<SystemPromptFacts> {
+  preloaded,
+}: SystemPromptParts): Promise<SystemPromptFacts> {
   const { paths } = world.discovered;
   const { environment, trusted } = world;
   const [instructions, facts, git, memory] = await Promise.all([
@@ -67,26 +73,46 @@ export async function gatherSystemPrompt({
       definition?.omitClaudeMd === true ? managedOnly(instructions) : instructions,
     ),
     memory: memory.text,
-    skills: skills.preload(definition).text,
+    skills: preloaded.text,
     environment: facts,
     git,
     reminder: definition?.criticalSystemReminder_EXPERIMENTAL,
   });
   const { model: _model, ...place } = facts;
-  const child: ChildPrompt = async (own, task, directory = paths.cwd) =>
-    buildSystemPrompt({
-      base: (await promptOf(own, directory, task)) ?? "",
-      instructions: instructionsText(own.omitClaudeMd === true ? managedOnly(instructions) : instructions),
-      memory: (await gatherMemory(world, options, own)).text,
-      skills: skills.preload(own).text,
-      environment: { ...place, directory },
-      git,
-      reminder: own.criticalSystemReminder_EXPERIMENTAL,
-    });
+  const shared = { world, options, skills, instructions, place, git };
   const notes = instructions.diagnostics
     .filter(({ severity }) => severity !== "note")
     .map((diagnostic) => diagnosticNote(diagnostic, paths.cwd));
+  const child = (own: AgentDefinition) => childContext(own, shared);
   return { parts, child, memory, notes, ...(git?.branch === undefined ? {} : { branch: git.branch }) };
+}
+
+interface SharedFacts extends Pick<SystemPromptParts, "world" | "options" | "skills"> {
+  readonly instructions: Instructions;
+  readonly place: Omit<Awaited<ReturnType<typeof gatherEnvironment>>, "model">;
+  readonly git: Awaited<ReturnType<typeof gatherGitState>>;
+}
+
+async function childContext(
+  own: AgentDefinition,
+  { world, options, skills, instructions, place, git }: SharedFacts,
+): Promise<ChildContext> {
+  const memory = await gatherMemory(world, options, own);
+  const preloaded = skills.preload(own);
+  return {
+    memory,
+    skills: preloaded,
+    system: async (task, directory = world.discovered.paths.cwd) =>
+      buildSystemPrompt({
+        base: (await promptOf(own, directory, task)) ?? "",
+        instructions: instructionsText(own.omitClaudeMd === true ? managedOnly(instructions) : instructions),
+        memory: memory.text,
+        skills: preloaded.text,
+        environment: { ...place, directory },
+        git,
+        reminder: own.criticalSystemReminder_EXPERIMENTAL,
+      }),
+  };
 }
 
 function diagnosticNote({ file, line, message }: Diagnostic, directory: string): string {

@@ -32,7 +32,7 @@ describe("files of an organisation that others can write [PRM-11]", () => {
       await chmod(file, mode);
     }
     await using session = await sample.runtime.open();
-    const { denials } = await session.prompt("Go.");
+    const { denials } = await session.prompt("Go.").result;
     const { settings } = session.discovered.settings;
     const reported = JSON.stringify(sample.requests[0]);
     expect(denials).toHaveLength(counts ? 0 : 1);

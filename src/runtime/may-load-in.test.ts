@@ -68,7 +68,7 @@ describe("[PRM-1, SPN-3] a session whose rules forbid a file", () => {
     await sample.workspace.write(".env", "SECRET=42");
     await sample.workspace.write("AGENTS.md", "Be kind.\n@./.env\n");
     await using session = await sample.runtime.open();
-    await session.prompt("Work.");
+    await session.prompt("Work.").result;
     expect(sample.requests.length).toBe(3);
     for (const { system } of sample.requests) {
       expect(system.join("\n")).toContain("Be kind.");
@@ -96,7 +96,7 @@ describe("[PRM-1, MEM-2, SKL-1] what else is loaded obeys the same rules", () =>
     await workspace.write(".claude/skills/open/SKILL.md", skill("OPENED"));
     await workspace.write(".claude/settings.json", JSON.stringify({ permissions: { [list]: [rule] } }));
     await using session = await sample.runtime.open({ agent: "rev" });
-    await session.prompt("Work.");
+    await session.prompt("Work.").result;
     const [request] = sample.requests;
     const reported = JSON.stringify([request?.system, request?.tools, request?.messages]);
     expect(reported).not.toMatch(forbidden);
@@ -111,7 +111,7 @@ describe("[PRM-1, MEM-2, SKL-1] what else is loaded obeys the same rules", () =>
     await workspace.write("kept/SKILL.md", skill("HIDDEN"));
     await workspace.write(".claude/skills/open/SKILL.md", skill("OPENED"));
     await symlink("../../kept", workspace.path(".claude/skills/secret"));
-    await sample.runtime.run("Go.", { disallowedTools: ["Read(kept/**)"] });
+    await sample.runtime.run("Go.", { disallowedTools: ["Read(kept/**)"] }).result;
     expect(JSON.stringify(sample.requests)).toContain("open: It helps.");
     expect(JSON.stringify(sample.requests)).not.toMatch(/HIDDEN|secret: It helps/);
   });

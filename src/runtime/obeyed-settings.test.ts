@@ -10,7 +10,9 @@ describe("settings and variables that a run obeys", () => {
     await using runtime = createRuntime({
       cwd: workspace.project,
       home: join(workspace.root, "home"),
-      environment: { ANTHROPIC_API_KEY: "x", ANTHROPIC_BASE_URL: "http://127.0.0.1:9" },
+      settingSources: ["user", "project", "local"],
+      transcripts: true,
+      env: { ANTHROPIC_API_KEY: "x", ANTHROPIC_BASE_URL: "http://127.0.0.1:9" },
       settings: '{"deniedModels": ["opus"]}',
     });
     await expect(runtime.open({ model: "opus" })).rejects.toThrow(/deniedModels/);
@@ -27,15 +29,15 @@ describe("settings and variables that a run obeys", () => {
         settings: '{"bashOutputMaxChars": 4000}',
       },
     );
-    await sample.runtime.run("Go.", { skipPermissions: true });
+    await sample.runtime.run("Go.", { skipPermissions: true }).result;
     expect(JSON.stringify(sample.requests[1]?.messages).length).toBeLessThan(8_000);
   });
 
   test("CLAUDE_CODE_SKIP_PROMPT_HISTORY keeps no transcript", async () => {
     await using sample = await createSampleRuntime(["Hi."], {
-      environment: { PATH: process.env["PATH"], CLAUDE_CODE_SKIP_PROMPT_HISTORY: "1" },
+      env: { PATH: process.env["PATH"], CLAUDE_CODE_SKIP_PROMPT_HISTORY: "1" },
     });
-    await sample.runtime.run("Go.");
+    await sample.runtime.run("Go.").result;
     expect(existsSync(join(sample.home, ".claude", "projects"))).toBe(false);
   });
 });

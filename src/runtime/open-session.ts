@@ -1,115 +1,223 @@
 import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
-import { sessionFiles } from "../journal/session-files.ts";
 import type { RunWatch } from "../loop/watch-run.ts";
-import type { Model } from "../model/model.ts";
+import type { LimitFacts } from "../planning/limit-plan.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
-import { withServerInstructions } from "../planning/server-instructions.ts";
 import { unsafeManagedCode } from "../settings/find-foreign-writers.ts";
 import { readEnvironment } from "../settings/read-environment.ts";
-import { agentOutputFile } from "../tasks/agent-output-file.ts";
 import { createTreeBudget } from "../tasks/budget/tree-budget.ts";
-import { type ChildLimits, readChildLimits } from "../tasks/child-limits.ts";
-import { controlFiles } from "../tasks/control-files.ts";
-import { createAgentTaskSource } from "../tasks/create-agent-task-source.ts";
-import { findEndedTask } from "../tasks/recovery/find-ended-task.ts";
-import { createRunGuard } from "../tasks/run-guard.ts";
-import { createTaskManager } from "../tasks/task-manager.ts";
-import { watchControl } from "../tasks/watch-control.ts";
-import { createAgentSkills } from "./agent-skills.ts";
-import { assembleTools } from "./assemble-tools.ts";
-import { carryOverContext } from "./carry-over-context.ts";
-import { chooseModel, modelFinder } from "./choose-model.ts";
-import { createCompactionPort } from "./create-compaction-port.ts";
-import { refuseMissingPromptTool } from "./create-prompt-tool.ts";
-import { createToolContexts } from "./create-tool-contexts.ts";
+import type { ChildClocks } from "../tasks/watch-child.ts";
+import type { AssembledTools } from "./agent/assemble-tools.ts";
+import { createToolContexts } from "./agent/create-tool-contexts.ts";
+import { type AgentServices, type EquippedAgent, equipAgent } from "./agent/equip-agent.ts";
+import { openAsking } from "./agent/open-asking.ts";
+import { prepareMemory } from "./agent/prepare-memory.ts";
+import { type Children, childrenCapability, openChildren } from "./children/open-children.ts";
+import { modelFinder } from "./choose-model.ts";
 import { decidePlan } from "./decide-plan.ts";
-import { findMainAgent } from "./find-main-agent.ts";
 import { findWorkingDirectories } from "./find-working-directories.ts";
-import { createForkSkill } from "./fork-skill.ts";
-import { gatherMemory } from "./gather-memory.ts";
-import { gatherSystemPrompt } from "./gather-system-prompt.ts";
+import { type GatheredSession, gatherSession } from "./gather-session.ts";
 import { limitFacts } from "./limit-facts.ts";
-import { createLiveModel } from "./live-controls.ts";
-import { mayLoadIn } from "./may-load-in.ts";
-import { openAsking } from "./open-asking.ts";
-import { openChildren } from "./open-children.ts";
-import { openSandboxes } from "./open-sandboxes.ts";
-import { chooseSession, openTranscript, transcriptFacts } from "./open-transcript.ts";
-import { prepareChild } from "./prepare-child.ts";
-import { prepareMemory } from "./prepare-memory.ts";
+import {
+  type ChosenSession,
+  type OpenOptions,
+  type OpenTranscript,
+  openTranscript,
+  transcriptFacts,
+} from "./open-transcript.ts";
 import { runRecovery } from "./run-recovery.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionOptions } from "./runtime-options.ts";
+import type { SessionSetup } from "./runtime-setup.ts";
+import type { SessionServers } from "./servers/session-servers.ts";
 import { createSession, type Session } from "./session.ts";
-import { openSessionCommands } from "./session-commands.ts";
-import { openSessionHooks } from "./session-hooks.ts";
-import { denyRules, findOutputRules } from "./session-rules.ts";
-import { resourceToolsOf, type SessionServers } from "./session-servers.ts";
-import { openSkills } from "./session-skills.ts";
-import { createTypedOutput } from "./typed-output.ts";
-import { askHeld, canUseToolHeld, contextHeld, holding } from "./while-asking.ts";
+import { findOutputRules } from "./session-rules.ts";
+import { createForkSkill } from "./skills/fork-skill.ts";
+import { createChildOutputs, createTypedOutput, outputCapability, type TypedOutput } from "./typed-output.ts";
 
-/** Finds everything out, decides the plan, and puts a session together that obeys it. */
+export interface OpenSessionParts {
+  /** Reads the agents again. */
+  readonly look: () => Promise<Pick<RuntimeContext, "discovered">>;
+  readonly servers: Promise<SessionServers>;
+  readonly signal: AbortSignal;
+}
+
+/** Facts, plan, and an agent that is opened from the plan, with a transcript and children around it. */
 export async function openSession<Output>(
   world: RuntimeContext,
-  options: SessionOptions<Output>,
-  {
-    look,
-    servers: connecting,
-    signal,
-  }: {
-    readonly look: () => Promise<RuntimeContext>;
-    readonly servers: Promise<SessionServers>;
-    readonly signal: AbortSignal;
-  },
+  options: SessionSetup<Output>,
+  { look, servers: connecting, signal }: OpenSessionParts,
 ): Promise<Session<Output>> {
-  const { paths } = world.discovered;
   const output = openOutput(world, options);
-  const definition = findMainAgent(world.discovered, options.agent);
-  const { model, decided, chosen: chosenModel, notes } = await chooseModel(world, options, definition);
-  const chosen = await chooseSession(options, paths.transcripts, world.ids);
-  const files = sessionFiles(paths.transcripts, chosen.sessionId);
-  const limits = childLimits(world);
+  const gathered = await gatherSession(world, options, connecting);
+  const { servers, tools, tasks } = gathered;
+  const plan = await planMain(world, options, gathered);
+  const treeTime = createStopwatch(world.clock);
+  const stopwatch = createStopwatch(world.clock, treeTime);
+  const { durability, notice } = world;
+  const keeping = { durability, notice, takeOver: options.takeOver === true, signal };
+  const transcript = await openTranscript({
+    ...transcriptOf(world, plan, { options, gathered }),
+    keeping,
+  });
+  for (const note of gathered.preloaded.notes) world.notice?.(note);
+  // What hooks of the start set for later commands, of children too.
+  const environment = new Map<string, string>();
   const limited = limitFacts(world, options);
-  const manager = createTaskManager({ ...limits, now: world.now });
-  const tasks = world.keepsTranscripts ? watchControl(manager, controlFiles(files)) : manager;
-  const skills = await openSkills(world, {
-    sessionId: chosen.sessionId,
-    contextWindow: model.facts.contextWindow,
-    deny: denyRules(world, options),
-    mayLoad: mayLoadIn(world, options),
+  const services: AgentServices = {
+    ...openServices(world, plan, { gathered, environment }),
+    tree: createTreeBudget(plan.treeLimits, { ...(limited.settings ?? {}) }),
+  };
+  const childOutputs = createChildOutputs(outputRetries(world));
+  let opened: Session<Output> | undefined;
+  const children = openChildren({
+    services,
+    look,
+    tasks,
+    takeOver: keeping.takeOver,
+    parent: { plan, model: gathered.model, chosenModel: gathered.chosenModel, stopwatch },
+    messages: () => opened?.messages() ?? [],
+    context: gathered.system.child,
+    outputs: childOutputs,
+    commands: gathered.commands,
+    readsNotices: options.childrenOnly !== true,
+    limitFacts: limited,
+    clocks: childClocks(plan, limited, { clock: world.clock, tree: treeTime }),
   });
-  const preloaded = skills.preload(definition);
-  const system = await gatherSystemPrompt({ world, options, definition, modelId: model.facts.id, skills });
-  const servers = await connecting;
-  if (options.planOnly !== true) refuseMissingPromptTool(options.permissionPromptTool, servers.tools);
-  const commands = await openSessionCommands(world, files, options);
-  const built = assembleTools(world, {
+  const agent = await equipMain(plan, services, {
+    gathered,
+    children,
+    output,
+    environment,
+    stopwatch,
+    commit: transcript.commit,
+  });
+  opened = createSession<Output>({
+    plan,
+    agent,
+    children,
+    childOutputs,
+    tasks,
+    discovered: world.discovered,
+    mcpServers: servers.states,
+    watch: mainWatch(plan, { world, stopwatch, treeTime }),
+    history: transcript.history,
+    slashCommands: options.slashCommands !== false,
+    begin: () => prepareMemory(plan, world.notice),
+    ...recoveryOf(transcript.heard, { world, plan, children, commands: gathered.commands, ...keeping }),
+    record: transcript.record,
+    commit: transcript.commit,
+    output,
+    dispose: (endAgent) => closeSession(endAgent, { tools, transcript, servers }),
+  });
+  return opened;
+}
+
+/** The main agent's own: children, its typed result, and the start of the session for hooks. */
+function equipMain(
+  plan: RunPlan,
+  services: AgentServices,
+  {
+    gathered,
+    children,
+    output,
+    environment,
+    ...own
+  }: {
+    readonly gathered: GatheredSession;
+    readonly children: Children;
+    readonly output: TypedOutput | undefined;
+    readonly environment: Map<string, string>;
+    readonly stopwatch: Stopwatch;
+    readonly commit: OpenTranscript["commit"];
+  },
+): Promise<EquippedAgent> {
+  const { tasks, tools } = gathered;
+  const waits = services.world.live?.waitsForChildren !== false;
+  return equipAgent(plan, services, {
+    ...own,
+    definition: gathered.definition,
+    model: gathered.model,
+    main: {
+      source: sourceOf(gathered.chosen),
+      environment,
+      fork: createForkSkill({ plan, children: () => children }),
+      tasks: tasks.list,
+      first: [childrenCapability(children, { plan, tools: tools.tools, tasks, waits })],
+      last: output === undefined ? [] : [outputCapability(output)],
+    },
+  });
+}
+
+async function closeSession(
+  endAgent: () => Promise<void>,
+  {
+    tools,
+    transcript,
     servers,
-    commands,
-    promptTool: options.permissionPromptTool,
-    hasSkills: skills.areOffered,
-    sandboxes: openSandboxes(world, options),
-    taskSources: [
-      createAgentTaskSource(tasks, {
-        outputFile: (id) => agentOutputFile(files, id),
-        recall: (id) => findEndedTask(paths.transcripts, { sessionId: chosen.sessionId, id }),
-      }),
-    ],
-  });
-  const decidedPlan = decidePlan(world, options, chosen.sessionId, {
+  }: {
+    readonly tools: AssembledTools;
+    readonly transcript: Pick<OpenTranscript, "close">;
+    readonly servers: SessionServers;
+  },
+): Promise<void> {
+  try {
+    await endAgent();
+    await tools.dispose();
+  } finally {
+    await transcript.close();
+    await servers[Symbol.asyncDispose]();
+  }
+}
+
+function transcriptOf(
+  world: RuntimeContext,
+  plan: RunPlan,
+  { options, gathered }: { readonly options: SessionSetup; readonly gathered: GatheredSession },
+): Omit<OpenOptions, "keeping"> {
+  return {
+    ...gathered.chosen,
+    isKept: world.keepsTranscripts && options.childrenOnly !== true,
+    transcripts: world.discovered.paths.transcripts,
+    ids: world.ids,
+    now: world.epochMs,
+    facts: () => transcriptFacts(world, plan, gathered.system.branch),
+    plan,
+    choices: options,
+    observer: world.live?.transcript,
+  };
+}
+
+function childClocks(
+  { treeLimits }: RunPlan,
+  { background }: LimitFacts,
+  clocks: Pick<ChildClocks, "clock" | "tree">,
+): ChildClocks {
+  return {
+    ...clocks,
+    ...(treeLimits?.timeMs === undefined ? {} : { treeTimeMs: treeLimits.timeMs.value }),
+    ...(background === undefined ? {} : { backgroundStopMs: background.stopMs }),
+  };
+}
+
+async function planMain(
+  world: RuntimeContext,
+  options: SessionSetup,
+  gathered: GatheredSession,
+): Promise<RunPlan> {
+  const { definition, system, servers, preloaded, model, files } = gathered;
+  return decidePlan(world, options, gathered.chosen.sessionId, {
     ...(definition === undefined ? {} : { definition }),
-    model: decided,
+    model: gathered.decidedModel,
     canSearch: model.facts.supportsServerTools,
-    available: built.available,
+    available: gathered.tools.available,
     servers: servers.servers,
+    serverInstructions: servers.instructions,
     system: system.parts,
     ...(system.memory.place === undefined ? {} : { memory: system.memory.place }),
     skills: preloaded.names,
     workingDirectories: await findWorkingDirectories(world),
     outputRules: await findOutputRules(files),
     notes: [
-      ...notes,
+      ...gathered.modelNotes,
       ...unsafeManaged(world),
       ...system.notes,
       ...system.memory.diagnostics.map(({ message }) => message),
@@ -117,200 +225,59 @@ export async function openSession<Output>(
       ...servers.notes,
     ],
   });
-  const plan = withServerInstructions(decidedPlan, servers.instructions);
-  const tree = createTreeBudget(plan.treeLimits, { ...(limited.settings ?? {}) });
-  const treeTime = createStopwatch(world.clock);
-  const guard = createRunGuard({
-    limits: plan.limits,
-    tree,
-    stopwatch: createStopwatch(world.clock, treeTime),
-  });
-  const whileAsking = holding(guard.stopwatch);
-  const { durability, notice } = world;
-  const keeping = { durability, notice, takeOver: options.takeOver === true, signal };
-  const transcript = await openTranscript({
-    ...chosen,
-    isKept: world.keepsTranscripts && options.childrenOnly !== true,
-    transcripts: paths.transcripts,
-    ids: world.ids,
-    now: () => world.today().getTime(),
-    facts: () => transcriptFacts(world, plan, system.branch),
-    plan,
-    choices: options,
-    keeping,
-    observer: world.live?.transcript,
-  });
-  const { heard } = transcript;
-  const granted = new Set(plan.tools.map(({ name }) => name));
-  const directory = (): string => built.directory(plan.agent.id) ?? plan.directory;
-  const source = chosen.from === undefined ? "startup" : sourceOf(chosen.from, chosen.sessionId);
-  // What hooks of the start set for later commands, of children too.
-  const environment = new Map<string, string>();
-  const hooks = await openSessionHooks({
-    world,
-    plan,
-    environment,
-    model,
-    pay: guard.pay,
-    definition,
-    source,
-    directory,
-    mayGrow: skills.bringHooks,
-    callServer: servers.call,
-  });
-  for (const note of preloaded.notes) world.notice?.(note);
-  const toolContext = createToolContexts(world, environment);
-  const asking =
-    world.approver === undefined ? undefined : openAsking(world.approver, plan, paths.projectRoot);
-  let opened: Session<Output> | undefined;
-  const children = openChildren({
-    world,
-    look,
-    tasks,
-    takeOver: keeping.takeOver,
-    parent: { plan, model, chosenModel },
-    messages: () => opened?.messages() ?? [],
-    tools: built.tools,
-    available: built.available,
-    prompt: system.child,
-    memory: (child) => gatherMemory(world, options, child),
-    skills,
-    servers,
-    prepare: (child, context) =>
-      prepareChild(child, context, {
-        world,
-        tools: built.tools,
-        serverTools: built.serverTools,
-        sessionServers: servers,
-        skills,
-        findModel: modelFinder(world, chosenModel),
-        directory: built.directory,
-        todos: built.todos,
-        toolContext,
-        guard: (line) =>
-          createRunGuard({
-            limits: child.limits,
-            tree,
-            stopwatch: line.stopwatch ?? createStopwatch(world.clock, treeTime),
-          }),
-        main: guard.stopwatch,
-        ...(asking === undefined ? {} : { askPerson: asking }),
-      }),
-    release: built.release,
-    commands,
-    readsNotices: options.childrenOnly !== true,
-    limitFacts: limited,
-    tree,
-    clocks: {
-      clock: world.clock,
-      tree: treeTime,
-      ...(plan.treeLimits?.timeMs === undefined ? {} : { treeTimeMs: plan.treeLimits.timeMs.value }),
-      ...(limited.background === undefined ? {} : { backgroundStopMs: limited.background.stopMs }),
-    },
-  });
-  const ownSkills = createAgentSkills({
-    skills,
-    world,
-    plan,
-    isSubagent: false,
-    bash: built.tools.find(({ name }) => name === "Bash"),
-    hooks,
-    fork: createForkSkill({ plan, children: () => children }),
-    findModel: async (name) => guard.pay(await modelFinder(world, chosenModel)(name)),
-  });
-  const isBuilt = (tool: string): boolean => built.tools.some(({ name }) => name === tool);
-  const hasOwnSkills = granted.has("Skill") && !isBuilt("Skill");
-  const mainModel = (): Model => {
-    const { live } = world;
-    if (live === undefined) return guard.pay(model);
-    return createLiveModel(guard.pay(model), live, async (name) =>
-      guard.pay((await chooseModel(world, { ...options, model: name }, definition)).model),
-    );
-  };
-  opened = createSession<Output>({
-    plan,
-    children,
-    tasks,
-    ...(hooks === undefined ? {} : { hooks }),
-    discovered: world.discovered,
-    mcpServers: servers.states,
-    model: mainModel(),
-    live: world.live,
-    livePolicy: world.live?.policy,
-    limits: guard.limits,
-    watch: mainWatch(plan, { world, stopwatch: guard.stopwatch, treeTime }),
-    tools: [
-      ...(granted.has("Agent") ? [children.tool] : []),
-      ...(granted.has("SendMessage") && !isBuilt("SendMessage") ? [children.messageTool] : []),
-      ...(hasOwnSkills ? [ownSkills.tool] : []),
-      ...built.tools.filter(({ name }) => granted.has(name)),
-      ...resourceToolsOf(plan, servers),
-    ],
-    serverTools: built.serverTools(plan, model.facts),
-    history: transcript.history,
-    toolContext: contextHeld(toolContext(plan, directory), whileAsking),
-    ...(world.canUseTool === undefined ? {} : { canUseTool: canUseToolHeld(world.canUseTool, whileAsking) }),
-    ...(asking === undefined ? {} : { askPerson: askHeld(asking(plan), whileAsking) }),
-    skills: ownSkills,
-    slashCommands: options.slashCommands !== false,
-    directory,
-    begin: () => prepareMemory(plan, world.notice),
-    ...(heard === undefined
-      ? {}
-      : { recover: (signal) => runRecovery({ world, plan, heard, children, commands, ...keeping, signal }) }),
-    now: world.now,
-    concurrency: readEnvironment(world.environment).options.maxToolUseConcurrency,
-    compaction: createCompactionPort({
-      world,
-      model: model.facts,
-      hooks,
-      restate: () =>
-        carryOverContext({
-          tasks: tasks.list(),
-          todos: built.todos(plan.agent.id),
-          skills: ownSkills.called(),
-          offered: ownSkills.offered(),
-        }),
-    }),
-    record: transcript.record,
-    commit: transcript.commit,
-    ...(output === undefined ? {} : { output }),
-    async dispose() {
-      try {
-        await tasks[Symbol.asyncDispose]();
-        await hooks?.end();
-        await built.dispose();
-      } finally {
-        await transcript.close();
-        await servers[Symbol.asyncDispose]();
-      }
-    },
-  });
-  return opened;
 }
 
-/** Whoever runs something must hear that what the organisation says does not count. */
+function openServices(
+  world: RuntimeContext,
+  plan: RunPlan,
+  {
+    gathered,
+    environment,
+  }: { readonly gathered: GatheredSession; readonly environment: Map<string, string> },
+): Omit<AgentServices, "tree"> {
+  const { tools, servers, skills, chosenModel } = gathered;
+  const { approver } = world;
+  return {
+    world,
+    tools,
+    servers,
+    skills,
+    findModel: modelFinder(world, chosenModel),
+    toolContext: createToolContexts(world, environment),
+    ...(approver === undefined
+      ? {}
+      : { asking: openAsking(approver, plan, world.discovered.paths.projectRoot) }),
+  };
+}
+
+function recoveryOf(
+  heard: Awaited<ReturnType<typeof openTranscript>>["heard"],
+  parts: Omit<Parameters<typeof runRecovery>[0], "heard" | "signal"> & { readonly children: Children },
+) {
+  if (heard === undefined) return {};
+  return { recover: (signal: AbortSignal) => runRecovery({ ...parts, heard, signal }) };
+}
+
+/** The person must learn that what the organisation says does not count. */
 function unsafeManaged({ discovered }: RuntimeContext): readonly string[] {
   const found = discovered.diagnostics.filter(({ code }) => code === unsafeManagedCode);
   return found.map(({ message, advice }) => `${message} ${advice ?? ""}`.trim());
 }
 
-function childLimits({ environment, discovered }: RuntimeContext): ChildLimits {
-  const { maxConcurrentSubagents } = readEnvironment(environment).options;
-  return readChildLimits(discovered.settings.settings.plain.limits, maxConcurrentSubagents);
-}
-
-function sourceOf(from: string, sessionId: string): "resume" | "fork" {
+function sourceOf({ from, sessionId }: ChosenSession): "startup" | "resume" | "fork" {
+  if (from === undefined) return "startup";
   return from === sessionId ? "resume" : "fork";
 }
 
-function openOutput({ environment }: RuntimeContext, { output }: SessionOptions) {
-  if (output === undefined) return undefined;
-  const { maxStructuredOutputRetries } = readEnvironment(environment).options;
-  return createTypedOutput(output, { maxRetries: maxStructuredOutputRetries });
+function openOutput(world: RuntimeContext, { output }: SessionSetup) {
+  return output === undefined ? undefined : createTypedOutput(output, outputRetries(world));
 }
 
-/** The main agent is not watched for silence: whoever started it sees that, and its children speak for themselves. */
+function outputRetries({ environment }: RuntimeContext): { readonly maxRetries: number | undefined } {
+  return { maxRetries: readEnvironment(environment).options.maxStructuredOutputRetries };
+}
+
+/** The main agent is not watched for silence: its caller sees that, and its children are watched themselves. */
 function mainWatch(
   { limits, treeLimits }: RunPlan,
   {

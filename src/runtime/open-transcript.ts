@@ -26,16 +26,16 @@ import { waitForOwner } from "../storage/wait-for-owner.ts";
 import { findChildAnswers } from "../tasks/recovery/find-child-answers.ts";
 import { type HeardAgents, readReportedAgents } from "../tasks/reported-agents.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionOptions } from "./runtime-options.ts";
+import type { SessionSetup } from "./runtime-setup.ts";
 
 /** Which session a run belongs to, before anything is opened or copied. */
 export interface ChosenSession {
   readonly sessionId: string;
-  /** The session whose conversation goes on; another id than its own where a copy is made. */
+  /** The session whose conversation continues; another id than its own where a copy is made. */
   readonly from?: string;
 }
 
-/** A session's conversation so far, and the pen that goes on with it. */
+/** A session's conversation so far, and the pen that continues with it. */
 export interface OpenTranscript {
   readonly history: readonly Message[];
   readonly record: (event: RunEvent) => void;
@@ -47,7 +47,7 @@ export interface OpenTranscript {
   readonly heard?: HeardAgents;
 }
 
-type SessionChoice = Pick<SessionOptions, "resume" | "continue" | "forkSession" | "sessionId">;
+type SessionChoice = Pick<SessionSetup, "resume" | "continue" | "forkSession" | "sessionId">;
 
 export async function chooseSession(
   choice: SessionChoice,

@@ -1,9 +1,10 @@
 import type { UserMessage } from "../conversation/message.ts";
 import type { RunEnding } from "../conversation/run-event.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
-import type { MainParts } from "./create-ports.ts";
-import { type SlashCommand, withExpansion } from "./find-slash-command.ts";
+import type { OpenAgent } from "./agent/open-agent.ts";
+import type { SessionParts } from "./conversation.ts";
 import { stoppedEnding } from "./run-handle.ts";
+import { type SlashCommand, withExpansion } from "./skills/find-slash-command.ts";
 
 type Content = UserMessage["content"];
 
@@ -15,13 +16,13 @@ export type ReadyPrompt =
 /** What becomes of a prompt before the model sees it: hooks hear it as written, then the skill it calls is put in. */
 export async function preparePrompt(
   { content, first }: { readonly content: Content; readonly first: Content },
-  parts: Pick<MainParts, "slashCommands" | "skills" | "hooks" | "toolContext">,
+  parts: Pick<SessionParts, "slashCommands" | "agent"> & Pick<OpenAgent, "prepare">,
   signal: AbortSignal,
 ): Promise<ReadyPrompt> {
-  const command = parts.slashCommands ? await parts.skills?.findCommand(content) : undefined;
+  const command = parts.slashCommands ? await parts.agent.skills.findCommand(content) : undefined;
   if (command?.type === "unknown")
     return { type: "ended", ending: unansweredEnding("unknown_command", command.reason) };
-  const heard = (await parts.hooks?.prepare(first, signal)) ?? { type: "ready", content: first };
+  const heard = await parts.prepare(first, signal);
   if (heard.type === "blocked") {
     const error = `A hook refused the prompt: ${heard.reason}`;
     return { type: "ended", ending: unansweredEnding("prompt_blocked", error) };
@@ -38,14 +39,14 @@ async function expand(
     signal,
   }: {
     readonly command: Extract<SlashCommand, { type: "call" }>;
-    readonly parts: Pick<MainParts, "skills" | "toolContext">;
+    readonly parts: Pick<SessionParts, "agent">;
     readonly signal: AbortSignal;
   },
 ): Promise<ReadyPrompt> {
   const callId = `slash-${command.skill.name}`;
-  const context = parts.toolContext({ callId, signal, progress: () => undefined });
+  const context = parts.agent.parts.toolContext({ callId, signal, progress: () => undefined });
   try {
-    const text = (await parts.skills?.expand(command, context)) ?? "";
+    const text = await parts.agent.skills.expand(command, context);
     return { type: "ready", content: withExpansion(content, command.written, text) };
   } catch (error) {
     if (signal.aborted) return { type: "ended", ending: stoppedEnding(codeOf(signal.reason)) };

@@ -29,16 +29,16 @@ it("[TRN-4] a session that another program wrote is taken up without settling or
   const heard: string[] = [];
   await using sample = await createSampleRuntime(["Yes."], {
     hooks: [{ event: "SubagentStop", run: async () => void heard.push("stop") }],
-    notice: (text) => void heard.push(text),
+    onWarning: (text) => void heard.push(text),
   });
   const child = writeForeignSession(transcriptsOf(sample));
   const before = readFileSync(child, "utf8");
   await using session = await sample.runtime.open({ resume: sessionId });
   const events: RunEvent[] = [];
   const run = session.prompt("Go on.");
-  for await (const event of run) events.push(event);
-  expect(await run).toMatchObject({ text: "Yes." });
-  expect(await run).not.toHaveProperty("interruptedAgents");
+  for await (const event of run.events) events.push(event);
+  expect(await run.result).toMatchObject({ text: "Yes." });
+  expect(await run.result).not.toHaveProperty("interruptedAgents");
   expect(events.map(({ type }) => type)).not.toContain("agents-interrupted");
   expect(heard).toEqual([]);
   expect(readFileSync(child, "utf8")).toBe(before);
@@ -113,7 +113,7 @@ it("[TRN-4] one that was moved to the background goes on by itself, one that was
   ]);
   await using session = await sample.runtime.open({ resume: sessionId });
   const events: RunEvent[] = [];
-  for await (const event of session.prompt("Go on.")) events.push(event);
+  for await (const event of session.prompt("Go on.").events) events.push(event);
   const [reported] = events.flatMap((event) => (event.type === "agents-interrupted" ? [event.agents] : []));
   expect(reported?.map(({ id, background, standing }) => [id, background, standing]).sort()).toEqual([
     ["a1", true, "resumed"],
@@ -139,7 +139,7 @@ it.each([
   writeFileSync(lock, JSON.stringify(owner));
   await using session = await sample.runtime.open({ resume: sessionId, ...options });
   const events: RunEvent[] = [];
-  for await (const event of session.prompt("Go on.")) events.push(event);
+  for await (const event of session.prompt("Go on.").events) events.push(event);
   const [reported] = events.flatMap((event) => (event.type === "agents-interrupted" ? [event.agents] : []));
   expect(reported?.map(({ id }) => id)).toEqual(["a1"]);
   expect(existsSync(lock)).toBe(false);
@@ -163,7 +163,7 @@ it("[HKS-8] whoever leaves does not wait for hooks that hang over the stop of a 
   const ids = Array.from({ length: 20 }, (_, index) => [`a${index}`, {}] as const);
   writeCutOffSession(transcriptsOf(sample), Object.fromEntries(ids));
   await using session = await sample.runtime.open({ resume: sessionId });
-  const result = await session.prompt("Go on.", { signal: leave.signal });
+  const result = await session.prompt("Go on.", { signal: leave.signal }).result;
   expect(result.status).toBe("stopped");
   // The others are settled by the next process.
   expect(calls).toBeLessThan(20);
@@ -181,12 +181,12 @@ it("[TRN-4] one that is left as it was is told of once, and hooks hear of its st
         },
       },
     ],
-    notice: (text) => void heard.push(text),
+    onWarning: (text) => void heard.push(text),
   });
   writeCutOffSession(transcriptsOf(sample), { a1: {} });
   for (const runtime of [sample.runtime, sample.restart([{ text: "Later." }]).runtime]) {
     await using session = await runtime.open({ resume: sessionId });
-    await session.prompt("Go on.");
+    await session.prompt("Go on.").result;
   }
   expect(heard).toEqual(["stop", expect.stringContaining("Agent a1 ")]);
   expect((await sample.runtime.interrupted()).agents).toMatchObject([{ id: "a1", state: "interrupted" }]);
@@ -194,14 +194,14 @@ it("[TRN-4] one that is left as it was is told of once, and hooks hear of its st
 
 it("[TRN-4] where nothing may run in the background, nothing goes on by itself", async () => {
   await using sample = await createSampleRuntime([{ text: "I see." }], {
-    environment: { CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: "1" },
+    env: { CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: "1" },
   });
   mkdirSync(join(sample.home, ".claude"), { recursive: true });
   writeFileSync(join(sample.home, ".claude/settings.json"), '{ "resumeInterruptedAgents": true }');
   writeCutOffSession(transcriptsOf(sample), { a1: { background: true } });
   await using session = await sample.runtime.open({ resume: sessionId });
   const events: RunEvent[] = [];
-  for await (const event of session.prompt("Go on.")) events.push(event);
+  for await (const event of session.prompt("Go on.").events) events.push(event);
   expect(events.find(({ type }) => type === "agents-interrupted")).toMatchObject({
     agents: [{ id: "a1", background: true, standing: "waiting" }],
   });
@@ -210,7 +210,7 @@ it("[TRN-4] where nothing may run in the background, nothing goes on by itself",
 it("[TRN-4] one that cannot go on by itself is never said to, and the main agent is told of it once", async () => {
   const notices: string[] = [];
   await using sample = await createSampleRuntime([{ text: "I see." }], {
-    notice: (text) => void notices.push(text),
+    onWarning: (text) => void notices.push(text),
   });
   mkdirSync(join(sample.home, ".claude"), { recursive: true });
   writeFileSync(join(sample.home, ".claude/settings.json"), '{ "resumeInterruptedAgents": true }');
@@ -218,7 +218,7 @@ it("[TRN-4] one that cannot go on by itself is never said to, and the main agent
   const again = sample.restart([{ text: "I see." }]);
   for (const runtime of [sample.runtime, again.runtime]) {
     await using session = await runtime.open({ resume: sessionId });
-    await session.prompt("Go on.");
+    await session.prompt("Go on.").result;
   }
   expect(
     notices.filter((text) => text.includes('could not be taken up: There is no agent "gone"')),

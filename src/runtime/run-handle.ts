@@ -1,50 +1,78 @@
+import { randomUUID } from "node:crypto";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
-import { createFeed } from "../foundation/feed.ts";
+import { createReplayLog } from "../foundation/replay-log.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 
-/** What a run gives back at its end. */
+/** What a run returns at its end. */
 export interface RunResult<Output = unknown> extends RunEnding {
   readonly sessionId: string;
+  /** The checked value, where `output` asked for one. */
   readonly output?: Output;
 }
 
-/** A run that goes on: await it for the result, iterate it for what happens, stop it. */
-export interface RunHandle<Output = unknown> extends PromiseLike<RunResult<Output>>, AsyncIterable<RunEvent> {
+/**
+ * A run in progress. It is not a promise, so it can be returned from an async function: await `result`, iterate
+ * `events` or `textStream`, and `stop()` it.
+ */
+export interface RunHandle<Output = unknown, Result = RunResult<Output>> {
+  /** Identifies this run; for a child agent, its agent id. */
+  readonly id: string;
+  /** Empty until the session is found, where the run resumes an earlier one. */
   readonly sessionId: string;
-  /** Resolves with the result; never rejects for what a model or tool did. */
-  readonly result: Promise<RunResult<Output>>;
-  /** Ends the run and its tools; the result then says `stopped`. */
-  stop(reason?: string): Promise<RunResult<Output>>;
+  /**
+   * Resolves with the result. What a model or tool does wrong is a result, too; only a mistake in the call, such as an
+   * unknown agent, rejects. A rejection that is never awaited is not reported as unhandled.
+   */
+  readonly result: Promise<Result>;
+  /** Everything that happens, from the start however late you iterate, as often as you like. Throws what `result` rejects with. */
+  readonly events: AsyncIterable<RunEvent>;
+  /** The text of the answers as the model writes it, replayed from the start as well. */
+  readonly textStream: AsyncIterable<string>;
+  /** Ends the run and its tools; the result then has the status `stopped`. */
+  stop(reason?: string): Promise<Result>;
 }
 
 export interface RunDriver {
   readonly events: (signal: AbortSignal) => AsyncIterable<RunEvent>;
-  /** Empty until the session is found, when a run goes on with an earlier one. */
   readonly sessionId: () => string;
   readonly signal?: AbortSignal;
 }
 
-/** Starts driving at once; whoever subscribes in the same tick misses nothing. */
+/** Starts driving immediately, whether or not the events are read. */
 export function startRun<Output>(driver: RunDriver): RunHandle<Output> {
   const controller = new AbortController();
-  const feed = createFeed<RunEvent>();
+  const log = createReplayLog<RunEvent>();
   const signal =
     driver.signal === undefined ? controller.signal : AbortSignal.any([driver.signal, controller.signal]);
-  const result = drive<Output>(driver, signal, feed.publish).finally(() => feed.end());
-  // The caller may only iterate; a failure then still reaches them through `result`.
-  result.catch(() => undefined);
+  const result = drive<Output>(driver, signal, log.push);
+  // Also keeps a rejection that is not awaited from being unhandled.
+  result.then(
+    () => log.end(),
+    (error: unknown) => log.end({ error }),
+  );
   return {
+    id: randomUUID(),
     get sessionId() {
       return driver.sessionId();
     },
     result,
-    // biome-ignore lint/suspicious/noThenProperty: a handle is awaited for its result
-    then: (fulfilled, rejected) => result.then(fulfilled, rejected),
-    [Symbol.asyncIterator]: () => feed.subscribe(),
+    events: log,
+    textStream: textStreamOf(log),
     stop(reason = "stopped") {
       controller.abort(new RetinueError(reason, "The run was stopped."));
       return result;
+    },
+  };
+}
+
+/** The text that models write, piece by piece, without what surrounds it. */
+export function textStreamOf(events: AsyncIterable<RunEvent>): AsyncIterable<string> {
+  return {
+    async *[Symbol.asyncIterator]() {
+      for await (const event of events) {
+        if (event.type === "model-streamed" && event.event.type === "text-delta") yield event.event.text;
+      }
     },
   };
 }
@@ -54,14 +82,14 @@ async function drive<Output>(
   signal: AbortSignal,
   publish: (event: RunEvent) => void,
 ): Promise<RunResult<Output>> {
-  // Whoever iterates the handle subscribes before the first event is made.
+  // The caller has the handle before the first event.
   await Promise.resolve();
   let ending: RunEnding | undefined;
   for await (const event of driver.events(signal)) {
     if (event.type === "run-ended") ending = event.ending;
     publish(event);
   }
-  if (ending === undefined) throw new RetinueError("run-without-end", "The run ended without saying how.");
+  if (ending === undefined) throw new RetinueError("run-without-end", "The run ended without an ending.");
   // The output was checked against the caller's own schema before it became part of the ending.
   return { ...ending, sessionId: driver.sessionId() } as RunResult<Output>;
 }

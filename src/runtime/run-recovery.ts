@@ -12,7 +12,7 @@ import { findLostNotices } from "../tasks/recovery/find-lost-notices.ts";
 import { type FoundTask, findTasks } from "../tasks/recovery/find-tasks.ts";
 import { interruptedLine, interruptedNote } from "../tasks/recovery/interrupted-note.ts";
 import type { HeardAgents } from "../tasks/reported-agents.ts";
-import type { Children } from "./open-children.ts";
+import type { Children } from "./children/open-children.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionCommands } from "./session-commands.ts";
 
@@ -29,8 +29,8 @@ export interface RecoveryParts {
 }
 
 /**
- * When a session is taken up again: children whose process died are settled, where settings say so they go on, and the main
- * agent and the person are told of them, and of those whose end nobody told.
+ * When a session is taken up again: children whose process died are settled, where settings say so they continue, and the main
+ * agent and the person are told of them, and of those whose end no one told.
  */
 export async function runRecovery(parts: RecoveryParts): Promise<readonly InterruptedAgent[]> {
   const { world, plan, heard, children } = parts;
@@ -122,7 +122,7 @@ function isUnsettled(task: FoundTask): boolean {
   return task.state !== "running" && task.hasPlan && hasLockFile(task.transcript);
 }
 
-/** The main agent hears that one goes on when it does, and before it can have ended. */
+/** The main agent hears that one continues when it does, and before it can have ended. */
 async function takeUp(
   { agent, wasReported }: News,
   { world, children, signal }: RecoveryParts,

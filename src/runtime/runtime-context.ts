@@ -10,13 +10,14 @@ import type { Approver } from "../permissions/approver.ts";
 import type { AskedServer } from "../settings/judge-mcp-entry.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import type { Durability } from "../storage/durability.ts";
+import type { ChildLimits } from "../tasks/child-limits.ts";
 import type { ReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
 import type { SandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { ToolHost } from "../tools/tool-host.ts";
-import type { CanUseTool } from "./create-authorize.ts";
-import type { GatheredMcp, McpAnswer } from "./gather-mcp-servers.ts";
-import type { LiveControls } from "./live-controls.ts";
+import type { CanUseTool } from "./agent/create-authorize.ts";
+import type { LiveControls } from "./agent/live-controls.ts";
+import type { GatheredMcp, McpAnswer } from "./servers/gather-mcp-servers.ts";
 
 /** What all sessions of a runtime share. */
 export interface RuntimeContext {
@@ -53,7 +54,10 @@ export interface RuntimeContext {
   readonly sandbox: SandboxRuntime;
   readonly readOnlySandbox: ReadOnlySandbox;
   readonly keepsTranscripts: boolean;
+  /** What the host of a session changes while it runs. */
   readonly live?: LiveControls;
+  /** What the program says about children, in place of settings. */
+  readonly childLimits?: Partial<ChildLimits>;
   readonly durability: Durability;
   readonly entrypoint: string;
   readonly ids: IdSource;
@@ -61,4 +65,6 @@ export interface RuntimeContext {
   readonly clock: WaitClock;
   readonly now: () => number;
   readonly today: () => Date;
+  /** Milliseconds since 1970. */
+  readonly epochMs: () => number;
 }

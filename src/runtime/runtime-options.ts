@@ -1,7 +1,10 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AgentInput } from "../definitions/define-agent.ts";
 import type { WaitClock } from "../foundation/wait-clock.ts";
+import type { FiredEvent } from "../hooks/hook-input.ts";
+import type { HookInput, HookOutput } from "../hooks/hook-types.ts";
 import type { HookFunction } from "../hooks/run-handler.ts";
+import type { LanguageModel } from "../model/language-model.ts";
 import type { Model } from "../model/model.ts";
 import type { Approver } from "../permissions/approver.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
@@ -9,28 +12,76 @@ import type { SessionLimitOptions } from "../planning/limit-plan.ts";
 import type { Durability } from "../storage/durability.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { ToolHost } from "../tools/tool-host.ts";
-import type { CanUseTool } from "./create-authorize.ts";
-import type { LiveControls } from "./live-controls.ts";
+import type { CanUseTool } from "./agent/create-authorize.ts";
+import type { McpServerConfig } from "./mcp-server-input.ts";
 import type { OutputSchema } from "./typed-output.ts";
 
-/** What a program says once, for all its sessions. Everything has a default: the process it runs in. */
+/** A model that answers: an alias, an id or `provider/model`, a model of the AI SDK, or one that the program wrote. */
+export type ModelInput = string | Model | LanguageModel;
+
+/** Agents as a list, or by name as the Claude Agent SDK takes them. */
+export type AgentsInput =
+  | readonly (AgentDefinition | AgentInput)[]
+  | Readonly<Record<string, Omit<AgentInput, "name">>>;
+
+/** A hook of the program as the Claude Agent SDK takes it. */
+export type HookCallback<Event extends FiredEvent> = (
+  input: HookInput<Event>,
+  toolUseId: string | undefined,
+  options: { readonly signal: AbortSignal },
+) => HookReturn | Promise<HookReturn>;
+
+// biome-ignore lint/suspicious/noConfusingVoidType: a hook that only watches returns nothing
+type HookReturn = HookOutput | undefined | void;
+
+export type HooksByEvent = {
+  readonly [Event in FiredEvent]?: readonly (
+    | HookCallback<Event>
+    | {
+        readonly matcher?: string;
+        readonly hooks: readonly HookCallback<Event>[];
+        /** Seconds. */
+        readonly timeout?: number;
+      }
+  )[];
+};
+
+/** A tool as the Claude Agent SDK and the AI SDK make it. */
+export interface ForeignTool {
+  readonly name: string;
+  readonly description?: string;
+  readonly inputSchema?: unknown;
+  handler?(input: never, context: never): unknown;
+  execute?(input: never, context: never): unknown;
+}
+
+/** Names of built-in tools and tools of the program, or tools of the AI SDK by name. */
+export type ToolsInput = readonly (string | Tool | ForeignTool)[] | Readonly<Record<string, object>>;
+
+/** Options for all sessions of a runtime. All have defaults. */
 export interface RuntimeOptions {
+  /** The project folder; the current folder when absent. */
   readonly cwd?: string;
   readonly home?: string;
-  readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** Environment variables; those of the process when absent. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
   readonly platform?: NodeJS.Platform;
-  /** Agents of this program, above those in files of the project. */
-  readonly agents?: readonly (AgentDefinition | AgentInput)[];
-  /** Tools of this program, beside the built-in ones. */
-  readonly extraTools?: readonly Tool[];
-  /** Serves every session in place of what settings and the environment say. */
-  readonly model?: Model;
+  /** Agents of this program, which take precedence over those in files of the project. */
+  readonly agents?: AgentsInput;
+  /** Tools of this program; names limit which built-in tools exist. A record is read as tools of the AI SDK by name. */
+  readonly tools?: ToolsInput;
+  readonly model?: ModelInput;
+  /** A settings file, or JSON text. */
   readonly settings?: string;
+  /**
+   * Which settings files take effect in full. Absent: none. Then deny rules still apply, but hooks, MCP servers, allow
+   * rules and permission modes in settings files do nothing.
+   */
   readonly settingSources?: readonly ("user" | "project" | "local")[];
   readonly pluginDirectories?: readonly string[];
   readonly additionalDirectories?: readonly string[];
-  /** MCP servers of this program, by name: as in an `.mcp.json`, or `{ type: "sdk", instance }` for one in its own memory. */
-  readonly mcpServers?: Readonly<Record<string, unknown>>;
+  /** MCP servers of this program, by name. */
+  readonly mcpServers?: Readonly<Record<string, McpServerConfig>>;
   /** More MCP servers: JSON texts and paths of files. */
   readonly mcpConfig?: readonly string[];
   /** True leaves out every MCP server but those of `mcpServers` and `mcpConfig`. */
@@ -39,17 +90,21 @@ export interface RuntimeOptions {
   readonly trusted?: boolean;
   /** Deny rules of every session; `Task(name)` also hides that agent. */
   readonly disallowedTools?: readonly string[];
-  /** Decides by program what rules leave open; goes before the approver. */
+  /** Decides in code what rules leave open; asked before the approver. */
   readonly canUseTool?: CanUseTool;
-  /** Asks a person what rules leave open; without it such calls are refused. */
+  /** Asks a person what rules leave open; without it such calls are denied. */
   readonly approver?: Approver;
-  /** Hooks of this program, in code, beside those of files. */
-  readonly hooks?: readonly HookFunction[];
-  /** Hears what hooks say to the person, and which of them failed. */
-  readonly notice?: (text: string) => void;
-  /** What tools may ask of this program, such as putting a question to a person. */
+  /** Hooks of this program: a list, or an object by event. */
+  readonly hooks?: readonly HookFunction[] | HooksByEvent;
+  /** Called with warnings: what hooks report, and which of them failed. */
+  readonly onWarning?: (text: string) => void;
+  /** What tools may ask of this program, such as a question to a person. */
   readonly host?: ToolHost;
-  /** False keeps no transcripts. */
+  /** How many child agents of a session run at the same time; ten when absent. */
+  readonly concurrency?: number;
+  /** What happens to one more: by default it is queued when it is waited for, and refused in the background. */
+  readonly overflow?: "queue" | "refuse";
+  /** True writes transcripts below the home folder, from which sessions can be resumed. */
   readonly transcripts?: boolean;
   /**
    * `sync`: what is about to happen is on the disk itself before it happens, so that it survives a power cut. `os` leaves
@@ -59,37 +114,36 @@ export interface RuntimeOptions {
   /** How sessions say they were started. */
   readonly entrypoint?: string;
   readonly managedDirectory?: string;
-  /** What this program changes while its session runs. */
-  readonly live?: LiveControls;
-  /** The time by which clocks of runs and pauses go; the real one when absent. */
+  /** The clock for time limits and pauses; the real one when absent. */
   readonly clock?: WaitClock;
 }
 
-/** What is said for one session. */
+/** Options for one session. */
 export interface SessionOptions<Output = unknown> {
   /** The agent that is the main thread; its prompt takes the place of the usual one. */
   readonly agent?: string;
-  /** An alias, an id, or `provider/model`. */
-  readonly model?: string;
+  readonly model?: ModelInput;
+  /** `low`, `medium`, `high`, `xhigh` or `max`, or a number from 0 to 100. */
   readonly effort?: string | number;
   readonly permissionMode?: PermissionMode;
   readonly skipPermissions?: boolean;
-  /** Which built-in tools exist; absent means all. */
-  readonly tools?: readonly string[];
+  /** Names limit which built-in tools exist; absent means all. Objects are tools of the program. */
+  readonly tools?: ToolsInput;
   /** Rules that allow calls without asking. */
   readonly allowedTools?: readonly string[];
   readonly disallowedTools?: readonly string[];
   readonly systemPrompt?: string;
   readonly appendSystemPrompt?: string;
+  /** Model calls of the main agent. */
   readonly maxTurns?: number;
-  readonly maxBudget?: number;
+  readonly maxBudgetUsd?: number;
   /** What each child, and the whole tree, may take; only ever narrows what settings say. */
   readonly limits?: SessionLimitOptions;
-  /** A session's id or title to go on with. */
+  /** The id or title of a session to resume. */
   readonly resume?: string;
-  /** Go on with the newest session of this folder. */
+  /** Continue the latest session of this folder. */
   readonly continue?: boolean;
-  /** Go on in a copy, leaving the resumed session as it is. */
+  /** Continue in a copy, leaving the resumed session as it is. */
   readonly forkSession?: boolean;
   readonly sessionId?: string;
   /** Takes the session and its children also from another process that holds them; what that one writes next is refused. */
@@ -102,7 +156,7 @@ export interface SessionOptions<Output = unknown> {
   readonly planOnly?: boolean;
   /** False: a prompt such as `/name` is plain text and calls no skill. */
   readonly slashCommands?: boolean;
-  /** The form the result must have. */
+  /** The schema that the result must match: zod 4 or JSON Schema. */
   readonly output?: OutputSchema<Output>;
 }
 

@@ -5,7 +5,7 @@ import type { CommandRecord } from "../tools/command/command-record.ts";
 import { type CommandRecords, createCommandRecords } from "../tools/command/command-records.ts";
 import { recoverCommands } from "../tools/command/recover-commands.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionOptions } from "./runtime-options.ts";
+import type { SessionSetup } from "./runtime-setup.ts";
 
 /** The commands of a session, over all processes that have run it. */
 export interface SessionCommands {
@@ -13,20 +13,20 @@ export interface SessionCommands {
   readonly records?: CommandRecords;
   /** Those in the background that ran in earlier processes. */
   readonly earlier: readonly CommandRecord[];
-  /** What an agent that goes on should know of its commands that ended with it, where it was not told yet. */
+  /** What an agent that continues should know of its commands that ended with it, where it was not told yet. */
   readonly news: (agentId: string, wasReported: (taskId: string) => boolean) => readonly UserMessage[];
 }
 
-/** Ends what a process that is gone has left running in this session, before anything of it goes on. */
+/** Ends what a process that is gone has left running in this session, before anything of it continues. */
 export async function openSessionCommands(
-  world: Pick<RuntimeContext, "keepsTranscripts" | "today">,
+  world: Pick<RuntimeContext, "keepsTranscripts" | "epochMs">,
   { commands }: Pick<SessionFiles, "commands">,
-  { planOnly }: Pick<SessionOptions, "planOnly">,
+  { planOnly }: Pick<SessionSetup, "planOnly">,
 ): Promise<SessionCommands> {
   if (!world.keepsTranscripts || planOnly === true) return { earlier: [], news: () => [] };
   const { background } = await recoverCommands({ folder: commands });
   return {
-    records: createCommandRecords(commands, () => world.today().getTime()),
+    records: createCommandRecords(commands, world.epochMs),
     earlier: background,
     news: (agentId, wasReported) =>
       background

@@ -34,7 +34,7 @@ export function sessionRules(
 export function ruleNotes({
   allow,
   deny,
-}: Pick<ReturnType<typeof sessionRules>, "allow" | "deny">): readonly string[] {
+}: Readonly<Record<"allow" | "deny", readonly PolicyRule[]>>): readonly string[] {
   return [...allow, ...deny].flatMap(({ rule, from }) => {
     const warning = from === undefined ? warnOfRule(rule) : undefined;
     return warning === undefined ? [] : [`${warning.message} ${warning.advice}`];

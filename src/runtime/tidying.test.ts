@@ -13,7 +13,7 @@ it.each([
   [3, 4, false],
 ])("with the period %s, a transcript of %i days ago stays: %s [TRN-6]", async (cleanupPeriodDays, age, stays) => {
   await using sample = await createSampleRuntime(["One."]);
-  await sample.runtime.run("First.");
+  await sample.runtime.run("First.").result;
   await sample.workspace.write("../home/.claude/settings.json", JSON.stringify({ cleanupPeriodDays }));
   const discovered = await sample.runtime.agents();
   const [name = ""] = readdirSync(discovered.paths.transcripts);
@@ -25,7 +25,7 @@ it.each([
 
 it("removes nothing once the runtime ends [SDK-3]", async () => {
   await using sample = await createSampleRuntime(["One."]);
-  await sample.runtime.run("First.");
+  await sample.runtime.run("First.").result;
   const discovered = await sample.runtime.agents();
   const tidying = createTidying(AbortSignal.abort(), () => Date.now() + 99 * dayMs);
   tidying.begin({ discovered, environment: {} });

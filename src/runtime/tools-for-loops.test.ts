@@ -86,7 +86,7 @@ describe("[SDK-2] the tools for a program's own loop", () => {
     const agent = pick(await sample.runtime.tools(), "Agent");
     await sample[Symbol.asyncDispose]();
     expect(await agent.call(work)).toMatchObject({ isError: true });
-    await expect(sample.runtime.tools()).rejects.toThrow(/disposed/);
+    await expect(sample.runtime.tools()).rejects.toThrow(/closed/);
   });
 });
 

@@ -10,7 +10,7 @@ const good = { verdict: "good", points: 3 };
 describe("typed output [SDK-4]", () => {
   it("is checked against a zod schema, has its type, and ends the run", async () => {
     await using sample = await createSampleRuntime([{ text: "Here.", ...handIn(good) }]);
-    const result = await sample.runtime.run("Judge.", { output: verdict });
+    const result = await sample.runtime.run("Judge.", { output: verdict }).result;
     expectTypeOf(result.output).toEqualTypeOf<z.infer<typeof verdict> | undefined>();
     expect(result).toMatchObject({ status: "completed", text: "Here.", output: good, totals: { turns: 1 } });
     const tool = sample.requests[0]?.tools.find(({ name }) => name === outputToolName);
@@ -25,7 +25,7 @@ describe("typed output [SDK-4]", () => {
       required: ["points"],
     };
     await using sample = await createSampleRuntime([handIn({ points: 0 }), handIn({ points: 4 })]);
-    const result = await sample.runtime.run("Judge.", { output: schema });
+    const result = await sample.runtime.run("Judge.", { output: schema }).result;
     expectTypeOf(result.output).toEqualTypeOf<unknown>();
     expect(result.output).toEqual({ points: 4 });
     expect(sample.requests[0]?.tools.at(-1)?.inputSchema).toEqual(schema);
@@ -33,7 +33,10 @@ describe("typed output [SDK-4]", () => {
 
   it("may be of any type: what is no object travels as a field", async () => {
     await using sample = await createSampleRuntime([handIn({ value: ["a", "b"] })]);
-    expect((await sample.runtime.run("List.", { output: z.array(z.string()) })).output).toEqual(["a", "b"]);
+    expect((await sample.runtime.run("List.", { output: z.array(z.string()) }).result).output).toEqual([
+      "a",
+      "b",
+    ]);
     expect(sample.requests[0]?.tools.at(-1)?.inputSchema).toMatchObject({
       type: "object",
       properties: { value: { type: "array" } },
@@ -43,12 +46,12 @@ describe("typed output [SDK-4]", () => {
   it("is what the schema makes of it, where it transforms", async () => {
     await using sample = await createSampleRuntime([handIn({ when: "2026-01-02" })]);
     const output = z.object({ when: z.string().transform((text) => text.length) });
-    expect((await sample.runtime.run("When?", { output })).output).toEqual({ when: 10 });
+    expect((await sample.runtime.run("When?", { output }).result).output).toEqual({ when: 10 });
   });
 
   it("of the wrong form is answered with its flaws, and the agent tries again", async () => {
     await using sample = await createSampleRuntime([handIn({ verdict: "fine", points: 1.5 }), handIn(good)]);
-    const result = await sample.runtime.run("Judge.", { output: verdict });
+    const result = await sample.runtime.run("Judge.", { output: verdict }).result;
     expect(result).toMatchObject({ status: "completed", output: good, totals: { turns: 2 } });
     const answer = JSON.stringify(sample.requests[1]?.messages.at(-1));
     expect(answer).toMatch(/is_error":true/);
@@ -57,7 +60,7 @@ describe("typed output [SDK-4]", () => {
 
   it("that an agent forgets is asked for, and the sums are those of the whole run [LIM-4]", async () => {
     await using sample = await createSampleRuntime(["It is good.", handIn(good)]);
-    const result = await sample.runtime.run("Judge.", { output: verdict });
+    const result = await sample.runtime.run("Judge.", { output: verdict }).result;
     expect(result).toMatchObject({
       status: "completed",
       output: good,
@@ -72,24 +75,24 @@ describe("typed output [SDK-4]", () => {
     ["hands in what is wrong", handIn({ verdict: "fine" })],
   ])("is given up after five retries when the agent %s", async (_, step) => {
     await using sample = await createSampleRuntime([...Array.from({ length: 6 }, () => step), handIn(good)]);
-    const result = await sample.runtime.run("Judge.", { output: verdict });
+    const result = await sample.runtime.run("Judge.", { output: verdict }).result;
     expect(result).toMatchObject({ status: "failed", reason: "max_structured_output_retries" });
-    expect(result.error).toMatch(/did not hand in a result/);
+    expect(result.error).toMatch(/did not return a result/);
     expect(result).not.toHaveProperty("output");
     expect(sample.requests).toHaveLength(6);
   });
 
   it("has as many retries as MAX_STRUCTURED_OUTPUT_RETRIES says", async () => {
     await using sample = await createSampleRuntime(["It is good."], {
-      environment: { MAX_STRUCTURED_OUTPUT_RETRIES: "0" },
+      env: { MAX_STRUCTURED_OUTPUT_RETRIES: "0" },
     });
-    const result = await sample.runtime.run("Judge.", { output: verdict });
+    const result = await sample.runtime.run("Judge.", { output: verdict }).result;
     expect(result.reason).toBe("max_structured_output_retries");
   });
 
   it("does not outrun the limit of turns, reminders included", async () => {
     await using sample = await createSampleRuntime(["a", "b", "c"]);
-    const result = await sample.runtime.run("Judge.", { output: verdict, maxTurns: 2 });
+    const result = await sample.runtime.run("Judge.", { output: verdict, maxTurns: 2 }).result;
     expect(result).toMatchObject({ status: "partial", reason: "max_turns", totals: { turns: 2 } });
     expect(result.error).toBe("The limit of 2 turns was reached.");
   });
@@ -97,13 +100,13 @@ describe("typed output [SDK-4]", () => {
   it("is asked for anew at each prompt of a session", async () => {
     await using sample = await createSampleRuntime([handIn(good), "Hm.", handIn({ ...good, points: 4 })]);
     await using session = await sample.runtime.open({ output: verdict });
-    expect((await session.prompt("Judge.")).output).toEqual(good);
-    expect((await session.prompt("Again.")).output).toEqual({ ...good, points: 4 });
+    expect((await session.prompt("Judge.").result).output).toEqual(good);
+    expect((await session.prompt("Again.").result).output).toEqual({ ...good, points: 4 });
   });
 
   it("needs no permission, in plan mode neither", async () => {
     await using sample = await createSampleRuntime([handIn(good)]);
-    const result = await sample.runtime.run("Judge.", { output: verdict, permissionMode: "plan" });
+    const result = await sample.runtime.run("Judge.", { output: verdict, permissionMode: "plan" }).result;
     expect(result.output).toEqual(good);
   });
 
@@ -112,7 +115,9 @@ describe("typed output [SDK-4]", () => {
     ["a schema of another library", { "~standard": {}, _def: {} }],
   ])("with %s is refused before anything starts", async (_, output) => {
     await using sample = await createSampleRuntime([]);
-    await expect(sample.runtime.run("Judge.", { output })).rejects.toMatchObject({ code: "invalid-schema" });
+    await expect(sample.runtime.run("Judge.", { output }).result).rejects.toMatchObject({
+      code: "invalid-schema",
+    });
   });
 
   it("keeps what references point to at the root of the schema", () => {

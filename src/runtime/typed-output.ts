@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";
+import type { Capability } from "./agent/capability.ts";
 
 /** A zod schema, or a JSON Schema as plain data. */
 export type OutputSchema<Output = unknown> = z.ZodType<Output> | Readonly<Record<string, unknown>>;
@@ -16,6 +17,49 @@ export interface TypedOutput {
   miss(): void;
   /** Whether the agent has failed more often than it may. */
   hasGivenUp(): boolean;
+}
+
+/** What a typed result adds to an agent: the tool that takes it, which needs no permission, since it changes nothing outside. */
+export function outputCapability(output: TypedOutput): Capability {
+  return {
+    tools: [output.tool],
+    beforeCall: (next) => async (request, options) =>
+      request.tool === output.tool ? { type: "allowed", input: request.input } : next(request, options),
+    isFinished: () => output.value() !== undefined || output.hasGivenUp(),
+  };
+}
+
+/** The same for a child, which is reminded until it returns a value that matches, or has failed too often. */
+export function childOutputCapability(output: TypedOutput): Capability {
+  return {
+    ...outputCapability(output),
+    async beforeEnd() {
+      if (output.value() !== undefined || output.hasGivenUp()) return undefined;
+      output.miss();
+      if (output.hasGivenUp()) return undefined;
+      return { role: "user", content: [{ type: "text", text: outputReminder }] };
+    },
+  };
+}
+
+/** The typed outputs that the children of a session were asked for, by agent id. */
+export interface ChildOutputs {
+  ask(agentId: string, schema: OutputSchema): TypedOutput;
+  of(agentId: string): TypedOutput | undefined;
+  forget(agentId: string): void;
+}
+
+export function createChildOutputs(options: { readonly maxRetries?: number | undefined }): ChildOutputs {
+  const outputs = new Map<string, TypedOutput>();
+  return {
+    ask(agentId, schema) {
+      const output = createTypedOutput(schema, options);
+      outputs.set(agentId, output);
+      return output;
+    },
+    of: (agentId) => outputs.get(agentId),
+    forget: (agentId) => void outputs.delete(agentId),
+  };
 }
 
 export const outputToolName = "StructuredOutput";

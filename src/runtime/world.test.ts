@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { RuntimeOptions } from "./runtime-options.ts";
+import type { RuntimeSetup } from "./runtime-setup.ts";
 import { createWorld } from "./world.ts";
 
-async function gather(options: RuntimeOptions) {
+async function gather(options: RuntimeSetup) {
   const home = mkdtempSync(join(tmpdir(), "retinue-world-"));
   onTestFinished(() => rmSync(home, { recursive: true, force: true }));
   await using world = createWorld({ cwd: home, home, environment: {}, ...options });
@@ -13,7 +13,7 @@ async function gather(options: RuntimeOptions) {
 }
 
 describe("what is about to happen is on the disk first [TRN-2]", () => {
-  test.each<[string, RuntimeOptions, string]>([
+  test.each<[string, RuntimeSetup, string]>([
     ["unless somebody says otherwise", {}, "sync"],
     ["but where settings leave it to the system", { settings: '{"durability":"os"}' }, "os"],
     [

@@ -28,9 +28,9 @@ import type { SkillReader } from "../skills/discover-skills.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import { createReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
 import { createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
-import type { GatheredMcp, GatherMcpOptions } from "./gather-mcp-servers.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { RuntimeOptions } from "./runtime-options.ts";
+import type { RuntimeSetup } from "./runtime-setup.ts";
+import type { GatheredMcp, GatherMcpOptions } from "./servers/gather-mcp-servers.ts";
 
 /** Looks at the world anew whenever it is asked; what must be shared between sessions is made once. */
 export interface World extends AsyncDisposable {
@@ -40,11 +40,11 @@ export interface World extends AsyncDisposable {
 }
 
 type Found = Pick<DiscoveredAgents, "paths" | "settings" | "plugins">;
-type Place = Required<Pick<RuntimeOptions, "cwd" | "home" | "environment" | "platform">>;
+type Place = Required<Pick<RuntimeSetup, "cwd" | "home" | "environment" | "platform">>;
 
-export function createWorld(options: RuntimeOptions): World {
+export function createWorld(options: RuntimeSetup): World {
   const place = findPlace(options);
-  const clock = options.clock ?? { now: () => performance.now(), sleep };
+  const clock = options.clock ?? { now: performance.now.bind(performance), sleep };
   const coolDowns = createCoolDowns(clock, Math.random);
   const gates = createRequestGates();
   const registered = new Map((options.agents ?? []).map(toDefinition).map((agent) => [agent.name, agent]));
@@ -105,7 +105,7 @@ export function createWorld(options: RuntimeOptions): World {
     discovered: Found,
     { trusted, ask }: Pick<GatherMcpOptions, "trusted" | "ask">,
   ): Promise<GatheredMcp> {
-    const { gatherMcpServers } = await import("./gather-mcp-servers.ts");
+    const { gatherMcpServers } = await import("./servers/gather-mcp-servers.ts");
     const { mcpServers, mcpConfig, strictMcpConfig, settingSources } = options;
     return gatherMcpServers({
       discovered,
@@ -183,6 +183,7 @@ export function createWorld(options: RuntimeOptions): World {
         clock,
         now: clock.now,
         today: () => new Date(),
+        epochMs: Date.now,
       };
     },
     register(agent) {
@@ -198,7 +199,7 @@ export function createWorld(options: RuntimeOptions): World {
   };
 }
 
-function findPlace(options: RuntimeOptions): Place {
+function findPlace(options: RuntimeSetup): Place {
   const environment = options.environment ?? process.env;
   const home = options.home ?? findHome(process.env);
   if (!isAbsolute(home))
@@ -230,7 +231,7 @@ function isProgramServer(value: unknown): value is ProgramServer {
   return isRecord(value) && typeof value["connect"] === "function";
 }
 
-/** What the guide tells of them: names and kinds, never what else stands in their configuration. */
+/** What the guide tells of them: names and kinds, never what else is in their configuration. */
 function describeServers({ servers, held }: GatheredMcp): readonly string[] {
   return [
     ...servers.map(({ name, scope, transport }) => `${name} (${scope}, ${transport.type})`),

@@ -5,7 +5,7 @@ import type { Diagnostic } from "../foundation/diagnostic.ts";
 
 /**
  * Why somebody besides the administrator and this user could change a file: it, a folder on the way to it or a link in
- * its place belongs to another, or others may write it. Undefined where nobody can, where there is no file, and on
+ * its place belongs to another, or others may write it. Undefined where no one can, where there is no file, and on
  * systems without such owners.
  */
 export async function findForeignWriters(
@@ -19,7 +19,7 @@ export async function findForeignWriters(
     const stats = await lstat(place).catch(() => undefined);
     if (stats === undefined) continue;
     if (stats.uid !== 0 && stats.uid !== userId) return `${place} belongs to another user (${stats.uid})`;
-    // The rights of a link are not looked at; in a folder with the sticky bit nobody can replace what others own.
+    // The rights of a link are not looked at; in a folder with the sticky bit no one can replace what others own.
     const isExempt = stats.isSymbolicLink() || (stats.isDirectory() && (stats.mode & 0o1000) !== 0);
     if (!isExempt && (stats.mode & 0o022) !== 0)
       return `${place} can be written by others (mode ${(stats.mode & 0o7777).toString(8)})`;

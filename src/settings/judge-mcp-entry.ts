@@ -106,7 +106,7 @@ export function judgeMcpEntry(entry: McpEntry, { facts, replacesOwn, taken }: En
   return { type: "server", server, diagnostics: expanded.diagnostics };
 }
 
-/** What can be said without looking at trust, so that nobody is asked about a server that will not run anyway. */
+/** What can be said without looking at trust, so that no one is asked about a server that will not run anyway. */
 function refuseBeforeAsking(
   { config, scope }: McpEntry,
   { strict, exclusive, policy }: McpFacts,

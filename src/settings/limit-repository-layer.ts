@@ -158,7 +158,7 @@ function limitPlain(
  */
 function isForbiddenToRepositories(variable: string): boolean {
   const name = variable.toUpperCase();
-  if (stripControlCharacters.some((pattern) => pattern.test(name))) return false;
+  if (permittedGitVariables.some((pattern) => pattern.test(name))) return false;
   return names.has(name) || prefixes.some((prefix) => name.startsWith(prefix));
 }
 
@@ -177,7 +177,7 @@ const names: ReadonlySet<string> = new Set(
 
 const prefixes = ["LD_", "DYLD_", "GIT_", "BASH_FUNC_", "NPM_CONFIG_", "COR_", "CORECLR_"] as const;
 
-const stripControlCharacters = [
+const permittedGitVariables = [
   /^GIT_(?:AUTHOR|COMMITTER)_(?:NAME|EMAIL|DATE)$/,
   /^GIT_TERMINAL_PROMPT$/,
 ] as const;

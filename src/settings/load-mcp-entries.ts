@@ -25,7 +25,7 @@ export interface LoadedMcp {
   readonly diagnostics: readonly Diagnostic[];
   /** The first thing that keeps a `--mcp-config` from being used at all. */
   readonly brokenConfig?: Diagnostic;
-  /** The organisation has a `managed-mcp.json`: nothing but what stands there counts. */
+  /** The organisation has a `managed-mcp.json`: nothing but what is there counts. */
   readonly isExclusive: boolean;
 }
 
@@ -65,7 +65,7 @@ export function projectFiles({ cwd, projectRoot }: Pick<Paths, "cwd" | "projectR
   return inside.map((folder) => join(folder, ".mcp.json"));
 }
 
-/** Where a person's own entries for one project stand in their state file. */
+/** Where a person's own entries for one project are in their state file. */
 export function localServerPaths({
   cwd,
   projectRoot,

@@ -44,7 +44,7 @@ describe("loading settings", () => {
   });
 
   it("reads every place, the nearer and higher over the other, and anchors each [PRM-8]", async () => {
-    await put(user, { model: "user", language: "de" });
+    await put(user, { model: "user", agent: "de" });
     await put(project, { model: "project", env: { A: "root", B: "root" } });
     await put("repo/sub/.claude/settings.json", { env: { B: "sub" } });
     await put("repo/.claude/settings.local.json", { model: "local" });
@@ -55,7 +55,7 @@ describe("loading settings", () => {
     await put("managed/managed-settings.d/notes.txt", "not settings");
     const { settings, layers, diagnostics } = await load({ flagSettings });
     expect(diagnostics).toEqual([]);
-    expect(settings.plain).toEqual({ model: "flags", language: "de", cleanupPeriodDays: 3 });
+    expect(settings.plain).toEqual({ model: "flags", agent: "de", cleanupPeriodDays: 3 });
     expect(Object.fromEntries(settings.env)).toEqual({ A: "root", B: "sub" });
     expect(layers.map(({ source }) => [source.scope, source.anchor])).toEqual([
       ["user", join(root, "home/.claude")],

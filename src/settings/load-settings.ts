@@ -126,7 +126,7 @@ async function readSource(entry: SourceEntry): Promise<SourceReading> {
   return refuseForeign(readText(content.text, source));
 }
 
-/** What stands in a file of the organisation that others can write is not the organisation's word. */
+/** What is in a file of the organisation that others can write is not the organisation's word. */
 async function refuseForeign(reading: SourceReading): Promise<SourceReading> {
   const { layer, diagnostics } = reading;
   const file = layer?.source.scope === "managed" ? layer.source.file : undefined;

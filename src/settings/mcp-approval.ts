@@ -6,7 +6,7 @@ export interface McpApprovals {
   readonly enabled: ReadonlySet<string>;
   readonly allEnabled: boolean;
   readonly disabled: ReadonlySet<string>;
-  /** The hash of each definition that was approved here; "unreadable" means that nobody knows. */
+  /** The hash of each definition that was approved here; "unreadable" means that no one knows. */
   readonly recorded: ReadonlyMap<string, string> | "unreadable";
 }
 

@@ -126,7 +126,7 @@ function readConfigDirectory({ home, environment }: PathsInput, path: PathModule
   if (value === "~") return home;
   if (value.startsWith("~/")) return path.join(home, value.slice(2));
   if (path.isAbsolute(value)) return path.resolve(value);
-  // Below the working folder stands what its files bring, and that must not pass for the person's own.
+  // Below the working folder is what its files bring, and that must not pass for the person's own.
   throw new RetinueError(
     "invalid-config-directory",
     `CLAUDE_CONFIG_DIR is ${JSON.stringify(value)}, which is not an absolute path.`,

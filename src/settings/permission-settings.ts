@@ -5,7 +5,7 @@ import { parseModeLoosely } from "../permissions/is-wider-mode.ts";
 import { type PermissionMode, permissionModes } from "../permissions/permission-mode.ts";
 import { formatRule, type PermissionRule, type RuleList, readRule } from "../permissions/rules/parse-rule.ts";
 import { warnOfRule } from "../permissions/rules/rule-warning.ts";
-import { wrongValue } from "./plain-settings.ts";
+import { withoutEffect, wrongValue } from "./plain-settings.ts";
 import { disable, flag, textList, type ValueReader } from "./value-readers.ts";
 
 export interface WrittenRule {
@@ -47,6 +47,11 @@ export const restrictingSwitches: ReadonlySet<string> = new Set<keyof typeof swi
   "denyInsteadOfPrompting",
   "disableBypassPermissionsMode",
   "disableAutoMode",
+]);
+
+/** Switches that are read and checked but change nothing yet. */
+export const switchesWithoutEffect: ReadonlySet<string> = new Set<keyof typeof switchReaders>([
+  "workingDirectoriesAsGiven",
 ]);
 
 export type PermissionSwitches = {
@@ -204,7 +209,9 @@ function readDetails(value: Readonly<Record<string, unknown>>) {
   const additionalDirectories = readOne("additionalDirectories", textList) ?? [];
   for (const [key, reader] of Object.entries<ValueReader<unknown>>(switchReaders)) {
     const read = readOne(key, reader);
-    if (read !== undefined) switches.push([key, read]);
+    if (read === undefined) continue;
+    switches.push([key, read]);
+    if (switchesWithoutEffect.has(key)) issues.push(withoutEffect(["permissions", key]));
   }
   const details = {
     // Each value comes from the reader that gives PermissionSwitches the type of its key.

@@ -100,6 +100,36 @@ export const restrictingPlainKeys: ReadonlySet<string> = new Set<PlainKey>([
   "sandbox",
 ]);
 
+/** Keys that are read and checked but change nothing yet. Each use of one is a diagnostic; docs/settings.md lists them. */
+export const keysWithoutEffect: ReadonlySet<string> = new Set<PlainKey>([
+  "alwaysThinkingEnabled",
+  "autoMemoryDirectory",
+  "availableModelsMatch",
+  "disableBundledSkills",
+  "effortLevel",
+  "extraKnownMarketplaces",
+  "fallbackModel",
+  "includeGitInstructions",
+  "language",
+  "maxEffortLevel",
+  "outputStyle",
+  "promptCacheTtl",
+  "statusLine",
+  "subagentPromptCacheTtl",
+  "subagentStatusLine",
+  "teammateMode",
+]);
+
+/** Reported for a setting that somebody wrote and that changes nothing. */
+export function withoutEffect(path: readonly string[]): Issue {
+  return {
+    severity: "note",
+    code: "setting-without-effect",
+    message: `The setting "${path.join(".")}" is not supported yet and has no effect.`,
+    path,
+  };
+}
+
 export function isPlainKey(key: string): key is PlainKey {
   return Object.hasOwn(plainReaders, key);
 }
@@ -123,7 +153,10 @@ export function readPlainSettings(
       broken.push(key);
     } else if (read === undefined) issues.push(wrongValue(key, reader.expected, value[key]));
     else if (managedOnlyKeys.has(key) && !isManaged) issues.push(managedOnly(key));
-    else entries.push([key, read]);
+    else {
+      entries.push([key, read]);
+      if (keysWithoutEffect.has(key)) issues.push(withoutEffect([key]));
+    }
   }
   // Each value comes from the reader that gives PlainSettings the type of its key.
   return { settings: Object.fromEntries(entries) as PlainSettings, issues, broken };

@@ -26,7 +26,7 @@ export interface SourcedHook {
   readonly source: SettingsSource;
 }
 
-/** A setting that stands in a file and does not count, and why. */
+/** A setting that is in a file and does not count, and why. */
 export interface HeldBack {
   /** `permissions.allow`, `env.PATH`, `hooks.Stop` … */
   readonly key: string;

@@ -24,7 +24,9 @@ describe("reading settings", () => {
       fallbackModel: "haiku",
       companyKey: unknown,
     });
-    expect(issues).toEqual([]);
+    expect(issues.map(({ code, path }) => [code, path])).toEqual([
+      ["setting-without-effect", ["fallbackModel"]],
+    ]);
     expect(settings.permissions.allow.map((rule) => rule.text)).toEqual(["Bash(npm run *)", "Read"]);
     expect(settings.permissions.deny).toMatchObject([
       { text: "Task(worker)", rule: { canonicalTool: "Agent" } },

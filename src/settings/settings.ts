@@ -85,7 +85,7 @@ const emptySettings: Settings = {
 
 const ownReaders: ReadonlySet<string> = new Set(["permissions", "hooks", "env"]);
 
-/** What should restrict, under a key that has no effect where it stands: `deny` at the top, or `Permissions`. */
+/** What should restrict, under a key that has no effect where it is: `deny` at the top, or `Permissions`. */
 function isMisplacedRestriction(key: string, value: unknown): boolean {
   if (restrictingSwitches.has(key)) return value === true || value === "disable";
   const bare = key.toLowerCase().replace(/[-_]/g, "");

@@ -37,7 +37,7 @@ export type TrustOutcome =
 export interface TrustStore {
   readonly isTrusted: (folder: string) => Promise<TrustAnswer>;
   readonly trust: (folder: string) => Promise<TrustOutcome>;
-  /** Takes trust back where it stands: for the folder itself, or for the one above that covers it. */
+  /** Takes trust back where it is: for the folder itself, or for the one above that covers it. */
   readonly untrust: (folder: string) => Promise<TrustOutcome>;
 }
 
@@ -47,7 +47,7 @@ export interface TrustStoreOptions extends UpdateFileOptions {
 }
 
 /**
- * Trust stands in the state file under the real path of a repository's root, or of the folder where there is none. It
+ * Trust is in the state file under the real path of a repository's root, or of the folder where there is none. It
  * covers the folders below, up to the next repository. Nothing here starts a program.
  */
 export function createTrustStore({ stateFile, home, ...updating }: TrustStoreOptions): TrustStore {
@@ -114,7 +114,7 @@ async function coveringFolder(
   return undefined;
 }
 
-/** On Windows, paths stand in the file with either kind of slash. */
+/** On Windows, paths are in the file with either kind of slash. */
 function hasFolder(folders: ReadonlySet<string>, folder: string): boolean {
   return folders.has(folder) || (/^[A-Za-z]:\\/.test(folder) && folders.has(folder.replaceAll("\\", "/")));
 }

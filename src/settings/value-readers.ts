@@ -78,7 +78,7 @@ export const disable: ValueReader<"disable"> = {
   read: (value) => (flag.read(value) === true || value === "disable" ? "disable" : undefined),
 };
 
-/** A flag stands for an object with nothing but `enabled`. */
+/** A flag means an object with nothing but `enabled`. */
 export const enabledObject: ValueReader<JsonRecord> = {
   expected: "an object",
   read: (value) => {

@@ -25,7 +25,7 @@ export type LocalRulesOutcome =
 
 /**
  * Adds rules to `.claude/settings.local.json` of a project, where everything else stays as it is written. The file is
- * one person's own, so git is told once, in `.git/info/exclude`, to leave it alone; `.gitignore` is the team's.
+ * one person's own, so git is notified once, in `.git/info/exclude`, to leave it alone; `.gitignore` is the team's.
  */
 export async function writeLocalRules(
   projectRoot: string,

@@ -30,7 +30,7 @@ export function createSkillReader(): SkillReader {
   };
 }
 
-/** Skills of the organisation whose files others can write are nobody's word. */
+/** Skills of the organisation whose files others can write are no one's word. */
 async function withoutForeign(loaded: LoadedSkills): Promise<LoadedSkills> {
   const diagnostics: Diagnostic[] = [];
   const skills: Skill[] = [];

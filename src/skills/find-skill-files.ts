@@ -15,7 +15,7 @@ export interface SkillFile {
   readonly name?: string;
 }
 
-/** Nobody keeps more in one place; a link into a whole disk would. */
+/** No one keeps more in one place; a link into a whole disk would. */
 const maxFiles = 2000;
 const maxEntries = 50_000;
 const deepest = 8;

@@ -8,7 +8,7 @@ export interface ListSkillsOptions {
   readonly budgetFraction?: number | undefined;
   /** The most characters of one description; 1,536 when absent. */
   readonly maxDescription?: number | undefined;
-  /** Skills that stand in the list without a description. */
+  /** Skills that are in the list without a description. */
   readonly nameOnly?: ReadonlySet<string>;
 }
 

@@ -9,7 +9,7 @@ export interface NestedFolders {
   found(): readonly string[];
 }
 
-/** Nobody keeps more; each is read again with every look at the skills. */
+/** No one keeps more; each is read again with every look at the skills. */
 const maxFolders = 100;
 
 /**

@@ -18,11 +18,11 @@ export interface ReadSkill {
   /** Absent when the text is no usable skill; `problems` then says why. */
   readonly skill?: Skill;
   readonly diagnostics: readonly Diagnostic[];
-  /** By canonical key, what stands in the frontmatter. */
+  /** By canonical key, what is in the frontmatter. */
   readonly written: ReadonlyMap<SkillKey, FrontmatterField>;
 }
 
-/** Far beyond what a model should be given at once, and small enough that nobody waits for a mistake. */
+/** Far beyond what a model should be given at once, and small enough that no one waits for a mistake. */
 export const largestSkill = 1024 * 1024;
 
 /** Reads one SKILL.md or command file. Never throws; everything it repaired, ignored or refused is in `problems`. */
@@ -239,7 +239,7 @@ function refuseSkillName(name: string): string | undefined {
   return undefined;
 }
 
-/** A name that is only shown may have blanks and signs, but nothing that changes the text around it. */
+/** A name that is only shown may have spaces and signs, but nothing that changes the text around it. */
 function isShowableName(name: string): boolean {
   return name.trim() !== "" && name.length <= maxName && !invisible.test(name);
 }

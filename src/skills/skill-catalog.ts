@@ -70,7 +70,7 @@ function shadowedBy(loser: Skill, winner: Skill | undefined): Diagnostic {
 
 interface OverriddenSkills {
   readonly skills: readonly Skill[];
-  /** Those that stand in the model's list without a description. */
+  /** Those that are in the model's list without a description. */
   readonly nameOnly: ReadonlySet<string>;
 }
 

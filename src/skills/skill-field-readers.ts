@@ -2,7 +2,7 @@ import { type FieldReader, type FieldReport, fieldReaders } from "../definitions
 import type { FrontmatterField } from "../definitions/read-frontmatter.ts";
 import { readToolList } from "../definitions/read-tool-list.ts";
 import { isRecord } from "../foundation/json-record.ts";
-import { canonicalToolName } from "../foundation/tool-aliases.ts";
+import { canonicalToolName } from "../foundation/tool-table.ts";
 import { specifierKind } from "../permissions/rules/specifier-kind.ts";
 import { resolveToolName } from "../tools/grants/resolve-tool-name.ts";
 import { splitWords } from "../tools/grants/split-entries.ts";
@@ -32,7 +32,7 @@ function readRules(field: FrontmatterField, to: FieldReport): readonly string[] 
 }
 
 /**
- * Blanks separate too, unless the words are a sentence or a parenthesis stands alone, as in `Bash (git status)`: read as
+ * Blanks separate too, unless the words are a sentence or a parenthesis is alone, as in `Bash (git status)`: read as
  * two, that would grant all of Bash.
  */
 function splitAtSpaces(entry: string): readonly string[] {
@@ -97,7 +97,7 @@ export const skillFieldReaders: Readonly<Record<SkillKey, FieldReader>> = {
   compatibility: { expected: "", read: () => undefined },
 };
 
-/** `[file] [--fix]` is a list to YAML, or nothing at all; people mean the text as it stands. */
+/** `[file] [--fix]` is a list to YAML, or nothing at all; people mean the text as it is. */
 function readProse(field: FrontmatterField): string | undefined {
   const { value } = field;
   if (value === null || value === undefined) return undefined;

@@ -10,12 +10,12 @@ export type SkillFields = Partial<Omit<Skill, "displayName" | "body" | "source">
 
 export interface SkillFieldsReading {
   readonly fields: SkillFields;
-  /** By canonical key, what stands in the file. */
+  /** By canonical key, what is in the file. */
   readonly written: ReadonlyMap<SkillKey, FrontmatterField>;
   readonly issues: readonly Issue[];
 }
 
-/** Turns what a frontmatter says into typed fields. Of a limit that stands several times, each holds; else the last. */
+/** Turns what a frontmatter says into typed fields. Of a limit that is several times, each holds; else the last. */
 export function readSkillFields(frontmatter: Pick<Frontmatter, "fields" | "repeated">): SkillFieldsReading {
   const issues: Issue[] = [];
   const chosen = chooseFields(

@@ -24,7 +24,7 @@ interface CachedSkill {
   readonly reading: ReadSkill;
 }
 
-/** Let other work of the host go on while many files are read. */
+/** Let other work of the host continue while many files are read. */
 const filesPerSlice = 64;
 
 /** Reads skill files and keeps what it parsed, so that the next load only reads what changed on disk. */

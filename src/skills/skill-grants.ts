@@ -33,7 +33,7 @@ export function skillGrants(
   return { allow: allow.rules, deny: deny.rules, notes: [...allow.notes, ...deny.notes] };
 }
 
-/** Whether the file that a skill stands in may run commands, register hooks and grant calls. */
+/** Whether the file that a skill is in may run commands, register hooks and grant calls. */
 export function mayGrant({ source }: Pick<Skill, "source">, trusted: boolean): boolean {
   return source.scope !== "project" || trusted;
 }

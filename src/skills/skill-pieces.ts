@@ -12,7 +12,7 @@ const marks =
 
 /**
  * Finds the commands in a skill's own text: `` !`command` `` after a blank or at the start of a line, and blocks fenced
- * with ```` ```! ````. Other fenced blocks show text, and what stands in them is never run.
+ * with ```` ```! ````. Other fenced blocks show text, and what is in them is never run.
  */
 export function splitSkill(body: string): readonly SkillPiece[] {
   const pieces: SkillPiece[] = [];

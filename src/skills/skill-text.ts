@@ -1,8 +1,8 @@
-import { fencedText } from "../conversation/fenced-text.ts";
+import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import type { Skill } from "./skill.ts";
 import { type SkillPiece, splitSkill } from "./skill-pieces.ts";
 
-/** What the words in braces stand for. */
+/** What the words in braces mean. */
 export interface SkillFacts {
   readonly sessionId: string;
   readonly projectDirectory: string;
@@ -35,11 +35,11 @@ export function fillSkill(call: SkillCall): readonly FilledPiece[] {
 
 /** The whole text that a model reads, with the outputs of commands in their places, inside a fence it cannot end. */
 export function skillText({ name, source }: Skill, texts: readonly string[]): string {
-  const inside = fencedText(texts.join("")).trim();
+  const inside = escapeControlTags(texts.join("")).trim();
   return `${skillHeader(name, source.directory)}\n<skill name="${name.replace(/["<>]/g, "_")}">\n${inside}\n</skill>`;
 }
 
-/** A skill as it stands in a system prompt: nothing is run and no arguments are put in. */
+/** A skill as it is in a system prompt: nothing is run and no arguments are put in. */
 export function preloadedText(skill: Skill, facts: SkillFacts): string {
   const values = placeValues({ skill, facts });
   const pieces = splitSkill(skill.body);

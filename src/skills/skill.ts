@@ -8,7 +8,7 @@ export interface SkillSource {
   readonly kind: "skill" | "command";
   /** The SKILL.md, or the command's own file. */
   readonly file: string;
-  /** The folder that `${CLAUDE_SKILL_DIR}` stands for. */
+  /** The folder that `${CLAUDE_SKILL_DIR}` means. */
   readonly directory: string;
   readonly plugin?: SkillPlugin;
 }

@@ -35,11 +35,11 @@ export interface AppendLog extends Disposable {
   readonly length: number;
   /** The last line had no end, as after a crash, and was given one when the file was opened. */
   readonly repaired: boolean;
-  /** Writes whole lines and returns when the system has them; all of them or, with a Fault, none. Gives the bytes written. */
+  /** Writes whole lines and returns when the system has them; all of them or, with a RetinueError, none. Gives the bytes written. */
   append(lines: readonly string[]): number;
   /**
    * Resolves when the first so many bytes, by default all, would survive a power cut, as far as the durability asks for it,
-   * and the file is still this process's own. Rejects with a Fault where that is not so.
+   * and the file is still this process's own. Rejects with a RetinueError where that is not so.
    */
   sync(length?: number): Promise<void>;
   close(): void;
@@ -155,7 +155,7 @@ function createLog(open: OpenFile): AppendLog {
     async sync(wanted = length) {
       if (isClosed) return;
       if (durability === "sync") await group.upTo(wanted);
-      // Whoever has taken the file over meanwhile does not know of what was written last.
+      // The one that has taken the file over meanwhile does not know of what was written last.
       if (!isClosed) ownStatus(open);
     },
     close,

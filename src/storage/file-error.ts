@@ -1,6 +1,6 @@
 import { RetinueError } from "../foundation/retinue-error.ts";
 
-/** Turns an error of the file system into a Fault that says which deed failed on which file, and what to do. */
+/** Turns an error of the file system into a RetinueError that says which deed failed on which file, and what to do. */
 export function fileError(deed: string, file: string, error: unknown): RetinueError {
   const known = kinds.get(errorCode(error) ?? "");
   const detail = error instanceof Error ? error.message : String(error);

@@ -5,7 +5,7 @@ import { fileError } from "./file-error.ts";
 
 /** Brings the bytes of a growing file onto the disk. */
 export interface GroupSync {
-  /** Resolves when the first `length` bytes are on the disk. Rejects with a Fault, and does so from then on. */
+  /** Resolves when the first `length` bytes are on the disk. Rejects with a RetinueError, and does so from then on. */
   upTo(length: number): Promise<void>;
   /** Why the disk did not take the bytes; nothing may be written after that. */
   failure(): Error | undefined;
@@ -19,7 +19,7 @@ export interface GroupSync {
 export interface GroupSyncOptions {
   readonly file: string;
   readonly descriptor: number;
-  /** Bytes that are in the file now, whoever asks. */
+  /** Bytes that are in the file now. */
   readonly length: () => number;
   /** Folders whose entries are new, innermost first; they are synced once, behind the file. */
   readonly newIn: readonly string[];
@@ -27,7 +27,7 @@ export interface GroupSyncOptions {
   readonly dataSync?: (descriptor: number) => Promise<void>;
 }
 
-/** Whoever asks while a sync runs waits for the next one, and all who wait share it. */
+/** The one that asks while a sync runs waits for the next one, and all who wait share it. */
 export function createGroupSync(options: GroupSyncOptions): GroupSync {
   const { file, descriptor, length, newIn, dataSync = fileDataSync } = options;
   let synced = 0;

@@ -74,14 +74,14 @@ export type LockAnswer =
 
 interface HeldFacts {
   readonly by?: ProcessIdentity;
-  /** Nobody can see from here whether the holder lives: it loses the lock when it gives no sign of life for so long. */
+  /** No one can see from here whether the holder lives: it loses the lock when it gives no sign of life for so long. */
   readonly expiresInMs?: number;
 }
 
 export interface OwnerLockOptions {
   /** Milliseconds since 1970; by default the clock of the file system, which all who share it have in common. */
   readonly now?: () => number;
-  /** Takes the lock whoever holds it; the holder's next write is refused. */
+  /** Takes the lock whichever process holds it; the holder's next write is refused. */
   readonly takeOver?: boolean;
 }
 

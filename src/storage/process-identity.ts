@@ -11,8 +11,12 @@ export interface ProcessIdentity {
   readonly started: string;
 }
 
+let ownIdentity: ProcessIdentity | undefined;
+
+/** Never changes while the process runs, so it is found out once. */
 export function thisProcess(): ProcessIdentity {
-  return { pid: process.pid, machine: thisMachine(), started: startOf("self") ?? "" };
+  ownIdentity ??= { pid: process.pid, machine: thisMachine(), started: startOf("self") ?? "" };
+  return ownIdentity;
 }
 
 /** Any process of this machine; undefined for one that has ended. */

@@ -23,7 +23,7 @@ export interface LinesRead extends ParsedLines {
   readonly skippedBytes: number;
 }
 
-/** Reads a file of JSON lines and takes what is whole; throws a Fault only when the file itself cannot be read. */
+/** Reads a file of JSON lines and takes what is whole; throws a RetinueError only when the file itself cannot be read. */
 export async function readLines(
   file: string,
   { maxBytes = Number.POSITIVE_INFINITY }: ReadLinesOptions = {},

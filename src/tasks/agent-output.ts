@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { textOf } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 
-/** The file in which a person can follow a child's work; it grows while the child goes on. */
+/** The file in which a person can follow a child's work; it grows while the child continues. */
 export interface AgentOutput {
   readonly file: string;
   record(event: RunEvent): void;

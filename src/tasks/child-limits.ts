@@ -1,6 +1,6 @@
 import { RetinueError } from "../foundation/retinue-error.ts";
 
-/** How many children run at once, and what happens to one more. */
+/** How many children run concurrently, and what happens to one more. */
 export interface ChildLimits {
   readonly maxRunning: number;
   /** Absent: one that somebody waits for is queued, one in the background is refused. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { generalPurpose } from "../definitions/builtin/general-purpose.ts";
-import type { ChildPlan } from "../planning/plan-run.ts";
+import { type ChildPlan, plannedDefinition } from "../planning/plan-run.ts";
 import { describeExecutorContract } from "../testing/describe-executor-contract.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
 import { createSessionFiles } from "../tools/file-ledger.ts";
@@ -29,6 +29,8 @@ function planOf(prompt: string): ChildPlan {
     system: ["Work."],
     maxTurns: { value: 10, from: "the default" },
     directory: "/p",
+    sessionDirectory: "/p",
+    definition: plannedDefinition(generalPurpose),
     notes: [],
     overrode: [],
     task: {
@@ -48,44 +50,41 @@ describeExecutorContract(
   async (steps) => {
     const model = createScriptedModel(steps);
     let held = 0;
-    const executor = createLocalExecutor({
-      model: async () => model,
-      prepare: async (plan) => {
-        held += 1;
-        let clock = 0;
-        const now = () => {
-          clock += 1;
-          return clock;
-        };
-        return {
-          ports: {
-            model,
-            tools: [echo],
-            authorize: async ({ input }) => ({ type: "allowed", input }),
-            toolContext: (callId, options) => ({
-              ...options,
-              callId,
-              directory: "/p",
-              workingDirectories: ["/p"],
-              agent: plan.agent,
-              files: createSessionFiles().forAgent(),
-              host: {},
-              environment: {},
-              outputDirectory: "/",
-            }),
-            takeMessages: () => [],
-            now,
-          },
-          prompt: async (text) => ({ role: "user", content: [{ type: "text", text }] }),
-          end: async () => {
-            held -= 1;
-          },
-        };
-      },
+    const executor = createLocalExecutor(async (plan) => {
+      held += 1;
+      let clock = 0;
+      const now = () => {
+        clock += 1;
+        return clock;
+      };
+      return {
+        ports: {
+          model,
+          tools: [echo],
+          authorize: async ({ input }) => ({ type: "allowed", input }),
+          toolContext: (callId, options) => ({
+            ...options,
+            callId,
+            directory: "/p",
+            workingDirectories: ["/p"],
+            agent: plan.agent,
+            files: createSessionFiles().forAgent(),
+            host: {},
+            environment: {},
+            outputDirectory: "/",
+          }),
+          takeMessages: () => [],
+          now,
+        },
+        prompt: async (text) => ({ role: "user", content: [{ type: "text", text }] }),
+        end: async () => {
+          held -= 1;
+        },
+      };
     });
     return {
       executor,
-      execution: (prompt) => ({ plan: planOf(prompt), history: [], definition: generalPurpose }),
+      execution: (prompt) => JSON.parse(JSON.stringify({ plan: planOf(prompt), history: [] })),
       held: () => held,
       dispose: async () => undefined,
     };

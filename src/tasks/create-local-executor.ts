@@ -1,45 +1,49 @@
+import type { UserMessage } from "../conversation/message.ts";
 import type { RunEvent, SpawnStep } from "../conversation/run-event.ts";
-import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import type { LoopInput } from "../loop/loop-ports.ts";
+import type { LoopInput, LoopPorts } from "../loop/loop-ports.ts";
 import { runAgentLoop } from "../loop/run-agent-loop.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
-import type { ChildHost } from "./child-host.ts";
 import type { Execution, Executor } from "./executor.ts";
 import type { TaskControl } from "./task-manager.ts";
 
-/** Runs children in this process, on what the session around them gives. */
-export function createLocalExecutor(host: Pick<ChildHost, "model" | "prepare">): Executor {
-  return { execute: (execution, line, signal) => run(execution, { host, line, signal }) };
+/** An agent that is bound to this process: what its loop calls, and what happens around it. */
+export interface OpenedAgent {
+  readonly ports: LoopPorts;
+  /** The first message, after hooks have seen it. */
+  readonly prompt: (text: string, signal: AbortSignal) => Promise<UserMessage>;
+  /** Runs once, whatever the end; when the agent was stopped, it must not take long. */
+  readonly end: (stopped: AbortSignal) => Promise<void>;
+}
+
+export type OpenAgentHere = (plan: ChildPlan, control: TaskControl) => Promise<OpenedAgent>;
+
+/** Runs children in this process. */
+export function createLocalExecutor(open: OpenAgentHere): Executor {
+  return { execute: (execution, control, signal) => run(execution, { open, control, signal }) };
 }
 
 async function* run(
-  { plan, history, definition, servers }: Execution,
+  { plan, history }: Execution,
   {
-    host,
-    line,
+    open,
+    control,
     signal,
-  }: {
-    readonly host: Pick<ChildHost, "model" | "prepare">;
-    readonly line: TaskControl;
-    readonly signal: AbortSignal;
-  },
+  }: { readonly open: OpenAgentHere; readonly control: TaskControl; readonly signal: AbortSignal },
 ): AsyncGenerator<RunEvent> {
-  const steps = stepsOf(plan, definition);
-  yield* steps.before;
-  const model = await host.model(plan.chosenModel);
-  const child = await host.prepare(plan, { definition, model, line, servers });
+  const steps = stepsOf(plan);
+  yield { type: "spawn-advanced", steps: steps.before };
+  const agent = await open(plan, control);
   try {
-    const prompt = await child.prompt(plan.task.prompt, signal);
-    yield* steps.after;
-    const takeMessages = () => [...child.ports.takeMessages(), ...line.takeMessages()];
-    const ports = { ...child.ports, takeMessages };
-    yield* runAgentLoop({ ...inputOf({ plan, history }), prompt }, ports, signal);
+    const prompt = await agent.prompt(plan.task.prompt, signal);
+    yield { type: "spawn-advanced", steps: steps.after };
+    const takeMessages = () => [...agent.ports.takeMessages(), ...control.takeMessages()];
+    yield* runAgentLoop({ ...inputOf({ plan, history }), prompt }, { ...agent.ports, takeMessages }, signal);
   } finally {
-    await child.end(signal);
+    await agent.end(signal);
   }
 }
 
-function inputOf({ plan, history }: Pick<Execution, "plan" | "history">): LoopInput {
+function inputOf({ plan, history }: Execution): LoopInput {
   return {
     system: plan.system,
     history,
@@ -51,49 +55,48 @@ function inputOf({ plan, history }: Pick<Execution, "plan" | "history">): LoopIn
   };
 }
 
-/** What was decided in each step of a start, for those who watch. `hooks` lies between the two halves: there they ran. */
-function stepsOf(
-  plan: ChildPlan,
-  definition: AgentDefinition,
-): { readonly before: RunEvent[]; readonly after: RunEvent[] } {
-  const { task, policy } = plan;
-  const event = (step: SpawnStep, value: unknown): RunEvent => ({ type: "spawn-advanced", step, value });
+type Steps = Extract<RunEvent, { type: "spawn-advanced" }>["steps"];
+
+/** What was decided in each step of a start. `hooks` lies between the two halves: there they ran. */
+function stepsOf(plan: ChildPlan): { readonly before: Steps; readonly after: Steps } {
+  const { task, policy, definition } = plan;
+  const decided = (step: SpawnStep, value: unknown) => ({ step, value });
   return {
     before: [
-      event("limits", { maxTurns: plan.maxTurns?.value }),
-      event("definition", {
+      decided("limits", { maxTurns: plan.maxTurns?.value }),
+      decided("definition", {
         agentType: task.agentType,
         scope: definition.source.scope,
         file: definition.source.file,
       }),
-      event("id", { agentId: plan.agent.id, resumed: task.resumed }),
+      decided("id", { agentId: plan.agent.id, resumed: task.resumed }),
     ],
     after: [
-      event("hooks", { event: "SubagentStart" }),
-      event("model", plan.model),
-      event(
+      decided("hooks", { event: "SubagentStart" }),
+      decided("model", plan.model),
+      decided(
         "tools",
         plan.tools.map(({ name }) => name),
       ),
-      event("permissions", {
+      decided("permissions", {
         mode: policy.mode,
         allow: policy.allow.length,
         ask: policy.ask.length,
         deny: policy.deny.length,
       }),
-      event("memory", plan.memory ?? null),
-      event("prompt", { parts: plan.system.length, characters: plan.system.join("").length }),
-      event("configuration", {
+      decided("memory", plan.memory ?? null),
+      decided("prompt", { parts: plan.system.length, characters: plan.system.join("").length }),
+      decided("configuration", {
         background: task.background,
         isolation: task.isolation ?? null,
         effort: plan.effort?.value ?? null,
         directory: plan.directory,
       }),
-      event(
+      decided(
         "scoped-hooks",
         (definition.hooks ?? []).map((hook) => hook.event),
       ),
-      event("launch", { description: task.description }),
+      decided("launch", { description: task.description }),
     ],
   };
 }

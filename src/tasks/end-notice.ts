@@ -34,7 +34,7 @@ export function lostMessageNotice(agentId: string, reason: string): UserMessage 
   return { role: "user", content: [{ type: "text", text: lines.join("\n") }] };
 }
 
-/** What an agent that goes on is told of a command in the background that ended with it. */
+/** What an agent that continues is told of a command in the background that ended with it. */
 export function commandNotice({ id, description, outputFile, end }: CommandRecord): UserMessage {
   const lines = [
     "<task-notification>",

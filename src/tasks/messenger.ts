@@ -11,7 +11,7 @@ export interface Recipient {
   readonly agentType: string;
   readonly description: string;
   readonly name?: string;
-  /** Nobody waited for its last run. */
+  /** No one waited for its last run. */
   readonly background: boolean;
   /** `elsewhere`: another process runs it. */
   readonly state: "running" | "ended" | "elsewhere";

@@ -3,9 +3,9 @@ import { interruptedStatus } from "./recovery/interrupted-outcome.ts";
 
 /** What a main conversation has heard of its children. */
 export interface ReportedAgents {
-  /** When it was last told how a child stands, in milliseconds since 1970. */
+  /** When it was last told how a child is, in milliseconds since 1970. */
   readonly reportedAt: ReadonlyMap<string, number>;
-  /** Those that it was told to go on without, and by the result of which call. */
+  /** Those that it was told to continue without, and by the result of which call. */
   readonly launched: ReadonlyMap<string, string>;
 }
 

@@ -1,4 +1,4 @@
-import { fencedText } from "../conversation/fenced-text.ts";
+import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import type { RunEnding } from "../conversation/run-event.ts";
 import { contextTokens } from "../conversation/usage.ts";
 import { pageLength, pageOf } from "../tools/text-page.ts";
@@ -20,7 +20,7 @@ export const maxResult = pageLength;
 
 /** A child's text as its parent reads it, whole. */
 export function wholeText({ text }: Pick<RunEnding, "text">): string {
-  return fencedText(text.trim());
+  return escapeControlTags(text.trim());
 }
 
 /** The child's final text as data, followed by one line of facts that the runtime vouches for. */

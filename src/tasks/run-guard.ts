@@ -70,7 +70,7 @@ export function withBudget(model: Model, options: BudgetedOptions): Model {
       const attempt = createAttemptUsage(() => need.inputTokens);
       const paid = (usage: Usage | undefined): Amount =>
         usage === undefined ? { usd: 0, tokens: 0 } : actualAmount(usage, price);
-      // A model that does not heed its signal must not keep from others what it holds.
+      // A model that does not respect its signal must not keep from others what it holds.
       const giveBack = (): void => reserved.settle(paid(attempt.take()));
       signal.addEventListener("abort", giveBack, { once: true });
       try {
@@ -104,7 +104,7 @@ interface LoopLimitOptions {
   readonly stopwatch: Stopwatch;
 }
 
-/** What a loop must heed besides its turns. */
+/** What a loop must respect besides its turns. */
 function createLoopLimits(options: LoopLimitOptions): LoopLimits {
   const { budget, shortened, toolTimeMs, maxRepeats, stopwatch } = options;
   return {

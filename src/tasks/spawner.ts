@@ -1,293 +1,189 @@
-import type { Message } from "../conversation/message.ts";
+import type { UserMessage } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
-import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
-import { withEarlier } from "../planning/earlier-run.ts";
-import { type ChildPlan, type ChildPlanned, planRun } from "../planning/plan-run.ts";
-import type { RunPlan } from "../planning/run-plan.ts";
-import { runsInBackground } from "../planning/runs-in-background.ts";
+import type { ChildPlan, ChildPlanned } from "../planning/plan-run.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
-import type { ChildHost, ChildRecord, ChildServers, Isolated, KeptWorktree } from "./child-host.ts";
 import type { SpawnOutcome } from "./create-agent-tool.ts";
-import { createLocalExecutor } from "./create-local-executor.ts";
-import {
-  type DecidedChild,
-  type HeldForChild,
-  isolatesServers,
-  reportedOf,
-  unlessStarted,
-} from "./decided-child.ts";
-import { describeDefinition } from "./describe-definition.ts";
 import { endNotice, stallNotice, stallText } from "./end-notice.ts";
 import { completedData, launchedData, launchedText } from "./launched-text.ts";
-import {
-  interruptedOutcome,
-  isInterrupted,
-  reportEvent,
-  stopWithCaller,
-} from "./recovery/interrupted-outcome.ts";
+import type { ChildSource, KeptWorktree, OpenedChild, RefusedChild } from "./open-child.ts";
+import { interruptedOutcome, isInterrupted, stopWithCaller } from "./recovery/interrupted-outcome.ts";
 import { resultText } from "./result-text.ts";
-import type { TaskControl, TaskManager, TaskStarted } from "./task-manager.ts";
+import type { TaskManager, TaskStarted } from "./task-manager.ts";
 import { hasEnded, interruptedReason, type TaskState } from "./task-state.ts";
-import { refuseUnpaid, unknownType, withModel } from "./unknown-type.ts";
-import { watchChild } from "./watch-child.ts";
 
 export interface SpawnerOptions {
-  readonly host: ChildHost;
+  readonly children: ChildSource;
   readonly tasks: TaskManager;
-  readonly parent: () => { readonly plan: RunPlan; readonly messages: readonly Message[] };
+  /** Queues a message for the parent, which reads it between its turns. */
+  readonly notify: (message: UserMessage) => void;
+  /** Shows the person what went wrong beside the work. */
+  readonly report?: ((message: string) => void) | undefined;
+}
+
+export type ChildStarted =
+  | { readonly type: "started"; readonly plan: ChildPlan; readonly outputFile: string }
+  | RefusedChild;
+
+interface StartOptions {
+  readonly signal?: AbortSignal;
 }
 
 export interface Spawner {
   /** What a child would be, decided the same way, without starting it. */
   plan(request: SpawnRequest): Promise<ChildPlanned>;
+  /** Whether a child in the background has ended and the parent is about to be notified. */
+  owesNotices(): boolean;
   spawn(request: SpawnRequest, options: { readonly signal: AbortSignal }): Promise<SpawnOutcome>;
-  /** Starts a child and returns at once; the state says whether it runs. */
-  start(
-    request: SpawnRequest,
-    options?: { readonly signal?: AbortSignal },
-  ): Promise<
-    | { readonly type: "started"; readonly plan: ChildPlan; readonly outputFile: string }
-    | { readonly type: "refused"; readonly reason: string }
-  >;
+  /** Starts a child and returns without waiting for it; the state says whether it runs. */
+  start(request: SpawnRequest, options?: StartOptions): Promise<ChildStarted>;
+  /** Carries out a plan that was decided before. */
+  startPlan(plan: ChildPlan, options?: StartOptions): Promise<ChildStarted>;
 }
 
-type Connecting = { readonly starts: boolean; readonly signal: AbortSignal };
-
-/** Gather, plan, start: and where the caller waits, hand over what came of it. */
-export function createSpawner({ host, tasks, parent }: SpawnerOptions): Spawner {
-  const executor = createLocalExecutor(host);
-  // What isolated children left, for those who wait for them.
-  const worktrees = new Map<string, KeptWorktree>();
-  /** How many starts were asked for so far. */
+/** Opens children, gives each a place among the tasks, and hands the result to the caller that waits for it. */
+export function createSpawner({ children, ...options }: SpawnerOptions): Spawner {
+  const { tasks } = options;
+  const { refusal } = tasks;
+  const { launch, worktrees, owesNotices } = createLauncher(options);
+  /** How many starts were requested so far. */
   let calls = 0;
 
-  async function decide(
-    request: SpawnRequest,
-    connecting: Connecting,
-  ): Promise<{ readonly type: "refused"; readonly reason: string } | DecidedChild> {
-    const recalled = request.resume === undefined ? undefined : await host.recall(request.resume);
-    if (request.resume !== undefined && recalled === undefined)
-      return refused(`There is no agent ${request.resume} that could be resumed.`);
-    const found = (await host.registry()).find(recalled?.agentType ?? request.agentType ?? "general-purpose");
-    if (found.type === "unknown") return refused(unknownType(request, found, parent().plan.spawn));
-    if (found.type === "denied")
-      return refused(`The agent ${found.agent.id} is denied by the rule ${found.rule}.`);
-    const { definition } = found.agent;
-    const memory = await host.memory?.(definition);
-    const skills = host.skills?.(definition);
-    const earlier = recalled?.earlier;
-    const system = await host.systemPrompt(definition, request.prompt);
-    const background = runsInBackground(request, { ...host.facts, definition });
-    const agentId = request.resume ?? host.newAgentId();
-    const planWith = (servers: ChildServers | undefined): ChildPlanned =>
-      planRun(withEarlier(withModel(request, recalled?.model), earlier), {
-        ...host.facts,
-        definition,
-        agentId,
-        parent: parent().plan,
-        system,
-        ...(servers === undefined ? {} : { own: servers.own }),
-        ...(memory?.place === undefined ? {} : { memory: memory.place }),
-        ...(skills === undefined ? {} : { skills: skills.names }),
-        ...(earlier === undefined ? {} : { earlier }),
-        notes: [
-          ...(memory?.diagnostics.map(({ message }) => message) ?? []),
-          ...(skills?.notes ?? []),
-          ...(servers?.notes ?? []),
-        ],
-      });
-    const options = { ...connecting, background };
-    const place = isolatesServers(definition, options)
-      ? await isolateFirst(
-          planWith(await host.servers?.(definition, { ...options, starts: false })),
-          definition,
-          connecting,
-        )
-      : undefined;
-    if (place?.type === "refused") return place;
-    const held: HeldForChild = { ...(place === undefined ? {} : { isolated: place }) };
-    return unlessStarted(held, async () => {
-      const directory = place === undefined ? {} : { directory: place.plan.directory };
-      const servers = await host.servers?.(definition, { ...options, ...directory });
-      held.servers = servers;
-      const planned = planWith(servers);
-      if (planned.type === "refused") return refused([planned.reason, ...(servers?.notes ?? [])].join(" "));
-      const plan = reportedOf(place?.move(planned.plan) ?? planned.plan, servers);
-      return { type: "planned", plan, definition, held };
-    });
-  }
-
-  /** Servers of an isolated child start in its worktree, so that comes first; only where the child can be had at all. */
-  async function isolateFirst(
-    sketch: ChildPlanned,
-    definition: AgentDefinition,
-    connecting: Connecting,
-  ): Promise<Isolated | undefined> {
-    if (sketch.type === "refused") return sketch;
-    const { plan } = sketch;
-    return plan.task.isolation === undefined ? undefined : host.isolate(plan, definition, connecting);
-  }
-
-  async function start(
-    request: SpawnRequest,
-    { signal = new AbortController().signal }: { readonly signal?: AbortSignal } = {},
-  ): ReturnType<Spawner["start"]> {
-    const full = tasks.refusal(request.background === true) ?? host.budget?.refusal()?.error;
+  async function begin(
+    background: boolean,
+    open: () => Promise<OpenedChild | RefusedChild>,
+  ): Promise<ChildStarted> {
+    const full = refusal(background);
     if (full !== undefined) return refused(full);
     calls += 1;
     const order = calls;
-    const decided = await decide(request, { starts: true, signal });
-    if (decided.type === "refused") return decided;
-    return unlessStarted(decided.held, () => launch(decided, order, signal));
+    const child = await open();
+    return child.type === "refused" ? child : launch(child, order);
   }
 
-  async function launch(
-    { plan: planned, definition, held }: DecidedChild,
-    order: number,
-    signal: AbortSignal,
-  ): ReturnType<Spawner["start"]> {
-    const { servers } = held;
-    const full = tasks.refusal(planned.task.background);
-    if (full !== undefined) return refused(full);
-    // A model that cannot be had is a reason not to start at all.
-    const model = await host.model(planned.chosenModel);
-    const unpaid = refuseUnpaid(planned, model, host.budget);
-    if (unpaid !== undefined) return refused(unpaid);
-    let own = planned;
-    if (held.isolated === undefined && planned.task.isolation !== undefined) {
-      const place = await host.isolate(planned, definition, { signal });
-      if (place.type === "refused") return place;
-      held.isolated = place;
-      own = reportedOf(place.plan, servers);
-    }
-    const plan = own.task.background && host.preapprove !== undefined ? await host.preapprove(own) : own;
-    if (plan.task.resumed) await host.recover?.(plan.agent.id);
-    // From here on it is on disk; whoever was stopped before that hears of no child.
-    if (signal.aborted) return refused("it was stopped before it began");
-    const record = await host.open(plan);
-    held.isolated?.begun?.();
-    const history =
-      plan.task.forksContext && record.history.length === 0 ? parent().messages : record.history;
-    const started = tasks.start({
-      order,
-      start: {
-        id: plan.agent.id,
-        agentType: plan.task.agentType,
-        description: plan.task.description,
-        background: plan.task.background,
-        parentId: plan.task.parentId,
-        ...(plan.task.name === undefined ? {} : { name: plan.task.name }),
-        ...(plan.task.callId === undefined ? {} : { callId: plan.task.callId }),
-      },
-      events(line, signal) {
-        record.leaveQueue?.();
-        const run = (own: TaskControl, stop: AbortSignal): AsyncIterable<RunEvent> =>
-          executor.execute({ plan, history, definition, servers }, { ...own, ...recordLine(record) }, stop);
-        return watchChild({ plan, clocks: host.clocks, line, run }, signal);
-      },
-      onEvent(event, state) {
-        record.record(event);
-        if (event.type === "run-stalled") reportStall(event, state);
-      },
-      onEnd: (state) => finish(state, { record, definition, leave: held.isolated?.finish, servers }),
-    });
-    if (started.type === "refused") {
-      record.record({ type: "run-ended", ending: notStarted(started) });
-      await record.close();
-      return started;
-    }
-    if (started.state.status === "queued") record.enterQueue?.();
-    if (plan.task.resumed) reportEvent(plan.agent.id, { host, tasks, history });
-    return { type: "started", plan, outputFile: record.outputFile };
-  }
-
-  /** The person hears of it; the parent only where it does not wait for the child anyway. */
-  function reportStall(event: Extract<RunEvent, { type: "run-stalled" }>, state: TaskState): void {
-    host.report?.(stallText(state, event));
-    if (state.background && !event.stops) host.notify(stallNotice(state, event));
-  }
-
-  async function finish(
-    state: TaskState,
-    {
-      record,
-      definition,
-      leave,
-      servers,
-    }: {
-      readonly record: ChildRecord;
-      readonly definition: AgentDefinition;
-      readonly leave: (() => Promise<KeptWorktree | undefined>) | undefined;
-      readonly servers: ChildServers | undefined;
-    },
-  ): Promise<void> {
-    try {
-      await describeDefinition(state, definition);
-    } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
-      host.report?.(`The \`onEnd\` of the agent ${definition.name} failed: ${why}`);
-    } finally {
-      record.leaveQueue?.();
-      // Whoever hears of its end must not find it cut off later, and have it do its work again.
-      await record.close();
-      await Promise.all([host.release(state.id), servers?.release()]);
-      const worktree = await leave?.();
-      if (worktree !== undefined && !state.background) worktrees.set(state.id, worktree);
-      const text = textOfEnd(state, record.outputFile, worktree);
-      if (state.background) host.notify(endNotice(state, { outputFile: record.outputFile, text }));
-    }
-  }
-
+  const start: Spawner["start"] = (request, { signal = new AbortController().signal } = {}) =>
+    begin(request.background === true, () => children.open(request, { signal, refusal }));
   return {
-    async plan(request) {
-      const decided = await decide(request, { starts: false, signal: new AbortController().signal });
-      return decided.type === "refused" ? decided : { type: "planned", plan: decided.plan };
-    },
+    plan: children.plan,
+    owesNotices,
     start,
+    startPlan: (plan, { signal = new AbortController().signal } = {}) =>
+      begin(plan.task.background, () => children.openPlan(plan, { signal, refusal })),
     async spawn(request, { signal }) {
-      let started: Awaited<ReturnType<Spawner["start"]>>;
       try {
-        started = await start(request, { signal });
+        const started = await start(request, { signal });
+        if (started.type === "started") return await outcomeOf(started, { tasks, worktrees, signal });
+        return refused(`The agent was not started: ${started.reason}`);
       } catch (error) {
-        const advice = isRetinueError(error) && error.advice !== undefined ? ` ${error.advice}` : "";
-        return {
-          type: "refused",
-          reason: `The agent could not be started: ${error instanceof Error ? error.message : String(error)}${advice}`,
-        };
+        return refused(`The agent could not be started: ${reasonOf(error)}`);
       }
-      if (started.type === "refused")
-        return { type: "refused", reason: `The agent was not started: ${started.reason}` };
-      const { plan, outputFile } = started;
-      if (plan.task.background) return launched(plan, outputFile);
-      const state = await tasks.wait(plan.agent.id, { signal });
-      if (signal.aborted) await stopWithCaller(tasks, plan.agent.id, signal.reason);
-      const last = tasks.get(plan.agent.id) ?? state;
-      if (isInterrupted(last, signal)) return interruptedOutcome(plan);
-      if (last === undefined || !hasEnded(last)) return launched(plan, outputFile);
-      const worktree = worktrees.get(plan.agent.id);
-      worktrees.delete(plan.agent.id);
-      return ended(plan, last, { outputFile, worktree });
     },
   };
 }
 
-function refused(reason: string): { readonly type: "refused"; readonly reason: string } {
+/** Gives opened children a place, follows them to their end, and notifies the parent. */
+function createLauncher({ tasks, notify, report }: Omit<SpawnerOptions, "children">) {
+  /** Working trees that isolated children left, for the callers that wait for them. */
+  const worktrees = new Map<string, KeptWorktree>();
+  /** Children in the background that have ended and whose end the parent has not been notified of yet. */
+  const owed = new Set<string>();
+
+  async function launch(child: OpenedChild, order: number): Promise<ChildStarted> {
+    const { plan, outputFile } = child;
+    const started = tasks.start({
+      order,
+      start: taskOf(plan),
+      events: child.run,
+      onEvent(event, state) {
+        child.record(event);
+        if (event.type === "run-stalled") reportStall(event, state);
+        if (event.type === "run-ended" && state.background) owed.add(state.id);
+      },
+      onEnd: (state) => finish(child, state),
+    });
+    if (started.type === "refused") {
+      child.record({ type: "run-ended", ending: notStarted(started) });
+      await child.close();
+      return started;
+    }
+    if (started.state.status === "queued") child.enterQueue?.();
+    for (const message of child.news) tasks.send(plan.agent.id, message);
+    return { type: "started", plan, outputFile };
+  }
+
+  /** The person sees it; the parent only where it does not wait for the child anyway. */
+  function reportStall(event: Extract<RunEvent, { type: "run-stalled" }>, state: TaskState): void {
+    report?.(stallText(state, event));
+    if (state.background && !event.stops) notify(stallNotice(state, event));
+  }
+
+  async function finish(child: OpenedChild, state: TaskState): Promise<void> {
+    let worktree: KeptWorktree | undefined;
+    try {
+      worktree = await child.close(state);
+    } finally {
+      const { outputFile } = child;
+      if (state.background)
+        notify(endNotice(state, { outputFile, text: textOfEnd(state, outputFile, worktree) }));
+      else if (worktree !== undefined) worktrees.set(state.id, worktree);
+      owed.delete(state.id);
+    }
+  }
+
+  return { launch, worktrees, owesNotices: () => owed.size > 0 };
+}
+
+/** What the caller of a started child gets: its result, or the news that it continues without the caller. */
+async function outcomeOf(
+  { plan, outputFile }: Extract<ChildStarted, { type: "started" }>,
+  {
+    tasks,
+    worktrees,
+    signal,
+  }: {
+    readonly tasks: TaskManager;
+    readonly worktrees: Map<string, KeptWorktree>;
+    readonly signal: AbortSignal;
+  },
+): Promise<SpawnOutcome> {
+  if (plan.task.background) return launched(plan, outputFile);
+  const state = await tasks.wait(plan.agent.id, { signal });
+  if (signal.aborted) await stopWithCaller(tasks, plan.agent.id, signal.reason);
+  const last = tasks.get(plan.agent.id) ?? state;
+  if (isInterrupted(last, signal)) return interruptedOutcome(plan);
+  if (last === undefined || !hasEnded(last)) return launched(plan, outputFile);
+  const worktree = worktrees.get(plan.agent.id);
+  worktrees.delete(plan.agent.id);
+  return ended(plan, last, { outputFile, worktree });
+}
+
+function reasonOf(error: unknown): string {
+  const advice = isRetinueError(error) && error.advice !== undefined ? ` ${error.advice}` : "";
+  return `${error instanceof Error ? error.message : String(error)}${advice}`;
+}
+
+function taskOf({ agent, task }: ChildPlan) {
+  return {
+    id: agent.id,
+    agentType: task.agentType,
+    description: task.description,
+    background: task.background,
+    parentId: task.parentId,
+    ...(task.name === undefined ? {} : { name: task.name }),
+    ...(task.callId === undefined ? {} : { callId: task.callId }),
+  };
+}
+
+function refused(reason: string): RefusedChild {
   return { type: "refused", reason };
 }
 
 function textOfEnd(state: TaskState, file: string, worktree?: KeptWorktree): string {
   const { ending } = state;
-  return ending === undefined
-    ? ""
-    : resultText({
-        agentId: state.id,
-        description: state.description,
-        ending,
-        file,
-        ...(worktree === undefined ? {} : { worktree }),
-      });
+  if (ending === undefined) return "";
+  const { id: agentId, description } = state;
+  return resultText({ agentId, description, ending, file, ...(worktree === undefined ? {} : { worktree }) });
 }
 
 function launched(plan: ChildPlan, outputFile: string): SpawnOutcome {
@@ -310,24 +206,6 @@ function ended(
       ...completedData(plan, state, ending),
       ...(worktree === undefined ? {} : { worktreePath: worktree.path, worktreeBranch: worktree.branch }),
     },
-  };
-}
-
-/** What a run may ask of its record. A record that cannot be written any more does not keep hooks from hearing of it. */
-function recordLine({ reported, commit }: ChildRecord): Pick<TaskControl, "reported" | "commit"> {
-  return {
-    ...(commit === undefined ? {} : { commit }),
-    ...(reported === undefined
-      ? {}
-      : {
-          async reported(event) {
-            try {
-              await reported(event);
-            } catch {
-              // The child ends by its next line.
-            }
-          },
-        }),
   };
 }
 

@@ -26,7 +26,7 @@ export interface TaskControl {
   reported?(event: ReportedEvent): Promise<void>;
   /** Resolves when everything it said so far would survive a power cut. */
   commit?(): Promise<void>;
-  /** Its own time, which stands still while a person is asked for it. */
+  /** Its own time, which is paused while a person is asked for it. */
   readonly stopwatch?: Stopwatch;
 }
 
@@ -63,7 +63,7 @@ export interface TaskManager extends AsyncDisposable {
   wait(id: string, options: { readonly signal: AbortSignal }): Promise<TaskState | undefined>;
   /** The state when the child has ended; detaching does not count. */
   ended(id: string): Promise<TaskState | undefined>;
-  /** Stops waiting: the caller is freed at once and the child goes on unattended. */
+  /** Stops waiting: the caller is freed at once and the child continues unattended. */
   detach(id: string): boolean;
   stop(id: string, by: StoppedBy): Promise<TaskState | undefined>;
   /** Between its turns the child reads it. False when it has ended or is not known. */
@@ -83,7 +83,7 @@ export interface TaskManagerOptions {
   /** What happens to one child too many; absent: one that somebody waits for is queued, one in the background refused. */
   readonly overflow?: "refuse" | "queue";
   readonly now: () => number;
-  /** How many that have ended are kept in memory; what is older stands in their files. */
+  /** How many that have ended are kept in memory; what is older is in their files. */
   readonly keptEnded?: number;
 }
 
@@ -167,7 +167,7 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
     if (event.type !== "run-ended") return;
     totals = totals === undefined ? event.ending.totals : addTotals(totals, event.ending.totals);
     active.delete(entry);
-    // At once, so that nobody who comes while it still tidies up gets the place before those who wait.
+    // Immediately, so that no one who comes while it still tidies up gets the place before those who wait.
     next();
   }
 

@@ -1,9 +1,19 @@
 import type { RunEvent } from "../conversation/run-event.ts";
-import { createStopwatch } from "../foundation/stopwatch.ts";
+import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
+import type { WaitClock } from "../foundation/wait-clock.ts";
 import { type SilenceLimit, watchRun } from "../loop/watch-run.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
-import type { ChildClocks } from "./child-host.ts";
 import type { TaskControl } from "./task-manager.ts";
+
+/** The time by which children are limited. */
+export interface ChildClocks {
+  readonly clock: WaitClock;
+  /** Runs while any agent of the session works. */
+  readonly tree: Stopwatch;
+  readonly treeTimeMs?: number;
+  /** When a silent child that was moved to the background is stopped; 0 never. */
+  readonly backgroundStopMs?: number;
+}
 
 export interface WatchedChild {
   readonly plan: Pick<ChildPlan, "limits">;
@@ -34,7 +44,7 @@ export function watchChild(
   );
 }
 
-/** A child that nobody set a limit for gets one once nobody watches it any more. */
+/** A child without a limit of its own gets one once no one watches it any more. */
 function silenceOf(
   own: number | undefined,
   line: TaskControl,

@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { agentOfRequest, type ControlFiles, isStopRequest } from "./control-files.ts";
 import type { TaskManager } from "./task-manager.ts";
 
-/** Some file systems tell nobody of changes, so the folder is also looked at this often. */
+/** Some file systems tell no one of changes, so the folder is also looked at this often. */
 const pollMs = 500;
 const maxRequest = 4096;
 
@@ -45,7 +45,7 @@ export function watchControl(tasks: TaskManager, files: ControlFiles): TaskManag
   return {
     ...tasks,
     start(run) {
-      // A wish that nobody took in time was for an earlier run.
+      // A wish that no one took in time was for an earlier run.
       rmSync(files.request(run.start.id), { force: true, recursive: true });
       const started = tasks.start(run);
       if (started.type === "refused") return started;
@@ -75,7 +75,7 @@ function startLooking(directory: string, look: () => void): () => void {
   };
 }
 
-/** A plain file of this user that nobody else may write. */
+/** A plain file of this user that no one else may write. */
 function isOwnRequest(file: string): boolean {
   let descriptor: number | undefined;
   try {

@@ -26,7 +26,7 @@ export interface ContractOptions {
 export type CreateSubject = (steps: readonly Step[], options: ContractOptions) => Promise<ContractSubject>;
 
 export interface ContractTraits {
-  /** Faults this model cannot meet, such as a stall it leaves to its caller. */
+  /** Errors this model cannot meet, such as a stall it leaves to its caller. */
   readonly exceptErrors?: readonly StepError[];
   /** False where the protocol has no thinking. */
   readonly hasThinking?: boolean;
@@ -53,65 +53,8 @@ export function describeModelContract(
   };
 
   describe(`${name} keeps the contract of a model`, () => {
-    test("an answer ends with exactly one message-ended that holds the blocks in order", () =>
-      withModel([{ text: "Reading both.", calls: twoCalls }], async ({ model }) => {
-        const { events } = await drain(model, request());
-        const ends = events.filter(({ type }) => type === "message-ended");
-        expect(ends.length).toBe(1);
-        expect(events.at(-1)?.type).toBe("message-ended");
-        expect(events[0]?.type).toBe("message-started");
-        expect(messageOf(events)).toEqual(blocksByIndex(events));
-      }));
-
-    test("deltas add up to the blocks that end", () =>
-      withModel([{ text: "Zwei Dateien, 漢字 und 👩‍👩‍👧.", calls: twoCalls }], async ({ model }) => {
-        const { events } = await drain(model, request());
-        for (const event of events) {
-          if (event.type === "block-ended")
-            expect(readDeltas(events, event.index)).toEqual(said(event.block));
-        }
-        expect(events.filter(({ type }) => type === "text-delta").length > 1).toBe(true);
-      }));
-
-    test("text, calls and their parsed input arrive as they were sent", () =>
-      withModel([{ text: "Now.", calls: twoCalls }], async ({ model }) => {
-        const { events } = await drain(model, request());
-        const calls = messageOf(events).flatMap((block) =>
-          block.type === "tool_use" ? [{ name: block.name, input: block.input }] : [],
-        );
-        expect(calls).toEqual(twoCalls);
-        expect(messageOf(events).find(({ type }) => type === "text")).toEqual({ type: "text", text: "Now." });
-        expect(endOf(events)?.stopReason).toBe("tool_use");
-      }));
-
-    if (traits.hasThinking !== false) {
-      test("thinking is kept, and the next request with it is accepted", () =>
-        withModel([{ thinking: "Hm, so.", text: "First." }, "Second."], async ({ model }) => {
-          const first = endOf((await drain(model, request())).events);
-          const thought = first?.message.content.find(({ type }) => type === "thinking");
-          expect(thought !== undefined && "thinking" in thought && thought.thinking).toBe("Hm, so.");
-          const messages = [...request().messages, ...(first === undefined ? [] : [first.message]), ...more];
-          const { events } = await drain(model, { ...request(), messages });
-          expect(endOf(events)?.stopReason).toBe("end_turn");
-        }));
-    }
-
-    test("tokens are counted and never negative", () =>
-      withModel(["Some words as an answer."], async ({ model }) => {
-        const { events } = await drain(model, request());
-        const usage = endOf(events)?.usage;
-        expect(Object.values(usage ?? { none: -1 }).every((count) => count >= 0)).toBe(true);
-        expect((usage?.outputTokens ?? 0) > 0 && (usage?.inputTokens ?? 0) > 0).toBe(true);
-      }));
-
-    for (const [stopReason, expected] of stopReasons) {
-      test(`an answer that stops by ${stopReason} says so`, () =>
-        withModel([{ text: "Until here", stopReason }], async ({ model }) => {
-          const { events } = await drain(model, request());
-          expect(endOf(events)?.stopReason).toBe(expected);
-        }));
-    }
-
+    describeAnswers({ describe, test, expect }, withModel);
+    describeKinds({ describe, test, expect }, withModel, traits);
     describeErrors({ describe, test, expect }, withModel, traits);
     describeAborts({ describe, test, expect }, withModel);
   });
@@ -123,11 +66,75 @@ type WithModel = (
   stallMs?: number,
 ) => Promise<void>;
 
+/** How an answer arrives. */
+function describeAnswers({ test, expect }: TestRunner, withModel: WithModel): void {
+  test("an answer ends with exactly one message-ended that holds the blocks in order", () =>
+    withModel([{ text: "Reading both.", calls: twoCalls }], async ({ model }) => {
+      const { events } = await drain(model, request());
+      const ends = events.filter(({ type }) => type === "message-ended");
+      expect(ends.length).toBe(1);
+      expect(events.at(-1)?.type).toBe("message-ended");
+      expect(events[0]?.type).toBe("message-started");
+      expect(messageOf(events)).toEqual(blocksByIndex(events));
+    }));
+
+  test("deltas add up to the blocks that end", () =>
+    withModel([{ text: "Zwei Dateien, 漢字 und 👩‍👩‍👧.", calls: twoCalls }], async ({ model }) => {
+      const { events } = await drain(model, request());
+      for (const event of events) {
+        if (event.type === "block-ended") expect(readDeltas(events, event.index)).toEqual(said(event.block));
+      }
+      expect(events.filter(({ type }) => type === "text-delta").length > 1).toBe(true);
+    }));
+
+  test("text, calls and their parsed input arrive as they were sent", () =>
+    withModel([{ text: "Now.", calls: twoCalls }], async ({ model }) => {
+      const { events } = await drain(model, request());
+      const calls = messageOf(events).flatMap((block) =>
+        block.type === "tool_use" ? [{ name: block.name, input: block.input }] : [],
+      );
+      expect(calls).toEqual(twoCalls);
+      expect(messageOf(events).find(({ type }) => type === "text")).toEqual({ type: "text", text: "Now." });
+      expect(endOf(events)?.stopReason).toBe("tool_use");
+    }));
+}
+
+/** Thinking, tokens and reasons to stop. */
+function describeKinds({ test, expect }: TestRunner, withModel: WithModel, traits: ContractTraits): void {
+  if (traits.hasThinking !== false) {
+    test("thinking is kept, and the next request with it is accepted", () =>
+      withModel([{ thinking: "Hm, so.", text: "First." }, "Second."], async ({ model }) => {
+        const first = endOf((await drain(model, request())).events);
+        const thought = first?.message.content.find(({ type }) => type === "thinking");
+        expect(thought !== undefined && "thinking" in thought && thought.thinking).toBe("Hm, so.");
+        const messages = [...request().messages, ...(first === undefined ? [] : [first.message]), ...more];
+        const { events } = await drain(model, { ...request(), messages });
+        expect(endOf(events)?.stopReason).toBe("end_turn");
+      }));
+  }
+
+  test("tokens are counted and never negative", () =>
+    withModel(["Some words as an answer."], async ({ model }) => {
+      const { events } = await drain(model, request());
+      const usage = endOf(events)?.usage;
+      expect(Object.values(usage ?? { none: -1 }).every((count) => count >= 0)).toBe(true);
+      expect((usage?.outputTokens ?? 0) > 0 && (usage?.inputTokens ?? 0) > 0).toBe(true);
+    }));
+
+  for (const [stopReason, expected] of stopReasons) {
+    test(`an answer that stops by ${stopReason} says so`, () =>
+      withModel([{ text: "Until here", stopReason }], async ({ model }) => {
+        const { events } = await drain(model, request());
+        expect(endOf(events)?.stopReason).toBe(expected);
+      }));
+  }
+}
+
 function describeErrors({ test, expect }: TestRunner, withModel: WithModel, traits: ContractTraits): void {
   for (const [failure, after, code] of errors) {
     if (traits.exceptErrors?.includes(failure)) continue;
     const when = after === undefined ? "before the answer" : `after ${after} deltas`;
-    test(`${failure} ${when} is a ModelFault with the code ${code}`, () =>
+    test(`${failure} ${when} is a ModelError with the code ${code}`, () =>
       withModel(
         [{ text: longText, failure, ...(after === undefined ? {} : { after }) }],
         async ({ model }) => {

@@ -68,7 +68,7 @@ export function createFakeMcpServer(
   return {
     calls,
     async connect(given) {
-      // Whoever connects hands over a transport of the official packages; the interface is theirs.
+      // The one that connects hands over a transport of the official packages; the interface is theirs.
       const transport = given as FakeTransport;
       connected = transport;
       transport.onmessage = async (message) => {

@@ -22,13 +22,13 @@ export interface FakeProviderOptions {
   readonly latencyMs?: number;
   /** Wait before each delta, unless the step has its own. */
   readonly deltaDelayMs?: number;
-  /** Characters in a delta; 24 unless told. */
+  /** Characters in a delta; 24 unless given. */
   readonly deltaSize?: number;
   /** The only key that is accepted; any when absent. */
   readonly apiKey?: string;
   /** Longer prompts are refused. */
   readonly contextWindow?: number;
-  /** Prefixes shorter than this are not cached; 1,024 unless told. */
+  /** Prefixes shorter than this are not cached; 1,024 unless given. */
   readonly minimumCacheTokens?: number;
   /** The clock by which cached prefixes grow old. */
   readonly now?: () => number;
@@ -62,7 +62,7 @@ export async function startFakeProvider(options: FakeProviderOptions): Promise<F
   const session = openSession(options);
   const server = createServer((incoming, response) => {
     serve(session, incoming, response).catch((error: unknown) => {
-      // A client that went away ends the waits inside; then nobody is left to be told.
+      // A client that went away ends the waits inside; then no one is left to be notified.
       if (response.headersSent || response.destroyed) return response.destroy();
       return sendJson(response, 400, anthropicWire.errorBody("invalid-request", messageOf(error)));
     });
@@ -164,7 +164,7 @@ interface AnswerPlace {
   readonly counted: Partial<Usage>;
 }
 
-/** A request that the script does not foresee is refused in a way that nobody tries again. */
+/** A request that the script does not foresee is refused in a way that no one tries again. */
 async function takeAnswer(
   { script }: Session,
   request: ModelRequest,

@@ -1,8 +1,8 @@
 import type { WaitClock } from "../foundation/wait-clock.ts";
 
-/** A clock that stands still until it is told to go on. */
+/** A clock that is paused until it is advanced. */
 export interface ManualClock extends WaitClock {
-  /** Lets time pass; whoever slept until then is woken in order, and what they do is done before the next one wakes. */
+  /** Lets time pass; those that slept until then are woken in order, and what they do is done before the next one wakes. */
   advance(milliseconds: number): Promise<void>;
   /** How many sleep now. */
   sleeping(): number;

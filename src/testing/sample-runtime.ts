@@ -101,9 +101,11 @@ export async function createSampleRuntime(
     const runtime = createRuntime({
       cwd: workspace.project,
       home,
-      environment: { PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0" },
+      env: { PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0" },
       managedDirectory: join(workspace.root, "managed"),
       model,
+      settingSources: ["user", "project", "local"],
+      transcripts: true,
       ...shared,
       ...changes,
     });

@@ -6,7 +6,7 @@ import type { ModelRequest } from "../model/model.ts";
 import { ModelError } from "../model/model-error.ts";
 
 /**
- * What goes wrong on demand. Faults with a status come before the answer, or inside it where `after` says how many
+ * What goes wrong on demand. Errors with a status come before the answer, or inside it where `after` says how many
  * deltas were sent. `connection-failed` breaks before any answer, `cut` inside it, `stall` says nothing more and waits.
  */
 export type StepError =
@@ -40,7 +40,7 @@ export interface StepAnswer {
   /** Laid over the estimate. */
   readonly usage?: Partial<Usage>;
   readonly failure?: StepError;
-  /** Deltas that come before the fault. */
+  /** Deltas that come before the error. */
   readonly after?: number;
   readonly retryAfterMs?: number;
   /** Wait before each delta. */
@@ -52,7 +52,7 @@ export type StepFunction = (request: ModelRequest) => string | StepAnswer | Prom
 export interface ScriptedStep extends StepAnswer {
   /** Only for requests whose system prompt or last user message contains the text, or that the function accepts. */
   readonly match?: string | ((request: ModelRequest) => boolean);
-  /** How often the step serves; once unless told. With `any` it never counts as left over. */
+  /** How often the step serves; once unless given. With `any` it never counts as left over. */
   readonly times?: number | "any";
   readonly respond?: StepFunction;
 }

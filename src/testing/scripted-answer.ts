@@ -52,7 +52,7 @@ export function answerStep(step: StepAnswer, request: ModelRequest, number: numb
   };
 }
 
-/** The pieces that come before the fault, or all of them. */
+/** The pieces that come before the error, or all of them. */
 export function piecesOf(answer: ScriptedAnswer, deltaSize: number): readonly Piece[] {
   const pieces = answer.blocks.flatMap((block, index) => piecesOfBlock(block, index, deltaSize));
   if (answer.failure === undefined) return pieces;
@@ -62,7 +62,7 @@ export function piecesOf(answer: ScriptedAnswer, deltaSize: number): readonly Pi
   return end === -1 ? pieces : pieces.slice(0, end);
 }
 
-/** Whether the fault strikes before the answer has begun. */
+/** Whether the error strikes before the answer has begun. */
 export function failsConcurrency({ failure, after }: ScriptedAnswer): boolean {
   if (failure === undefined) return false;
   return (
@@ -70,7 +70,7 @@ export function failsConcurrency({ failure, after }: ScriptedAnswer): boolean {
   );
 }
 
-/** What each fault is called over HTTP and in a ModelFault. */
+/** What each error is called over HTTP and in a ModelError. */
 export const errorKinds: Readonly<Record<Exclude<StepError, "stall">, ErrorKind>> = {
   "rate-limited": { code: "rate-limited", status: 429, message: "The scripted rate limit is reached." },
   overloaded: { code: "overloaded", status: 529, message: "The scripted provider is overloaded." },

@@ -12,7 +12,7 @@ import {
 
 export interface ScriptedModelOptions {
   readonly facts?: Partial<ModelFacts>;
-  /** Characters in a delta; 24 unless told. */
+  /** Characters in a delta; 24 unless given. */
   readonly deltaSize?: number;
 }
 
@@ -23,7 +23,7 @@ export interface ScriptedModel extends Model {
   finish(): void;
 }
 
-/** A model that says what the steps say. One may serve several agents at once: let steps `match` by system prompt. */
+/** A model that says what the steps say. One may serve several agents concurrently: let steps `match` by system prompt. */
 export function createScriptedModel(
   steps: readonly Step[],
   options: ScriptedModelOptions = {},
@@ -34,7 +34,7 @@ export function createScriptedModel(
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     signal.throwIfAborted();
-    // A copy, because a caller may go on to grow its list of messages.
+    // A copy, because a caller may continue to grow its list of messages.
     requests.push({ ...request, messages: [...request.messages] });
     const number = requests.length;
     const answer = answerStep(await script.take(request), request, number);

@@ -15,7 +15,7 @@ export interface Line {
   readonly onBegin: () => void;
 }
 
-/** Says an answer over HTTP, or does to the connection what its fault says. */
+/** Says an answer over HTTP, or does to the connection what its error says. */
 export async function sendAnswer(answer: ScriptedAnswer, line: Line): Promise<void> {
   if (failsConcurrency(answer)) return failBefore(answer, line);
   line.onBegin();

@@ -1,4 +1,5 @@
 // @io
+import { realpathSync } from "node:fs";
 import { readlink, realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { RetinueError } from "../foundation/retinue-error.ts";
@@ -11,7 +12,7 @@ export async function findRealPath(path: string): Promise<string> {
   const missing: string[] = [];
   let current = path;
   for (let links = 0; links <= maxLinks; ) {
-    const real = await realPathIfThere(current);
+    const real = realPathIfThere(current);
     if (real !== undefined) return join(real, ...missing);
     const target = await readlink(current).catch(() => undefined);
     if (target !== undefined) {
@@ -27,9 +28,10 @@ export async function findRealPath(path: string): Promise<string> {
   throw new RetinueError("too-many-links", `${path} leads through more than ${maxLinks} links.`);
 }
 
-async function realPathIfThere(path: string): Promise<string | undefined> {
+/** Not by the thread pool: the rules have just resolved the same path, and a trip there costs more than the call. */
+function realPathIfThere(path: string): string | undefined {
   try {
-    return await realpath(path);
+    return realpathSync.native(path);
   } catch (error) {
     if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR")) {
       return undefined;

@@ -25,7 +25,7 @@ export function globArguments(pattern: string): string[] {
   return [`--glob=${pattern.startsWith("!") ? `\\${pattern}` : pattern}`];
 }
 
-/** Several globs in one text, parted by blanks or by commas outside braces. */
+/** Several globs in one text, parted by spaces or by commas outside braces. */
 export function splitGlobs(text: string): string[] {
   const globs: string[] = [];
   let glob = "";

@@ -34,7 +34,7 @@ const readers: Readonly<Record<ImageType, (bytes: Buffer) => ImageSize | undefin
   "image/webp": readWebpSize,
 };
 
-/** The size stands in the frame header, behind any number of other segments. */
+/** The size is in the frame header, behind any number of other segments. */
 function readJpegSize(bytes: Buffer): ImageSize | undefined {
   let at = 2;
   while (at < bytes.length) {

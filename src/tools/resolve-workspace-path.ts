@@ -1,9 +1,10 @@
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
+import { escapeName } from "../conversation/escape-control-tags.ts";
 
 export interface PathBase {
   /** Absolute; where relative paths start. */
   readonly directory: string;
-  /** What `~` stands for; absent when it is not known. */
+  /** What `~` means; absent when it is not known. */
   readonly home?: string | undefined;
 }
 
@@ -48,8 +49,8 @@ export function isInside(realPath: string, directories: readonly string[]): bool
   );
 }
 
-/** A path as people read it: relative where it is inside the directory, absolute elsewhere. */
+/** A path as a model reads it: relative where it is inside the directory, absolute elsewhere; its name is only a name. */
 export function shownPath(path: string, directory: string): string {
-  if (!isInside(path, [directory])) return path;
-  return relative(directory, path) || ".";
+  if (!isInside(path, [directory])) return escapeName(path);
+  return escapeName(relative(directory, path)) || ".";
 }

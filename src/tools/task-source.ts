@@ -2,7 +2,7 @@ import type { TextPage } from "./text-page.ts";
 
 export type TaskRunState = "running" | "completed" | "failed" | "stopped" | "timed-out";
 
-/** One thing that goes on in the background, as tools and programs see it. Times come from the session's clock. */
+/** One thing that continues in the background, as tools and programs see it. Times come from the session's clock. */
 export interface TaskView {
   readonly id: string;
   readonly kind: string;

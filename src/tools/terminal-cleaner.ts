@@ -2,7 +2,7 @@
 export interface TerminalCleaner {
   /** The lines that are complete now; an unfinished one is held, because a progress bar may still redraw it. */
   take(piece: string): string;
-  /** The unfinished line as it stands. */
+  /** The unfinished line as it is. */
   pending(): string;
   /** The unfinished line, which is then done with: nothing more will come. */
   takePending(): string;

@@ -1,11 +1,11 @@
 import type { z } from "zod";
 import type { Repeats } from "../conversation/call-intent.ts";
 import type { DocumentBlock, ImageBlock, TextBlock } from "../conversation/message.ts";
+import type { ToolEffect } from "../foundation/tool-table.ts";
 import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
 import type { McpIdentity } from "../permissions/mcp-identity.ts";
 import type { NoteTemporary } from "../storage/create-temporary-notes.ts";
 import type { FileLedger } from "./file-ledger.ts";
-import type { ToolEffect } from "./grants/builtin-tools.ts";
 import type { ToolHost } from "./tool-host.ts";
 import type { WriteInTurn } from "./write-in-turn.ts";
 
@@ -84,15 +84,30 @@ export interface Tool<Input = unknown> {
   readonly repeats?: Repeats;
   /** How many calls of one answer run at the same time where they may run beside each other; absent means ten. */
   readonly concurrency?: number;
-  /** Whether what was asked for still goes on, by the outcome's data: the same answer again is then no sign of a loop. */
+  /** Whether what was asked for still continues, by the outcome's data: the same answer again is then no sign of a loop. */
   readonly isPending?: (data: unknown) => boolean;
-  /** The paths a call touches, for permission rules; absent for tools that touch none. `home` is what `~` stands for. */
+  /** The paths a call touches, for permission rules; absent for tools that touch none. `home` is what `~` means. */
   readonly pathsOf?: (input: Input, directory: string, home?: string) => readonly string[];
   call(input: Input, context: ToolContext): Promise<ToolOutcome>;
 }
 
-/** Takes a tool as it is and gives it back with its input type checked; for programs that bring their own. */
-export function defineTool<Input>(tool: Omit<Tool<Input>, "origin"> & { readonly origin?: "program" }): Tool {
-  // Input is checked by the schema before `call` sees it, so the wider type is safe to hand out.
-  return { ...tool, origin: "program" } as Tool;
+/** A schema of zod, or of any library that follows Standard Schema, whose values are of a type. */
+export type InputSchema<Input> =
+  | { readonly _output: Input }
+  | { readonly "~standard": { readonly types?: { readonly output: Input } | undefined } };
+
+/** A tool as a program writes it. */
+export interface ToolDefinition<Input> extends Omit<Tool<Input>, "origin" | "effect" | "input" | "call"> {
+  readonly origin?: "program";
+  /** What a call does; absent means `execute`, which needs a permission. */
+  readonly effect?: ToolEffect;
+  readonly input?: InputSchema<Input>;
+  /** Returns a text, or an outcome. */
+  call(input: Input, context: ToolContext): ToolOutcome | string | Promise<ToolOutcome | string>;
+}
+
+/** Gives a tool of a program the type of its input. It is brought into one shape by the runtime that gets it. */
+export function defineTool<Input>(tool: ToolDefinition<Input>): Tool {
+  // The runtime checks the input by the schema before `call` sees it, and makes an outcome of a text.
+  return { effect: "execute", ...tool, origin: "program" } as Tool;
 }

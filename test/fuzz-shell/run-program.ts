@@ -43,7 +43,7 @@ export async function openLaboratory(): Promise<Laboratory> {
       await rm(log, { force: true });
       await writeFile(join(root, "programs"), programs.map((program) => `${program}\0`).join(""));
       await runBash(driver, [`${bin}:${toolbox}`], root);
-      const parts = (await readFile(log, "utf8")).split("\u001d\0");
+      const parts = (await readFile(log, "utf8").catch(() => "")).split("\u001d\0");
       return programs.map((_, at) => readRecords(parts[at] ?? ""));
     },
     close: () => rm(root, { recursive: true, force: true }),
@@ -64,7 +64,8 @@ const driver = `root=$PWD
 while IFS= read -r -d '' program; do
   cd "$root" && ${restore} && cd work
   # What runs in the background holds descriptor 9, and is waited for.
-  env -i PATH="$1" HOME="$PWD" LC_ALL=C.UTF-8 /usr/bin/timeout -s KILL 5 /bin/bash --norc --noprofile -c "$program" 9>&1 </dev/null >/dev/null 2>&1 | cat
+  # An endless loop there ends when it has used up its processor time.
+  (ulimit -t 3; exec env -i PATH="$1" HOME="$PWD" LC_ALL=C.UTF-8 /usr/bin/timeout -s KILL 5 /bin/bash --norc --noprofile -c "$program" 9>&1 </dev/null >/dev/null 2>&1) | cat
   [ "\${PIPESTATUS[0]}" = 137 ] && printf 'timeout\\0\\036\\0' >> "$root/log"
   printf '\\035\\0' >> "$root/log"
 done < programs

@@ -8,7 +8,7 @@ async function play(steps: readonly Step[], model: string) {
   const provider = await startFakeProvider({ script: steps });
   onTestFinished(() => provider[Symbol.asyncDispose]());
   const { runtime } = createErrorStage({ url: provider.url, model, retries: 10 });
-  const result = await runtime.spawn("general-purpose", "Work.");
+  const result = await runtime.spawn("general-purpose", "Work.").result;
   const reported = JSON.stringify(provider.requests.at(-1)?.request.messages.at(-1));
   return { provider, result, reported };
 }

@@ -25,7 +25,7 @@ describe("[HKS-8] the hooks around a child", () => {
       event === "SubagentStop" && count === 1 ? { decision: "block", reason: "name the files" } : {},
     );
     await using sample = await createSampleRuntime(["Found.", "Found in a.txt."], { hooks });
-    expect(await sample.runtime.spawn("Explore", "Look.")).toMatchObject({ text: "Found in a.txt." });
+    expect(await sample.runtime.spawn("Explore", "Look.").result).toMatchObject({ text: "Found in a.txt." });
     expect(JSON.stringify(sample.requests[1]?.messages.at(-1))).toContain("name the files");
     expect(heard).toEqual(["SubagentStart", "SubagentStop", "SubagentStop"]);
   });
@@ -36,7 +36,9 @@ describe("[HKS-8] the hooks around a child", () => {
   ])("its end is told once where %s", async (_title, steps) => {
     const { heard, hooks } = hearing(() => ({}));
     await using sample = await createSampleRuntime(steps, { hooks });
-    expect((await sample.runtime.spawn("Explore", "Look.", { maxTurns: 1 })).status).not.toBe("completed");
+    expect((await sample.runtime.spawn("Explore", "Look.", { maxTurns: 1 }).result).status).not.toBe(
+      "completed",
+    );
     expect(heard).toEqual(["SubagentStart", "SubagentStop"]);
   });
 });

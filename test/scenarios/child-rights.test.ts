@@ -18,7 +18,7 @@ describe("built-in agents as children", () => {
 
   test.each([["Explore"], ["Plan"]])("[BLT-2, BLT-3] %s can read and change nothing", async (type) => {
     await using sample = await createSampleRuntime(["Seen."]);
-    expect(await sample.runtime.spawn(type, "Look.")).toMatchObject({ status: "completed" });
+    expect(await sample.runtime.spawn(type, "Look.").result).toMatchObject({ status: "completed" });
     expect(names(sample.requests[0])).toEqual(expect.arrayContaining(reading));
     expect(names(sample.requests[0]).filter((name) => changing.includes(name))).toEqual([]);
   });
@@ -26,7 +26,7 @@ describe("built-in agents as children", () => {
   test("[BLT-1] general-purpose has what the session has, without the tools that start others", async () => {
     await using sample = await createSampleRuntime(["Done."]);
     await using session = await sample.runtime.open();
-    await session.spawn("general-purpose", "Work.");
+    await session.spawn("general-purpose", "Work.").result;
     const forMain = ["Agent", "SendMessage"];
     const own = session.plan.tools.map(({ name }) => name).filter((name) => !forMain.includes(name));
     expect([...names(sample.requests[0])].sort()).toEqual(own.sort());
@@ -34,7 +34,7 @@ describe("built-in agents as children", () => {
 
   test("[BLT-4] Bash has the one tool", async () => {
     await using sample = await createSampleRuntime(["Done."]);
-    await sample.runtime.spawn("Bash", "Run.");
+    await sample.runtime.spawn("Bash", "Run.").result;
     expect(names(sample.requests[0])).toEqual(["Bash"]);
   });
 
@@ -42,7 +42,7 @@ describe("built-in agents as children", () => {
     await using sample = await createSampleRuntime(["Mine."]);
     const file = "---\nname: Explore\ndescription: Looks.\ntools: Read\n---\nMY EXPLORER\n";
     await sample.workspace.write(".claude/agents/explore.md", file);
-    await sample.runtime.spawn("Explore", "Look.");
+    await sample.runtime.spawn("Explore", "Look.").result;
     expect(sample.requests[0]?.system.join("\n")).toContain("MY EXPLORER");
     expect(names(sample.requests[0])).toEqual(["Read"]);
   });
@@ -57,7 +57,7 @@ describe("what a child may call", () => {
         agents: [{ ...worker, tools: ["Bash(echo *)"], disallowedTools: ["Bash(echo secret*)"] }],
       },
     );
-    const { denials } = await sample.runtime.spawn("worker", "Work.");
+    const { denials } = await sample.runtime.spawn("worker", "Work.").result;
     expect(denials.map(({ call }) => call.input)).toEqual([
       { command: "touch made" },
       { command: "echo secret" },
@@ -72,7 +72,7 @@ describe("what a child may call", () => {
         return { behavior: "deny", message: "not you" };
       },
     });
-    const result = await sample.runtime.spawn("general-purpose", "Work.");
+    const result = await sample.runtime.spawn("general-purpose", "Work.").result;
     expect(asked).toEqual([result.agentId]);
     expect(result.denials[0]?.reason).toContain("not you");
   });
@@ -90,7 +90,7 @@ describe("what a child may call", () => {
       [calling({ name: "AskUserQuestion", input: { questions: [question] } }), "Done without."],
       { host: createFakeHost({ answers: { "Which?": "a" } }) },
     );
-    const result = await sample.runtime.spawn("general-purpose", "Ask.", { background: true });
+    const result = await sample.runtime.spawn("general-purpose", "Ask.", { background: true }).result;
     expect(result).toMatchObject({ status: "completed", text: "Done without." });
     expect(reported(sample.requests[1])).toContain("nobody can answer here");
   });
@@ -108,7 +108,7 @@ describe("what a program says about a child", () => {
         },
       ],
     });
-    await sample.runtime.spawn("worker", "count");
+    await sample.runtime.spawn("worker", "count").result;
     expect(sample.requests[0]?.system.join("\n")).toContain("You do only this: count");
     expect(ends).toEqual(["completed Done."]);
   });
@@ -118,9 +118,9 @@ describe("what a program says about a child", () => {
     await using sample = await createSampleRuntime(["One.", "Two."]);
     await sample.workspace.write(".claude/agents/worker.md", file("BODY-ONE"));
     await using session = await sample.runtime.open();
-    await session.spawn("worker", "Work.");
+    await session.spawn("worker", "Work.").result;
     await sample.workspace.write(".claude/agents/worker.md", file("BODY-TWO, which is longer"));
-    await session.spawn("worker", "Work.");
+    await session.spawn("worker", "Work.").result;
     const systems = sample.requests.map(({ system }) => system.join("\n"));
     expect(systems.map((text) => [text.includes("BODY-ONE"), text.includes("BODY-TWO")])).toEqual([
       [true, false],
@@ -150,8 +150,8 @@ test("[HKS-2, HKS-3] hooks in a child's own file live as long as it, and only fo
   await using sample = await createSampleRuntime([glob, "One.", glob, "Two."], { trusted: true });
   await sample.workspace.write(".claude/agents/worker.md", file);
   await using session = await sample.runtime.open();
-  await session.spawn("worker", "Work.");
+  await session.spawn("worker", "Work.").result;
   expect(reported(sample.requests[1])).toContain("guarded here");
-  await session.spawn("Explore", "Look.");
+  await session.spawn("Explore", "Look.").result;
   expect(reported(sample.requests[3])).not.toContain("guarded here");
 });

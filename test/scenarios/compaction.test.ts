@@ -44,7 +44,9 @@ async function createStage(respond: StepFunction, options: StageOptions = {}) {
     const runtime = createRuntime({
       cwd: place.cwd,
       home: place.home,
-      environment,
+      settingSources: ["user", "project", "local"],
+      transcripts: true,
+      env: environment,
       managedDirectory: join(place.home, "managed"),
       ...options.runtime,
     });
@@ -89,8 +91,8 @@ describe("the main agent", () => {
     const stage = await createStage(reader, { provider: { contextWindow: 60_000 } });
     const session = await stage.runtime.open({});
     const handle = session.prompt("THE TASK: read it often.");
-    const watching = collect(handle);
-    expect(await handle).toMatchObject({ status: "completed", text: "Read often enough." });
+    const watching = collect(handle.events);
+    expect(await handle.result).toMatchObject({ status: "completed", text: "Read often enough." });
     const compactions = compactionsIn(await watching);
     expect(compactions.length).toBeGreaterThan(1);
     for (const { request, status } of stage.provider.requests) {
@@ -114,7 +116,7 @@ describe("the main agent", () => {
     await using again = await stage.start().open({ continue: true });
     expect(again.messages()).toEqual(before);
     const count = stage.asked().length;
-    await again.prompt("And now?");
+    await again.prompt("And now?").result;
     expect(stage.asked()[count]?.messages.slice(0, before.length)).toEqual(before);
   });
 
@@ -163,15 +165,16 @@ describe("the main agent", () => {
       return { text: `Turn ${turn}. ${"Many words. ".repeat(200)}` };
     });
     await using session = await stage.runtime.open({});
-    for (const prompt of ["First.", "Second.", "Third."]) await session.prompt(prompt);
+    for (const prompt of ["First.", "Second.", "Third."]) await session.prompt(prompt).result;
     const child = session.spawn("general-purpose", "CHILD TASK", {
       description: "watch the sky",
       background: true,
     });
-    const id = await child.id;
-    expect(await session.compact()).toMatchObject({ status: "completed", reason: "compacted" });
+    await child.started;
+    const { id } = child;
+    expect(await session.compact().result).toMatchObject({ status: "completed", reason: "compacted" });
     gate.resolve();
-    await child;
+    await child.result;
     const [first] = session.messages();
     for (const text of ["SUMMARY", "[pending] Paint the fence", id, "watch the sky"])
       expect(shown(first)).toContain(text);
@@ -183,8 +186,8 @@ describe("the main agent", () => {
     });
     const session = await stage.runtime.open({});
     const handle = session.prompt("Go.");
-    const watching = collect(handle);
-    const { totals } = await handle;
+    const watching = collect(handle.events);
+    const { totals } = await handle.result;
     const answers = (await watching).flatMap((event) =>
       event.type === "assistant-answered" || event.type === "context-compacted" ? [event.usage] : [],
     );
@@ -202,8 +205,8 @@ test("[LIM-3] what a summary costs counts for the budget of the session", async 
   const stage = await createStage((request) =>
     isSummaryRequest(request) ? { text: "SUMMARY", usage: { outputTokens: 900_000 } } : reader(request),
   );
-  await using session = await stage.runtime.open({ maxBudget: 5 });
-  const result = await session.prompt("Go.");
+  await using session = await stage.runtime.open({ maxBudgetUsd: 5 });
+  const result = await session.prompt("Go.").result;
   expect(result).toMatchObject({ status: "partial", reason: "max_budget" });
   expect(stage.asked().filter(isSummaryRequest)).toHaveLength(1);
   expect(isSummaryRequest(stage.asked().at(-1) as ModelRequest)).toBe(true);
@@ -229,8 +232,8 @@ describe("a child", () => {
       }
     })();
     const handle = session.prompt("Go.");
-    const main = collect(handle);
-    expect(await handle).toMatchObject({ status: "completed", text: "It was read." });
+    const main = collect(handle.events);
+    expect(await handle.result).toMatchObject({ status: "completed", text: "It was read." });
     expect(compactionsIn(await main)).toEqual([]);
     const [child] = session.tasks.list();
     const compactions = compactionsIn(news);
@@ -256,11 +259,11 @@ describe("a child", () => {
     const stage = await createStage(reader, { settings: { model: "haiku" } });
     await using session = await stage.runtime.open({});
     const first = session.spawn("general-purpose", "CHILD TASK: read it often.");
-    expect((await first).status).toBe("completed");
+    expect((await first.result).status).toBe("completed");
     const before = stage.asked().at(-1)?.messages ?? [];
     expect(shown(before[0])).toContain("conversation-summary");
     const count = stage.asked().length;
-    await session.spawn("general-purpose", "And now?", { resume: await first.id });
+    await session.spawn("general-purpose", "And now?", { resume: first.id }).result;
     expect(stage.asked()[count]?.messages.slice(0, before.length)).toEqual(before);
   });
 
@@ -275,12 +278,12 @@ describe("a child", () => {
       return { text: "Many words. ".repeat(300) };
     });
     await using session = await stage.runtime.open({});
-    await session.prompt("Go.");
-    await session.prompt("More.");
+    await session.prompt("Go.").result;
+    await session.prompt("More.").result;
     const [child] = session.tasks.list();
     const before = childTranscript(stage.place.home, child?.id ?? "");
     expect(before.text).not.toBe("");
-    expect(await session.compact("Keep the names.")).toMatchObject({ reason: "compacted" });
+    expect(await session.compact("Keep the names.").result).toMatchObject({ reason: "compacted" });
     expect(childTranscript(stage.place.home, child?.id ?? "")).toEqual(before);
   });
 });
@@ -309,8 +312,8 @@ describe("hooks", () => {
       { settings: { hooks } },
     );
     await using session = await stage.runtime.open({});
-    for (const prompt of ["First.", "Second.", "Third."]) await session.prompt(prompt);
-    expect(await session.compact("Be short.")).toMatchObject({ reason: "compacted" });
+    for (const prompt of ["First.", "Second.", "Third."]) await session.prompt(prompt).result;
+    expect(await session.compact("Be short.").result).toMatchObject({ reason: "compacted" });
     const read = (name: string) => JSON.parse(readFileSync(join(stage.place.cwd, name), "utf8"));
     expect(read("pre.json")).toMatchObject({
       hook_event_name: "PreCompact",
@@ -335,15 +338,15 @@ describe("hooks", () => {
     const stage = await createStage(reader, { settings: { hooks, model: "haiku" } });
     await using session = await stage.runtime.open({});
     const child = session.spawn("general-purpose", "CHILD TASK");
-    expect((await child).status).toBe("completed");
+    expect((await child.result).status).toBe("completed");
     expect(stage.asked().some(isSummaryRequest)).toBe(false);
     expect(JSON.parse(readFileSync(join(stage.place.cwd, "pre.json"), "utf8"))).toMatchObject({
       trigger: "auto",
       custom_instructions: null,
-      agent_id: await child.id,
+      agent_id: child.id,
       agent_type: "general-purpose",
     });
-    expect(await session.compact()).toMatchObject({ reason: "nothing_to_compact" });
+    expect(await session.compact().result).toMatchObject({ reason: "nothing_to_compact" });
   });
 });
 
@@ -353,7 +356,7 @@ describe("asked for by a person", () => {
       isSummaryRequest(request) ? { text: "SUMMARY" } : { text: "Words. ".repeat(400) },
     );
     const session = await stage.runtime.open({});
-    for (const prompt of ["First.", "Second.", "Third."]) await session.prompt(prompt);
+    for (const prompt of ["First.", "Second.", "Third."]) await session.prompt(prompt).result;
     await session[Symbol.asyncDispose]();
     const { PATH: _path, ...environment } = stage.environment;
     const arguments_ = ["-p", "/compact keep the names", "--continue", "--output-format", "stream-json"];
@@ -386,17 +389,17 @@ describe("asked for by a person", () => {
     });
     await using session = await stage.runtime.open({});
     const handle = session.prompt("Go.");
-    await expect(session.compact()).rejects.toMatchObject({ code: "session-busy" });
+    await expect(session.compact().result).rejects.toMatchObject({ code: "session-busy" });
     gate.resolve();
-    await handle;
+    await handle.result;
   });
 
   test("a hook that holds it up is named in the failure", async () => {
     const hooks = { PreCompact: [{ hooks: [{ type: "command", command: "echo not now >&2; exit 2" }] }] };
     const stage = await createStage(() => ({ text: "Words. ".repeat(400) }), { settings: { hooks } });
     await using session = await stage.runtime.open({});
-    for (const prompt of ["First.", "Second.", "Third."]) await session.prompt(prompt);
-    expect(await session.compact()).toMatchObject({
+    for (const prompt of ["First.", "Second.", "Third."]) await session.prompt(prompt).result;
+    expect(await session.compact().result).toMatchObject({
       status: "failed",
       reason: "compact_blocked",
       error: expect.stringContaining("not now"),

@@ -90,12 +90,12 @@ describe("[AGT-5, LIM-2] every ending of a child has one shape", () => {
     const handle = sample.runtime.spawn("general-purpose", "Work.", options);
     if (stops === true) {
       let turns = 0;
-      for await (const event of handle) {
+      for await (const event of handle.events) {
         turns += event.type === "turn-started" ? 1 : 0;
         if (turns === 2 && event.type === "model-streamed") void handle.stop();
       }
     }
-    const result = await handle;
+    const result = await handle.result;
     expect(result).toMatchObject(ending);
     expect(Object.keys(result)).toEqual(
       expect.arrayContaining([
@@ -172,7 +172,7 @@ describe("[AGT-5, LIM-2] every ending of a child has one shape", () => {
       },
       { text: "One of two." },
     ]);
-    const result = await sample.runtime.run("Begin.");
+    const result = await sample.runtime.run("Begin.").result;
     expect(result).toMatchObject({ status: "completed", text: "One of two." });
     const reported = JSON.stringify(sample.requests.at(-1)?.messages.at(-1));
     expect(reported).toContain("Good.");

@@ -26,7 +26,7 @@ async function startProvider(respond: StepFunction): Promise<FakeProvider> {
 }
 
 interface Case {
-  /** What goes wrong in each attempt; the last one goes on for ever where the child does not complete. */
+  /** What goes wrong in each attempt; the last one continues for ever where the child does not complete. */
   readonly errors: readonly StepAnswer[];
   readonly ends: "completed" | Partial<RunEnding>;
   /** How often the provider is asked; `least` where a connection that was reset may have been stale. */
@@ -127,9 +127,9 @@ async function runCases(played: ReadonlyMap<string, Case>, options: Omit<ErrorSt
   const { runtime } = createErrorStage({ url, ...options });
   await using session = await runtime.open();
   // What is loaded with the first request would hold up all others.
-  await session.spawn("general-purpose", promptOf("nothing special"));
+  await session.spawn("general-purpose", promptOf("nothing special")).result;
   const run = async (task: string) => {
-    const ending = await session.spawn("general-purpose", promptOf(task));
+    const ending = await session.spawn("general-purpose", promptOf(task)).result;
     return { task, ending, sent: asked.get(task) ?? 0 };
   };
   for (const { task, ending, sent } of await Promise.all([...played.keys()].map(run))) {
@@ -197,7 +197,9 @@ describe("[MDL-6] a burst of 429 for twenty children at once", () => {
     const { runtime } = createErrorStage({ url: provider.url, retries: 1 });
     await using session = await runtime.open();
     const tasks = Array.from({ length: 20 }, (_, index) => String(index));
-    const ended = await Promise.all(tasks.map((task) => session.spawn("general-purpose", promptOf(task))));
+    const ended = await Promise.all(
+      tasks.map((task) => session.spawn("general-purpose", promptOf(task)).result),
+    );
     expect(ended.map(({ status, text }) => [status, text])).toEqual(
       tasks.map((task) => ["completed", `Done ${task}.`]),
     );
@@ -216,7 +218,7 @@ describe("[MDL-6] a burst of 429 for twenty children at once", () => {
     });
     const { runtime, pauses } = createErrorStage({ url });
     await using session = await runtime.open();
-    /** After it nobody is under way any more, unless at the gate. */
+    /** After it no one is under way any more, unless at the gate. */
     const settle = async () => {
       for (let calm = 0; calm < 20; calm = pauses() === 0 ? calm + 1 : 0) await fetch(`${url}/v1/models`);
     };
@@ -265,7 +267,7 @@ test("[MDL-6] a stated Retry-After holds for all siblings, whatever answers to e
     session.spawn("general-purpose", promptOf(String(index))),
   );
   const watching = (async () => {
-    for await (const { type } of handles[0] ?? []) if (type === "model-retried") break;
+    for await (const { type } of handles[0]?.events ?? []) if (type === "model-retried") break;
     refused.resolve();
   })();
   await crowd.gathered(siblings);
@@ -364,7 +366,10 @@ describe("[MDL-6] a server that never closes what it began", () => {
     const session = await runtime.open();
     const tasks = Array.from({ length: 21 }, (_, index) => [...rudeAnswers.keys()][index % rudeAnswers.size]);
     const ended = await Promise.all(
-      tasks.map(async (task = "") => ({ task, ending: await session.spawn("Explore", promptOf(task)) })),
+      tasks.map(async (task = "") => ({
+        task,
+        ending: await session.spawn("Explore", promptOf(task)).result,
+      })),
     );
     for (const { task, ending } of ended)
       expect.soft(ending, task).toMatchObject(rudeAnswers.get(task)?.[1] ?? {});

@@ -23,7 +23,7 @@ export interface ErrorStageOptions {
 export interface ErrorStage {
   readonly runtime: Runtime;
   readonly place: Place;
-  /** How many pauses before a request go on. */
+  /** How many pauses before a request continue. */
   readonly pauses: () => number;
 }
 
@@ -36,7 +36,9 @@ export function createErrorStage(options: ErrorStageOptions): ErrorStage {
   const runtime = createRuntime({
     cwd: place.cwd,
     home: place.home,
-    environment: {
+    settingSources: ["user", "project", "local"],
+    transcripts: true,
+    env: {
       PATH: process.env["PATH"],
       ANTHROPIC_BASE_URL: url,
       ANTHROPIC_API_KEY: "x",
@@ -82,7 +84,7 @@ export function promptOf(task: string): string {
   return `Task «${task}».`;
 }
 
-/** A call that never repeats, so that nobody takes it for a circle. */
+/** A call that never repeats, so that no one takes it for a circle. */
 export function noteCall({ messages }: ModelRequest) {
   const todos = [{ content: `Step ${messages.length}`, status: "pending", activeForm: "Working" }];
   return { name: "TodoWrite", input: { todos } };

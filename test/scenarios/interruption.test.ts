@@ -107,7 +107,7 @@ describe.skipIf(!isLinux)("[TRN-4, CLI-6] a session that is ended by a signal", 
     expect(stopped).toMatchObject({ code });
     expect(stopped.err).toContain(`Stopped by ${signal}, with 2 agents that can be resumed:`);
     for (const id of ids) expect(stopped.err).toContain(`  ${id}  general-purpose  task-`);
-    expect(stopped.err).toContain(`Continue: retinue -p --resume ${sessionOf(stage)} "Go on."\n`);
+    expect(stopped.err).toContain(`Continue: retinue -p --resume ${sessionOf(stage)} "Continue."\n`);
     expect(livingIn(stage)).toEqual([]);
     expect(readdirSync(join(folderOf(stage), "commands"))).toEqual([]);
 

@@ -2,10 +2,10 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { costOf } from "../../src/conversation/usage.ts";
 import { lookUpModel } from "../../src/model/look-up-model.ts";
+import type { AgentHandle } from "../../src/runtime/agent-handle.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
 import type { Session } from "../../src/runtime/session.ts";
-import type { AgentHandle } from "../../src/tasks/agent-handle.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { createManualClock } from "../../src/testing/manual-clock.ts";
 import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
@@ -37,7 +37,9 @@ async function createStage(
   const runtime = createRuntime({
     cwd: place.cwd,
     home: place.home,
-    environment: {
+    settingSources: ["user", "project", "local"],
+    transcripts: true,
+    env: {
       PATH: process.env["PATH"],
       ANTHROPIC_BASE_URL: provider.url,
       ANTHROPIC_API_KEY: "x",
@@ -121,11 +123,11 @@ describe("[LIM-3] the ceiling of a session", () => {
     await using sample = await createSampleRuntime([look, expensive("Never said.")], {
       modelOptions: { facts: { price } },
     });
-    await using session = await sample.runtime.open({ maxBudget: 0.16 });
-    const child = await session.spawn("general-purpose", "Work.");
+    await using session = await sample.runtime.open({ maxBudgetUsd: 0.16 });
+    const child = await session.spawn("general-purpose", "Work.").result;
     expect(child).toMatchObject({ status: "partial", reason: "max_budget", text: "I look." });
     expect(child.totals.cost).toBeCloseTo(0.11);
-    const main = await session.prompt("And you?");
+    const main = await session.prompt("And you?").result;
     expect(main).toMatchObject({ status: "partial", reason: "max_budget", totals: { turns: 0 } });
     expect(sample.requests).toHaveLength(1);
   });
@@ -157,7 +159,7 @@ describe("[LIM-3] the ceiling of a session", () => {
     };
     await using sample = await createSampleRuntime([step]);
     await sample.workspace.write("../home/.claude/settings.json", JSON.stringify({ limits: { agent } }));
-    const result = await sample.runtime.spawn("general-purpose", "Work.");
+    const result = await sample.runtime.spawn("general-purpose", "Work.").result;
     expect(result).toMatchObject({ status: "partial", reason, error: expect.stringMatching(error) });
     expect(result.text).not.toBe("");
   });
@@ -169,7 +171,8 @@ describe("[LIM-3] the ceiling of a session", () => {
       { text: "Two.", calls },
       "Handed in.",
     ]);
-    const result = await sample.runtime.spawn("general-purpose", "Work.", { limits: { toolCalls: 1 } });
+    const result = await sample.runtime.spawn("general-purpose", "Work.", { limits: { toolCalls: 1 } })
+      .result;
     expect(result).toMatchObject({ status: "partial", reason: "max_tool_calls", text: "Handed in." });
     await expect(
       sample.runtime.spawn("general-purpose", "Work.", { limits: { toolCalls: 0 } }).result,
@@ -196,7 +199,7 @@ async function createTimedStage(
       }),
   });
   const { settings, ...runtime } = options;
-  const sample = await createSampleRuntime(steps, { clock, extraTools: [wait], ...runtime });
+  const sample = await createSampleRuntime(steps, { clock, tools: [wait], ...runtime });
   onTestFinished(() => sample[Symbol.asyncDispose]());
   if (settings !== undefined)
     await sample.workspace.write("../home/.claude/settings.json", JSON.stringify(settings));
@@ -217,7 +220,7 @@ describe("[LIM-5] a child that gives no sign of life", () => {
   test("in the background is reported to its parent and the person, then stopped as stalled", async () => {
     const notices: string[] = [];
     const { clock, sample, called } = await createTimedStage([waiting], {
-      notice: (text) => void notices.push(text),
+      onWarning: (text) => void notices.push(text),
     });
     await using session = await sample.runtime.open();
     const id = await background(session);
@@ -239,7 +242,7 @@ describe("[LIM-5] a child that gives no sign of life", () => {
 
   test("is stopped when the variable says", async () => {
     const { clock, sample, called } = await createTimedStage([waiting], {
-      environment: { PATH: process.env["PATH"], CLAUDE_ASYNC_AGENT_STALL_TIMEOUT_MS: "4000" },
+      env: { PATH: process.env["PATH"], CLAUDE_ASYNC_AGENT_STALL_TIMEOUT_MS: "4000" },
     });
     await using session = await sample.runtime.open();
     const id = await background(session);
@@ -259,7 +262,7 @@ describe("[LIM-5] a child that gives no sign of life", () => {
     await clock.advance(60_000);
     expect(handle.state()?.silentMs).toBeGreaterThan(3_600_000);
     await clock.advance(300_000);
-    expect(await handle).toMatchObject({ status: "stopped", reason: "stalled" });
+    expect(await handle.result).toMatchObject({ status: "stopped", reason: "stalled" });
   });
 
   test("but not while a person is asked", async () => {
@@ -283,7 +286,7 @@ describe("[LIM-5] a child that gives no sign of life", () => {
     await clock.advance(24 * 3_600_000);
     expect(handle.state()).toMatchObject({ status: "running" });
     answer.resolve();
-    expect(await handle).toMatchObject({ status: "completed", text: "Done." });
+    expect(await handle.result).toMatchObject({ status: "completed", text: "Done." });
   });
 });
 
@@ -296,7 +299,7 @@ describe("[LIM-3] time", () => {
     const handle = sample.runtime.spawn("general-purpose", "Work.");
     await called;
     await clock.advance(30_000);
-    expect(await handle).toMatchObject({
+    expect(await handle.result).toMatchObject({
       status: "partial",
       reason: "max_time",
       text: "I wait.",
@@ -310,7 +313,7 @@ describe("[LIM-3] time", () => {
     const run = sample.runtime.run("Work.", { limits: { tree: { seconds: 5 } } });
     await called;
     await clock.advance(5000);
-    expect(await run).toMatchObject({ status: "partial", reason: "max_time", text: "I wait." });
+    expect(await run.result).toMatchObject({ status: "partial", reason: "max_time", text: "I wait." });
   });
 
   test("ends also a main agent that does not heed it, with what was seen of it", async () => {
@@ -326,14 +329,14 @@ describe("[LIM-3] time", () => {
         return new Promise<never>(() => undefined);
       },
     });
-    const sample = await createSampleRuntime([waiting], { clock, extraTools: [deaf] });
+    const sample = await createSampleRuntime([waiting], { clock, tools: [deaf] });
     onTestFinished(() => sample[Symbol.asyncDispose]());
     const run = sample.runtime.run("Work.", { limits: { tree: { seconds: 5 } } });
     await called.promise;
     await clock.advance(5000);
     await clock.advance(6000);
     const ending = { status: "partial", reason: "max_time", text: "I wait.", totals: { turns: 1 } };
-    expect(await run).toMatchObject(ending);
+    expect(await run.result).toMatchObject(ending);
   });
 
   test("of the whole tree ends a compaction that somebody asked for", async () => {
@@ -346,11 +349,11 @@ describe("[LIM-3] time", () => {
     const words = "Words. ".repeat(400);
     const { clock, sample } = await createTimedStage([words, words, words, hang]);
     await using session = await sample.runtime.open({ limits: { tree: { seconds: 5 } } });
-    for (const prompt of ["One.", "Two.", "Three."]) await session.prompt(prompt);
+    for (const prompt of ["One.", "Two.", "Three."]) await session.prompt(prompt).result;
     const compacting = session.compact();
     await asked.promise;
     await clock.advance(5000);
-    expect(await compacting).toMatchObject({ status: "partial", reason: "max_time" });
+    expect(await compacting.result).toMatchObject({ status: "partial", reason: "max_time" });
   });
 
   test("of the main agent counts over all reminders to hand in a typed result", async () => {
@@ -366,7 +369,7 @@ describe("[LIM-3] time", () => {
       "---\nname: timed\ndescription: d\nlimits: { seconds: 10 }\n---\nWork.",
     );
     const output = { type: "object", properties: { a: { type: "number" } }, required: ["a"] };
-    const result = await sample.runtime.run("Work.", { agent: "timed", output });
+    const result = await sample.runtime.run("Work.", { agent: "timed", output }).result;
     expect(result).toMatchObject({ status: "partial", reason: "max_time", totals: { turns: 2 } });
   });
 
@@ -377,7 +380,7 @@ describe("[LIM-3] time", () => {
     const handle = sample.runtime.spawn("general-purpose", "Work.");
     await called;
     await clock.advance(20_000);
-    expect(await handle).toMatchObject({ status: "completed", text: "Then without." });
+    expect(await handle.result).toMatchObject({ status: "completed", text: "Then without." });
     expect(JSON.stringify(sample.requests[1]?.messages)).toContain(
       "Wait did not end within 20 s, the limit for one call, and was stopped",
     );
@@ -391,15 +394,15 @@ describe("[LIM-3] time", () => {
     const first = session.spawn("general-purpose", "Work.");
     await called;
     const second = session.spawn("general-purpose", "Work too.");
-    await second.id;
+    await second.started;
     await clock.advance(29_000);
     expect(second.state()).toMatchObject({ status: "queued", queuePosition: 1 });
     await clock.advance(1000);
-    expect(await first).toMatchObject({ reason: "max_time" });
+    expect(await first.result).toMatchObject({ reason: "max_time" });
     await clock.advance(29_000);
     expect(second.state()).toMatchObject({ status: "running" });
     await clock.advance(1000);
-    expect(await second).toMatchObject({ reason: "max_time" });
+    expect(await second.result).toMatchObject({ reason: "max_time" });
   });
 });
 
@@ -446,10 +449,10 @@ describe("limits are seen before they are met", () => {
     // One after another: what a start reads from files may take one of several longer than the next.
     for (const prompt of ["First.", "Second.", "Third."]) {
       const handle = session.spawn("general-purpose", prompt);
-      await handle.id;
+      await handle.started;
       handles.push(handle);
     }
-    const [first, second, third] = await Promise.all(handles.map(({ id }) => id));
+    const [first, second, third] = handles.map(({ id }) => id);
     await called;
     const place = { cwd: sample.workspace.project, home: sample.home };
     const { out } = await runCommand(place, ["tasks"]);
@@ -475,7 +478,7 @@ describe("[LIM-6] a child that repeats a call", () => {
       canUseTool: async () => ({ behavior: "allow" }),
     });
     await sample.workspace.write("status", "pending");
-    expect(await sample.runtime.spawn("general-purpose", "Wait.")).toMatchObject({
+    expect(await sample.runtime.spawn("general-purpose", "Wait.").result).toMatchObject({
       status: "completed",
       text: "It is ready.",
     });
@@ -487,7 +490,7 @@ describe("[LIM-6] a child that repeats a call", () => {
     await using sample = await createSampleRuntime([read, "There is none."]);
     const file = "---\nname: reader\ndescription: Reads.\nlimits: { repeatedCalls: 5 }\n---\nRead.\n";
     await sample.workspace.write(".claude/agents/reader.md", file);
-    expect(await sample.runtime.spawn("reader", "Read it.")).toMatchObject({
+    expect(await sample.runtime.spawn("reader", "Read it.").result).toMatchObject({
       status: "partial",
       reason: "loop",
       error: "The agent made the same call 5 times in a row, with the same result.",

@@ -55,7 +55,7 @@ async function runMany(
         respond: ({ messages }) => (messages.length === 1 ? { calls: [callOf(messages)] } : "Done."),
       },
     ],
-    { environment: { PATH: process.env["PATH"], ...environment }, hooks, transcripts },
+    { env: { PATH: process.env["PATH"], ...environment }, hooks, transcripts },
   );
   await using session = await sample.runtime.open();
   const ended = new Map<string, number>();
@@ -70,7 +70,7 @@ async function runMany(
     const handles = Array.from({ length: concurrency }, (_, index) =>
       session.spawn("general-purpose", `Look ${done + index}.`),
     );
-    await Promise.all(handles.map(({ id }) => id));
+    await Promise.all(handles.map(({ started }) => started));
     most = Math.max(most, session.tasks.list().filter(({ status }) => status === "running").length);
     for (const { status } of await Promise.all(handles.map(({ result }) => result))) statuses.push(status);
   }
@@ -119,12 +119,12 @@ describe("[LIM-1, SPN-6, HKS-8] a thousand children in one process leave nothing
     ]);
     await using session = await sample.runtime.open();
     const handles = Array.from({ length: 10 }, () => session.spawn("Explore", "wait"));
-    await Promise.all(handles.map(({ id }) => id));
+    await Promise.all(handles.map(({ started }) => started));
     await expect(session.spawn("Explore", "one more", { background: true }).result).rejects.toThrow(
       "max concurrent agents reached (10)",
     );
     const waiting = ["first", "second", "third"].map((prompt) => session.spawn("Explore", prompt));
-    await Promise.all(waiting.map(({ id }) => id));
+    await Promise.all(waiting.map(({ started }) => started));
     expect(waiting.map((handle) => handle.state()?.queuePosition)).toEqual([1, 2, 3]);
     await handles[0]?.stop();
     const ended = await Promise.all(waiting.map(({ result }) => result));

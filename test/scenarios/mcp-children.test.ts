@@ -26,10 +26,11 @@ const spawning: Step = calling({
   name: "Agent",
   input: { description: "work", prompt: "Work.", subagent_type: "worker" },
 });
-const sdk = (...tools: string[]) => ({
-  type: "sdk",
-  instance: createFakeMcpServer(tools.map((name) => ({ name, call: () => name }))),
-});
+const sdk = (...tools: string[]) =>
+  ({
+    type: "sdk",
+    instance: createFakeMcpServer(tools.map((name) => ({ name, call: () => name }))),
+  }) as const;
 
 describe("[MCP-2] a server that stands in a definition", () => {
   test("starts once for the child, belongs to nobody else, and is gone after its end", async () => {
@@ -41,7 +42,7 @@ describe("[MCP-2] a server that stands in a definition", () => {
     );
     await using session = await runtime.open();
     expect(server.starts()).toEqual([]);
-    expect(await session.prompt("Go.")).toMatchObject({ text: "Done." });
+    expect(await session.prompt("Go.").result).toMatchObject({ text: "Done." });
     expect(served(requests[0])).toEqual([]);
     expect(served(requests[1])).toContain("mcp__mine__echo");
     expect(reported(requests[3])).toContain("Echo: hello");
@@ -58,8 +59,8 @@ describe("[MCP-2] a server that stands in a definition", () => {
       agents: [{ ...worker, mcpServers: [{ mine: server.config }] }],
     });
     const child = runtime.spawn("worker", "Work.");
-    for await (const event of child) if (event.type === "call-progressed") await child.stop();
-    expect(await child).toMatchObject({ status: "stopped" });
+    for await (const event of child.events) if (event.type === "call-progressed") await child.stop();
+    expect(await child.result).toMatchObject({ status: "stopped" });
     expect(server.starts()).toHaveLength(1);
     expect(server.left()).toEqual([]);
   });
@@ -73,7 +74,7 @@ describe("[MCP-2] a server that stands in a definition", () => {
     });
     const session = await runtime.open();
     const child = session.spawn("worker", "Work.");
-    for await (const event of child)
+    for await (const event of child.events)
       if (event.type === "call-progressed") await session[Symbol.asyncDispose]();
     expect(server.left()).toEqual([]);
   });
@@ -86,10 +87,10 @@ describe("[MCP-2] a server that stands in a definition", () => {
     };
     const { runtime, requests } = sample.restart([spawning, "Worked.", "Done."], {
       ...allowAll,
-      environment: { PATH: process.env["PATH"], MCP_TIMEOUT: "300", RETINUE_LOCAL_MODELS: "0" },
+      env: { PATH: process.env["PATH"], MCP_TIMEOUT: "300", RETINUE_LOCAL_MODELS: "0" },
       agents: [{ ...worker, mcpServers: [{ gone: { command: "/nowhere" } }, { silent }] }],
     });
-    expect(await runtime.run("Go.")).toMatchObject({ status: "completed", text: "Done." });
+    expect(await runtime.run("Go.").result).toMatchObject({ status: "completed", text: "Done." });
     expect(reported(requests[2])).toMatch(/gone.{0,4} failed: its command was not found/);
     expect(reported(requests[2])).toMatch(/silent.{0,4} failed: it did not answer within 0.3 s/);
     expect(reported(requests[2])).toContain("Worked.");
@@ -105,7 +106,7 @@ describe("[MCP-2] a server that stands in a definition", () => {
       agents: [{ ...worker, background: true, mcpServers: [{ mine: server.config }] }],
     });
     await using session = await runtime.open();
-    expect(await session.spawn("worker", "Work.")).toMatchObject({ status: "completed" });
+    expect(await session.spawn("worker", "Work.").result).toMatchObject({ status: "completed" });
     expect(served(requests[0])).toEqual([]);
     expect(server.starts()).toEqual([]);
   });
@@ -122,7 +123,7 @@ describe("[MCP-2] a server that stands in a definition", () => {
       mcpServers: { docs: { type: "sdk", instance } },
       agents: [{ ...worker, mcpServers: [own] }],
     });
-    await runtime.run("Go.");
+    await runtime.run("Go.").result;
     const [main, child] = requests.map(({ system }) => JSON.stringify(system));
     expect(main).toContain("Of the session.");
     expect(child).toContain("Obey me");
@@ -168,11 +169,11 @@ describe("[MCP-2] a server that stands in a definition", () => {
     const file = `---\nname: worker\ndescription: Works.\nmcpServers: ${JSON.stringify([{ mine: server.config }])}\n---\nWork.\n`;
     await sample.workspace.write(".claude/agents/worker.md", file);
     const untrusted = sample.restart([spawning, "Worked.", "Done."], { trusted: false });
-    await untrusted.runtime.run("Go.");
+    await untrusted.runtime.run("Go.").result;
     expect(server.starts()).toEqual([]);
     expect(reported(untrusted.requests[2])).toMatch(/mine.{0,4} is not used: the folder is not trusted/);
     const trusted = sample.restart(["Worked."], { trusted: true });
-    await trusted.runtime.spawn("worker", "Work.");
+    await trusted.runtime.spawn("worker", "Work.").result;
     expect(served(trusted.requests[0])).toContain("mcp__mine__echo");
     expect(server.starts()).toHaveLength(1);
   });
@@ -184,7 +185,7 @@ describe("[MCP-2] a server that stands in a definition", () => {
     await sample.workspace.write(".claude/agents/worker.md", file);
     const options = { trusted: true, mcpServers: { mine: sdk("look") } };
     const { runtime, requests } = sample.restart([spawning, "Worked.", "Done."], options);
-    await runtime.run("Go.");
+    await runtime.run("Go.").result;
     expect(server.starts()).toEqual([]);
     expect(served(requests[1])).toEqual(["mcp__mine__look"]);
     expect(reported(requests[2])).toContain("one of your own has this name");
@@ -197,7 +198,7 @@ describe("[MCP-2] a server that stands in a definition", () => {
       { settings: JSON.stringify({ deniedMcpServers: [{ serverName: "mine" }] }) },
     ]) {
       await using sample = await createSampleRuntime([spawning, "Worked.", "Done."], { agents, ...options });
-      await sample.runtime.run("Go.");
+      await sample.runtime.run("Go.").result;
       expect(reported(sample.requests[2])).toMatch(
         /mine.{0,4} is not used: .*(strict-mcp-config|deniedMcpServers)/,
       );
@@ -212,8 +213,8 @@ describe("[MCP-2] a server that stands in a definition", () => {
       agents: [{ ...worker, tools: ["Read"], mcpServers: [{ mine: server.config }] }],
     });
     const session = await runtime.open({ agent: "worker" });
-    await session.prompt("Go.");
-    await session.prompt("Again.");
+    await session.prompt("Go.").result;
+    await session.prompt("Again.").result;
     expect(reported(requests[1])).toContain("Echo: hello");
     expect(session.plan.mcpServers).toEqual([{ name: "mine", own: true }]);
     expect(server.starts()).toHaveLength(1);
@@ -238,7 +239,10 @@ describe("servers of the session and its children", () => {
       mcpServers: { shared: server.config },
     });
     await using session = await runtime.open();
-    const results = await Promise.all([session.spawn("worker", "One."), session.spawn("worker", "Two.")]);
+    const results = await Promise.all([
+      session.spawn("worker", "One.").result,
+      session.spawn("worker", "Two.").result,
+    ]);
     expect(results.map(({ text }) => text)).toEqual(["Echoed.", "Echoed."]);
     expect(server.starts()).toHaveLength(1);
   });
@@ -262,7 +266,7 @@ describe("servers of the session and its children", () => {
       { agents, mcpServers: { a: sdk("one", "two"), b: sdk("one") } },
     );
     await using session = await sample.runtime.open();
-    for (const { name } of agents) await session.spawn(name, "Work.");
+    for (const { name } of agents) await session.spawn(name, "Work.").result;
     expect(sample.requests.map(served)).toEqual(cases.map(([, expected]) => expected));
   });
 
@@ -271,7 +275,7 @@ describe("servers of the session and its children", () => {
       agents: [{ ...worker, mcpServers: ["a", "nobody", { serverName: "a", tools: ["one", "nine"] }] }],
       mcpServers: { a: sdk("one", "two") },
     });
-    await sample.runtime.run("Go.");
+    await sample.runtime.run("Go.").result;
     expect(served(sample.requests[1])).toEqual(["mcp__a__one"]);
     expect(reported(sample.requests[2])).toMatch(
       /nobody.{0,4} is not used: no server of this name is configured/,
@@ -294,7 +298,7 @@ describe("servers of the session and its children", () => {
     await using session = await sample.runtime.open({ allowedTools: ["mcp__a"] });
     const child = session.spawn("worker", "Work.");
     detach = () => child.detach();
-    expect(await child).toMatchObject({ status: "completed", text: "Worked." });
+    expect(await child.result).toMatchObject({ status: "completed", text: "Worked." });
     expect(sample.requests.map(served)).toEqual([["mcp__a__one"], []]);
     expect(reported(sample.requests[1])).toContain("There is no tool");
   });
@@ -324,12 +328,12 @@ describe("servers of the session and its children", () => {
       },
     );
     await using session = await runtime.open();
-    await session.spawn("worker", "Work.");
+    await session.spawn("worker", "Work.").result;
     expect(names(requests[0]).filter((name) => name === "ListMcpResourcesTool")).toHaveLength(1);
     expect(reported(requests[1])).toMatch(/server\W+shared\W+uri/);
     expect(reported(requests[1])).toMatch(/server\W+own\W+uri/);
     expect(reported(requests[1])).not.toContain("is_error");
-    await session.spawn("narrow", "Work.");
+    await session.spawn("narrow", "Work.").result;
     expect(served(requests[2])).toEqual(["mcp__shared__echo"]);
     expect(reported(requests[3])).toContain("There is no tool");
   });
@@ -337,9 +341,9 @@ describe("servers of the session and its children", () => {
   test("[BLT-6] the guide is told which servers the person has", async () => {
     await using sample = await createSampleRuntime(["Told."], {
       mcpServers: { tracker: sdk("one") },
-      environment: { PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0" },
+      env: { PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0" },
     });
-    await sample.runtime.spawn("claude-code-guide", "What do I have?");
+    await sample.runtime.spawn("claude-code-guide", "What do I have?").result;
     expect(sample.requests[0]?.system.join("\n")).toMatch(/MCP servers:\n- tracker \(program, sdk\)/);
   });
 });

@@ -40,7 +40,7 @@ const fake = () =>
     { name: "look", annotations: { readOnlyHint: true }, call: () => "seen" },
     { name: "change", call: () => "changed" },
   ]);
-const sdk = (instance: ReturnType<typeof fake>) => ({ type: "sdk", instance });
+const sdk = (instance: ReturnType<typeof fake>) => ({ type: "sdk", instance }) as const;
 
 /** Prints which packages of the protocol a run has loaded. */
 const loading = `
@@ -57,9 +57,9 @@ const { createRuntime } = await import(process.argv[1]);
 const { createScriptedModel } = await import(process.argv[2]);
 const [cwd, command] = process.argv.slice(3);
 const mcpServers = command === undefined ? {} : { one: { command } };
-const options = { cwd, home: cwd, environment: {}, notice: () => {}, mcpServers };
+const options = { cwd, home: cwd, env: {}, onWarning: () => {}, mcpServers };
 await using runtime = createRuntime({ ...options, model: createScriptedModel(["Done."]) });
-await runtime.run("Go.");
+await runtime.run("Go.").result;
 console.log(JSON.stringify([...loaded]));
 `;
 
@@ -112,7 +112,7 @@ describe("servers of a session", () => {
       ["notes", "connected"],
       ["files", "connected"],
     ]);
-    expect(await session.prompt("Go.")).toMatchObject({ status: "completed", text: "Done." });
+    expect(await session.prompt("Go.").result).toMatchObject({ status: "completed", text: "Done." });
     expect(reported(sample.requests[1])).toContain("Echo: hello");
     expect(reported(sample.requests[1])).toContain("Dear reader");
     expect(reported(sample.requests[2])).toContain("counts");
@@ -127,7 +127,7 @@ describe("servers of a session", () => {
         mcpServers: { all: countedServer(workspace.root).config, more: sdk(fake()) },
       }),
     );
-    await sample.runtime.run("Go.");
+    await sample.runtime.run("Go.").result;
     const lists = sample.requests.map(({ tools }) => JSON.stringify(tools));
     expect(new Set(lists).size).toBe(1);
     expect(served(sample.requests[0]).slice(-2)).toEqual(["mcp__more__look", "mcp__more__change"]);
@@ -145,7 +145,7 @@ describe("servers of a session", () => {
       mcpServers: { all: server.config },
     });
     const run = runtime.run("Go.");
-    for await (const event of run) {
+    for await (const event of run.events) {
       const [first = 0] = server.starts();
       if (event.type === "call-progressed" && server.left().includes(first)) process.kill(first, "SIGKILL");
     }
@@ -159,7 +159,7 @@ describe("servers of a session", () => {
   test("[MCP-2] a server that fails to start is told to the person, and the session goes on without it", async () => {
     const notices: string[] = [];
     await using sample = await createSampleRuntime(["Done."], {
-      notice: (text) => void notices.push(text),
+      onWarning: (text) => void notices.push(text),
       mcpServers: { gone: { command: "/nowhere/at-all" }, here: sdk(fake()) },
     });
     await using session = await sample.runtime.open();
@@ -169,7 +169,7 @@ describe("servers of a session", () => {
       ["gone", "failed"],
       ["here", "connected"],
     ]);
-    expect(await session.prompt("Go.")).toMatchObject({ status: "completed" });
+    expect(await session.prompt("Go.").result).toMatchObject({ status: "completed" });
     expect(served(sample.requests[0])).toEqual(["mcp__here__look", "mcp__here__change"]);
   });
 
@@ -184,7 +184,7 @@ describe("servers of a session", () => {
     });
     const cases: readonly RuntimeOptions[] = [{ mcpServers: { silent } }, { agents: [worker] }];
     for (const options of cases) {
-      await using sample = await createSampleRuntime([spawning], { environment, ...options });
+      await using sample = await createSampleRuntime([spawning], { env: environment, ...options });
       const stop = new AbortController();
       const run = sample.runtime.run("Go.", { signal: stop.signal });
       await expect.poll(() => processesWith(mark).length, { timeout: 20_000 }).toBe(1);
@@ -201,7 +201,7 @@ describe("servers of a session", () => {
     const server = countedServer(sample.workspace.root);
     await sample.workspace.write(".mcp.json", JSON.stringify({ mcpServers: { ours: server.config } }));
     const open = (options: RuntimeOptions) =>
-      sample.restart([], { notice: (text) => void notices.push(text), ...options }).runtime.open();
+      sample.restart([], { onWarning: (text) => void notices.push(text), ...options }).runtime.open();
     await using untrusted = await open({ trusted: false });
     expect(server.starts()).toEqual([]);
     expect(untrusted.mcpServers()).toMatchObject([{ name: "ours", status: { type: "held" } }]);
@@ -229,12 +229,12 @@ describe("servers of a session", () => {
       }),
     );
     await using denying = await sample.runtime.open({ disallowedTools: ["mcp__all", "mcp__more__change"] });
-    await denying.prompt("Go.");
+    await denying.prompt("Go.").result;
     expect(served(sample.requests[0])).toEqual(["mcp__more__look"]);
     expect(denying.plan.mcpServers).toEqual([{ name: "more", own: false }]);
     expect(reported(sample.requests[1])).toContain("There is no tool");
     await using open = await sample.runtime.open();
-    await open.prompt("Go.");
+    await open.prompt("Go.").result;
     expect(reported(sample.requests[3])).toContain("demo://resource");
   });
 
@@ -244,7 +244,7 @@ describe("servers of a session", () => {
       [calling({ name: "mcp__more__look" }, { name: "mcp__more__change" }), "Done."],
       { ...allowAll, mcpServers: { more: sdk(server) } },
     );
-    const { denials } = await sample.runtime.run("Go.", { permissionMode: "plan" });
+    const { denials } = await sample.runtime.run("Go.", { permissionMode: "plan" }).result;
     expect(server.calls.map(({ tool }) => tool)).toEqual(["look"]);
     expect(denials.map(({ call }) => call.name)).toEqual(["mcp__more__change"]);
   });
@@ -261,16 +261,17 @@ describe("servers of a session", () => {
       ],
       named,
     );
-    expect((await sample.runtime.run("Go.")).denials).toHaveLength(1);
-    await sample.runtime.run("Go.", { allowedTools: ["mcp__my.tools"] });
+    expect((await sample.runtime.run("Go.").result).denials).toHaveLength(1);
+    await sample.runtime.run("Go.", { allowedTools: ["mcp__my.tools"] }).result;
     expect(server.calls).toHaveLength(1);
   });
 
   test("[MCP-1] what servers say of themselves stands once in the prompt of whoever has them, the same at every turn", async () => {
-    const says = (instructions: string) => ({
-      type: "sdk",
-      instance: createFakeMcpServer([{ name: "look", call: () => "seen" }], { instructions }),
-    });
+    const says = (instructions: string) =>
+      ({
+        type: "sdk",
+        instance: createFakeMcpServer([{ name: "look", call: () => "seen" }], { instructions }),
+      }) as const;
     const { runtime, requests, place } = await createRuntimeAt(
       [
         calling({ name: "Agent", input: { description: "a", prompt: "A.", subagent_type: "worker" } }),
@@ -286,7 +287,7 @@ describe("servers of a session", () => {
       }),
     );
     await using _place = place;
-    await runtime.run("Go.");
+    await runtime.run("Go.").result;
     const systems = requests.map(({ system }) => JSON.stringify(system));
     expect(systems[0]?.match(/Search first\./g)).toHaveLength(1);
     expect(systems[1]).not.toContain("Search first.");
@@ -308,7 +309,7 @@ describe("servers of a session", () => {
       }),
     );
     await using _place = place;
-    await runtime.run("Go.");
+    await runtime.run("Go.").result;
     const mcp_server = { name: "docs", source: "program" };
     expect(heard).toMatchObject([{ mcp_server }, { mcp_server }]);
   });
@@ -334,7 +335,7 @@ describe("servers of a session", () => {
         settings: JSON.stringify({ hooks: { PreToolUse: [{ hooks: [hook] }] } }),
       },
     );
-    const { denials } = await sample.runtime.run("Go.");
+    const { denials } = await sample.runtime.run("Go.").result;
     expect(denials[0]?.reason).toContain("not /secret");
   });
 
@@ -353,7 +354,8 @@ describe("servers of a session", () => {
       [calling({ name: "mcp__more__change" }, { name: "mcp__more__look" }), "Done."],
       { mcpServers: { desk: sdk(asked), more: sdk(server) } },
     );
-    const { denials } = await sample.runtime.run("Go.", { permissionPromptTool: "mcp__desk__approve" });
+    const { denials } = await sample.runtime.run("Go.", { permissionPromptTool: "mcp__desk__approve" })
+      .result;
     expect(asked.calls[0]?.input).toMatchObject({
       tool_name: "mcp__more__change",
       input: {},

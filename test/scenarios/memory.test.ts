@@ -56,11 +56,13 @@ describe("[MEM-2, SPN-3] memory in the system prompt", () => {
     await using runtime = createRuntime({
       cwd: place.cwd,
       home: place.home,
-      environment: { ANTHROPIC_API_KEY: "k", ANTHROPIC_BASE_URL: provider.url, PATH: process.env["PATH"] },
+      settingSources: ["user", "project", "local"],
+      transcripts: true,
+      env: { ANTHROPIC_API_KEY: "k", ANTHROPIC_BASE_URL: provider.url, PATH: process.env["PATH"] },
       managedDirectory: join(place.home, "managed"),
       agents: [rev],
     });
-    expect(await runtime.spawn("rev", "Review.")).toMatchObject({ status: "completed", denials: [] });
+    expect(await runtime.spawn("rev", "Review.").result).toMatchObject({ status: "completed", denials: [] });
     const systems = provider.requests.map(({ body }) => JSON.stringify(body["system"]));
     expect(systems).toHaveLength(3);
     expect(occurrences(systems[0] ?? "", "the tests need node 24")).toBe(1);
@@ -82,7 +84,7 @@ describe("[MEM-2, SPN-3] memory in the system prompt", () => {
     await using _sample = sample;
     await using session = await runtime.open();
     for (const text of ["Kept.", "Corrected.", "Known."])
-      expect(await session.spawn("rev", "Review.")).toMatchObject({ text, denials: [] });
+      expect(await session.spawn("rev", "Review.").result).toMatchObject({ text, denials: [] });
     expect(system(requests[0])).toContain("There is no MEMORY.md yet");
     expect(system(requests[2])).toContain("the tests need node 24");
     expect(system(requests.at(-1))).toContain("the tests need node 26");
@@ -93,7 +95,7 @@ describe("[MEM-2, SPN-3] memory in the system prompt", () => {
     const { sample, runtime, requests } = await stage(() => ["Done."], { agents: [rev] });
     await using _sample = sample;
     await sample.workspace.write(memoryFile, "- one thing\n".repeat(250));
-    await runtime.spawn("rev", "Review.");
+    await runtime.spawn("rev", "Review.").result;
     expect(system(requests[0])).toContain("200 of 250 lines");
     expect(occurrences(system(requests[0]), "- one thing")).toBe(200);
   });
@@ -116,7 +118,7 @@ describe("[MEM-2, SPN-3] memory in the system prompt", () => {
     );
     await using _sample = sample;
     await sample.workspace.write(memoryFile, note);
-    const result = await runtime.run("Begin.", { agent: "rev" });
+    const result = await runtime.run("Begin.", { agent: "rev" }).result;
     expect(result).toMatchObject({ status: "completed", denials: [] });
     expect(occurrences(system(requests[0]), note.trim())).toBe(1);
     expect(system(requests[2])).toContain("Plain.");
@@ -125,18 +127,14 @@ describe("[MEM-2, SPN-3] memory in the system prompt", () => {
 
   test.each([
     ["a setting", {}, '{"autoMemoryEnabled": false}'],
-    [
-      "a variable",
-      { environment: { PATH: process.env["PATH"], CLAUDE_CODE_DISABLE_AUTO_MEMORY: "1" } },
-      "{}",
-    ],
+    ["a variable", { env: { PATH: process.env["PATH"], CLAUDE_CODE_DISABLE_AUTO_MEMORY: "1" } }, "{}"],
   ] as const)("switched off by %s there is neither text nor tool nor directory", async (_, options, settings) => {
     const { sample, own, runtime, requests } = await stage(() => ["Done."], { agents: [rev], ...options });
     await using _sample = sample;
     mkdirSync(join(sample.home, ".claude"), { recursive: true });
     writeFileSync(join(sample.home, ".claude/settings.json"), settings);
     await using session = await runtime.open();
-    await session.spawn("rev", "Review.");
+    await session.spawn("rev", "Review.").result;
     expect(system(requests[0])).not.toMatch(/MEMORY\.md/);
     expect(names(requests[0])).toEqual(["Grep"]);
     expect(existsSync(own(""))).toBe(false);
@@ -193,7 +191,7 @@ describe("[TLS-8] tools that are there for memory", () => {
     symlinkSync(at("secret.txt"), own("link.md"));
     symlinkSync(at("elsewhere"), own("away"));
     linkSync(at("secret.txt"), own("hard.md"));
-    const { denials } = await runtime.spawn("rev", "Review.");
+    const { denials } = await runtime.spawn("rev", "Review.").result;
     expect(denials).toHaveLength(1);
     expect(reported(requests[1])).toContain("only inside the agent's memory directory");
     expect(readFileSync(at("secret.txt"), "utf8")).toBe("s");
@@ -216,7 +214,10 @@ describe("[TLS-8] tools that are there for memory", () => {
     const { sample, own, runtime } = await stage(keep, { agents: [rev] });
     await using _sample = sample;
     await using opened = await runtime.open(session);
-    expect(await opened.spawn("rev", "Review.", options)).toMatchObject({ text: "Kept.", denials: [] });
+    expect(await opened.spawn("rev", "Review.", options).result).toMatchObject({
+      text: "Kept.",
+      denials: [],
+    });
     expect(readFileSync(own(), "utf8")).toBe(note);
   });
 
@@ -231,7 +232,7 @@ describe("[TLS-8] tools that are there for memory", () => {
       { agents: [main, withoutTools] },
     );
     await using _sample = sample;
-    expect(await runtime.run("Begin.", { agent: "lead" })).toMatchObject({ text: "Main." });
+    expect(await runtime.run("Begin.", { agent: "lead" }).result).toMatchObject({ text: "Main." });
     expect(readFileSync(own(), "utf8")).toBe(note);
   });
 
@@ -249,7 +250,7 @@ describe("[TLS-8] tools that are there for memory", () => {
     await using _sample = sample;
     await sample.workspace.write(memoryFile, note);
     await using session = await runtime.open({ permissionMode: "plan" });
-    const { denials } = await session.spawn("rev", "Plan.");
+    const { denials } = await session.spawn("rev", "Plan.").result;
     expect(denials.map(({ call: { name } }) => name)).toEqual(["Write"]);
     expect(existsSync(own("b.md"))).toBe(false);
   });
@@ -263,7 +264,7 @@ describe("[TLS-8] tools that are there for memory", () => {
       ...options,
     });
     await using _sample = sample;
-    await runtime.spawn("rev", "Review.");
+    await runtime.spawn("rev", "Review.").result;
     expect(existsSync(own())).toBe(false);
   });
 
@@ -276,7 +277,7 @@ describe("[TLS-8] tools that are there for memory", () => {
       { agents: [rev] },
     );
     await using _sample = sample;
-    expect((await runtime.spawn("rev", "Review.")).denials).toHaveLength(1);
+    expect((await runtime.spawn("rev", "Review.").result).denials).toHaveLength(1);
     expect(existsSync(own(".envrc"))).toBe(false);
   });
 
@@ -296,7 +297,7 @@ describe("[TLS-8] tools that are there for memory", () => {
     git("add", "-A");
     git("commit", "-q", "-m", "first");
     await using session = await runtime.open();
-    const result = await session.spawn("rev", "Review.", { isolation: "worktree" });
+    const result = await session.spawn("rev", "Review.", { isolation: "worktree" }).result;
     expect(result).toMatchObject({ text: "Kept.", denials: [] });
     expect(readFileSync(own(), "utf8")).toBe(note);
   });
@@ -318,9 +319,10 @@ describe("[MEM-1] where memory is, is told", () => {
     expect(existsSync(own(""))).toBe(false);
     const events: RunEvent[] = [];
     const handle = session.spawn("rev", "Review.");
-    for await (const event of handle) events.push(event);
-    await handle;
-    expect(events).toContainEqual({ type: "spawn-advanced", step: "memory", value: memory });
+    for await (const event of handle.events) events.push(event);
+    await handle.result;
+    const steps = events.flatMap((event) => (event.type === "spawn-advanced" ? event.steps : []));
+    expect(steps).toContainEqual({ step: "memory", value: memory });
     expect(existsSync(own(""))).toBe(true);
   });
 
@@ -337,7 +339,7 @@ describe("[MEM-1] where memory is, is told", () => {
       origin: "model",
     });
     expect(planned).toMatchObject({ plan: { notes: [expect.stringContaining("cannot be used")] } });
-    await session.spawn("rev", "Review.");
+    await session.spawn("rev", "Review.").result;
     expect(names(requests[0])).toEqual(["Grep"]);
   });
 });
@@ -352,7 +354,7 @@ test("[MEM-1] an agent whose name is a title has a memory too, in a directory th
   ]);
   await using _sample = sample;
   await sample.workspace.write(".claude/agents/designer.md", file);
-  expect(await runtime.spawn("UI/UX Designer", "Design.")).toMatchObject({
+  expect(await runtime.spawn("UI/UX Designer", "Design.").result).toMatchObject({
     status: "completed",
     denials: [],
   });

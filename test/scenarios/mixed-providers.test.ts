@@ -21,8 +21,10 @@ async function createStage(script: readonly ScriptedStep[]): Promise<{
   const runtime = createRuntime({
     cwd: workspace.project,
     home: join(workspace.root, "home"),
+    settingSources: ["user", "project", "local"],
+    transcripts: true,
     managedDirectory: join(workspace.root, "managed"),
-    environment: {
+    env: {
       PATH: process.env["PATH"],
       ANTHROPIC_API_KEY: "key",
       ANTHROPIC_BASE_URL: provider.url,
@@ -64,7 +66,7 @@ describe("[MDL-3] two providers in one tree", () => {
       prompt: "You find words.",
       model: below.model,
     });
-    const result = await runtime.run("Which word?", { model: above.model });
+    const result = await runtime.run("Which word?", { model: above.model }).result;
 
     expect(result).toMatchObject({ status: "completed", text: "The child says heron." });
     const order = [above, above, below, below, above];

@@ -78,7 +78,7 @@ describe("[TLS-7] no child starts a child", () => {
       permissionMode: "bypassPermissions",
       skipPermissions: true,
     });
-    expect(await session.prompt("Begin.")).toMatchObject({ status: "completed", text: "Fine." });
+    expect(await session.prompt("Begin.").result).toMatchObject({ status: "completed", text: "Fine." });
     expect(session.tasks.list().map(({ agentType }) => agentType)).toEqual(["boss"]);
     expectNoNesting(sample);
   });
@@ -93,8 +93,8 @@ describe("[TLS-7] no child starts a child", () => {
     ];
     await using sample = await createSampleRuntime(again, { agents: [{ name: "boss", ...boss }] });
     await using session = await sample.runtime.open();
-    const first = await session.spawn("boss", "TASK-ONE");
-    const second = await session.spawn("boss", "Once more.", { resume: first.agentId });
+    const first = await session.spawn("boss", "TASK-ONE").result;
+    const second = await session.spawn("boss", "Once more.", { resume: first.agentId }).result;
     expect(second).toMatchObject({ status: "completed", text: "Still none.", agentId: first.agentId });
     expect(JSON.stringify(sample.requests.at(-1)?.messages).match(/"name":"Agent"/g)).toHaveLength(2);
     expectNoNesting(sample);
@@ -107,6 +107,6 @@ test("[AGT-1] a main agent that calls the tool by its old name starts a child", 
     { calls: [{ name: "Task", input: wish }] },
     { text: "Good." },
   ]);
-  expect(await sample.runtime.run("Begin.")).toMatchObject({ status: "completed", text: "Good." });
+  expect(await sample.runtime.run("Begin.").result).toMatchObject({ status: "completed", text: "Good." });
   expect(JSON.stringify(sample.requests.at(-1)?.messages)).toContain("Here I am.");
 });

@@ -223,7 +223,7 @@ describe("sessions", () => {
           child.kill("SIGINT");
         },
       });
-      const line = `Continue: retinue -p --resume ${id} "Go on."`;
+      const line = `Continue: retinue -p --resume ${id} "Continue."`;
       expect({ code, err }).toEqual({ code: 130, err: `retinue: Stopped by SIGINT.\n${line}\n` });
       expect(readJsonLines(out).at(-1)).toMatchObject({
         type: "result",
@@ -338,7 +338,7 @@ describe("what goes wrong is one sentence and an exit code [CLI-6]", () => {
     [
       ["-p", "hi", "--model", "sonnet or opus"],
       2,
-      /^retinue: The model cannot be used: "sonnet or opus" has blanks/,
+      /^retinue: The model cannot be used: "sonnet or opus" contains spaces/,
     ],
     [["-p", "hi", "--settings", "{bad"], 2, /^retinue: The settings given to this run cannot be used: /],
     [["-p", "hi", "--add-dir", "nowhere"], 2, /^retinue: --add-dir names a folder that is not there/],
@@ -401,7 +401,9 @@ describe("what goes wrong is one sentence and an exit code [CLI-6]", () => {
           resolve(`${out}${err}`),
         );
       });
-      expect(shell).toMatch(/^retinue: Nobody reads the output any more, so the run was stopped;[^\n]*\n$/);
+      expect(shell).toMatch(
+        /^retinue: The output is no longer being read, so the run was stopped\.[^\n]*\n$/,
+      );
       expect(readFileSync(join(stage.cwd, "code"), "utf8")).toBe("0\n");
       expect(readFileSync(join(stage.cwd, "first"), "utf8")).toContain('"subtype":"init"');
       expect(stage.provider.requests[0]?.status).toBe("abandoned");

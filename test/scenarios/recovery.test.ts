@@ -121,10 +121,10 @@ describe("[TRN-4] a child whose process was killed", () => {
     const id = tasks[0]?.id ?? "";
     const shown = (await stage.run("tasks", "--interrupted")).out;
     expect(shown).toMatch(
-      new RegExp(`${id} .*task-one.*\\n  in flight: Bash .*may have run.*\\n  go on: retinue resume ${id}`),
+      new RegExp(`${id} .*task-one.*\\n  in flight: Bash .*may have run.*\\n  resume: retinue resume ${id}`),
     );
     expect(shown).toContain(`retinue -p --resume ${sessionOf(stage)}`);
-    await using runtime = createRuntime({ cwd: stage.cwd, home: stage.home, environment: {} });
+    await using runtime = createRuntime({ cwd: stage.cwd, home: stage.home, env: {} });
     expect(await runtime.interrupted()).toMatchObject({
       agents: [{ id }],
       sessions: [{ id: sessionOf(stage) }],

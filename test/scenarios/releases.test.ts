@@ -126,11 +126,11 @@ describe("[SPN-6] whatever the end of a child, nothing of it is left", () => {
       const before = timers();
       const handle = session.spawn("general-purpose", "Work.");
       let answered = 0;
-      for await (const event of handle) {
+      for await (const event of handle.events) {
         if (event.type === "assistant-answered") answered += 1;
         if (answered === 2 && event.type === "model-streamed") await meanwhile?.({ handle, clock });
       }
-      const result = await handle;
+      const result = await handle.result;
       expect(result).toMatchObject(ending);
       expect(Object.keys(result)).toEqual(expect.arrayContaining(["status", "reason", "text", "totals"]));
 
@@ -138,7 +138,8 @@ describe("[SPN-6] whatever the end of a child, nothing of it is left", () => {
       expect(isAlive(pid)).toBe(false);
       expect(timers()).toBeLessThanOrEqual(before);
       expect(clock.sleeping()).toBe(0);
-      const id = await handle.id;
+      await handle.started;
+      const { id } = handle;
       const own = filesBelow(sample.home).filter((file) => file.includes(id));
       expect(own.filter((file) => !/\.(jsonl|meta\.json|output|md|txt)$/.test(file))).toEqual([]);
       expect(
@@ -156,9 +157,10 @@ describe("[SPN-6] whatever the end of a child, nothing of it is left", () => {
     );
     await using session = await sample.runtime.open();
     const first = session.spawn("general-purpose", "Work.");
-    await first.id;
+    await first.started;
     const second = session.spawn("general-purpose", "Work too.");
-    const id = await second.id;
+    await second.started;
+    const { id } = second;
     const held = () =>
       filesBelow(sample.home).filter((file) => file.includes(id) && /lock|\.queued$/.test(file));
     expect(held()).not.toEqual([]);

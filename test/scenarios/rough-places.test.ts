@@ -82,7 +82,7 @@ describe.skipIf(process.platform === "win32")("[CLI-6] a place that is not there
     const options = ["--output-format", "stream-json", "--dangerously-skip-permissions"];
     const { err } = await runIn(place, line, ["-p", "go", ...options], await provide(steps));
     expect(err).toMatch(
-      /Nobody reads the output any more, so the run was stopped; `retinue -p --resume [0-9a-f-]{36}`/,
+      /The output is no longer being read, so the run was stopped\. Resume it with `retinue -p --resume [0-9a-f-]{36}`/,
     );
     expect(err).toContain("code 0");
   });

@@ -30,13 +30,13 @@ await using provider = await startFakeProvider({ script: [
   "It sleeps.",
   { fault: "stall", text: "Never the whole of it", after: 1 },
 ] });
-const environment = { ...process.env, ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
+const env = { ...process.env, ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
 {
-  await using runtime = createRuntime({ environment });
+  await using runtime = createRuntime({ env });
   await using session = await runtime.open({ skipPermissions: true });
-  console.log((await session.prompt("Start it.")).text);
+  console.log((await session.prompt("Start it.").result).text);
   const stalled = session.prompt("Go on.");
-  for await (const event of stalled) if (event.type === "model-streamed") break;
+  for await (const event of stalled.events) if (event.type === "model-streamed") break;
   setTimeout(() => console.log("This must not be printed."), 14_000).unref();
 }
 console.log("over");
@@ -48,9 +48,9 @@ console.log("over");
 test("a run of a program is kept where the command finds it, and the other way round [TRN-1, TRN-3]", () => {
   const { place, lines, stderr } = runProgram(`
 const model = createScriptedModel(["One.", "Two."]);
-await using runtime = createRuntime({ model });
-const { sessionId } = await runtime.run("First.");
-await runtime.run("Second.", { continue: true });
+await using runtime = createRuntime({ model, transcripts: true });
+const { sessionId } = await runtime.run("First.").result;
+await runtime.run("Second.", { continue: true }).result;
 console.log(sessionId, model.requests[1].messages.length);
 `);
   expect(stderr).toBe("");

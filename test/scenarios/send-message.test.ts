@@ -24,7 +24,7 @@ describe("a message to a child that has ended", () => {
       child({ text: "No, 42." }),
       "It is 42.",
     ]);
-    const result = await sample.runtime.run("Begin.");
+    const result = await sample.runtime.run("Begin.").result;
     expect(result).toMatchObject({ status: "completed", text: "It is 42." });
     const resumed = sample.requests[3];
     expect(resumed?.messages.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
@@ -39,13 +39,15 @@ describe("a message to a child that has ended", () => {
       child({ text: "It is 41." }),
       "Good.",
     ]);
-    const { sessionId } = await sample.runtime.run("Begin.");
+    const { sessionId } = await sample.runtime.run("Begin.").result;
     const { runtime, requests } = sample.restart([
       { calls: [send("ada", "Are you sure?")] },
       child({ text: "No, 42." }),
       "It is 42.",
     ]);
-    expect(await runtime.run("Ask again.", { resume: sessionId })).toMatchObject({ text: "It is 42." });
+    expect(await runtime.run("Ask again.", { resume: sessionId }).result).toMatchObject({
+      text: "It is 42.",
+    });
     expect(JSON.stringify(requests[1]?.messages)).toContain("It is 41.");
   });
 
@@ -58,7 +60,7 @@ describe("a message to a child that has ended", () => {
       { text: "Waiting.", times: 2 },
       { match: "Late.", text: "It said late." },
     ]);
-    expect(await sample.runtime.run("Begin.")).toMatchObject({ text: "It said late." });
+    expect(await sample.runtime.run("Begin.").result).toMatchObject({ text: "It said late." });
   });
 });
 
@@ -88,7 +90,7 @@ test("a message to a child that runs is read between its turns [TRN-3]", async (
     },
     "Both.",
   ]);
-  expect(await sample.runtime.run("Begin.")).toMatchObject({ status: "completed", text: "Both." });
+  expect(await sample.runtime.run("Begin.").result).toMatchObject({ status: "completed", text: "Both." });
   const read = sample.requests.filter(isChild).at(-1);
   expect(JSON.stringify(read?.messages)).toContain("Look at b, too.");
 });
@@ -111,7 +113,7 @@ describe("a message that cannot be brought is an error with a reason [TRN-3]", (
       { calls: [{ name: "SendMessage", input }] },
       "Understood.",
     ]);
-    await sample.runtime.run("Begin.");
+    await sample.runtime.run("Begin.").result;
     expect(last(sample.requests[3])).toMatch(reason);
     expect(last(sample.requests[3])).toContain('"is_error":true');
   });
@@ -122,18 +124,18 @@ describe("a message that cannot be brought is an error with a reason [TRN-3]", (
       child({ text: "Seen." }),
       "Good.",
     ]);
-    const { sessionId } = await sample.runtime.run("Begin.");
+    const { sessionId } = await sample.runtime.run("Begin.").result;
     const settings = { permissions: { ask: ["Agent(Explore)"] } };
     await sample.workspace.write(".claude/settings.json", JSON.stringify(settings));
     const { runtime, requests } = sample.restart([{ calls: [send("ada", "Again.")] }, "Refused."]);
-    await runtime.run("Ask again.", { resume: sessionId });
+    await runtime.run("Ask again.", { resume: sessionId }).result;
     expect(last(requests[1])).toMatch(/Agent was not allowed.*Agent\(Explore\)/);
   });
 });
 
 test("children have no such tool, and an agent that can start none has it neither [TLS-7]", async () => {
   await using sample = await createSampleRuntime([{ calls: [spawn()] }, child({ text: "Seen." }), "Good."]);
-  await sample.runtime.run("Begin.");
+  await sample.runtime.run("Begin.").result;
   const names = sample.requests.map(({ tools }) => tools.map(({ name }) => name));
   expect(names.map((tools) => tools.includes("SendMessage"))).toEqual([true, false, true]);
   await using session = await sample.runtime.open({ tools: ["Read", "SendMessage"] });

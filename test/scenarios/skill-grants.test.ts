@@ -72,7 +72,7 @@ describe("[SKL-3] what a skill grants ends with the prompt that it was called fo
     await using session = await sample.runtime.open({ allowedTools: ["Skill(ship)"] });
     await end(session);
     expect(existsSync(sample.workspace.path("granted"))).toBe(true);
-    await session.prompt("Two.");
+    await session.prompt("Two.").result;
     expect(existsSync(sample.workspace.path("later"))).toBe(false);
   });
 
@@ -93,7 +93,7 @@ describe("[SKL-3] what a skill grants ends with the prompt that it was called fo
       touch("by-granted-main"),
       "Done.",
     ]);
-    await sample.runtime.run("Go.", { allowedTools: ["Skill(ship)"] });
+    await sample.runtime.run("Go.", { allowedTools: ["Skill(ship)"] }).result;
     const made = ["by-one", "by-two", "by-main", "by-child-of-granted", "by-granted-main"].filter((name) =>
       existsSync(sample.workspace.path(name)),
     );
@@ -105,7 +105,7 @@ test("[SKL-3] an entry of a list of allowed tools is one rule, and a command wit
   await using sample = await open([ship, touch("granted"), "Refused."]);
   const skill = '---\ndescription: Ships.\nallowed-tools: ["Bash touch granted"]\n---\nShip.\n';
   await writeFile(sample.workspace.path(".claude/skills/ship/SKILL.md"), skill);
-  const result = await sample.runtime.run("One.");
+  const result = await sample.runtime.run("One.").result;
   expect(result.denials).toHaveLength(1);
   expect(existsSync(sample.workspace.path("granted"))).toBe(false);
 });

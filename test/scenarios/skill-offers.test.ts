@@ -49,7 +49,7 @@ describe("a skill with `paths`", () => {
       [read("docs/a.md"), read("src/a.ts"), read("src/b.ts"), { calls: [call("typed")] }, "Done."],
       files,
     );
-    await sample.runtime.run("Go.");
+    await sample.runtime.run("Go.").result;
     const [first, second, third, fourth, fifth] = sample.requests;
     expect(toolOf(first)).toContain("- plain: It helps.");
     expect(toolOf(first)).not.toContain("typed");
@@ -65,7 +65,7 @@ describe("a skill with `paths`", () => {
       ".claude/skills/typed/SKILL.md": typed,
       "src/a.ts": a,
     });
-    await sample.runtime.run("Go.");
+    await sample.runtime.run("Go.").result;
     expect(toolOf(sample.requests[0])).toContain("(none yet");
     expect(lastOf(sample.requests[1])).toContain("- typed:");
   });
@@ -80,7 +80,7 @@ describe("a skill with `paths`", () => {
       },
       { disallowedTools: ["Skill(typed)"] },
     );
-    await sample.runtime.run("Go.");
+    await sample.runtime.run("Go.").result;
     expect(allOf(sample.requests[2])).not.toMatch(/- (?:typed|mine|snake)/);
   });
 
@@ -105,7 +105,7 @@ describe("a skill with `paths`", () => {
       ],
       { ...files, ".claude/agents/worker.md": plain, ".claude/agents/bare.md": bare },
     );
-    await sample.runtime.run("Go.");
+    await sample.runtime.run("Go.").result;
     const ofWorker = sample.requests.filter(({ system }) => system.join("").includes("You are the worker"));
     expect(ofWorker.map((request) => count(allOf(request), "- typed:"))).toEqual([0, 0, 1]);
     const ofBare = sample.requests.filter(({ system }) => system.join("").includes("You are bare"));
@@ -119,10 +119,10 @@ describe("a skill with `paths`", () => {
     });
     await using sample = await open([], { ...files, "CLAUDE.md": "Be brief. ".repeat(900) });
     const { runtime } = sample.restart([], {
-      environment: { PATH: process.env["PATH"], ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "k" },
+      env: { PATH: process.env["PATH"], ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "k" },
       model: undefined,
     } as never);
-    for (const prompt of ["Go.", "Again."]) await runtime.run(prompt, { model: "claude-sonnet-4-5" });
+    for (const prompt of ["Go.", "Again."]) await runtime.run(prompt, { model: "claude-sonnet-4-5" }).result;
     const reported = provider.requests.map(({ request }) =>
       count(allOf(request), "Skills for files you have used"),
     );
@@ -143,11 +143,11 @@ describe("skills in folders below the working folder", () => {
     );
     await using session = await sample.runtime.open();
     expect(await session.prompt("/build").result).toMatchObject({ reason: "unknown_command" });
-    await session.prompt("Go.");
+    await session.prompt("Go.").result;
     expect(lastOf(sample.requests[1])).toContain("There is no skill");
     expect(lastOf(sample.requests[2])).toMatch(/- build: .*- forms: It helps\./);
     expect(lastOf(sample.requests[3])).toContain("Forms.");
-    await session.prompt("/build");
+    await session.prompt("/build").result;
     expect(lastOf(sample.requests[4])).toContain("Build the web.");
   });
 
@@ -165,7 +165,7 @@ describe("skills in folders below the working folder", () => {
       },
       { trusted: false },
     );
-    await sample.runtime.run("Go.", { allowedTools: ["Skill"] });
+    await sample.runtime.run("Go.", { allowedTools: ["Skill"] }).result;
     expect(lastOf(sample.requests[2])).toContain("the folder is not trusted");
     for (const name of ["made", "by-command"]) expect(existsSync(sample.workspace.path(name))).toBe(false);
   });

@@ -41,7 +41,7 @@ describe("hooks of a skill", () => {
 
   test("[SKL-3] are heard where they may be", async () => {
     await using sample = await open(steps(), files);
-    await sample.runtime.run("Go.", { allowedTools: ["Skill(watch)"] });
+    await sample.runtime.run("Go.", { allowedTools: ["Skill(watch)"] }).result;
     expect(existsSync(sample.workspace.path("log"))).toBe(true);
   });
 
@@ -67,7 +67,7 @@ describe("hooks of a skill", () => {
         { ...files, ...more },
         options,
       );
-      await sample.runtime.run(begin, { allowedTools: ["Skill(watch)"] });
+      await sample.runtime.run(begin, { allowedTools: ["Skill(watch)"] }).result;
       expect(existsSync(sample.workspace.path("log"))).toBe(false);
       expect(JSON.stringify(sample.requests.at(-1)?.messages)).toContain(
         `The hooks of watch were not registered: ${why}`,
@@ -87,7 +87,7 @@ describe("a skill in an agent of its own", () => {
 
   test("[SKL-3] that is for the background is not waited for, and its result comes as a notice", async () => {
     await using sample = await open([call("far"), seen, "Meanwhile.", "Done."], files);
-    const result = await sample.runtime.run("Go.");
+    const result = await sample.runtime.run("Go.").result;
     expect(result.text).toBe("Done.");
     const own = sample.requests.filter(({ messages }) => JSON.stringify(messages[0]).includes("Go."));
     expect(lastOf(own[1])).not.toContain("Far seen.");
@@ -96,7 +96,7 @@ describe("a skill in an agent of its own", () => {
 
   test("[SKL-3] is given as text to an agent that may start none", async () => {
     await using sample = await open([call("far"), "Done."], files, { disallowedTools: ["Agent"] });
-    await sample.runtime.run("Go.");
+    await sample.runtime.run("Go.").result;
     expect(lastOf(sample.requests[1])).toContain("this agent may not start others. Follow it yourself.");
     expect(lastOf(sample.requests[1])).toContain("Look far.");
   });
@@ -107,8 +107,8 @@ test("[SKL-3] a skill's effort holds for the rest of the turn", async () => {
     ".claude/skills/think/SKILL.md": skill("effort: high\n", "Think."),
   });
   await using session = await sample.runtime.open();
-  await session.prompt("One.");
-  await session.prompt("Two.");
+  await session.prompt("One.").result;
+  await session.prompt("Two.").result;
   expect(sample.requests.map(({ effort }) => effort)).toEqual([undefined, "high", undefined]);
 });
 
@@ -122,7 +122,7 @@ test("[SKL-1] a skill that a rule denies is not preloaded, and that is said", as
     { disallowedTools: ["Skill(style)"] },
   );
   await using session = await sample.runtime.open({ agent: "writer" });
-  await session.prompt("Go.");
+  await session.prompt("Go.").result;
   expect(session.plan.skills ?? []).toEqual([]);
   expect(session.plan.notes.join("\n")).toContain('"style" was not preloaded: a rule denies it');
   expect(sample.requests[0]?.system.join("\n")).not.toContain("Rule of style");
@@ -133,7 +133,7 @@ test("[SKL-3] commands find the facts of the skill in their environment, whateve
   await using sample = await open([call("odd"), "Done."], {
     ".claude/skills/a $(touch made) b/odd/SKILL.md": skill("allowed-tools: Bash\n", body),
   });
-  await sample.runtime.run("Go.", { allowedTools: ["Skill(odd)"] });
+  await sample.runtime.run("Go.", { allowedTools: ["Skill(odd)"] }).result;
   expect(lastOf(sample.requests[1])).toContain(
     `${sample.workspace.path(".claude/skills/a $(touch made) b/odd")}\\n${sample.workspace.project}`,
   );
@@ -146,7 +146,7 @@ test("[SKL-3] a skill runs so many commands and no more, and none of them moves 
     [call("many"), { calls: [{ name: "Bash", input: { command: "pwd; wc -l < count" } }] }, "Done."],
     { ".claude/skills/many/SKILL.md": skill("allowed-tools: Bash\n", body) },
   );
-  await sample.runtime.run("Go.", { allowedTools: ["Skill(many)"] });
+  await sample.runtime.run("Go.", { allowedTools: ["Skill(many)"] }).result;
   expect(lastOf(sample.requests[1])).toContain("a skill may run 40 commands");
   expect(lastOf(sample.requests[2])).toMatch(/project\\n\s*39\b/);
 });
@@ -156,7 +156,7 @@ test("[SKL-3] a slip is answered with the names that a model may call, and no ot
     ".claude/skills/open/SKILL.md": skill("", "Open."),
     ".claude/skills/mine/SKILL.md": skill("disable-model-invocation: true\n", "Mine."),
   });
-  await sample.runtime.run("Go.");
+  await sample.runtime.run("Go.").result;
   expect(lastOf(sample.requests[1])).toContain("Available: open.");
 });
 
@@ -168,7 +168,7 @@ test("[SKL-1, SCP-2] a plugin's skill knows its folder and where it may keep fil
   const { runtime, requests } = sample.restart(["Done."], {
     pluginDirectories: [sample.workspace.path("kit")],
   });
-  await runtime.run("/kit:hello");
+  await runtime.run("/kit:hello").result;
   const data = join(sample.home, ".claude/plugins/data/kit");
   expect(lastOf(requests[0])).toContain(`${sample.workspace.path("kit")} ${data}`);
 });
@@ -181,7 +181,7 @@ describe("a person's /name", () => {
 
   test("[SKL-3] works for a skill that is denied to agents, which is then for people only", async () => {
     await using sample = await open(["Done."], files, { disallowedTools: ["Skill(ship)"] });
-    await sample.runtime.run("/ship");
+    await sample.runtime.run("/ship").result;
     expect(lastOf(sample.requests[0])).toContain("Ship.");
     expect(existsSync(sample.workspace.path("made"))).toBe(true);
   });
@@ -189,7 +189,7 @@ describe("a person's /name", () => {
   test("[SKL-3] is nobody's any more once it is switched off", async () => {
     const settings = JSON.stringify({ skillOverrides: { ship: "off" } });
     await using sample = await open([], files, { settings });
-    expect(await sample.runtime.run("/ship")).toMatchObject({ reason: "unknown_command" });
+    expect(await sample.runtime.run("/ship").result).toMatchObject({ reason: "unknown_command" });
   });
 
   test("[SKL-3] is put in once, and the same words behind it stay words", async () => {
@@ -197,7 +197,7 @@ describe("a person's /name", () => {
     await sample.runtime.run([
       { type: "text", text: "/ship" },
       { type: "text", text: "/ship" },
-    ]);
+    ]).result;
     expect(lastOf(sample.requests[0]).split("Ship.").length - 1).toBe(1);
     expect(lastOf(sample.requests[0])).toContain('"/ship"');
   });
@@ -206,7 +206,10 @@ describe("a person's /name", () => {
     const hook = { hooks: [{ type: "command", command: "echo no >&2; exit 2" }] };
     const settings = JSON.stringify({ hooks: { UserPromptSubmit: [hook] } });
     await using sample = await open([], files, { settings });
-    expect(await sample.runtime.run("/ship")).toMatchObject({ status: "failed", reason: "prompt_blocked" });
+    expect(await sample.runtime.run("/ship").result).toMatchObject({
+      status: "failed",
+      reason: "prompt_blocked",
+    });
     expect(existsSync(sample.workspace.path("made"))).toBe(false);
   });
 

@@ -57,7 +57,7 @@ describe("the Skill tool", () => {
       ".claude/skills/deploy/SKILL.md": skill("", "Deploy to $0, $ARGUMENTS."),
       "~/.claude/skills/secret/SKILL.md": skill("disable-model-invocation: true\n", "Only for people."),
     });
-    const result = await sample.runtime.run("Go.");
+    const result = await sample.runtime.run("Go.").result;
     expect(result.status).toBe("completed");
     const tool = sample.requests[0]?.tools.find(({ name }) => name === "Skill");
     expect(tool?.description).toContain("- deploy: It helps.");
@@ -70,7 +70,7 @@ describe("the Skill tool", () => {
 
   test("[SKL-3] is not there when there is nothing to call", async () => {
     await using sample = await open(["Done."], {});
-    await sample.runtime.run("Go.");
+    await sample.runtime.run("Go.").result;
     expect(sample.requests[0]?.tools.map(({ name }) => name)).not.toContain("Skill");
   });
 
@@ -83,7 +83,7 @@ describe("the Skill tool", () => {
       ".claude/skills/deploy/SKILL.md": skill("", "Deploy."),
       ".claude/skills/mine/SKILL.md": skill("disable-model-invocation: true\n", "Mine."),
     });
-    await sample.runtime.run("Go.");
+    await sample.runtime.run("Go.").result;
     expect(results(sample.requests[1])[0]?.isError).toBe(true);
     expect(lastText(sample.requests[1])).toMatch(why);
   });
@@ -97,7 +97,7 @@ describe("the Skill tool", () => {
       },
       { disallowedTools: ["Skill(deploy)"] },
     );
-    await sample.runtime.run("Go.");
+    await sample.runtime.run("Go.").result;
     expect(sample.requests[0]?.tools.find(({ name }) => name === "Skill")?.description).not.toContain(
       "deploy:",
     );
@@ -123,17 +123,17 @@ describe("what a skill may do besides its text", () => {
   test("[SKL-3] its grants hold for the prompt that called it, and no longer", async () => {
     await using sample = await open(steps(), files);
     await using session = await sample.runtime.open({ allowedTools: ["Skill(ship)"] });
-    await session.prompt("One.");
+    await session.prompt("One.").result;
     expect(results(sample.requests[1])[0]?.text).toContain("State: from-the-command");
     expect(existsSync(sample.workspace.path("made"))).toBe(true);
     expect(results(sample.requests[2])[1]).toMatchObject({ isError: true });
-    await session.prompt("Two.");
+    await session.prompt("Two.").result;
     expect(existsSync(sample.workspace.path("again"))).toBe(false);
   });
 
   test("[SKL-3] without a rule and with nobody to ask, only the text is given, and that is said", async () => {
     await using sample = await open(steps(), files);
-    await sample.runtime.run("One.");
+    await sample.runtime.run("One.").result;
     const [given] = results(sample.requests[1]);
     expect(given?.isError).toBe(false);
     expect(given?.text).not.toContain("State: from-the-command");
@@ -150,7 +150,7 @@ describe("what a skill may do besides its text", () => {
         return { behavior: "deny", message: "not today" };
       },
     });
-    await sample.runtime.run("One.");
+    await sample.runtime.run("One.").result;
     expect(asked).toEqual(["Skill"]);
     expect(results(sample.requests[1])[0]).toMatchObject({ isError: true });
     expect(lastText(sample.requests[1])).toContain("not today");
@@ -166,7 +166,7 @@ describe("what a skill may do besides its text", () => {
         },
       },
     });
-    await sample.runtime.run("One.");
+    await sample.runtime.run("One.").result;
     expect(asked).toEqual([
       {
         tool: "Skill",
@@ -179,13 +179,13 @@ describe("what a skill may do besides its text", () => {
 
   test("[SKL-3] deny rules go before its grants", async () => {
     await using sample = await open(steps(), files, { disallowedTools: ["Bash(touch *)"] });
-    await sample.runtime.run("One.", { allowedTools: ["Skill(ship)"] });
+    await sample.runtime.run("One.", { allowedTools: ["Skill(ship)"] }).result;
     expect(existsSync(sample.workspace.path("made"))).toBe(false);
   });
 
   test("[SKL-3] in a folder that is not trusted a project's skill grants and runs nothing", async () => {
     await using sample = await open(steps(), files, { trusted: false });
-    await sample.runtime.run("One.", { allowedTools: ["Skill(ship)"] });
+    await sample.runtime.run("One.", { allowedTools: ["Skill(ship)"] }).result;
     expect(results(sample.requests[1])[0]?.text).toContain("the folder is not trusted");
     expect(existsSync(sample.workspace.path("made"))).toBe(false);
   });
@@ -193,7 +193,7 @@ describe("what a skill may do besides its text", () => {
   test("[SKL-3] settings can switch commands in skills off", async () => {
     const settings = JSON.stringify({ disableSkillShellExecution: true });
     await using sample = await open(steps(), files, { settings });
-    await sample.runtime.run("One.", { allowedTools: ["Skill(ship)"] });
+    await sample.runtime.run("One.", { allowedTools: ["Skill(ship)"] }).result;
     expect(results(sample.requests[1])[0]?.text).toContain("settings switch off commands in skills");
   });
 
@@ -201,7 +201,7 @@ describe("what a skill may do besides its text", () => {
     await using sample = await open([{ calls: [call("danger")] }, "Done."], {
       ".claude/skills/danger/SKILL.md": skill("", "!`touch made` and !`pwd`"),
     });
-    await sample.runtime.run("One.", { allowedTools: ["Skill(danger)"] });
+    await sample.runtime.run("One.", { allowedTools: ["Skill(danger)"] }).result;
     const text = results(sample.requests[1])[0]?.text ?? "";
     expect(text).toContain("`touch made` was not run: Bash was not allowed");
     expect(text).toContain(`and ${sample.workspace.project}`);
@@ -215,7 +215,7 @@ describe("what a skill may do besides its text", () => {
         "!`seq 1 200000; sleep 600 & echo started`",
       ),
     });
-    await sample.runtime.run("One.", { allowedTools: ["Skill(loud)"] });
+    await sample.runtime.run("One.", { allowedTools: ["Skill(loud)"] }).result;
     const text = results(sample.requests[1])[0]?.text ?? "";
     expect(text).toContain("started");
     expect(text.length).toBeLessThan(40_000);
@@ -226,7 +226,7 @@ describe("what a skill may do besides its text", () => {
     await using sample = await open([{ calls: [call("echo", args)] }, "Done."], {
       ".claude/skills/echo/SKILL.md": skill("allowed-tools: Bash\n", "Say $ARGUMENTS: !`echo $ARGUMENTS`"),
     });
-    await sample.runtime.run("One.", { allowedTools: ["Skill(echo *)"] });
+    await sample.runtime.run("One.", { allowedTools: ["Skill(echo *)"] }).result;
     const text = results(sample.requests[1])[0]?.text ?? "";
     expect(text).toContain(`Say ${args}`);
     expect(text).toContain("was not run: its arguments hold characters");
@@ -254,7 +254,7 @@ describe("what a skill may do besides its text", () => {
       ],
       { ".claude/skills/watch/SKILL.md": skill(hooks, "Watch.") },
     );
-    await sample.runtime.run("One.", { allowedTools: ["Skill(watch)"] });
+    await sample.runtime.run("One.", { allowedTools: ["Skill(watch)"] }).result;
     const text = results(sample.requests[5])[0]?.text ?? "";
     expect(text.match(/heard/g)).toHaveLength(3);
     expect(text.match(/single/g)).toHaveLength(1);
@@ -268,12 +268,12 @@ describe("what a skill may do besides its text", () => {
       ".claude/skills/think/SKILL.md": skill("model: claude-opus-4-5\neffort: high\n", "Think."),
     });
     const { runtime } = sample.restart([], {
-      environment: { PATH: process.env["PATH"], ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "k" },
+      env: { PATH: process.env["PATH"], ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "k" },
       model: undefined,
     } as never);
     await using session = await runtime.open({ model: "claude-sonnet-4-5" });
-    await session.prompt("One.");
-    await session.prompt("Two.");
+    await session.prompt("One.").result;
+    await session.prompt("Two.").result;
     expect(provider.requests.map(({ body }) => body["model"])).toEqual([
       "claude-sonnet-4-5",
       "claude-opus-4-5",
@@ -304,7 +304,7 @@ describe("a skill in an agent of its own", () => {
       ],
       files,
     );
-    const result = await sample.runtime.run("Go.", { allowedTools: ["Skill(survey *)"] });
+    const result = await sample.runtime.run("Go.", { allowedTools: ["Skill(survey *)"] }).result;
     expect(result.status).toBe("completed");
     expect(JSON.stringify(sample.requests[1]?.messages[0])).toContain("Survey the coast.");
     expect(results(sample.requests[3])[0]?.text).toContain("The coast is clear.");
@@ -322,7 +322,7 @@ describe("a skill in an agent of its own", () => {
       ],
       files,
     );
-    await sample.runtime.run("Go.");
+    await sample.runtime.run("Go.").result;
     const [given] = results(sample.requests[2]);
     expect(given?.isError).toBe(false);
     expect(given?.text).toContain("Survey");
@@ -333,7 +333,7 @@ describe("a skill in an agent of its own", () => {
     await using sample = await open([{ calls: [call("survey")] }, "Done."], files, {
       disallowedTools: ["Agent(surveyor)"],
     });
-    await sample.runtime.run("Go.", { allowedTools: ["Skill(survey)"] });
+    await sample.runtime.run("Go.", { allowedTools: ["Skill(survey)"] }).result;
     expect(results(sample.requests[1])[0]?.isError).toBe(true);
   });
 });
@@ -352,7 +352,7 @@ describe("preloaded skills", () => {
   test("[SKL-1, SPN-3] stand once, in the order written, in the child's prompt, and the plan names them", async () => {
     await using sample = await open([{ calls: [spawn] }, writer({ text: "Written." }), "Done."], files);
     await using session = await sample.runtime.open();
-    await session.prompt("Go.");
+    await session.prompt("Go.").result;
     const system = sample.requests[1]?.system.join("\n") ?? "";
     expect(system.match(/Rule of style: short/g)).toHaveLength(1);
     expect(system.match(/Rule of tests: many/g)).toHaveLength(1);
@@ -370,9 +370,9 @@ describe("preloaded skills", () => {
   test("[SKL-2] an unknown one is a warning in the result and to the person, and nothing fails", async () => {
     const reported: string[] = [];
     await using sample = await open([{ calls: [spawn] }, writer({ text: "Written." }), "Done."], files, {
-      notice: (text) => void reported.push(text),
+      onWarning: (text) => void reported.push(text),
     });
-    const result = await sample.runtime.run("Go.");
+    const result = await sample.runtime.run("Go.").result;
     expect(result.status).toBe("completed");
     const [given] = results(sample.requests[2]);
     expect(given?.text).toMatch(/names the skill "nothing", which does not exist[\s\S]*Written\./);
@@ -395,7 +395,7 @@ describe("preloaded skills", () => {
       ],
       { ...files, ".claude/agents/lead.md": lead },
     );
-    await sample.runtime.run("Go.", { agent: "lead" });
+    await sample.runtime.run("Go.", { agent: "lead" }).result;
     expect(sample.requests[0]?.system.join("\n")).toContain("Rule of style");
     const own = sample.requests.find(({ messages }) => JSON.stringify(messages[0]).includes("PLAIN"));
     expect(own).toBeDefined();
@@ -405,7 +405,7 @@ describe("preloaded skills", () => {
   test("[SKL-1] the main agent under --agent has them too", async () => {
     await using sample = await open(["Done."], files);
     await using session = await sample.runtime.open({ agent: "writer" });
-    await session.prompt("Go.");
+    await session.prompt("Go.").result;
     expect(session.plan.skills).toEqual(["tests", "style"]);
     expect(session.plan.notes.join("\n")).toContain('"nothing"');
     expect(sample.requests[0]?.system.join("\n")).toContain("Rule of tests: many.");
@@ -423,10 +423,10 @@ describe("preloaded skills", () => {
     });
     await using sample = await open([], { ...files, "a.txt": "a" });
     const { runtime } = sample.restart([], {
-      environment: { PATH: process.env["PATH"], ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "k" },
+      env: { PATH: process.env["PATH"], ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "k" },
       model: undefined,
     } as never);
-    const result = await runtime.run("Go.", { model: "claude-sonnet-4-5" });
+    const result = await runtime.run("Go.", { model: "claude-sonnet-4-5" }).result;
     expect(result.status).toBe("completed");
     const own = provider.requests.filter(({ request }) =>
       request.system.join("").includes("You are the writer"),
@@ -451,22 +451,22 @@ describe("a person calls a skill", () => {
       files,
     );
     await using session = await sample.runtime.open();
-    await session.prompt("/ship it now");
+    await session.prompt("/ship it now").result;
     expect(lastText(sample.requests[0])).toContain("Ship it now. ready");
     expect(existsSync(sample.workspace.path("made"))).toBe(true);
-    await session.prompt("And again.");
+    await session.prompt("And again.").result;
     expect(existsSync(sample.workspace.path("again"))).toBe(false);
   });
 
   test("[SKL-3] a command file is called the same way", async () => {
     await using sample = await open(["Hello."], files);
-    await sample.runtime.run("/hello Ada");
+    await sample.runtime.run("/hello Ada").result;
     expect(lastText(sample.requests[0])).toContain("Say hello to Ada.");
   });
 
   test("[SKL-3] a fork runs its agent first, and the main agent reads the result", async () => {
     await using sample = await open([{ text: "Far seen." }, "Done."], files);
-    const result = await sample.runtime.run("/far");
+    const result = await sample.runtime.run("/far").result;
     expect(result.text).toBe("Done.");
     expect(lastText(sample.requests[0])).toContain("Look far.");
     expect(lastText(sample.requests[1])).toContain("Far seen.");
@@ -477,7 +477,7 @@ describe("a person calls a skill", () => {
     ["/quiet", /for agents only/],
   ])("[SKL-3] %s is an error and reaches no model", async (prompt, why) => {
     await using sample = await open([], files);
-    const result = await sample.runtime.run(prompt);
+    const result = await sample.runtime.run(prompt).result;
     expect(result).toMatchObject({ status: "failed", reason: "unknown_command" });
     expect(result.error).toMatch(why);
     expect(sample.requests).toEqual([]);
@@ -491,13 +491,13 @@ describe("a person calls a skill", () => {
     "a /ship inside",
   ])("[SKL-3] %j stays a plain text", async (prompt) => {
     await using sample = await open(["Fine."], files);
-    await sample.runtime.run(prompt);
+    await sample.runtime.run(prompt).result;
     expect(lastText(sample.requests[0])).toContain(JSON.stringify(prompt).slice(1, -1));
   });
 
   test("[SKL-3] all of it can be switched off", async () => {
     await using sample = await open(["Fine."], files);
-    await sample.runtime.run("/ship it", { slashCommands: false });
+    await sample.runtime.run("/ship it", { slashCommands: false }).result;
     expect(lastText(sample.requests[0])).not.toContain("Ship it");
   });
 });
@@ -515,6 +515,6 @@ test("[BLT-6] the guide's prompt names the user's skills", async () => {
     ],
     { ".claude/skills/ship/SKILL.md": skill("", "Ship.") },
   );
-  await sample.runtime.run("Go.");
+  await sample.runtime.run("Go.").result;
   expect(sample.requests[1]?.system.join("\n")).toContain("- ship: It helps.");
 });

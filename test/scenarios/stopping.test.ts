@@ -63,10 +63,7 @@ const cases: readonly [what: string, Case][] = [
     "a model that hangs and ignores its signal",
     { steps: [], options: { model: hangingModel }, until: firstTurn },
   ],
-  [
-    "a tool that ignores its signal",
-    { steps: [callOf("deaf")], options: { extraTools: [deaf] }, until: anyCall },
-  ],
+  ["a tool that ignores its signal", { steps: [callOf("deaf")], options: { tools: [deaf] }, until: anyCall }],
   [
     "a hook in code that hangs",
     {
@@ -122,13 +119,14 @@ describe.skipIf(process.platform !== "linux")(
         await using sample = await createSampleRuntime(steps, {
           ...options,
           hooks: [
-            ...(options.hooks ?? []),
+            ...(Array.isArray(options.hooks) ? options.hooks : []),
             { event: "SubagentStop", run: async (input) => void stops.push(String(input["agent_id"])) },
           ],
         });
         const handle = sample.runtime.spawn("general-purpose", "Work.");
-        const id = await handle.id;
-        await reached(handle, until, mark);
+        await handle.started;
+        const { id } = handle;
+        await reached(handle.events, until, mark);
         const start = performance.now();
         const result = await handle.stop();
         const took = performance.now() - start;

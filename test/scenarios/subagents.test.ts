@@ -26,9 +26,9 @@ async function play(steps: readonly Step[], options: RuntimeOptions = {}) {
   const events: RunEvent[] = [];
   const handle = sample.runtime.run("Begin.");
   const watching = (async () => {
-    for await (const event of handle) events.push(event);
+    for await (const event of handle.events) events.push(event);
   })();
-  const result = await handle;
+  const result = await handle.result;
   await watching;
   const projects = join(sample.home, ".claude", "projects");
   const [project = ""] = existsSync(projects) ? readdirSync(projects) : [];
@@ -142,7 +142,7 @@ describe("a main agent with children, over the whole runtime", () => {
 
   test("[BGR-4] with background work switched off the parameter is not offered", async () => {
     const { requests } = await play([main({ text: "Hi." })], {
-      environment: { PATH: process.env["PATH"], CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: "1" },
+      env: { PATH: process.env["PATH"], CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: "1" },
     });
     const tool = requests[0]?.tools.find(({ name }) => name === "Agent");
     expect(JSON.stringify(tool)).not.toContain("run_in_background");
@@ -225,8 +225,8 @@ test("[SPN-1] a start goes through its steps in order, each visible as an event,
     ],
   } as RuntimeOptions);
   const handle = sample.runtime.spawn("Explore", "Look.");
-  for await (const event of handle) {
-    if (event.type === "spawn-advanced") order.push(event.step);
+  for await (const event of handle.events) {
+    if (event.type === "spawn-advanced") order.push(...event.steps.map(({ step }) => step));
     else if (event.type === "turn-started") order.push("turn");
   }
   expect(order.filter((entry) => entry !== "SubagentStart ran")).toEqual([...spawnSteps, "turn"]);
@@ -297,7 +297,7 @@ describe("asking for a child", () => {
     const handle = sample.runtime.spawn("general-purpose", "Work.");
     await asked.promise;
     await handle.detach();
-    expect(await handle).toMatchObject({
+    expect(await handle.result).toMatchObject({
       status: "completed",
       text: "It was refused.",
       denials: [{ call: { name: "Bash" } }],
@@ -318,12 +318,12 @@ describe("asking for a child", () => {
         },
       },
     );
-    const first = await sample.runtime.spawn("bg", "Work.");
+    const first = await sample.runtime.spawn("bg", "Work.").result;
     expect(first.denials).toHaveLength(1);
     const second = await sample.runtime.spawn("bg", "Try again.", {
       resume: first.agentId,
       background: false,
-    });
+    }).result;
     expect(second).toMatchObject({ agentId: first.agentId, text: "Ran it.", denials: [] });
     expect(asked).toEqual(["Agent", "Bash"]);
   });
@@ -332,7 +332,7 @@ describe("asking for a child", () => {
 describe("[SDK-1] a program starts agents itself", () => {
   test("two lines: start and await", async () => {
     await using sample = await createSampleRuntime(["Here it is."]);
-    const result = await sample.runtime.spawn("Explore", "Find it.");
+    const result = await sample.runtime.spawn("Explore", "Find it.").result;
     expect(result).toMatchObject({ status: "completed", text: "Here it is.", agentType: "Explore" });
   });
 
@@ -340,7 +340,7 @@ describe("[SDK-1] a program starts agents itself", () => {
     await using sample = await createSampleRuntime([{ text: "Never ends", failure: "stall", after: 1 }]);
     const handle = sample.runtime.spawn("general-purpose", "Work.");
     const seen: string[] = [];
-    for await (const event of handle) {
+    for await (const event of handle.events) {
       seen.push(event.type);
       if (event.type === "model-streamed" && !seen.includes("asked to stop")) {
         expect(await handle.send("more")).toBe(true);
@@ -349,7 +349,7 @@ describe("[SDK-1] a program starts agents itself", () => {
       }
     }
     expect(seen.at(-1)).toBe("run-ended");
-    expect(await handle).toMatchObject({ status: "stopped", reason: "stopped-by-program" });
+    expect(await handle.result).toMatchObject({ status: "stopped", reason: "stopped-by-program" });
   });
 
   test("an unknown agent is refused with the nearest name", async () => {

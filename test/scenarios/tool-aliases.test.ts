@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { toolAliases } from "../../src/foundation/tool-aliases.ts";
+import { toolAliases, toolFacts } from "../../src/foundation/tool-table.ts";
 import { matchSubject } from "../../src/hooks/match-subject.ts";
-import { removesTool } from "../../src/permissions/decide.ts";
+import { decide, type PermissionPolicy, removesTool } from "../../src/permissions/decide.ts";
 import { parseRule } from "../../src/permissions/rules/parse-rule.ts";
 import { chooseTools } from "../../src/planning/plan-session.ts";
 import { sessionRules } from "../../src/runtime/session-rules.ts";
@@ -9,10 +9,16 @@ import { mergeSettings } from "../../src/settings/merge-settings.ts";
 import { readPermissions } from "../../src/settings/permission-settings.ts";
 import { readSkillFile } from "../../src/skills/read-skill-file.ts";
 import { skillGrants } from "../../src/skills/skill-grants.ts";
+import { createAgentTool } from "../../src/tasks/create-agent-tool.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
+import { createBuiltinTools } from "../../src/tools/builtin/create-builtin-tools.ts";
+import { createSkillTool } from "../../src/tools/builtin/create-skill-tool.ts";
+import { createShellDirectories } from "../../src/tools/builtin/shell-directories.ts";
+import { createShells } from "../../src/tools/command/shells.ts";
 import { builtinTools } from "../../src/tools/grants/builtin-tools.ts";
 import type { AvailableTool } from "../../src/tools/grants/match-tools.ts";
 import { grantTools } from "../../src/tools/grants/tool-grants.ts";
+import { specificationsOf } from "../../src/tools/json-schema-of.ts";
 import { createPlace, runCommand } from "./run-command.ts";
 
 const available = builtinTools.map(
@@ -117,4 +123,72 @@ test("the built command offers no tool that settings deny by an old name [TLS-4,
   expect(await runCommand(place, ["-p", "go"], { environment })).toMatchObject({ code: 0 });
   const offered = provider.requests[0]?.request.tools.map(({ name }) => name);
   expect(offered).toEqual(["Bash", "TodoWrite", "WebFetch", "Write"]);
+});
+
+describe("a program's own tool under a name that the table knows [TLS-4, PRM-8]", () => {
+  const policy = (list: "allow" | "deny", name: string): PermissionPolicy => ({
+    mode: "default",
+    allow: [],
+    ask: [],
+    deny: [],
+    [list]: rules(list, name),
+    workingDirectories: ["/p"],
+    home: "/h",
+  });
+  const call = (tool: string) => ({ tool, effect: "execute", paths: [], input: { command: "x" } });
+
+  test.each([
+    ["View", "View"],
+    ["view", "View"],
+    ["View", "view"],
+    ["task", "task"],
+    ["monitor", "Monitor"],
+    ["ticket", "Ticket"],
+  ])("deny %s covers the tool %s", (rule, tool) => {
+    expect(removesTool({ name: tool }, policy("deny", rule))).toBe(true);
+    expect(decide(call(tool), policy("deny", rule)).type).toBe("deny");
+  });
+
+  test("allow covers it in exactly these letters", () => {
+    expect(decide(call("View"), policy("allow", "View"))).toMatchObject({ type: "allow", allowedBy: "rule" });
+    expect(decide(call("view"), policy("allow", "View")).type).toBe("ask");
+  });
+
+  test("a denied command of a shell that is not understood denies every command of it", () => {
+    expect(decide(call("PowerShell"), policy("deny", "PowerShell(rm *)")).type).toBe("deny");
+    expect(decide(call("PowerShell"), policy("allow", "PowerShell(rm *)")).type).toBe("ask");
+  });
+});
+
+test("every tool that is made here has what the table declares about it [TLS-4]", () => {
+  const now = () => 0;
+  const made = [
+    ...createBuiltinTools({
+      shells: createShells({ newId: () => "0", now }),
+      directories: createShellDirectories(),
+      now,
+    }),
+    createAgentTool({
+      agents: [],
+      background: true,
+      spawn: async () => ({ type: "refused", reason: "not here" }),
+    }),
+    createSkillTool({ list: "", call: async () => ({ content: "" }) }),
+  ];
+  for (const tool of made) {
+    const facts = toolFacts(tool.name);
+    expect(tool.effect, tool.name).toBe(facts?.effect);
+    expect(tool.isConcurrencySafe?.({}), tool.name).toBe(facts?.isConcurrencySafe);
+    expect(tool.repeats, tool.name).toBe(facts?.repeats);
+    const properties = Object.keys(specificationsOf([tool])[0]?.inputSchema["properties"] ?? {});
+    const fields = [
+      facts?.mainField,
+      facts?.callField,
+      ...(facts?.pathFields ?? []),
+      ...(facts?.requiredFields ?? []),
+    ].filter((field) => field !== undefined);
+    expect(properties, tool.name).toEqual(expect.arrayContaining(fields));
+    const required = specificationsOf([tool])[0]?.inputSchema["required"] ?? [];
+    expect(required, tool.name).toEqual(expect.arrayContaining([...(facts?.requiredFields ?? [])]));
+  }
 });

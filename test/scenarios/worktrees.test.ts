@@ -39,7 +39,7 @@ describe("[SPN-7] a child in a worktree of its own", () => {
     await using _sample = sample;
     const session = await sample.runtime.open({ permissionMode: "acceptEdits" });
     const handle = session.spawn("general-purpose", "Work.", { isolation: "worktree" });
-    const result = await handle;
+    const result = await handle.result;
     expect(result).toMatchObject({ status: "completed", denials: [] });
     expect(JSON.stringify(sample.requests[1]?.messages)).toContain("not committed");
     expect(existsSync(join(project, "b.txt"))).toBe(false);
@@ -72,14 +72,14 @@ describe("[SPN-7] a child in a worktree of its own", () => {
         agents: [worker, { ...worker, name: "waiting", mcpServers: [{ mute }] }],
       },
     );
-    expect(await runtime.spawn("worker", "Work.")).toMatchObject({ status: "completed" });
+    expect(await runtime.spawn("worker", "Work.").result).toMatchObject({ status: "completed" });
     const [, request] = requests;
     expect(JSON.stringify(request?.messages.at(-1))).toContain(join(project, ".claude", "worktrees"));
     expect(JSON.stringify(request?.system)).toContain("mcp-instructions");
     const worktrees = () => readdirSync(join(project, ".claude", "worktrees"));
     expect(worktrees()).toEqual([]);
     const session = await runtime.open();
-    const child = Promise.resolve(session.spawn("waiting", "Work."));
+    const child = session.spawn("waiting", "Work.").result;
     child.catch(() => undefined);
     await expect.poll(worktrees, { timeout: 20_000 }).toHaveLength(1);
     await session[Symbol.asyncDispose]();
@@ -96,7 +96,7 @@ describe("[SPN-7] a child in a worktree of its own", () => {
       },
     ]);
     await using _sample = sample;
-    await sample.runtime.spawn("general-purpose", "Look.", { isolation: "worktree" });
+    await sample.runtime.spawn("general-purpose", "Look.", { isolation: "worktree" }).result;
     expect(pending).toEqual([]);
     expect(readdirSync(join(project, ".claude", "worktrees"))).toEqual([]);
     expect(git(project, "branch", "--list").trim()).toBe("* main");
@@ -111,7 +111,7 @@ describe("[SPN-7] a child in a worktree of its own", () => {
     await using _sample = sample;
     target.path = join(project, "outside.txt");
     const session = await sample.runtime.open({ permissionMode: "acceptEdits" });
-    const result = await session.spawn("general-purpose", "Work.", { isolation: "worktree" });
+    const result = await session.spawn("general-purpose", "Work.", { isolation: "worktree" }).result;
     expect(result.denials).toHaveLength(1);
     expect(existsSync(target.path)).toBe(false);
     await session[Symbol.asyncDispose]();

@@ -6,12 +6,12 @@ import { shippedAliases } from "../../src/model/alias-table.ts";
 import type { PolicyRule } from "../../src/permissions/decide.ts";
 import type { McpIdentity } from "../../src/permissions/mcp-identity.ts";
 import { parsePermissionMode } from "../../src/permissions/permission-mode.ts";
+import { inWorktree } from "../../src/planning/in-worktree.ts";
 import { planRun } from "../../src/planning/plan-run.ts";
 import { planSession } from "../../src/planning/plan-session.ts";
 import type { RunPlan } from "../../src/planning/run-plan.ts";
 import type { MergedSettings } from "../../src/settings/merge-settings.ts";
 import type { SourcedRule } from "../../src/settings/settings-layer.ts";
-import { inWorktree } from "../../src/tasks/worktree/in-worktree.ts";
 import { makeWorktree } from "../../src/tasks/worktree/make-worktree.ts";
 import { readWorktreeSettings } from "../../src/tasks/worktree/read-worktree-settings.ts";
 import { builtinTools } from "../../src/tools/grants/builtin-tools.ts";
@@ -151,7 +151,7 @@ async function planChild(
     signal: AbortSignal.timeout(60_000),
   });
   if (made.type === "refused") return { type: "refused" };
-  return { type: "plan", plan: inWorktree(planned.plan, { ...made.worktree, root: roots.P }, []) };
+  return { type: "plan", plan: inWorktree(planned.plan, { ...made.worktree, root: roots.P }) };
 }
 
 function childDefinition(context: Fields, spawn: Fields): AgentDefinition | undefined {

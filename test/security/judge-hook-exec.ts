@@ -26,7 +26,7 @@ export async function judgeHookExec(testCase: SecurityCase, roots: Roots): Promi
   const call = callOf(testCase, groups, roots);
   const session = await runCaseSession(testCase, roots, {
     calls: [call],
-    environment: watch.environment,
+    env: watch.environment,
     hooks: event.startsWith("PostToolUse") ? [] : [refuseAll],
     ...(plugin === undefined ? {} : { pluginDirectories: [plugin] }),
     session: agent === undefined ? {} : { agent },

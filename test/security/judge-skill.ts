@@ -47,7 +47,7 @@ async function judgeLoad(testCase: SecurityCase, roots: Roots): Promise<Answer> 
     cwd: testCase.cwd ?? roots.P,
     home: roots.H,
     managedDirectory: join(roots.W, "managed"),
-    environment: { PATH: process.env["PATH"], HOME: roots.H },
+    env: { PATH: process.env["PATH"], HOME: roots.H },
     trusted: await isTrusted(testCase, roots),
     ...(plugin === undefined ? {} : { pluginDirectories: [plugin.root] }),
   });

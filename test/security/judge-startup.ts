@@ -20,7 +20,7 @@ export async function judgeStartup(testCase: SecurityCase, roots: Roots): Promis
   // Without a repository nobody has a reason to ask git anything.
   await mkdir(join(roots.P, ".git"), { recursive: true });
   await writeCaseSettings(testCase, roots);
-  await runCaseSession(testCase, roots, { environment: { PATH: `${folder}:${process.env["PATH"] ?? ""}` } });
+  await runCaseSession(testCase, roots, { env: { PATH: `${folder}:${process.env["PATH"] ?? ""}` } });
   const lines = (await readFile(said, "utf8").catch(() => "")).split("\n").filter((line) => line !== "");
   const hasRun = lines.some((line) => words.every((word) => line.split(" ").includes(word)));
   const hasEffect = await stat(join(roots.T, "pwned")).then(

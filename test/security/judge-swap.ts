@@ -35,7 +35,7 @@ export async function judgeSwap(testCase: SecurityCase, roots: Roots): Promise<V
       { name: "Swap", input: {} },
       { name: tool, input },
     ],
-    extraTools: [swap],
+    tools: [swap],
     session: { allowedTools: ["Swap"] },
   });
   const [, acted] = calls;

@@ -40,22 +40,24 @@ export async function runCaseSession(
   await using runtime = createRuntime({
     cwd,
     home: H,
+    settingSources: ["user", "project", "local"],
+    transcripts: true,
     managedDirectory: join(W, "managed"),
     additionalDirectories,
     model,
     // The schema of cases says that it is one of these.
     ...(testCase.platform === undefined ? {} : { platform: testCase.platform as NodeJS.Platform }),
     ...options,
-    environment: { PATH: process.env["PATH"], HOME: H, RETINUE_LOCAL_MODELS: "0", ...options.environment },
+    env: { PATH: process.env["PATH"], HOME: H, RETINUE_LOCAL_MODELS: "0", ...options.env },
   });
   try {
     const chosen = permissionMode === undefined || permissionMode === "default" ? {} : { permissionMode };
     const handle = runtime.run("Work.", { ...chosen, ...session });
-    for await (const event of handle) {
+    for await (const event of handle.events) {
       if (event.type !== "call-finished") continue;
       ended.push({ name: event.call.name, isError: event.isError, denied: event.denied !== undefined });
     }
-    await handle;
+    await handle.result;
     return { requests: model.requests, calls: ended };
   } catch (error) {
     return { requests: model.requests, calls: ended, refused: String(error) };

@@ -6,13 +6,13 @@ export function marksOf(records: readonly JsonRecord[]): readonly string[] {
   return records.flatMap(({ type, event }) => (type === "retinue-told" ? [String(event)] : []));
 }
 
-/** The number of the mark that was the last word before a kill: nobody knows whether its hook ran. */
+/** The number of the mark that was the last word before a kill: no one knows whether its hook ran. */
 export function openMark(records: readonly JsonRecord[]): number | undefined {
   const last = records.findLast(({ type, runEnding }) => shownTypes.has(type) || runEnding !== undefined);
   return last?.type === "retinue-told" ? marksOf(records).length - 1 : undefined;
 }
 
-/** What stands behind a mark in the same run shows that its hook had ended. */
+/** What is behind a mark in the same run shows that its hook had ended. */
 const shownTypes: ReadonlySet<unknown> = new Set(["retinue-told", "assistant", "user"]);
 
 export interface HookCount {

@@ -40,7 +40,7 @@ function container(name: string): readonly string[] {
 }
 
 /**
- * Begins a session in a container, ends or freezes it in the middle, and goes on with it elsewhere: outside, in a second
+ * Begins a session in a container, ends or freezes it in the middle, and continues with it elsewhere: outside, in a second
  * container, after a reboot, or while the first one is only frozen. Throws when the session is not whole at the end.
  */
 export async function moveContainer(

@@ -25,7 +25,7 @@ const printOptions = ["--output-format", "json", "--dangerously-skip-permissions
 
 export interface DescriptorOptions {
   readonly url: string;
-  /** A model that does not give up would go on for ever where nothing can be started. */
+  /** A model that does not give up would continue for ever where nothing can be started. */
   readonly seconds?: number;
 }
 

@@ -10,7 +10,7 @@ import type { TortureProvider } from "./torture-provider.ts";
 
 export interface PowerCutOptions {
   readonly provider: TortureProvider;
-  /** What the program is told in its settings; absent leaves the default. */
+  /** What the program is described in its settings; absent leaves the default. */
   readonly durability?: string | undefined;
   /** How long the program works before the cut. */
   readonly afterMs: number;
@@ -71,7 +71,7 @@ function createPlace({ mount, outside, sync }: PowerCutDisk, durability: string 
   return { home, project, log, sessionId, transcript: join(transcripts, `${sessionId}.jsonl`) };
 }
 
-/** The session goes on where its transcript ends; one of which nothing is left is begun anew. */
+/** The session continues where its transcript ends; one of which nothing is left is begun anew. */
 async function takeUpAgain(place: Place, url: string): Promise<void> {
   const hasBegun = existsSync(place.transcript) && readFileSync(place.transcript, "utf8").includes('"user"');
   const session = hasBegun ? ["--resume", place.sessionId] : ["--session-id", place.sessionId];

@@ -15,7 +15,7 @@ export interface RunningProgram {
 const program = join(projectRoot, "bin/retinue.js");
 
 /**
- * Starts the built command on the torture's model; `session` says which conversation it begins or goes on with, `within`
+ * Starts the built command on the torture's model; `session` says which conversation it begins or continues with, `within`
  * is the beginning of a command line that runs the rest of it, such as one that makes a container.
  */
 export function startProgram(

@@ -26,7 +26,7 @@ export function answerStorm(request: ModelRequest, mark: string): StepAnswer {
   return child === undefined ? answerMain(request.messages, mark) : answerChild(child, request, mark);
 }
 
-/** How a child stands, as far as a main conversation tells. */
+/** How a child is, as far as a main conversation tells. */
 interface KnownChild {
   id?: string;
   standing: "unknown" | "running" | "stopped" | "done";
@@ -59,7 +59,7 @@ function startOf(child: number, mark: string, resume?: string): ScriptedCall {
   };
 }
 
-/** One command runs in the background all the time; after each interruption the agent asks how it stands. */
+/** One command runs in the background all the time; after each interruption the agent asks its state. */
 function shellCall(messages: readonly Message[], mark: string): ScriptedCall | undefined {
   const text = JSON.stringify(messages);
   const id = /runs in the background as task (b[0-9a-f]+)/.exec(text)?.[1];
@@ -116,7 +116,7 @@ function answerChild(child: number, { messages }: ModelRequest, mark: string): S
 }
 
 /**
- * A command does its step only where the step is not done yet, as a careful agent would. So a step stands twice in the log
+ * A command does its step only where the step is not done yet, as a careful agent would. So a step appears twice in the log
  * only if an earlier command of it still ran when it was tried again.
  */
 function callOf({ name, tool }: Deed, id: string): ScriptedCall {

@@ -27,7 +27,7 @@ export function deedOf(callId: string): string {
 
 /**
  * The model of the torture. It remembers nothing: what comes next follows from the results in the request, so a run
- * that was killed goes on where its transcript ends. `mark` tells one answer from all others.
+ * that was killed continues where its transcript ends. `mark` tells one answer from all others.
  */
 export function answerTortured({ messages }: ModelRequest, mark: string): StepAnswer {
   const done = doneDeeds(messages);

@@ -27,7 +27,7 @@ export type FamilyMoment = (typeof familyMoments)[number];
 export interface FamilyTorture {
   readonly provider: TortureProvider;
   readonly random: () => number;
-  /** Asked before each start; false lets the run go on to its end. */
+  /** Asked before each start; false lets the run continue to its end. */
   readonly mayKill: () => boolean;
   readonly report: (kill: FamilyKill) => void;
 }
@@ -36,7 +36,7 @@ export interface FamilyKill extends FamilyState {
   readonly moment: FamilyMoment;
 }
 
-/** A main agent with eight children in the background, killed and taken up again until nobody kills it any more. */
+/** A main agent with eight children in the background, killed and taken up again until no one kills it any more. */
 export async function torturedFamily(options: FamilyTorture): Promise<HookCount> {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-family-")));
   try {

@@ -17,7 +17,7 @@ export type KillMoment = (typeof killMoments)[number];
 export interface TortureOptions {
   readonly provider: TortureProvider;
   readonly random: () => number;
-  /** Asked before each start; false lets the run go on to its end. */
+  /** Asked before each start; false lets the run continue to its end. */
   readonly mayKill: () => boolean;
   readonly report: (kill: KillReport) => void;
 }
@@ -28,7 +28,7 @@ export interface KillReport extends SessionState {
   readonly cutOff: number;
 }
 
-/** One run of thirty steps, killed and resumed until nobody kills it any more. Throws when a promise is broken. */
+/** One run of thirty steps, killed and resumed until no one kills it any more. Throws when a promise is broken. */
 export async function torturedRun(options: TortureOptions): Promise<void> {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-torture-")));
   try {

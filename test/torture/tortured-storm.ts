@@ -24,10 +24,10 @@ export const exitCodes: Readonly<Record<StormSignal, number>> = {
 export interface Storm {
   readonly provider: TortureProvider;
   readonly random: () => number;
-  /** Asked before each start; false lets the run go on to its end. */
+  /** Asked before each start; false lets the run continue to its end. */
   readonly mayKill: () => boolean;
   readonly report: (kill: StormKill) => void;
-  /** With the setting that lets interrupted children in the background go on by themselves. */
+  /** With the setting that lets interrupted children in the background resume by themselves. */
   readonly resumesByItself: boolean;
 }
 
@@ -142,7 +142,7 @@ function unmarked(
     .map(({ agentId }) => `${agentId} does not say that it was stopped`);
 }
 
-/** True once the session has been resumed: its file goes on growing. False when the process ended before that. */
+/** True once the session has been resumed: its file continues growing. False when the process ended before that. */
 async function whenResumed({ transcript }: Place, { ended }: RunningProgram): Promise<boolean> {
   const over = new AbortController();
   const grown = growth(() => sizeOf(transcript), 0, over.signal).then(() => !over.signal.aborted);

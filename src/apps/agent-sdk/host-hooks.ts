@@ -1,8 +1,7 @@
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { firedHookEvents } from "../../hooks/hook-events.ts";
-import type { FiredEvent } from "../../hooks/hook-input.ts";
+import { type FiredEvent, firedHookEvents } from "../../hooks/hook-input.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
 import type { ControlChannel } from "./control-channel.ts";
 

@@ -1,6 +1,6 @@
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { parseRule } from "../../permissions/rules/parse-rule.ts";
-import type { CanUseTool } from "../../runtime/create-authorize.ts";
+import type { CanUseTool } from "../../runtime/agent/create-authorize.ts";
 import type { ControlChannel } from "./control-channel.ts";
 import type { LivePolicy } from "./live-policy.ts";
 

@@ -5,8 +5,8 @@ import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { PermissionMode } from "../../permissions/permission-mode.ts";
-import type { CanUseTool } from "../../runtime/create-authorize.ts";
-import type { LiveControls } from "../../runtime/live-controls.ts";
+import type { CanUseTool } from "../../runtime/agent/create-authorize.ts";
+import type { LiveControls } from "../../runtime/agent/live-controls.ts";
 import type { RuntimeOptions, SessionOptions } from "../../runtime/runtime-options.ts";
 import type { Session } from "../../runtime/session.ts";
 import { agentOutputFile } from "../../tasks/agent-output-file.ts";
@@ -72,8 +72,8 @@ export async function openSdkSession(setup: SessionSetup, signal: AbortSignal): 
     entrypoint: "sdk-ts",
     hooks: setup.hooks,
     live: setup.live,
-    extraTools: setup.tools,
-    notice: setup.notice,
+    ...(setup.tools.length === 0 ? {} : { tools: setup.tools }),
+    onWarning: setup.notice,
     ...(setup.canUseTool === undefined ? {} : { canUseTool: setup.canUseTool }),
     ...(setup.ask === undefined ? {} : { host: { ask: setup.ask } }),
     ...(initialize.agents.length === 0 ? {} : { agents: agentsOf(setup) }),
@@ -162,7 +162,7 @@ function agentsOf({ initialize, context: { session, host } }: SessionSetup): rea
 function mcpServersOf(
   { configured, inProcess, disabled }: HostServers,
   hosted: ReadonlyMap<string, HostMcpServer>,
-): Readonly<Record<string, unknown>> {
+): NonNullable<RuntimeOptions["mcpServers"]> {
   const own = inProcess.map(({ name, timeoutMs }) => [
     name,
     {
@@ -172,7 +172,8 @@ function mcpServersOf(
     },
   ]);
   const all = [...Object.entries(configured), ...own].filter(([name]) => !disabled.has(String(name)));
-  return Object.fromEntries(all);
+  // What a host sends is read like a configuration file, which finds what is wrong in it.
+  return Object.fromEntries(all) as NonNullable<RuntimeOptions["mcpServers"]>;
 }
 
 /** Skills that the host did not name are denied to the session, so that nothing offers or runs them. */

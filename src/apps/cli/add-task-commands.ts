@@ -5,12 +5,21 @@ import { describe, type Invoke } from "./describe.ts";
 export function addTaskCommands(program: Command, invoke: Invoke): void {
   describe(program.command("plan <name>"), "Shows what a child agent would be, and why. Starts nothing.")
     .option("--background", "as if it were started in the background")
+    .option("--task <text>", "the task it would get")
     .option("--json", "print JSON")
     .action((name: string, _, command: Command) =>
       invoke(async (context) =>
         (await import("./commands/plan.ts")).plan(context, name, command.optsWithGlobals()),
       ),
     );
+  describe(
+    program.command("run-plan <file>"),
+    "Carries out the plan of a child agent, written by plan --json.",
+  ).action((file: string, _, command: Command) =>
+    invoke(async (context) =>
+      (await import("./commands/run-plan.ts")).runPlan(context, file, command.optsWithGlobals()),
+    ),
+  );
   describe(program.command("tasks"), "Lists the child agents of this folder's sessions.")
     .option("--all", "also those that ended long ago")
     .option("--interrupted", "only what died with its process, with what was in flight")
@@ -19,7 +28,7 @@ export function addTaskCommands(program: Command, invoke: Invoke): void {
       invoke(async (context) => (await import("./commands/tasks.ts")).tasks(context, options)),
     );
   describe(program.command("logs <id>"), "Shows what a child agent said and did.")
-    .option("-f, --follow", "go on until it ends")
+    .option("-f, --follow", "follow until it ends")
     .action((id: string, options) =>
       invoke(async (context) => (await import("./commands/logs.ts")).logs(context, id, options)),
     );

@@ -1,6 +1,6 @@
 import { abortable } from "../../foundation/abortable.ts";
 import type { McpServerState, McpStatus } from "../../mcp/mcp-connections.ts";
-import { mcpConnectionOptions } from "../../runtime/mcp-connection-options.ts";
+import { mcpConnectionOptions } from "../../runtime/servers/mcp-connection-options.ts";
 import type { CliMcp } from "./gather-mcp.ts";
 import type { GatheredSession } from "./gather-session.ts";
 import type { CommandContext } from "./session-options.ts";

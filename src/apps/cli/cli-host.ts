@@ -5,7 +5,7 @@ export interface CliOutput {
   /** With `over`, in the place of so many lines that were written last; only on a terminal. */
   write(text: string, options?: { readonly over?: number }): void;
   readonly isTerminal: boolean;
-  /** Cells per line; absent when nobody said, as in a pipe. */
+  /** Cells per line; absent when no one said, as in a pipe. */
   readonly columns?: number;
   /** Lines of the terminal. */
   readonly rows?: number;
@@ -29,7 +29,7 @@ export interface CliHost {
   readonly stderr: CliOutput;
   readonly stdin: CliInput;
   /**
-   * Calls back at the first Ctrl+C, SIGTERM or SIGHUP instead of ending, with a Fault `interrupted` that says which; who repeats
+   * Calls back at the first Ctrl+C, SIGTERM or SIGHUP instead of ending, with a Error `interrupted` that says which; who repeats
    * it ends the process. Returns how to forget it.
    */
   onInterrupt(listener: (reason: RetinueError) => void): () => void;
@@ -37,7 +37,7 @@ export interface CliHost {
   leaveSoon?(): void;
   /** Whether somebody sits at a terminal who can answer. */
   readonly canAsk: boolean;
-  /** One line of an answer; a Fault `interrupted` when the person leaves instead. */
+  /** One line of an answer; a Error `interrupted` when the person leaves instead. */
   ask(question: string): Promise<string>;
   /** Gives the terminal back after the last question. */
   endQuestions(): void;

@@ -45,7 +45,7 @@ export function createRealOutputs(): Pick<CliHost, "stdout" | "stderr"> {
 const readerGone: ReadonlySet<string | undefined> = new Set(["EPIPE", "EIO"]);
 
 /**
- * A reader that went away, as in `retinue agents | head -1`, is no error: the rest is written to nobody. Everything else,
+ * A reader that went away, as in `retinue agents | head -1`, is no error: the rest is written to no one. Everything else,
  * such as a full disk, ends the work and is reported at its end.
  */
 function outputOf(stream: WriteStream, environment: CliHost["environment"]): CliOutput {
@@ -85,7 +85,7 @@ const sameWishMs = 300;
 
 /**
  * Ctrl+C, a polite request to end and a closed terminal are the same wish. Whoever repeats it does not want to wait; a terminal
- * that closes repeats itself and hurries nobody.
+ * that closes repeats itself and hurries no one.
  */
 function onInterrupt(listener: (reason: RetinueError) => void): () => void {
   let since: number | undefined;
@@ -163,7 +163,7 @@ function createQuestions(colours: boolean): Pick<CliHost, "ask" | "endQuestions"
   }
 }
 
-/** The package file stands two folders up in the built program and three in the source. */
+/** The package file is two folders up in the built program and three in the source. */
 function readVersion(): string {
   for (const path of ["../../package.json", "../../../package.json"]) {
     try {

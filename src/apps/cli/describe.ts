@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { CommandContext } from "./session-options.ts";
 
-/** Runs what a command stands for and keeps its exit code. */
+/** Runs what a command means and keeps its exit code. */
 export type Invoke = (run: (context: CommandContext) => Promise<number>) => Promise<void>;
 
 /** What all commands have in common. */

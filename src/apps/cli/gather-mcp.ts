@@ -1,4 +1,4 @@
-import { type GatheredMcp, gatherMcpServers } from "../../runtime/gather-mcp-servers.ts";
+import { type GatheredMcp, gatherMcpServers } from "../../runtime/servers/gather-mcp-servers.ts";
 import { chooseMcpServers } from "../../settings/choose-mcp-servers.ts";
 import type { HeldServer } from "../../settings/judge-mcp-entry.ts";
 import type { McpEntry } from "../../settings/mcp-entry.ts";

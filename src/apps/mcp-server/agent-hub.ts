@@ -37,9 +37,9 @@ export type HubMessage =
 export interface AgentHub extends AsyncDisposable {
   agents(): Promise<DiscoveredAgents>;
   spawn(request: HubRequest, client: HubClient): Promise<PendingCall>;
-  /** A call that goes on in another request. */
+  /** A call that continues in another request. */
   pendingCall(id: string, tool: string): PendingCall;
-  /** How an agent stands; with a limit above 0 after its end, or after so many milliseconds. */
+  /** The state of an agent; with a limit above 0 after its end, or after so many milliseconds. */
   output(agentId: string, options: OutputOptions): Promise<AgentView>;
   stop(agentId: string, signal: AbortSignal): Promise<AgentView>;
   /** A running agent reads it between its turns; one that has ended is taken up again in the background. */
@@ -96,7 +96,7 @@ export function createAgentHub({ runtime, desk, session, transcripts }: AgentHub
     { tool, maxQuestions }: HubClient,
     release: () => void = () => undefined,
   ): PendingCall {
-    // Ends of agents in the background are asked for by clients, so nobody reads the notices of them.
+    // Ends of agents in the background are asked for by clients, so no one reads the notices of them.
     takeNotices();
     const id = randomUUID();
     const pendingCall = createPendingCall({

@@ -6,7 +6,7 @@ import type { FoundTask } from "../../tasks/recovery/find-tasks.ts";
 import { resultText } from "../../tasks/result-text.ts";
 import { hasEnded, type TaskState } from "../../tasks/task-state.ts";
 
-/** How an agent stands, wherever it ran. */
+/** The state of an agent, wherever it ran. */
 export interface AgentView {
   readonly agentId: string;
   readonly agentType: string;

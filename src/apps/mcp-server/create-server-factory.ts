@@ -46,7 +46,7 @@ interface Surroundings {
 
 function addSpawning(server: McpServer, { sdk, hub, era }: Surroundings): void {
   const servingOf = (context: ServerContext): Serving => ({ sdk, era, context });
-  /** The flight this request goes on with, or a new one. */
+  /** The flight this request continues with, or a new one. */
   const continued = (context: ServerContext, tool: string) => {
     const id = context.mcpReq.requestState<string>();
     if (typeof id !== "string") return undefined;

@@ -4,7 +4,7 @@ import type { Sdk } from "./serve-flight.ts";
 
 export interface HttpSessions {
   answer(request: Request, sent: Promise<void>): Promise<Response>;
-  /** Ends sessions that nobody has used for long. */
+  /** Ends sessions that no one has used for long. */
   sweep(): void;
   readonly size: number;
   close(): Promise<void>;
@@ -75,7 +75,7 @@ export function createHttpSessions({
     server.server.onclose = () => void sessions.delete(transport.sessionId ?? "");
     await server.connect(transport);
     const response = await transport.handleRequest(request);
-    // Anything but a proper beginning was refused by the transport, which then serves nobody.
+    // Anything but a proper beginning was refused by the transport, which then serves no one.
     if (transport.sessionId === undefined) await server.close();
     return response;
   }

@@ -5,7 +5,7 @@ import { misuse } from "../cli/session-options.ts";
 
 export interface HttpToken {
   readonly value: string;
-  /** Whether nobody knows it yet but this process. */
+  /** Whether no one knows it yet but this process. */
   readonly isNew: boolean;
 }
 

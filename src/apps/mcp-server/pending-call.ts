@@ -16,7 +16,7 @@ export type PendingCallEvent =
 
 /** One agent that a client's call has started, over all the questions that come up before it ends. */
 export interface PendingCall {
-  /** Not guessable: a client that goes on with the call in another request names it. */
+  /** Not guessable: a client that resumes the call in another request names it. */
   readonly id: string;
   /** The tool that was called. */
   readonly tool: string;
@@ -31,7 +31,7 @@ export interface PendingCall {
   question(): OpenQuestion | undefined;
   /** What the client must hear next: a question, or the end. */
   next(): Promise<PendingCallEvent>;
-  /** Nobody listens for now; when nobody comes back in time, the agent is stopped. */
+  /** No one listens for now; when no one comes back in time, the agent is stopped. */
   leave(): void;
   /** Stops the agent unless it was moved to the background, and resolves when its call is over. */
   stop(): Promise<void>;
@@ -44,7 +44,7 @@ export interface PendingCallOptions {
   /** How many questions the client takes during one call; 0 for one that cannot be asked. */
   readonly maxQuestions: number;
   readonly run: (signal: AbortSignal) => Promise<SpawnOutcome>;
-  /** Called once, when nobody will ask for this flight any more. */
+  /** Called once, when no one will ask for this flight any more. */
   readonly onOver: () => void;
   /** How long a question may stay unclaimed between two requests. */
   readonly claimMs: number;

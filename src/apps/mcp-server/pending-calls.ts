@@ -5,7 +5,7 @@ import {
   type Approver,
   describeAskingPath,
 } from "../../permissions/approver.ts";
-import type { CanUseTool } from "../../runtime/create-authorize.ts";
+import type { CanUseTool } from "../../runtime/agent/create-authorize.ts";
 import type { HostQuestion, ToolHost } from "../../tools/tool-host.ts";
 import { stripControlCharacters } from "../cli/views/strip-control-characters.ts";
 import type { FormField, FormQuestion, FormReply } from "./form-question.ts";

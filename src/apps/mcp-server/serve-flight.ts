@@ -47,7 +47,7 @@ export async function servePendingCall(
   }
 }
 
-/** Gives the answers that a request brings to the flight it goes on with. */
+/** Gives the answers that a request brings to the flight it continues with. */
 export function takeAnswers(pendingCall: PendingCall, { sdk, context }: Serving): void {
   const question = pendingCall.question();
   if (question === undefined) return;

@@ -34,7 +34,7 @@ export async function serveProcess(options: ServeOptions): Promise<Serving> {
   return { done: done.promise, close: handle.close };
 }
 
-/** Sessions that nobody uses are looked for this often. */
+/** Sessions that no one uses are looked for this often. */
 const sweepMs = 60_000;
 
 /** Serves any number of clients on this machine, until it is closed. */

@@ -21,9 +21,9 @@ export interface AnswerContext {
 }
 
 export interface AnswerReader {
-  /** The events that a part of the stream makes; throws a ModelFault when the part is an error. */
+  /** The events that a part of the stream makes; throws a ModelError when the part is an error. */
   read(part: unknown): readonly ModelEvent[];
-  /** The events that close the answer; throws a ModelFault when the stream broke off. */
+  /** The events that close the answer; throws a ModelError when the stream broke off. */
   end(): readonly ModelEvent[];
 }
 

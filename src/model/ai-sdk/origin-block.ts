@@ -5,7 +5,7 @@ import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 export type ProviderOptions = Readonly<Record<string, JsonRecord>>;
 
 export interface BlockOptions {
-  /** Where the block stands among the blocks that are not the provider's own. */
+  /** Where the block is among the blocks that are not the provider's own. */
   readonly at: number;
   readonly type: string;
   readonly options: ProviderOptions;

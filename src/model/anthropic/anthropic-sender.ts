@@ -1,5 +1,4 @@
 import type { Anthropic } from "@anthropic-ai/sdk";
-import type { MessageCreateParamsStreaming } from "@anthropic-ai/sdk/resources/messages";
 import { abortable } from "../../foundation/abortable.ts";
 import { createHttpFetch } from "../create-http-fetch.ts";
 import { ModelError } from "../model-error.ts";
@@ -10,7 +9,7 @@ export interface AnthropicAccess {
   readonly apiKey?: string;
   readonly authToken?: string;
   readonly baseUrl?: string;
-  /** Asked for a key before each request; whoever gives it decides how long a key is kept. */
+  /** Asked for a key before each request; the one that gives it decides how long a key is kept. */
   readonly apiKeyHelper?: () => Promise<string>;
   readonly headers?: Readonly<Record<string, string>>;
   /** How requests travel; absent means our own over node:http. */
@@ -23,9 +22,9 @@ export interface AnthropicSender {
   prepare(signal: AbortSignal): Promise<Send>;
 }
 
-/** Resolves when the answer begins; its body is a stream of server-sent events. */
+/** Takes the JSON of the request; resolves when the answer begins; its body is a stream of server-sent events. */
 export type Send = (
-  parameters: MessageCreateParamsStreaming,
+  body: Uint8Array,
   options: { readonly signal: AbortSignal; readonly timeouts: StallLimits },
 ) => Promise<Response>;
 
@@ -50,7 +49,10 @@ export function createAnthropicSender(access: AnthropicAccess): AnthropicSender 
             stream: true,
             signal: sending,
             timeout: Math.ceil(timeouts.firstTokenMs) + 1000,
-            ...(key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } }),
+            headers: {
+              "content-type": "application/json",
+              ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+            },
           })
           .asResponse();
     },
@@ -94,7 +96,7 @@ async function askHelper(helper: () => Promise<string>): Promise<string> {
 
 function helperError(what: string, cause?: unknown): ModelError {
   return new ModelError("unauthorized", `The apiKeyHelper of your settings ${what}.`, {
-    advice: "Run its command by hand and mend it, or set ANTHROPIC_API_KEY instead.",
+    advice: "Run its command by hand and fix it, or set ANTHROPIC_API_KEY instead.",
     ...(cause === undefined ? {} : { cause }),
   });
 }

@@ -145,7 +145,7 @@ async function errorOf(model: Model): Promise<ModelError> {
   );
 }
 
-/** Waiting takes no time, but the clock goes on. */
+/** Waiting takes no time, but the clock continues. */
 function quickClock(): WaitClock {
   let now = 0;
   return {

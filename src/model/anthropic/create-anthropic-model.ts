@@ -1,3 +1,4 @@
+import { createParser } from "eventsource-parser";
 import { isRecord } from "../../foundation/json-record.ts";
 import { createAnswerGuard, lineTooLong, maxLine } from "../create-answer-guard.ts";
 import { lookUpModel } from "../look-up-model.ts";
@@ -5,6 +6,7 @@ import type { Model, ModelEvent, ModelFacts, ModelRequest } from "../model.ts";
 import { ModelError } from "../model-error.ts";
 import { createStallWatch, type StallLimits, type StallWatch } from "../stall-watch.ts";
 import { type AnthropicAccess, createAnthropicSender } from "./anthropic-sender.ts";
+import { createBodyEncoder } from "./body-encoder.ts";
 import { createMessageAssembler } from "./message-assembler.ts";
 import { createRequestBuilder } from "./request-builder.ts";
 import { requestError, stalledError, streamError } from "./request-error.ts";
@@ -29,6 +31,7 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
     model: options.wireId ?? known.wireId,
     traits: known.traits,
   });
+  const encoder = createBodyEncoder();
 
   async function* attempt(request: ModelRequest, signal: AbortSignal, withoutThinking: boolean) {
     const controller = new AbortController();
@@ -40,11 +43,11 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
     let requestId: string | undefined;
     try {
       signal.throwIfAborted();
-      const parameters = builder.build(request, { withoutThinking });
+      const body = encoder.encode(builder.build(request, { withoutThinking }), request.messages);
       const { timeouts } = options;
       const send = await sender.prepare(controller.signal);
       watch.wait();
-      const response = await send(parameters, { signal: controller.signal, timeouts });
+      const response = await send(body, { signal: controller.signal, timeouts });
       watch.rest();
       requestId = response.headers.get("request-id") ?? undefined;
       chunks = bodyOf(response);
@@ -158,13 +161,13 @@ async function drain(chunks: AsyncIterator<Uint8Array>, giveUp: () => void): Pro
   try {
     while ((await chunks.next()).done !== true);
   } catch {
-    // The message is whole; what happens to its connection afterwards matters to nobody.
+    // The message is whole; what happens to its connection afterwards matters to no one.
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** Thinking belongs to the model and account that wrote it; a conversation taken over by another goes on without. */
+/** Thinking belongs to the model and account that wrote it; a conversation taken over by another continues without. */
 function isThinkingRefused(error: unknown): boolean {
   return (
     error instanceof ModelError &&
@@ -192,46 +195,24 @@ interface SseDecoder {
   push(bytes: Uint8Array): readonly SseEvent[];
 }
 
-/** Reads server-sent events from pieces of a response; a line without an end is a ModelFault. An event that was not closed by an empty line is not given out. */
+/** Reads server-sent events from pieces of a response; a line without an end is a ModelError. An event that was not closed by an empty line is not returned. */
 export function createSseDecoder(): SseDecoder {
   const decoder = new TextDecoder();
-  let rest = "";
-  let endedOnReturn = false;
-  let event = "";
-  let data: string | undefined;
-
-  function takeLine(line: string, into: SseEvent[]): void {
-    if (line === "") {
-      if (data !== undefined) into.push({ event, data });
-      event = "";
-      data = undefined;
-      return;
-    }
-    const colon = line.indexOf(":");
-    const field = colon === -1 ? line : line.slice(0, colon);
-    if (field !== "event" && field !== "data") return;
-    const start = line.charCodeAt(colon + 1) === space ? colon + 2 : colon + 1;
-    const value = colon === -1 ? "" : line.slice(start);
-    if (field === "event") event = value;
-    else data = data === undefined ? value : `${data}\n${value}`;
-  }
-
+  let events: SseEvent[] = [];
+  const parser = createParser({
+    maxBufferSize: maxLine,
+    onEvent: ({ event = "", data }) => events.push({ event, data }),
+    onError(error) {
+      // Unknown fields are passed over, as the format asks for.
+      if (error.type === "max-buffer-size-exceeded") throw lineTooLong();
+    },
+  });
   return {
     push(bytes) {
-      const events: SseEvent[] = [];
-      let text = decoder.decode(bytes, { stream: true });
-      if (text === "") return events;
-      if (endedOnReturn && text.startsWith("\n")) text = text.slice(1);
-      endedOnReturn = text.endsWith("\r");
-      const lines = text.split(text.includes("\r") ? anyBreak : "\n");
-      lines[0] = rest + lines[0];
-      rest = lines.pop() ?? "";
-      if (rest.length > maxLine || (data?.length ?? 0) > maxLine) throw lineTooLong();
-      for (const line of lines) takeLine(line, events);
-      return events;
+      parser.feed(decoder.decode(bytes, { stream: true }));
+      const completed = events;
+      events = [];
+      return completed;
     },
   };
 }
-
-const space = 0x20;
-const anyBreak = /\r\n|\n|\r/;

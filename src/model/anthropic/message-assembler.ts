@@ -8,9 +8,9 @@ import { type BlockBuilder, buildBlock, startBlock } from "./block-builder.ts";
 import { streamEventError } from "./request-error.ts";
 
 export interface MessageAssembler {
-  /** What one provider event means to us, if anything. Unknown events mean nothing; impossible ones throw a ModelFault. */
+  /** What one provider event means to us, if anything. Unknown events mean nothing; impossible ones throw a ModelError. */
   take(event: JsonRecord): ModelEvent | undefined;
-  /** What the end of the stream means: a last event that the provider left unsaid, or a ModelFault when words are missing. */
+  /** What the end of the stream means: a last event that the provider left unsaid, or a ModelError when words are missing. */
   end(): ModelEvent | undefined;
 }
 
@@ -130,7 +130,7 @@ export function createMessageAssembler(requestId?: string): MessageAssembler {
   };
 }
 
-/** After these nothing of a call that broke off is answered; the run ends, or goes on without it. */
+/** After these nothing of a call that broke off is answered; the run ends, or continues without it. */
 const withoutCalls: ReadonlySet<StopReason> = new Set([
   "model_context_window_exceeded",
   "refusal",

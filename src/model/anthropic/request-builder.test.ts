@@ -348,7 +348,16 @@ describe("prompt caching [MDL-7]", () => {
     const builder = builderFor("unknown");
     const conversation = [asks("hi"), ...turn("a"), ...turn("b"), ...turn("c")];
     const first = builder.build(request(conversation));
-    const second = builder.build(request([...conversation, ...turn("d")]));
+    conversation.push(...turn("d"));
+    const second = builder.build(request(conversation));
     expect(second.messages[1]).toBe(first.messages[1]);
+  });
+
+  test("a message that was replaced in the list is sent as it is now", () => {
+    const builder = builderFor("unknown");
+    const conversation = [asks("hi"), ...turn("a"), ...turn("b")];
+    builder.build(request(conversation));
+    conversation.splice(0, 3, asks("summary"));
+    expect(builder.build(request(conversation))).toEqual(builderFor("unknown").build(request(conversation)));
   });
 });

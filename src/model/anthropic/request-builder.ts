@@ -1,6 +1,7 @@
 import type {
   MessageCreateParamsStreaming,
   MessageParam,
+  TextBlockParam,
   ThinkingConfigParam,
   ToolChoice,
   ToolUnion,
@@ -8,6 +9,7 @@ import type {
 import type { Message } from "../../conversation/message.ts";
 import type { Effort, ModelTraits } from "../look-up-model.ts";
 import type { ModelRequest, ServerTool, ToolSpecification } from "../model.ts";
+import { type Breakpoint, planBreakpoints } from "./plan-breakpoints.ts";
 import { toWireMessage, type WireMessage } from "./to-wire-message.ts";
 
 export interface RequestTarget {
@@ -27,37 +29,49 @@ export interface RequestBuilder {
   build(request: ModelRequest, options?: BuildOptions): MessageCreateParamsStreaming;
 }
 
+/** What was converted of a list of messages that grows at its end. */
+interface Conversation {
+  readonly sources: Message[];
+  readonly wire: WireMessage[];
+}
+
 /**
- * Turns requests into parameters of the Messages API. Messages seen before are not converted again, so a turn costs
- * what is new in it; the request itself is never changed.
+ * Turns requests into parameters of the Messages API. Messages of the same list are not converted again, so a turn
+ * costs what is new in it; the request itself is never changed.
  */
 export function createRequestBuilder(target: RequestTarget): RequestBuilder {
-  const converted = new WeakMap<Message, WireMessage | "nothing">();
-  const specified = new WeakMap<readonly ToolSpecification[], readonly ToolUnion[]>();
+  const convertMessages = createMessageConverter();
+  const specified = new WeakMap<ToolSpecification, ToolUnion>();
+  const instructed = new WeakMap<readonly string[], readonly TextBlockParam[]>();
+  const withMark = createMarker();
 
-  function convert(message: Message): WireMessage | undefined {
-    const known = converted.get(message);
-    if (known !== undefined) return known === "nothing" ? undefined : known;
-    const fresh = toWireMessage(message);
-    converted.set(message, fresh ?? "nothing");
-    return fresh;
+  function convertTool(specification: ToolSpecification): ToolUnion {
+    const tool = specified.get(specification) ?? toWireTool(specification);
+    specified.set(specification, tool);
+    return tool;
   }
 
   function convertTools(request: ModelRequest): readonly ToolUnion[] {
-    let tools = specified.get(request.tools);
-    if (tools === undefined) {
-      tools = request.tools.map(toWireTool);
-      specified.set(request.tools, tools);
-    }
+    const tools = request.tools.map(convertTool);
     const server = target.traits.serverTools ? (request.serverTools ?? []) : [];
     return server.length === 0 ? tools : [...tools, ...server.map(toWireServerTool)];
+  }
+
+  function convertSystem(texts: readonly string[]): readonly TextBlockParam[] {
+    let system = instructed.get(texts);
+    if (system === undefined) {
+      system = texts.filter((text) => text.trim() !== "").map((text) => ({ type: "text", text }));
+      instructed.set(texts, system);
+    }
+    return system;
   }
 
   return {
     build(request, options = {}) {
       const tools = convertTools(request);
-      const system = request.system.filter((text) => text.trim() !== "");
-      const messages = wireMessages(request.messages, convert, options.withoutThinking === true);
+      const system = convertSystem(request.system);
+      const all = convertMessages(request.messages);
+      const messages = options.withoutThinking === true ? withoutThinking(all) : all;
       const plan = planBreakpoints(messages, { tools: tools.length > 0, system: system.length > 0 });
       const settings = thinkingSettings(request, target, options);
       return {
@@ -67,14 +81,7 @@ export function createRequestBuilder(target: RequestTarget): RequestBuilder {
         ...(settings.thinking === undefined ? {} : { thinking: settings.thinking }),
         ...(settings.effort === undefined ? {} : { output_config: { effort: settings.effort } }),
         ...(tools.length === 0 ? {} : { ...toolChoice(request, target), tools: withMark(tools, plan.tools) }),
-        ...(system.length === 0
-          ? {}
-          : {
-              system: withMark(
-                system.map((text) => ({ type: "text" as const, text })),
-                plan.system,
-              ),
-            }),
+        ...(system.length === 0 ? {} : { system: withMark(system, plan.system) }),
         // Blocks are plain data of the API's shape by now, down to those that only the provider knows.
         messages: withMarks(messages, plan.conversation) as unknown as MessageParam[],
       };
@@ -82,23 +89,43 @@ export function createRequestBuilder(target: RequestTarget): RequestBuilder {
   };
 }
 
+/** Converts what was added to a list since the last time; a list that was changed otherwise is converted anew. */
+function createMessageConverter() {
+  const conversations = new WeakMap<readonly Message[], Conversation>();
+  return (messages: readonly Message[]): readonly WireMessage[] => {
+    const known = conversations.get(messages);
+    const isContinued = known?.sources.every((source, index) => source === messages[index]) === true;
+    const { sources, wire } = isContinued ? known : { sources: [], wire: [] };
+    for (const message of messages.slice(sources.length)) {
+      sources.push(message);
+      const converted = toWireMessage(message);
+      if (converted !== undefined) wire.push(converted);
+    }
+    if (!isContinued) conversations.set(messages, { sources, wire });
+    return wire;
+  };
+}
+
 const mark = { cache_control: { type: "ephemeral" } } as const;
 
-function wireMessages(
-  messages: readonly Message[],
-  convert: (message: Message) => WireMessage | undefined,
-  withoutThinking: boolean,
-): readonly WireMessage[] {
-  const all = messages.flatMap((message) => convert(message) ?? []);
-  if (!withoutThinking) return all;
-  return all.flatMap((message) => {
+function withoutThinking(messages: readonly WireMessage[]): readonly WireMessage[] {
+  return messages.flatMap((message) => {
     const content = message.content.filter(({ type }) => type !== "thinking" && type !== "redacted_thinking");
     return content.length === 0 ? [] : [{ role: message.role, content }];
   });
 }
 
-function withMark<T extends object>(list: readonly T[], isMarked: boolean): T[] {
-  return list.map((item, index) => (isMarked && index === list.length - 1 ? { ...item, ...mark } : item));
+/** Marks the last item of a list; the same item gives the same marked one each time. */
+function createMarker() {
+  const marked = new WeakMap<object, object>();
+  return <T extends object>(list: readonly T[], isMarked: boolean): T[] => {
+    const last = list.at(-1);
+    if (!isMarked || last === undefined) return [...list];
+    const known = marked.get(last) ?? { ...last, ...mark };
+    marked.set(last, known);
+    // Made from the item it is kept for, so it has that item's type.
+    return [...list.slice(0, -1), known as T];
+  };
 }
 
 function withMarks(messages: readonly WireMessage[], breakpoints: readonly Breakpoint[]): WireMessage[] {
@@ -132,7 +159,7 @@ function isForced(request: ModelRequest, target: RequestTarget): boolean {
   return typeof request.toolChoice === "object" && target.traits.forcedTool;
 }
 
-/** A model that cannot be forced to a tool is left to choose; whoever asked sees from the answer whether it did. */
+/** A model that cannot be forced to a tool is left to choose; the one that asked sees from the answer whether it did. */
 function toolChoice(request: ModelRequest, target: RequestTarget): { readonly tool_choice?: ToolChoice } {
   const { toolChoice: choice } = request;
   if (choice === "none") return { tool_choice: { type: "none" } };
@@ -146,7 +173,7 @@ interface ThinkingSettings {
   readonly effort?: "low" | "medium" | "high" | "xhigh" | "max";
 }
 
-/** The part of the window that is kept for an answer of which nobody said how long it may be. */
+/** The part of the window that is kept for an answer of which no one said how long it may be. */
 const answerShare = 0.16;
 
 function thinkingSettings(
@@ -183,7 +210,7 @@ interface ChosenEffort {
 }
 
 /**
- * What an effort means to a model: a level it knows (the next lower one if it lacks this one), or a number of tokens
+ * What an effort means to a model: a level it knows (the next lower one if it is missing this one), or a number of tokens
  * for thinking. A number is read as such tokens. A model that knows neither gets nothing.
  */
 function chooseEffort(effort: string | number | undefined, traits: ModelTraits): ChosenEffort {
@@ -216,77 +243,4 @@ const ladder: readonly Rung[] = [
 
 function levelOfBudget(tokens: number): Rung | undefined {
   return ladder.findLast(({ budget }) => tokens >= budget);
-}
-
-/** Where a cache entry ends: a block of a message. */
-interface Breakpoint {
-  readonly message: number;
-  readonly block: number;
-}
-
-interface BreakpointPlan {
-  readonly tools: boolean;
-  readonly system: boolean;
-  readonly conversation: readonly Breakpoint[];
-}
-
-const allowed = 4;
-/** The provider looks this far back from a breakpoint for an entry written earlier; a little less, to be sure. */
-const reach = 15;
-
-/**
- * Chooses at most four cache breakpoints: the end of the tools, the end of the system prompt, the end of the
- * conversation, and where the conversation ended when it was last sent, so that the entry written then is met exactly,
- * however many blocks came since. A spare one marks the sending before that. When that lies out of reach behind a long
- * message, the tools give up theirs, since the system prompt's covers them.
- */
-function planBreakpoints(
-  messages: readonly WireMessage[],
-  has: { readonly tools: boolean; readonly system: boolean },
-): BreakpointPlan {
-  const ends = endsOfSendings(messages);
-  const [, second, third] = ends;
-  const isFar = second !== undefined && third !== undefined && blocksBetween(messages, third, second) > reach;
-  const tools = has.tools && !(isFar && has.system);
-  const spare = allowed - Number(tools) - Number(has.system);
-  return { tools, system: has.system, conversation: ends.slice(0, spare) };
-}
-
-/** The last blocks of this sending and of those before it, newest first. Each sending ended where an answer began. */
-function endsOfSendings(messages: readonly WireMessage[]): readonly Breakpoint[] {
-  const ends: Breakpoint[] = [];
-  let isWanted = true;
-  for (let index = messages.length - 1; index >= 0 && ends.length < allowed; index -= 1) {
-    const message = messages[index];
-    if (message === undefined) continue;
-    const block = isWanted ? lastCacheable(message) : -1;
-    if (block >= 0) {
-      ends.push({ message: index, block });
-      isWanted = false;
-    }
-    if (message.role === "assistant") isWanted = true;
-  }
-  return ends;
-}
-
-function lastCacheable({ content }: WireMessage): number {
-  return content.findLastIndex(({ type }) => cacheable.has(type));
-}
-
-const cacheable: ReadonlySet<string> = new Set([
-  "text",
-  "tool_use",
-  "tool_result",
-  "image",
-  "document",
-  "server_tool_use",
-  "web_search_tool_result",
-  "web_fetch_tool_result",
-]);
-
-function blocksBetween(messages: readonly WireMessage[], from: Breakpoint, to: Breakpoint): number {
-  let count = to.block - from.block;
-  for (let index = from.message; index < to.message; index += 1)
-    count += messages[index]?.content.length ?? 0;
-  return count;
 }

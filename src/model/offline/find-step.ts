@@ -7,7 +7,7 @@ import { type FoundLine, isCut, readFoundLines, readListing, readNumberedLines }
 const maxFiles = 30;
 const linesPerFile = 6;
 
-/** Searches for a word as it stands, then more loosely, shows the likely definition, and lists the rest by file. */
+/** Searches for a word as it is, then more loosely, shows the likely definition, and lists the rest by file. */
 export function findStep(conversation: OfflineConversation, subject: string): OfflineStep {
   const searches = callsOf(conversation, "Grep");
   const found = searches.flatMap(({ text, isError }) =>

@@ -2,7 +2,7 @@ import { callsOf, type OfflineConversation } from "./offline-conversation.ts";
 import { byText, isCut, readCountRemark, readCounts, readListing } from "./read-listing.ts";
 
 export interface ListedFolder {
-  /** As it stands before the files' names, without a slash at the end. */
+  /** As it is before the files' names, without a slash at the end. */
   readonly path: string;
   readonly files: readonly string[];
   readonly lines: number;

@@ -1,4 +1,4 @@
-/** The first line of every answer, so that nobody takes this program for a language model. */
+/** The first line of every answer, so that no one takes this program for a language model. */
 export const offlineLabel =
   "[offline model: no key is configured. This answer comes from a small program that runs the real tools and quotes " +
   "what they return; it understands nothing and changes nothing.]";

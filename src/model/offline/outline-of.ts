@@ -53,7 +53,7 @@ export function headingsOf(lines: readonly NumberedLine[]): readonly OutlineEntr
   });
 }
 
-/** The comment a file begins with, or the first that stands before code; without its signs. */
+/** The comment a file begins with, or the first that is before code; without its signs. */
 export function firstComment(lines: readonly NumberedLine[]): string | undefined {
   const texts = lines.map(({ text }) => text).slice(0, 200);
   const joined = texts.join("\n");

@@ -63,7 +63,7 @@ export function readNumberedLines(text: string): FileText {
   return { lines: numbered, isCut: /^\[Lines? .*(?:Continue|of \d)/m.test(text) };
 }
 
-/** What a counting search says of everything it found, and where its list goes on. */
+/** What a counting search says of everything it found, and where its list continues. */
 export function readCountRemark(text: string): {
   readonly total?: { readonly files: number; readonly lines: number };
   readonly shown?: number;

@@ -1,9 +1,8 @@
-import { canonicalToolName } from "../../foundation/tool-aliases.ts";
+import { canonicalToolName, toolFacts } from "../../foundation/tool-table.ts";
 import { type Decision, describeRule } from "../decide.ts";
-import { mainField } from "./specifier-kind.ts";
 import { splitRule } from "./split-rule.ts";
 
-/** A decision in lines for people: the answer, the reason, and where the rule stands that decided. */
+/** A decision in lines for people: the answer, the reason, and where the rule is that decided. */
 export function explainDecision({ type, reason, rule }: Decision): readonly string[] {
   const answer = { allow: "allowed", ask: "asked", deny: "denied" }[type];
   if (rule === undefined) return [answer, `because ${reason}`, "decided by no rule"];
@@ -25,7 +24,8 @@ export function readCallText(text: string): CallText {
   if (parts.type === "invalid") return parts;
   const tool = canonicalToolName(parts.tool);
   if (parts.specifier === undefined) return { type: "call", tool, input: {} };
-  const field = inputFields.get(tool) ?? mainField(tool);
+  const facts = toolFacts(tool);
+  const field = facts?.callField ?? facts?.mainField;
   if (field !== undefined) return { type: "call", tool, input: { [field]: parts.specifier } };
   return {
     type: "invalid",
@@ -33,12 +33,3 @@ export function readCallText(text: string): CallText {
     advice: `Write ${tool} alone.`,
   };
 }
-
-/** Where a call's main text is not the field that rules speak of. */
-const inputFields: ReadonlyMap<string, string> = new Map([
-  ["Agent", "subagent_type"],
-  ["Skill", "skill"],
-  ["Grep", "pattern"],
-  ["Glob", "pattern"],
-  ["WebSearch", "query"],
-]);

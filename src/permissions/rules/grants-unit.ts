@@ -37,7 +37,7 @@ function hostOf(url: string): string | undefined {
 
 /**
  * Whether the words before the first star of a rule say enough. A rule for a whole interpreter (`python3 *`) grants any
- * code; one that goes on must pin the script, or options that leave the code as it is.
+ * code; one that continues must pin the script, or options that leave the code as it is.
  */
 function reachesFarEnough(
   { match, text }: CommandSpecifier,
@@ -87,7 +87,7 @@ export function matchesText({ match, text }: CommandSpecifier, command: string):
     case "prefix":
       return command === text || command.startsWith(`${text} `);
     case "wildcard":
-      // A last ` *` also stands for nothing at all.
+      // A last ` *` also means nothing at all.
       return matchesPattern(text, command) || (text.endsWith(" *") && matchesPattern(text, `${command} `));
   }
 }

@@ -1,11 +1,12 @@
 import { matchesPattern } from "../../foundation/match-pattern.ts";
+import { toolFacts } from "../../foundation/tool-table.ts";
 import { factsOf, type PathFact, type PermissionRequest, type ShellFacts } from "../call-facts.ts";
 import { coversPath } from "../covers-path.ts";
 import { isMcpTool, mcpServerPart, mcpToolPattern, readMcpName } from "../mcp-identity.ts";
 import type { PermissionPolicy, PolicyRule } from "../permission-policy.ts";
 import { matchesDomain } from "../web-target.ts";
 import { grantsUnit, matchesText, restrictsUnit, saysWholeCall } from "./grants-unit.ts";
-import type { RuleSpecifier } from "./parse-rule.ts";
+import type { PermissionRule, RuleSpecifier } from "./parse-rule.ts";
 
 /** A rule that restricts matches when in doubt; one that grants does not. */
 export type RuleUse = "grant" | "restrict";
@@ -49,8 +50,10 @@ function restrictsPath(
 
 /** What may not be read may not be written either; what may be edited need not be readable. */
 function speaksOfUse(ruleTool: string, { use }: PathFact, ruleUse: RuleUse): boolean {
-  if (ruleTool === "Read") return use === "read" || ruleUse === "restrict";
-  return (ruleTool === "Edit" || ruleTool === "Write") && use !== "read";
+  const { grantsUse, restrictsUse } = toolFacts(ruleTool) ?? {};
+  const covered = ruleUse === "grant" ? grantsUse : restrictsUse;
+  if (covered === "read") return use === "read" || ruleUse === "restrict";
+  return covered === "write" && use !== "read";
 }
 
 function coversForms(
@@ -74,17 +77,31 @@ function coversForms(
   return use === "grant" ? unknown === undefined && forms.every(covered) : forms.some(covered);
 }
 
-/** `Edit` speaks of every editing tool and `Read` of every reading one. */
+/** `Edit` covers every editing tool and `Read` every reading one. A name as written always covers the tool of that name. */
 function speaksOfTool({ rule }: PolicyRule, request: PermissionRequest, use: RuleUse): boolean {
   const { canonicalTool, specifier } = rule;
   if (specifier.type === "toolGlob") return use === "restrict" && matchesPattern(rule.tool, request.tool);
-  if (specifier.type === "mcp" || canonicalTool === request.tool) return true;
+  if (specifier.type === "mcp" || namesTool(rule, request.tool, use)) return true;
   if (isMcpTool(canonicalTool)) return namesMcpTool(canonicalTool, request);
-  if (canonicalTool === "Edit") return request.effect === "edit";
-  if (canonicalTool === "Write" || canonicalTool === "NotebookEdit")
+  const { speaksFor, restrictsUse } = toolFacts(canonicalTool) ?? {};
+  if (speaksFor === "edit") return request.effect === "edit";
+  if (restrictsUse === "write")
     return use === "restrict" && request.effect === "edit" && specifier.type === "path";
-  if (canonicalTool !== "Read" || factsOf(request).paths.length === 0) return false;
+  if (speaksFor !== "read" || factsOf(request).paths.length === 0) return false;
   return request.effect === "read" || (use === "restrict" && request.effect === "edit");
+}
+
+/**
+ * Whether a rule names this tool: by its current or an old name, or exactly as it is called, since a program may bring a
+ * tool under any name. A rule that restricts also does so in other letter case.
+ */
+export function namesTool(
+  { tool, canonicalTool }: Pick<PermissionRule, "tool" | "canonicalTool">,
+  name: string,
+  use: RuleUse,
+): boolean {
+  if (canonicalTool === name || tool === name) return true;
+  return use === "restrict" && tool.toLowerCase() === name.toLowerCase();
 }
 
 function matchesSpecifier(candidate: PolicyRule, request: PermissionRequest, options: MatchOptions): boolean {
@@ -98,7 +115,9 @@ function matchesSpecifier(candidate: PolicyRule, request: PermissionRequest, opt
     case "mcp":
       return matchesMcp(specifier, request, options.use);
     case "command":
-      return facts.shell !== undefined && matchesShell(specifier, facts.shell, options);
+      // A command that was not looked into may be any command.
+      if (facts.shell === undefined) return options.use === "restrict";
+      return matchesShell(specifier, facts.shell, options);
     case "path":
       return matchesPaths(candidate, request, options);
     case "domain":

@@ -85,8 +85,8 @@ describe("rules [PRM-8]", () => {
   it.each([
     ["", /empty/, /Remove/],
     ["   ", /empty/, /Remove/],
-    ["Bash(rm *", /lacks the closing/, /End the rule/],
-    ["Bash(echo $(date)", /lacks the closing/, /End the rule/],
+    ["Bash(rm *", /is missing the closing/, /End the rule/],
+    ["Bash(echo $(date)", /is missing the closing/, /End the rule/],
     ["Bash rm)", /not opened/, /Add/],
     ["(ls *)", /no tool/, /Bash\(ls \*\)/],
     ["Bash(ls) && Bash(cat)", /text after/, /one rule/],

@@ -1,5 +1,5 @@
 import { isRecord, kindOf, shown } from "../../foundation/json-record.ts";
-import { canonicalToolName } from "../../foundation/tool-aliases.ts";
+import { canonicalToolName } from "../../foundation/tool-table.ts";
 import type { PermissionRule, RuleList, RuleReading, RuleSpecifier } from "./permission-rule.ts";
 import { readSpecifier } from "./read-specifier.ts";
 import { splitRule } from "./split-rule.ts";
@@ -7,7 +7,7 @@ import { splitRule } from "./split-rule.ts";
 export type { PermissionRule, RuleList, RuleReading, RuleSpecifier } from "./permission-rule.ts";
 
 export interface RuleOptions {
-  /** The list the rule stands in; some forms only restrict, and are invalid in `allow`. */
+  /** The list the rule is in; some forms only restrict, and are invalid in `allow`. */
   readonly list?: RuleList;
 }
 
@@ -84,7 +84,7 @@ function toolComplaint(tool: string, specifier: string | undefined): RuleReading
   );
 }
 
-/** Servers and programs choose their tools' names; what cannot stand in any is refused. */
+/** Servers and programs choose their tools' names; what cannot are in any is refused. */
 const toolName = /^(?:mcp__[^\s()[\]{}:,"'`<>|;&$\\]+|[A-Za-z_*][\w.*-]*)$/;
 
 function invalid(reason: string, advice: string): RuleReading {

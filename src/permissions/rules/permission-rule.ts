@@ -9,7 +9,7 @@ export type RuleSpecifier =
   | { readonly type: "command"; readonly match: "exact" | "prefix" | "wildcard"; readonly text: string }
   /** Gitignore style, without the sign of the anchor; a leading `./` stays. */
   | { readonly type: "path"; readonly anchor: PathAnchor; readonly pattern: string }
-  /** Lower case; `*` may stand in it. */
+  /** Lower case; `*` may be in it. */
   | { readonly type: "domain"; readonly domain: string }
   /** Without `tool`: the whole server. `glob`: the tool has stars. */
   | { readonly type: "mcp"; readonly server: string; readonly tool?: string; readonly glob: boolean }

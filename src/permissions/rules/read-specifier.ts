@@ -1,11 +1,12 @@
 import { shown } from "../../foundation/json-record.ts";
+import { toolFacts } from "../../foundation/tool-table.ts";
 import type { RuleList, RuleSpecifier } from "./permission-rule.ts";
-import { isParameterName, mainField, specifierKind } from "./specifier-kind.ts";
+import { isParameterName, specifierKind } from "./specifier-kind.ts";
 
 export interface SpecifierInput {
   readonly tool: string;
   readonly canonicalTool: string;
-  /** What stands in the parentheses, if there are any. */
+  /** What is in the parentheses, if there are any. */
   readonly text: string | undefined;
   readonly list?: RuleList;
 }
@@ -110,7 +111,7 @@ function readParameter({ canonicalTool, list }: SpecifierInput, text: string): S
   if (colon < 1 || (specifierKind(canonicalTool) === "command" && text.endsWith(":*"))) return undefined;
   const name = text.slice(0, colon).trim();
   const value = text.slice(colon + 1).trimStart();
-  if (name === mainField(canonicalTool)) {
+  if (name === toolFacts(canonicalTool)?.mainField) {
     return rejected(
       `"${name}" is what a ${canonicalTool} rule speaks of anyway`,
       `Write ${shown(`${canonicalTool}(${value})`)}.`,
@@ -132,7 +133,7 @@ function readToolGlob({ tool, list }: SpecifierInput, everything: boolean): Spec
     );
   if (list !== "allow") return accepted({ type: "toolGlob" });
   return rejected(
-    `${shown(tool)} would allow tools that nobody has named`,
+    `${shown(tool)} would allow tools that no one has named`,
     'Name each tool, or each server as in "mcp__server__*"; stars in names may stand under "ask" and "deny".',
   );
 }

@@ -4,7 +4,7 @@ export type RuleParts =
   | { readonly type: "parts"; readonly tool: string; readonly specifier?: string }
   | { readonly type: "invalid"; readonly reason: string; readonly advice: string };
 
-/** Parts the tool's name from what stands in the parentheses after it. */
+/** Parts the tool's name from what is in the parentheses after it. */
 export function splitRule(text: string): RuleParts {
   const rule = text.trim();
   if (rule === "") return invalid("the rule is empty", "Remove it, or write a tool such as Read.");
@@ -22,7 +22,7 @@ export function splitRule(text: string): RuleParts {
   }
   const end = closingParenthesis(rule, open);
   if (end === undefined)
-    return invalid(`${shown(rule)} lacks the closing parenthesis`, 'End the rule with ")".');
+    return invalid(`${shown(rule)} is missing the closing parenthesis`, 'End the rule with ")".');
   if (end !== rule.length - 1 && !isCommandWithLoneParenthesis(rule, end)) {
     return invalid(
       `in ${shown(rule)} there is text after the closing parenthesis`,
@@ -44,7 +44,7 @@ function isCommandWithLoneParenthesis(rule: string, end: number): boolean {
   return /^(?:Bash|PowerShell)\(/.test(rule) && rule.endsWith(")") && !rule.includes("(", end);
 }
 
-/** Tabs and line ends stand in saved multi-line commands; no other control character belongs into a rule. */
+/** Tabs and line ends are in saved multi-line commands; no other control character belongs into a rule. */
 const forbiddenCharacters = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/;
 
 /**

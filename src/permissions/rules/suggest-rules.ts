@@ -96,7 +96,7 @@ function unitPattern(unit: ShellUnit, exact: boolean): string {
 
 /**
  * Only for commands whose dangerous options are known to the engine: there a wildcard covers other operands, and an
- * option that executes or writes is still asked about. Anything else is suggested as it stands.
+ * option that executes or writes is still asked about. Anything else is suggested as it is.
  */
 function knownBeginning([command = "", first = "", second = ""]: readonly string[]): string | undefined {
   if (command === "git" && gitCommands.has(first)) return `git ${first}`;

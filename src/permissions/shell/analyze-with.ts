@@ -1,3 +1,4 @@
+import type { Command, SyntaxNode } from "unbash";
 import type { ShellAnalysis } from "./shell-analysis.ts";
 import { initialState } from "./state.ts";
 import type { GlobRequest, Grammar, Surroundings, Walk } from "./walk.ts";
@@ -23,7 +24,7 @@ export function analyzeWith(grammar: Grammar, command: string, surroundings: Sur
   const exactText = command.trim();
   try {
     const walk: Walk = {
-      grammar,
+      grammar: strict(grammar),
       surroundings,
       walkScript,
       units: [],
@@ -35,7 +36,7 @@ export function analyzeWith(grammar: Grammar, command: string, surroundings: Sur
       size: 0,
     };
     const scene = { state: initialState, dialect: "bash", outer: [], depth: 0 } as const;
-    const { text } = walkScript(walk, grammar.parse(command), scene);
+    const { text } = walkScript(walk, walk.grammar.parse(command), scene);
     const opaque = textReason(command) ?? walk.opaque;
     const { units, redirects, listed, globs } = walk;
     const notes = [...walk.notes];
@@ -61,4 +62,34 @@ function textReason(command: string): string | undefined {
   return hidden.test(command) || stray.test(command)
     ? "it has control characters or invisible ones"
     : undefined;
+}
+
+/** The parser drops a parenthesis between two words, where bash finds a syntax error. */
+function strict(grammar: Grammar): Grammar {
+  const { forEachChild } = grammar;
+  return {
+    forEachChild,
+    parse(source) {
+      const script = grammar.parse(source);
+      let isStray = false;
+      const visit = (node: SyntaxNode): void => {
+        if (node.type === "Command") isStray ||= hasStrayParenthesis(node, source);
+        if (!isStray) forEachChild(node, visit);
+      };
+      forEachChild(script, visit);
+      if (!isStray) return script;
+      return { ...script, errors: [{ message: "a parenthesis is not expected there", pos: 0 }] };
+    },
+  };
+}
+
+function hasStrayParenthesis({ name, args }: Command, source: string): boolean {
+  if (name === undefined) return false;
+  const words = [name, ...args];
+  return words.some((word, at) => {
+    const before = words[at - 1];
+    // A script inside a word counts its positions by itself.
+    if (before === undefined || source.slice(before.pos, before.end) !== before.text) return false;
+    return source.slice(before.end, word.pos).includes("(");
+  });
 }

@@ -17,6 +17,8 @@ export interface UnitInput {
   readonly exactOnly?: string | undefined;
   readonly wildcardHead?: string | undefined;
   readonly paths?: readonly UsedPath[];
+  /** It runs in the form in which it is written, whatever form was judged. */
+  readonly asWritten?: true | undefined;
   /** What is appended to a command that shows tracked contents, so that it leaves out what rules deny. */
   readonly exclusions?: readonly string[] | undefined;
   /** The folder of the repository, where rules forbid some of its paths. */
@@ -41,15 +43,19 @@ export function createUnit(input: UnitInput): CreatedUnit {
   const exactOnly = input.exactOnly ?? judged?.exactOnly;
   const wildcardHead = input.exactOnly === undefined ? judged?.wildcardHead : input.wildcardHead;
   const bareName = name?.literal === true && !name.text.includes("/");
+  const isFormKept = input.asWritten !== true || judged?.rendered === undefined;
   const readOnly =
-    bareName && reason === undefined && input.exactOnly === undefined && judged?.readOnly === true;
+    bareName &&
+    reason === undefined &&
+    input.exactOnly === undefined &&
+    judged?.readOnly === true &&
+    isFormKept;
+  const shownWords = words.filter(({ source, repeated }) => source !== "" && repeated !== true);
   const started = startedWords(words, judged);
   const limited =
     readOnly && judged?.showsTracked === true && input.exclusions !== undefined ? judged.limited : undefined;
   const unit: ShellUnit = {
-    words: words
-      .filter(({ source }) => source !== "")
-      .map(({ text, literal, glob }) => ({ text, literal, glob })),
+    words: shownWords.map(({ text, literal, glob }) => ({ text, literal, glob })),
     written: writtenText(words),
     restrictTexts: restrictTexts(words, input.outer),
     readOnly,
@@ -69,7 +75,7 @@ export function createUnit(input: UnitInput): CreatedUnit {
   return readOnly && judged?.rendered !== undefined ? { unit, rendered: judged.rendered } : { unit };
 }
 
-/** Stands for words that `xargs` adds, so that an exact rule without them does not cover the command. */
+/** Is for words that `xargs` adds, so that an exact rule without them does not cover the command. */
 const furtherWords = "…";
 const neither = new Set(["", "-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"]);
 
@@ -83,7 +89,8 @@ export function writtenText(words: readonly Word[]): string {
 
 /** Paths in each directory the command may run in; those that are no files are left out. */
 export function toOperands(paths: readonly UsedPath[], directories: readonly string[]): PathOperand[] {
-  return paths.flatMap(({ word, use, below }): PathOperand[] => {
+  return paths.flatMap(({ word, use, below: reach }): PathOperand[] => {
+    const below = word.isBelow === true ? "all" : reach;
     const rest = { use, ...(below !== undefined && { below }) };
     const { path, pathKnown: literal } = word;
     if (word.source !== "" && (neither.has(path) || /^\/dev\/fd\/\d+$/.test(path))) return [];
@@ -108,10 +115,11 @@ function noGrantReason(name: Word | undefined, here: boolean): string | undefine
   return "the program is named relative to a directory that was changed";
 }
 
-/** One text per command: words with blanks are quoted, so that no two commands have the same. */
+/** One text per command: words with spaces are quoted, so that no two commands have the same. */
 function grantText(words: readonly Word[]): string {
   const plain = words[0]?.text === "git" && hasHarmlessGitGlobals(words) ? withoutGitGlobals(words) : words;
   return plain
+    .filter(({ repeated }) => repeated !== true)
     .map(({ text, literal, source }) => (literal ? quoted(text) : source || furtherWords))
     .join(" ");
 }
@@ -122,7 +130,7 @@ function quoted(text: string): string {
 
 function restrictTexts(words: readonly Word[], outer: readonly string[]): readonly string[] {
   const texts = new Set<string>();
-  const sourced = words.filter(({ source }) => source !== "");
+  const sourced = words.filter(({ source, repeated }) => source !== "" && repeated !== true);
   const add = (list: readonly Word[]): void => {
     texts.add(list.map(({ text }) => text).join(" "));
   };

@@ -57,7 +57,7 @@ function literalPart(word: SyntaxWord): WordPart {
   return { type: "Literal", text: word.text, value: word.value, pos: word.pos, end: word.end };
 }
 
-/** A bare `$x` whose value is known is split at blanks. */
+/** A bare `$x` whose value is known is split at spaces. */
 function splitValue(parts: readonly WordPart[], { state }: Scene): readonly string[] | undefined {
   const [part] = parts;
   if (parts.length !== 1 || part?.type !== "SimpleExpansion") return undefined;

@@ -32,7 +32,7 @@ export async function loadAnalysis(command: string, place: ShellPlace): Promise<
     ...(place.repository !== undefined && { repository: place.repository }),
   };
   let draft = analyzeWith(grammar, command, surroundings);
-  // A pattern may stand in a folder or a loop that another pattern names.
+  // A pattern may be in a folder or a loop that another pattern names.
   for (let pass = 1; draft.globs.length > 0 && pass < maxPasses; pass += 1) {
     await Promise.all(draft.globs.map((request) => lookUp(request, place, found)));
     draft = analyzeWith(grammar, command, surroundings);

@@ -3,7 +3,7 @@ import { sliceWord, type Word } from "./word.ts";
 /**
  * Option names with signs: `:` takes a value, `?` takes one only when attached, `<` the value is a file that is read,
  * `>` a file that is written, `@` a file that is read when it begins with `@`, `!` it starts a program or widens
- * what the command does, `~` the value may be missing at the end.
+ * what the command does, `~` the value may be missing at the end, `-` the value may look like an option.
  */
 export type OptionTable = ReadonlyMap<string, string>;
 
@@ -12,7 +12,7 @@ export function optionTable(text: string): OptionTable {
   const entries = text.split(/\s+/).filter((entry) => entry !== "");
   return new Map(
     entries.map((entry) => {
-      const [, name = "", signs = ""] = /^(.+?)([:?<>@!~]*)$/.exec(entry) ?? [];
+      const [, name = "", signs = ""] = /^(.+?)([:?<>@!~-]*)$/.exec(entry) ?? [];
       return [name, signs];
     }),
   );
@@ -22,6 +22,8 @@ export interface FoundOption {
   readonly name: string;
   readonly signs: string;
   readonly value?: Word;
+  /** It follows an operand, where programs differ in whether they still look for options. */
+  readonly late?: true;
 }
 
 export interface ScannedWords {
@@ -40,25 +42,42 @@ export interface ScanOptions {
   readonly stopAtOperand?: boolean;
   /** `-5` is an option. */
   readonly numeric?: boolean;
+  /**
+   * How letters may be joined: `plain` as everybody does it, `separate` where a value is a word of its own, `none` where
+   * every letter is, and only a number may be attached to it.
+   */
+  readonly letters?: "plain" | "separate" | "none";
 }
 
 interface Scan {
   readonly words: readonly Word[];
   readonly table: OptionTable;
+  readonly letters: NonNullable<ScanOptions["letters"]>;
   readonly options: FoundOption[];
+  /** An operand was found. */
+  late: boolean;
   at: number;
   unclear: string | undefined;
   /** A word may turn into an option, or into several words. */
   loose: boolean;
 }
 
-/** Splits arguments into options and operands; only options that stand in the table are understood. */
+/** Splits arguments into options and operands; only options that are in the table are understood. */
 export function scanOptions(
   words: readonly Word[],
   table: OptionTable,
-  { stopAtOperand = false, numeric = false }: ScanOptions = {},
+  { stopAtOperand = false, numeric = false, letters = "plain" }: ScanOptions = {},
 ): ScannedWords {
-  const scan: Scan = { words, table, options: [], at: 0, unclear: undefined, loose: false };
+  const scan: Scan = {
+    words,
+    table,
+    letters,
+    options: [],
+    late: false,
+    loose: false,
+    at: 0,
+    unclear: undefined,
+  };
   const operands: Word[] = [];
   while (scan.at < words.length) {
     const word = words[scan.at] as Word; // within the bounds that the loop has just checked
@@ -71,12 +90,13 @@ export function scanOptions(
     if (!word.text.startsWith("-") || word.text === "-") {
       if (stopAtOperand) break;
       operands.push(word);
+      scan.late = true;
       scan.at += 1;
     } else if (word.text.startsWith("--")) readLong(scan, word);
     else if (numeric && word.literal && /^-\d+$/.test(word.text)) scan.at += 1;
     else readCluster(scan, word);
   }
-  const { options, at: taken, loose } = scan;
+  const { options, loose, at: taken } = scan;
   const unclear =
     scan.unclear ?? (loose ? "an argument is only known when it runs and may be an option" : undefined);
   const isLoose = loose && scan.unclear === undefined;
@@ -118,6 +138,8 @@ function readCluster(scan: Scan, word: Word): void {
       continue;
     }
     const rest = at + 1 < word.text.length;
+    if (rest && !mayJoin(scan.letters, signs, word.text.slice(at + 1)))
+      scan.unclear ??= `it is not clear how the letters of ${word.text} are read`;
     if (rest && /[:?]/.test(signs)) {
       scan.options.push({ name, signs, value: sliceWord(word, at + 1) });
       return;
@@ -126,13 +148,30 @@ function readCluster(scan: Scan, word: Word): void {
   }
 }
 
+/** Some programs take the next word as the value even where letters follow, which they read as further options. */
+function mayJoin(letters: Scan["letters"], signs: string, rest: string): boolean {
+  if (letters === "plain") return true;
+  const takesValue = /[:?]/.test(signs);
+  return letters === "separate" ? !takesValue : takesValue && /^\d+$/.test(rest);
+}
+
 function pushOption(scan: Scan, name: string, signs: string): void {
   const value = signs.includes(":") ? scan.words[scan.at] : undefined;
   if (signs.includes(":") && value === undefined && !signs.includes("~"))
     scan.unclear ??= `the option ${name} has no value`;
-  if (value !== undefined) scan.at += 1;
-  if (value?.isOne === false) scan.loose = true;
-  scan.options.push({ name, signs, ...(value !== undefined && { value }) });
+  if (value !== undefined) {
+    scan.at += 1;
+    if (!value.isOne) scan.loose = true;
+    // A version of the program that takes no value here would read an option.
+    if (/^--?[A-Za-z]/.test(value.text) && !signs.includes("-"))
+      scan.unclear ??= `the value of the option ${name} looks like an option`;
+  }
+  scan.options.push({
+    name,
+    signs,
+    ...(value !== undefined && { value }),
+    ...(scan.late && { late: true as const }),
+  });
 }
 
 /** The values of options with one of these names. */

@@ -5,7 +5,7 @@ const token =
   /\s+|\$?\{?[A-Za-z_]\w*\}?|\d+(?![\w#])|\+\+|--|<<=|>>=|[-+*/%&|^]=|\*\*|<<|>>|[<>=!]=|&&|\|\||[-+*/%<>=!&|^~?:,()]/y;
 const assigning = /^(?:=|[-+*/%&|^]=|<<=|>>=)$/;
 
-/** The digits of a variable: bash evaluates any other text that stands in arithmetic, commands in it too. */
+/** The digits of a variable: bash evaluates any other text that is in arithmetic, commands in it too. */
 export function digitsOf(name: string): string {
   return `\${${privateName(name)}//[!0-9-]/}`;
 }
@@ -47,7 +47,7 @@ interface Token {
   readonly sets: boolean;
 }
 
-/** The tokens of an expression; undefined where one is not understood, or stands for text that is not a number. */
+/** The tokens of an expression; undefined where one is not understood, or means text that is not a number. */
 function readTokens(source: string, state: State): readonly Token[] | undefined {
   const texts: string[] = [];
   for (let at = 0; at < source.length; ) {

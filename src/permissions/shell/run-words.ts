@@ -75,7 +75,7 @@ function runPlain(walk: Walk, words: readonly Word[], base: string, scene: Scene
     case "find":
       for (const { words: inner, elsewhere } of findActions(words)) {
         const state = elsewhere ? lost(scene.state) : scene.state;
-        runWords(walk, inner, { scene: deeper(scene, words, { state }), input: [] });
+        runWords(walk, inner, { scene: deeper(scene, words, { state, asWritten: true }), input: [] });
       }
       return stays;
     case "source":
@@ -277,6 +277,7 @@ function pushUnit(walk: Walk, words: readonly Word[], scene: Scene, extra: Parti
     directories: state.directories,
     outer,
     reason: scene.reason,
+    asWritten: scene.asWritten,
     exclusions: walk.surroundings.exclusions,
     repository: walk.surroundings.repository,
     ...extra,

@@ -77,7 +77,7 @@ export interface ShellAnalysis {
   readonly exactText: string;
   /**
    * The command as it was judged: the same program with every word that is known quoted literally. This is what runs
-   * when nobody was asked. Absent when the command is opaque.
+   * when no one was asked. Absent when the command is opaque.
    */
   readonly judged?: string;
   /** What the judged form leaves out or does differently, for the result. */

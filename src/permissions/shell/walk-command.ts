@@ -46,7 +46,7 @@ function expandWords(walk: Walk, command: Command, scene: Scene): Word[] {
     markOpaque(walk, "which program runs is only known when it runs");
   const words = expandWord(walk, command.name, scene);
   const written = [command.name, ...command.args];
-  // The parser ends a word at a process substitution, where bash goes on.
+  // The parser ends a word at a process substitution, where bash continues.
   if (written.some(({ pos }, at) => pos === written[at - 1]?.end))
     markOpaque(walk, "it is not clear where a word ends");
   for (const argument of command.args) {
@@ -77,6 +77,8 @@ function assignedWord(walk: Walk, assignment: Assignment, scene: Scene, isAlone:
     expandSingle(walk, index, scene);
     if (!/^\d+$/.test(index.text)) markOpaque(walk, "an array subscript is evaluated");
   }
+  if (scene.dialect === "sh" && (index !== undefined || append === true || value.type === "ArrayValue"))
+    markOpaque(walk, "not every sh has arrays");
   const target = isAlone ? privateName(name) : name;
   const sign = append === true ? "+=" : "=";
   const start = `${target}${index === undefined ? "" : `[${index.text}]`}${sign}`;

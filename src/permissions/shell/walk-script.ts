@@ -254,7 +254,7 @@ function walkUnknownFor(walk: Walk, node: For, words: readonly Word[], scene: Sc
   };
 }
 
-/** Whether `break` or `continue` stands in the body, which a sequence cannot do. */
+/** Whether `break` or `continue` is in the body, which a sequence cannot do. */
 function leavesLoop(walk: Walk, node: SyntaxNode): boolean {
   if (node.type === "Command") return /^(?:break|continue|return|exit)$/.test(node.name?.value ?? "");
   let found = false;

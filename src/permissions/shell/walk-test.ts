@@ -56,7 +56,7 @@ function operand(walk: Walk, word: SyntaxWord, scene: Scene): string {
   return expanded.literal ? quoteOperand(expanded.value) : expanded.rendered;
 }
 
-/** Bash takes `-n` without quotes for an operator, wherever it stands. */
+/** Bash takes `-n` without quotes for an operator, wherever it is. */
 function quoteOperand(text: string): string {
   return text.startsWith("-") ? `'${text.replaceAll("'", "'\\''")}'` : quoteWord(text);
 }

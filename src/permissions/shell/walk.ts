@@ -8,7 +8,7 @@ export interface Grammar {
   readonly forEachChild: (node: SyntaxNode, visit: (child: SyntaxNode) => void) => void;
 }
 
-/** A file pattern and the directory in which it stands. */
+/** A file pattern and the directory in which it is. */
 export interface GlobRequest {
   readonly pattern: string;
   readonly directory: string;
@@ -29,7 +29,7 @@ export interface Surroundings {
 export interface Walk {
   readonly grammar: Grammar;
   readonly surroundings: Surroundings;
-  /** Walks a script that stands in a word or in a text. */
+  /** Walks a script that is in a word or in a text. */
   readonly walkScript: (walk: Walk, script: ParsedScript, scene: Scene) => Step;
   readonly units: ShellUnit[];
   readonly redirects: PathOperand[];
@@ -51,9 +51,11 @@ export interface Scene {
   /** Why no rule may allow what runs here: an environment that changes what programs do. */
   readonly reason?: string | undefined;
   readonly depth: number;
-  /** It stands in a loop that was not seen to change the directory. */
+  /** Another program starts what runs here, with the words as they are written. */
+  readonly asWritten?: true;
+  /** It is in a loop that was not seen to change the directory. */
   readonly settled?: boolean;
-  /** It stands in `$( )`, backticks or `<( )`. */
+  /** It is in `$( )`, backticks or `<( )`. */
   readonly substituted?: true;
   /** It is only looked at for deny and ask rules; what is not understood in it makes nothing opaque. */
   readonly supposed?: true;

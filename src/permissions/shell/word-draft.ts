@@ -87,7 +87,7 @@ export function addQuoted(draft: WordDraft, value: string): void {
   draft.rendered += "''";
 }
 
-/** How a part that is not known stands in its word. */
+/** How a part that is not known is in its word. */
 export interface UnknownPart {
   /** The word may turn into an option, or vanish. */
   readonly loose: boolean;

@@ -17,6 +17,10 @@ export interface Word extends ShellWord {
   readonly rendered: string;
   /** It comes from the same written word as the one before it. */
   readonly continued?: true;
+  /** It means further words like the one before it. */
+  readonly repeated?: true;
+  /** It is a file at or below its path. */
+  readonly isBelow?: true;
   /** Its value is not known, but it is a whole number. */
   readonly numeric?: true;
   /** It holds the value of this variable, which comes from the environment. */

@@ -50,7 +50,7 @@ export const wrapperSpecs: ReadonlyMap<string, WrapperSpec> = new Map<string, Wr
   ],
   ["setsid", { options: "c f w ctty fork wait", reason: starts("setsid") }],
   ["ionice", { options: "c: n: p: P: u: t class: classdata: ignore", reason: starts("ionice") }],
-  ["chrt", { options: "b f i o r a p v d: T: P: D:", before: 1, reason: starts("chrt") }],
+  ["chrt", { options: "b f i o r a p v d T: P: D:", before: 1, reason: starts("chrt") }],
   ["taskset", { options: "a c p", before: 1, reason: starts("taskset") }],
   [
     "flock",

@@ -4,7 +4,7 @@ import type { RunLimits } from "../../planning/run-limits.ts";
 import { type Account, createAccount, refusalOf } from "./account.ts";
 import { type Amount, affordableOutput, amountOf, type CallNeed } from "./need-estimator.ts";
 
-/** Held until the call is over, so that nobody else can spend it. */
+/** Held until the call is over, so that no one else can spend it. */
 export interface Reservation {
   readonly type: "reserved";
   /** The longest answer that is paid for. */

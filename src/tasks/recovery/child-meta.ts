@@ -2,7 +2,7 @@ import { isRecord } from "../../foundation/json-record.ts";
 import type { ChosenModel } from "../../model/select-subagent-model.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
 
-/** What stands beside a child's transcript, in the words existing viewers read; enough to take the child up again. */
+/** What is beside a child's transcript, in the words existing viewers read; enough to take the child up again. */
 export interface ChildMeta {
   readonly agentType: string;
   readonly description: string;

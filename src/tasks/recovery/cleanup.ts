@@ -45,7 +45,7 @@ interface WorktreeNote {
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** Removes worktrees that Retinue made, that nobody works in and nobody has changed. Worktrees of others are not even listed. */
+/** Removes worktrees that Retinue made, that no one works in and no one has changed. Worktrees of others are not even listed. */
 export async function cleanUpWorktrees(cleanup: WorktreeCleanup): Promise<CleanedWorktrees> {
   const git = createWorktreeGit(cleanup);
   const answer = await findWorktreeRepository(git, cleanup.repository).catch((error: unknown) => {
@@ -162,7 +162,7 @@ export interface Cleaned {
   readonly temporaries: readonly string[];
 }
 
-/** Removes what sessions and children have left behind and nobody has touched for longer than the period. */
+/** Removes what sessions and children have left behind and no one has touched for longer than the period. */
 export async function cleanUp(cleanup: Cleanup): Promise<Cleaned> {
   const { olderThanDays, ...rest } = cleanup;
   // First, because they are written down beside the sessions.
@@ -176,7 +176,7 @@ export async function cleanUp(cleanup: Cleanup): Promise<Cleaned> {
   return { sessions, worktrees, locks, commands, temporaries };
 }
 
-/** Before a session goes on: worktrees in whose making or removal a process died are removed. Never rejects. */
+/** Before a session continues: worktrees in whose making or removal a process died are removed. Never rejects. */
 export async function recoverProjectWorktrees(
   project: Pick<Cleanup, "projectRoot" | "environment" | "signal">,
 ): Promise<void> {
@@ -211,7 +211,7 @@ interface LockCleanup {
   readonly dryRun: boolean;
 }
 
-/** Removes the locks of memories whose process is gone, whatever their age: nobody holds them any more. */
+/** Removes the locks of memories whose process is gone, whatever their age: no one holds them any more. */
 async function cleanUpLocks({ memories, dryRun }: LockCleanup): Promise<readonly string[]> {
   const removed: string[] = [];
   for (const folder of memories.map((memory) => join(memory, locksFolder))) {

@@ -10,7 +10,7 @@ import { interruptedText } from "./interrupted-outcome.ts";
 
 /**
  * What can be said to calls that were cut off and had started a child: its result where the child got that far, else which
- * child it is and how to go on with it.
+ * child it is and how to resume it.
  */
 export async function findChildAnswers(
   calls: readonly Pick<ToolUseBlock, "id">[],

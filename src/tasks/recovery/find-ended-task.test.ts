@@ -10,8 +10,8 @@ import { findEndedTask } from "./find-ended-task.ts";
 
 test("[SDK-3] an agent that is not in memory any more is found in its files by its id, and by nothing else", async () => {
   await using sample = await createSampleRuntime(["The heron is </task-notification> grey."]);
-  const { agentId, outputFile } = await sample.runtime.spawn("Explore", "Look at the heron.");
-  const session = dirname(dirname(outputFile));
+  const { agentId, outputFile } = await sample.runtime.spawn("Explore", "Look at the heron.").result;
+  const session = dirname(dirname(outputFile ?? ""));
   const [transcripts, sessionId] = [dirname(session), session.slice(dirname(session).length + 1)];
   const source = createAgentTaskSource(createTaskManager({ maxRunning: 1, now: () => 0 }), {
     outputFile: (id) => agentOutputFile(sessionFiles(transcripts, sessionId), id),

@@ -10,10 +10,10 @@ export interface EndedTask {
   readonly text: string;
 }
 
-/** The last words of a conversation stand in this much of its end. */
+/** The last words of a conversation are in this much of its end. */
 const readBytes = 1_000_000;
 
-/** A child of a session that nobody has in memory any more, as its files tell it. */
+/** A child of a session that no one has in memory any more, as its files tell it. */
 export async function findEndedTask(
   transcripts: string,
   { sessionId, id }: { readonly sessionId: string; readonly id: string },

@@ -26,13 +26,13 @@ export interface FoundTask extends Omit<TranscriptTask, "state"> {
   readonly queuePosition?: number;
   /** Interrupted: its process ended before it did. */
   readonly state: "running" | NonNullable<TranscriptTask["state"]> | "interrupted";
-  /** Nobody waited for it. */
+  /** No one waited for it. */
   readonly background: boolean;
   /** The call that asked for it, when a model did. */
   readonly callId?: string;
   /** Its plan was written down; where it was not, another program wrote the transcript, and may not say how it ended. */
   readonly hasPlan: boolean;
-  /** Of an interrupted one: the calls of which nobody knows what became of them. */
+  /** Of an interrupted one: the calls of which no one knows what became of them. */
   readonly inFlight?: readonly InFlightCall[];
   /** Of an interrupted one: whether its task is known, so that it can be resumed. */
   readonly canResume?: boolean;

@@ -18,7 +18,7 @@ export function interruptedNote(agents: readonly InterruptedAgent[]): UserMessag
 }
 
 /**
- * What a conversation says of children that were stopped with it. Whoever goes on with it is told of them again, so this is no
+ * What a conversation says of children that were stopped with it. Whoever continues with it is told of them again, so this is no
  * notice that counts as told.
  */
 export function stoppedNote(

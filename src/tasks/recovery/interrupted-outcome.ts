@@ -1,8 +1,6 @@
-import type { Message } from "../../conversation/message.ts";
 import { settledSoon } from "../../foundation/abortable.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
-import type { ChildHost } from "../child-host.ts";
 import type { SpawnOutcome } from "../create-agent-tool.ts";
 import type { StoppedBy, TaskManager } from "../task-manager.ts";
 import { hasEnded, type TaskState, wasCutOff } from "../task-state.ts";
@@ -48,28 +46,10 @@ export function interruptedOutcome({ agent, task }: ChildPlan): SpawnOutcome {
   };
 }
 
-/** A child that goes on reads before its first turn what became of the commands it had left running. */
-export function reportEvent(
-  agentId: string,
-  {
-    host,
-    tasks,
-    history,
-  }: {
-    readonly host: Pick<ChildHost, "news">;
-    readonly tasks: Pick<TaskManager, "send">;
-    readonly history: readonly Message[];
-  },
-): void {
-  const wasReported = (taskId: string): boolean =>
-    JSON.stringify(history).includes(`<task-id>${taskId}</task-id>`);
-  for (const message of host.news?.(agentId, wasReported) ?? []) tasks.send(agentId, message);
-}
-
-/** Marks results that do not tell how a child ended. */
+/** Marks results that do not show how a child ended. */
 export const interruptedStatus = "interrupted";
 
-/** The child of a call that was cut off, and how to go on with it. */
+/** The child of a call that was cut off, and how to resume it. */
 export function interruptedText(agentId: string, agentType: string): string {
   return `Interrupted: the session ended while the agent ${agentId} (${agentType}) was running. It is stopped, and what it did is kept. Go on with it: call Agent with resume: ${JSON.stringify(agentId)}; do not start another for the same task.`;
 }

@@ -24,7 +24,7 @@ export interface RecoveryOptions {
   readonly durability?: Durability;
   /** Takes the file also from a process that holds it. */
   readonly takeOver?: boolean;
-  /** Tells hooks that the child has stopped; absent where nobody listens. */
+  /** Tells hooks that the child has stopped; absent where no one listens. */
   readonly reportStop?: (lastText: string) => Promise<void>;
 }
 

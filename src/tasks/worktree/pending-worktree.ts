@@ -2,7 +2,7 @@ import { isRecord } from "../../foundation/json-record.ts";
 import { type ProcessIdentity, toIdentity } from "../../storage/process-identity.ts";
 
 /**
- * What is written down before a worktree is made or removed, and stands until its agent has begun or it is gone. When the process
+ * What is written down before a worktree is made or removed, and is until its agent has begun or it is gone. When the process
  * dies in between, whoever comes next knows from it which folder, branch and record of git belong together.
  */
 export interface PendingWorktree {

@@ -21,7 +21,7 @@ export interface RecoveredWorktree {
 
 /**
  * Removes worktrees in whose making or removal a process died: folder, branch and git's record of them, only those that were
- * written down here, and only where nobody has worked in them. Mends what a killed git leaves that keeps git from going on.
+ * written down here, and only where no one has worked in them. Mends what a killed git leaves that keeps git from going on.
  */
 export async function recoverWorktrees(
   git: WorktreeGit,
@@ -73,7 +73,7 @@ async function removeLeft(
   if (administration !== undefined) await rm(administration, { recursive: true, force: true });
   await rmdir(join(commonDirectory, "worktrees")).catch(() => undefined);
   const reference = `refs/heads/${branch}`;
-  // The branch is of this worktree alone, so nobody else can hold its lock.
+  // The branch is of this worktree alone, so no one else can hold its lock.
   await rm(join(commonDirectory, `${reference}.lock`), { force: true });
   // Git deletes the branch only while it still names the commit it began with.
   const words = [`--git-dir=${commonDirectory}`, "update-ref", "-d", reference, base];
@@ -89,7 +89,7 @@ async function hasBranch(git: WorktreeGit, commonDirectory: string, reference: s
   return (await git(commonDirectory, words)).type === "done";
 }
 
-/** A git that was killed together with us is gone; one that was not goes on to its end. */
+/** A git that was killed together with us is gone; one that was not continues to its end. */
 const patienceMs = 5_000;
 const lookMs = 50;
 
@@ -149,7 +149,7 @@ async function findEmptyPointers(commonDirectory: string): Promise<readonly stri
 /** A git that is at work fills the file within a moment. */
 const writingMs = 1_000;
 
-/** What git always writes there: the worktree's record stands two folders below the repository's data. */
+/** What git always writes there: the worktree's record is two folders below the repository's data. */
 async function repairPointers(commonDirectory: string, signal: AbortSignal): Promise<void> {
   const [first] = await findEmptyPointers(commonDirectory);
   if (first === undefined) return;
@@ -161,7 +161,7 @@ async function readText(file: string): Promise<string> {
   return readFile(file, "utf8").catch(() => "");
 }
 
-/** Other processes that stand in a folder or name it in their command line. Where there is no /proc nothing can be found. */
+/** Other processes that are in a folder or name it in their command line. Where there is no /proc nothing can be found. */
 function findProcessesAt(folder: string): readonly number[] {
   if (process.platform !== "linux") return [];
   const name = basename(folder);

@@ -173,7 +173,7 @@ async function removeOwn(
   return { type: "removed" };
 }
 
-/** Named outright, so that git need not guess what it stands in. */
+/** Named outright, so that git need not guess what it is in. */
 function inRepository(
   git: WorktreeGit,
   { commonDirectory }: OwnWorktree,

@@ -5,7 +5,7 @@ export interface GitOptions {
   /** Overrides variables of the environment. */
   readonly variables?: Readonly<Record<string, string>>;
   readonly input?: string;
-  /** Short deeds that must not stop halfway go on to their end. */
+  /** Short deeds that must not stop halfway continue to their end. */
   readonly isUnstoppable?: boolean;
 }
 
@@ -55,7 +55,7 @@ export function createWorktreeGit({ environment, signal }: WorktreeGitOptions): 
   return Object.assign(run, { signal });
 }
 
-/** The one line that git ends an answer with is no part of it; a path may end in blanks. */
+/** The one line that git ends an answer with is no part of it; a path may end in spaces. */
 export function oneLine(answer: GitAnswer): string | undefined {
   return answer.type === "done" ? answer.text.replace(/\r?\n$/, "") : undefined;
 }

@@ -34,7 +34,7 @@ export type WorktreePlan = PlannedWorktree | { readonly type: "refused"; readonl
 
 const defaultFolder = join(".claude", "worktrees");
 
-/** Decides what a worktree is called and where it stands. The whole id is part of the name, so no two agents meet. */
+/** Decides what a worktree is called and where it is. The whole id is part of the name, so no two agents meet. */
 export function planWorktree(place: WorktreePlace): WorktreePlan {
   const { agentId, agentName, settings, repository, gitDirectory } = place;
   if (!/^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,62}[A-Za-z0-9])?$/.test(agentId)) {

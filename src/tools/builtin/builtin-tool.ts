@@ -1,8 +1,43 @@
+import { type ToolName, toolFacts } from "../../foundation/tool-table.ts";
+import { pathForRules } from "../resolve-workspace-path.ts";
 import type { Tool, ToolOutcome } from "../tool.ts";
 
-/** A tool of this product, with the type of its input forgotten: the schema has checked it before `call` sees it. */
-export function builtinTool<Input>(tool: Omit<Tool<Input>, "origin">): Tool {
-  return { ...tool, origin: "builtin" } as Tool;
+type Declared = "origin" | "effect" | "isConcurrencySafe" | "repeats";
+
+/**
+ * A tool of this product: its own code, with what the table of tools declares about it. The type of its input is
+ * forgotten, since the schema has checked it before `call` sees it.
+ */
+export function builtinTool<Input>(
+  tool: Omit<Tool<Input>, Declared | "name"> & { readonly name: ToolName },
+): Tool {
+  return { ...pathsFrom(tool.name), ...tool, ...declared(tool.name), origin: "builtin" } as Tool;
+}
+
+/** What the table says about how a tool is used, in the form that the loop and the rules ask for. */
+export function declared(name: ToolName): Pick<Tool, "effect" | "isConcurrencySafe" | "repeats"> {
+  const facts = toolFacts(name);
+  if (facts === undefined) throw new Error(`The table of tools has no row for ${name}.`);
+  const { effect, isConcurrencySafe, repeats } = facts;
+  return {
+    effect,
+    ...(isConcurrencySafe === undefined ? {} : { isConcurrencySafe: () => isConcurrencySafe }),
+    ...(repeats === undefined ? {} : { repeats }),
+  };
+}
+
+function pathsFrom(name: ToolName): Pick<Tool, "pathsOf"> {
+  const { pathFields = [], searches } = toolFacts(name) ?? {};
+  if (pathFields.length === 0) return {};
+  return {
+    pathsOf: (input, directory, home) =>
+      pathFields.flatMap((field) => {
+        // The schema has checked the input: an object whose path fields are texts or absent.
+        const path = (input as Readonly<Record<string, string | undefined>>)[field];
+        const given = path ?? (searches === undefined ? undefined : ".");
+        return given === undefined ? [] : [pathForRules(given, directory, home)];
+      }),
+  };
 }
 
 export function failed(reason: string): ToolOutcome {

@@ -44,7 +44,6 @@ export function createAskUserQuestionTool(): Tool {
     name: "AskUserQuestion",
     description:
       "Asks the person to choose when the work hangs on something only they can decide: unclear wishes, a choice between ways. Put the choice you advise first and mark it (Recommended). Do not ask what you can find out yourself.",
-    effect: "interact",
     input,
     async call({ questions }, { host, signal, agent }) {
       if (host.ask === undefined) {

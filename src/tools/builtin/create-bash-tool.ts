@@ -53,7 +53,7 @@ type BashInput = z.infer<typeof input>;
 
 interface Command {
   readonly input: BashInput;
-  /** What runs: the command as it was judged, or as it was given where nobody judged it. */
+  /** What runs: the command as it was judged, or as it was given where no one judged it. */
   readonly text: string;
   readonly shell: Shell;
   readonly directory: string;
@@ -66,7 +66,6 @@ export function createBashTool(options: BashToolOptions): Tool {
   return builtinTool<BashInput>({
     name: "Bash",
     description,
-    effect: "execute",
     input,
     async call(given, context) {
       if (given.command.includes("\0")) return failed("The command holds a NUL character; leave it out.");

@@ -62,7 +62,6 @@ export function createTaskStopTool({ sources }: Pick<TaskToolOptions, "sources">
     name: "TaskStop",
     description:
       "Stops a background task (a shell or an agent) with everything it has started. What it wrote stays readable with TaskOutput.",
-    effect: "coordinate",
     input,
     async call({ task_id, shell_id }) {
       const asked = task_id ?? shell_id;

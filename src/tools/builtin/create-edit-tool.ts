@@ -3,7 +3,6 @@ import { decodeText, encodeText, looksBinary } from "../decode-text.ts";
 import { explainMismatch } from "../explain-mismatch.ts";
 import { diffLines } from "../line-diff.ts";
 import { findOccurrences, replaceRanges, type TextRange } from "../replace-ranges.ts";
-import { pathForRules } from "../resolve-workspace-path.ts";
 import type { Tool, ToolOutcome } from "../tool.ts";
 import { builtinTool } from "./builtin-tool.ts";
 import { type ChangeDecision, type CurrentFile, changeFile } from "./change-file.ts";
@@ -26,9 +25,7 @@ export function createEditTool(): Tool {
 - \`old_string\` must stand in the file exactly so, with its blanks and line breaks but without the line numbers that Read shows, and only once: add lines around it until it is unique, or set \`replace_all\`.
 - A file that changed since it was read, also by another agent, is refused: read it again.
 - Line ends (CRLF) and encoding of the file are kept. An empty \`old_string\` makes a new file and is refused where one exists.`,
-    effect: "edit",
     input,
-    pathsOf: ({ file_path }, directory, home) => [pathForRules(file_path, directory, home)],
     call: (given, context) =>
       changeFile(
         { given: given.file_path, whole: false, decide: (current, path) => decideEdit(given, current, path) },

@@ -1,6 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
 import * as z from "zod";
+import { escapeName } from "../../conversation/escape-control-tags.ts";
 import { excludedFolders, globArguments, planGlob, versionControlFolders } from "../glob-plan.ts";
 import { createPathReader } from "../grep-record.ts";
 import { pathForRules, shownPath } from "../resolve-workspace-path.ts";
@@ -32,7 +33,6 @@ export function createGlobTool(): Tool {
 - \`*\` stays within one folder, \`**\` spans any number; a pattern without a slash matches in every folder below, but \`*\` alone lists one folder, with the names of the folders in it.
 - Folders that .gitignore or .ignore hide are left out unless the pattern or the path names them or nothing else matches; .git and node_modules are left out unless they are named. Links are not followed.
 - Gives at most 100 paths, relative to the working directory where they are inside it.`,
-    effect: "read",
     input,
     pathsOf: (given, directory, home) => [pathForRules(rootOf(given), directory, home)],
     call: findFiles,
@@ -160,7 +160,7 @@ async function foldersIn(root: string, context: ToolContext): Promise<string[]> 
     (entry) => entry.isDirectory() && mayShow(join(root, entry.name), "Glob", context),
   );
   return names
-    .map(({ name }) => `${name}/`)
+    .map(({ name }) => `${escapeName(name)}/`)
     .sort()
     .slice(0, maxShown);
 }

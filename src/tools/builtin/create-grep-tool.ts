@@ -1,6 +1,5 @@
 import * as z from "zod";
 import { excludedFolders, splitGlobs, versionControlFolders } from "../glob-plan.ts";
-import { pathForRules } from "../resolve-workspace-path.ts";
 import { runRipgrep } from "../run-ripgrep.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
 import { builtinTool, failed } from "./builtin-tool.ts";
@@ -52,9 +51,7 @@ export function createGrepTool(): Tool {
 - Files that .gitignore or .ignore hide, version control folders and binary files are left out; a path that names an ignored file searches it. Links are not followed.
 - Braces and other signs of the syntax need a backslash to be taken literally: interface\\{\\}.
 - Paths are relative to the working directory where they are inside it. Lines longer than 500 characters are cut.`,
-    effect: "read",
     input,
-    pathsOf: ({ path }, directory, home) => [pathForRules(path ?? ".", directory, home)],
     async call(given, context) {
       const root = await findSearchRoot(given.path ?? ".", context);
       if (root.type === "refused") return failed(root.reason);

@@ -3,7 +3,6 @@ import * as z from "zod";
 import { decodeText, encodeText } from "../decode-text.ts";
 import { type CellChange, changeNotebook } from "../notebook/change-notebook.ts";
 import { readNotebookJson } from "../notebook/notebook.ts";
-import { pathForRules } from "../resolve-workspace-path.ts";
 import type { Tool } from "../tool.ts";
 import { builtinTool } from "./builtin-tool.ts";
 import { type ChangeDecision, type CurrentFile, changeFile } from "./change-file.ts";
@@ -30,9 +29,7 @@ export function createNotebookEditTool(): Tool {
   return builtinTool<NotebookEditInput>({
     name: "NotebookEdit",
     description: `Replaces, inserts or deletes one cell of a Jupyter notebook (.ipynb) that was read before. Everything else in the file stays as it is; a replaced code cell loses its outputs. A notebook that changed since it was read is refused.`,
-    effect: "edit",
     input,
-    pathsOf: ({ notebook_path }, directory, home) => [pathForRules(notebook_path, directory, home)],
     call: (given, context) =>
       changeFile(
         { given: given.notebook_path, whole: false, decide: (current, path) => decide(given, current, path) },

@@ -7,7 +7,6 @@ import { createLineWindow } from "../line-window.ts";
 import { readNotebookJson } from "../notebook/notebook.ts";
 import { notebookText } from "../notebook/notebook-text.ts";
 import { readPageRange } from "../page-range.ts";
-import { pathForRules } from "../resolve-workspace-path.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
 import { builtinTool, failed, fileTrouble } from "./builtin-tool.ts";
 import { describeMissing } from "./describe-missing.ts";
@@ -33,9 +32,7 @@ export function createReadTool(): Tool {
 - Text comes with a line number and a tab before each line; they are not part of the file. At most 2000 lines and 100,000 characters are shown, longer lines are cut at 2000 characters; \`offset\` and \`limit\` show another part.
 - PNG, JPEG, GIF and WebP files are shown as images, PDF files as text per page (\`pages\`), notebooks as cells with their outputs.
 - Folders, devices and other binary files are refused.`,
-    effect: "read",
     input,
-    pathsOf: ({ file_path }, directory, home) => [pathForRules(file_path, directory, home)],
     async call(given, context) {
       const located = await locateDecided(given.file_path, context);
       if (located.type === "refused") return failed(located.reason);
@@ -124,7 +121,7 @@ function readImage(request: ReadRequest, { bytes, digest, stats }: LoadedFile): 
 const maxImageBytes = 3_750_000;
 const maxImageSide = 8000;
 
-/** A notebook that cannot be understood is shown as the text it is, so that it can be mended. */
+/** A notebook that cannot be understood is shown as the text it is, so that it can be fixed. */
 function readNotebook(request: ReadRequest, loaded: LoadedFile): ToolOutcome {
   const reading = readNotebookJson(decodeText(loaded.bytes).text);
   if (reading.type === "broken") return readText(request, loaded);

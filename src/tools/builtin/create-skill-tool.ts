@@ -27,12 +27,7 @@ export function createSkillTool({ list, call }: SkillToolSource): Tool {
 
 Skills:
 ${list === "" ? "(none yet; some are named when you use files that they are for)" : list}`,
-    effect: "read",
-    // Its text may be made by commands, and it may run in an agent that changes things.
-    repeats: "unsafe",
     input,
-    // It may change what later calls may do, so the calls of an answer keep their order.
-    isConcurrencySafe: () => false,
     call: ({ skill, args = "" }, context) => call({ name: skill, arguments: args }, context),
   });
 }

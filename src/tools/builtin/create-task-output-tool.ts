@@ -26,10 +26,7 @@ export function createTaskOutputTool({ sources, now }: TaskToolOptions): Tool {
     name: "TaskOutput",
     description:
       "Reads what a background task (a shell or an agent) has written so far, and how it stands. With `block` it waits for the end, at most `timeout` milliseconds. Use block: false for a look in between. What is too long for one answer is read on with `offset`.",
-    effect: "coordinate",
-    repeats: "pure",
     input,
-    isConcurrencySafe: () => true,
     isPending,
     async call({ task_id, offset, block = offset === undefined, timeout = 30_000 }, { signal }) {
       const found = lookUpTask(sources, task_id);

@@ -36,8 +36,6 @@ export function createTodoWriteTool({ todos: store }: { readonly todos: TodoStor
     name: "TodoWrite",
     description:
       "Writes down the steps of your work and how far each is. Use it for work of three steps or more; leave it for small things. Send the whole list each time, keep exactly one step in_progress while you work, and mark a step completed as soon as it is done and only then.",
-    effect: "coordinate",
-    repeats: "pure",
     input,
     async call({ todos }, { agent, host }) {
       const oldTodos = store.read(agent.id);

@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { decodeText } from "../decode-text.ts";
 import { diffLines } from "../line-diff.ts";
-import { pathForRules } from "../resolve-workspace-path.ts";
 import type { Tool, ToolOutcome } from "../tool.ts";
 import { builtinTool } from "./builtin-tool.ts";
 import { type CurrentFile, changeFile } from "./change-file.ts";
@@ -17,10 +16,7 @@ export function createWriteTool(): Tool {
     description: `Makes a file, or replaces all of one, and makes the folders above it. To change a part of a file use Edit.
 - A file that exists must have been read whole with Read; one that has changed since then is refused.
 - The content is written exactly as given, as UTF-8; line ends and byte order mark of the old file are not kept.`,
-    effect: "edit",
-    repeats: "idempotent",
     input,
-    pathsOf: ({ file_path }, directory, home) => [pathForRules(file_path, directory, home)],
     call: ({ file_path, content }, context) =>
       changeFile(
         {

@@ -2,7 +2,7 @@ import { createPathReader, createRecordReader, type FoundLine, type GrepRecord }
 
 export type GrepMode = "content" | "files_with_matches" | "count";
 
-/** Lines of one file; undefined stands for lines that were left out. */
+/** Lines of one file; undefined means lines that were left out. */
 export interface FileFindings {
   readonly path: string;
   readonly lines: readonly (FoundLine | undefined)[];

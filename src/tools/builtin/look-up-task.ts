@@ -33,7 +33,7 @@ function unknownText(sources: readonly TaskSource[], id: string): string {
 
 const maxListed = 40;
 
-/** How a task stands, as one line. */
+/** How a task is, as one line. */
 export function describeTask(task: TaskView, now: number): string {
   const seconds = Math.max(0, Math.round(((task.endedAt ?? now) - task.startedAt) / 1_000));
   const code = task.exitCode === undefined ? "" : `, exit code ${task.exitCode}`;

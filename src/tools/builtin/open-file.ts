@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
-import { constants, type Stats } from "node:fs";
-import { type FileHandle, open, stat } from "node:fs/promises";
+import { hash } from "node:crypto";
+import { constants, fstatSync, type Stats, statSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
 import { retryWhileScarce } from "../../foundation/retry-while-scarce.ts";
 import { fileTrouble } from "./builtin-tool.ts";
 
@@ -16,12 +16,13 @@ export type OpenedFile =
 /** Opens a regular file; never waits for the other end of a pipe or for a device. The caller closes the handle. */
 export async function openFile(path: string): Promise<OpenedFile> {
   try {
-    const before = refuseOddity(await stat(path), path);
+    // Not by the thread pool: the path has just been resolved, and a trip there costs more than the call.
+    const before = refuseOddity(statSync(path), path);
     if (before !== undefined) return before;
     // The path is a real one: a link in its place was put there since.
     const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0);
     const handle = await retryWhileScarce(() => open(path, flags));
-    const stats = await handle.stat();
+    const stats = fstatSync(handle.fd);
     const after = refuseOddity(stats, path);
     if (after === undefined) return { type: "file", handle, stats };
     await handle.close();
@@ -46,8 +47,9 @@ export async function loadBytes(handle: FileHandle, stats: Stats): Promise<Loade
   let length = 0;
   while (length < buffer.length) {
     const { bytesRead } = await handle.read(buffer, length, buffer.length - length, length);
-    if (bytesRead === 0) break;
     length += bytesRead;
+    // More was asked for than the file had when it was opened, and less was given: this is its end.
+    if (bytesRead === 0 || length === stats.size) break;
   }
   if (length > stats.size) return loadBytes(handle, await handle.stat());
   const bytes = buffer.subarray(0, length);
@@ -55,10 +57,10 @@ export async function loadBytes(handle: FileHandle, stats: Stats): Promise<Loade
 }
 
 export function digestOf(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
+  return hash("sha256", bytes, "hex");
 }
 
-/** Stands for the content of a file too large to be read for its digest. */
+/** Is for the content of a file too large to be read for its digest. */
 export function fingerprintOf(stats: Stats): string {
   return `size:${stats.size}:${stats.mtimeMs}:${stats.ino}`;
 }

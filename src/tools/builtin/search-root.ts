@@ -48,7 +48,7 @@ export function mayShow(path: string, tool: string, { mayRead }: ToolContext): b
   return mayRead?.(path, tool) ?? true;
 }
 
-/** The same words whatever there is, so that they tell nothing about what is left out. */
+/** The same words whatever there is, so that they reveal nothing about what is left out. */
 export function exclusionNote({ mayRead }: ToolContext): readonly string[] {
   return mayRead === undefined ? [] : ["Files that rules forbid to read are not searched."];
 }

@@ -100,7 +100,7 @@ function bootOf({ started }: ProcessIdentity): string {
   return started.split("/")[0] ?? "";
 }
 
-/** Nobody here can end, or ask after, what another machine or container ran; its session goes on here without it. */
+/** No one here can end, or ask after, what another machine or container ran; its session continues here without it. */
 function fromElsewhere(record: CommandRecord): CommandRecord {
   if (record.end !== undefined || isOnThisMachine(record.owner)) return record;
   return { ...record, end: { state: "stopped", note: cutOffNote, at: record.startedAt, isCutOff: true } };

@@ -2,7 +2,7 @@ import type { Shell } from "./find-shell.ts";
 
 /**
  * The arguments that make a shell run a command exactly as it was judged. The command is handed over as a value and
- * evaluated, so nothing in it can swallow what stands around it.
+ * evaluated, so nothing in it can swallow what is around it.
  */
 export function shellArguments(shell: Shell, command: string): readonly string[] {
   return [...shell.options, "-c", plainScript, "bash", command];

@@ -54,7 +54,7 @@ function living(marker: string): string[] {
   return lines.filter((line) => line.includes(marker) && !line.startsWith("Z"));
 }
 
-/** Resolves when the shell's output holds a text; the test's own limit ends a wait that is in vain. */
+/** Resolves when the shell's output holds a text; the test's own limit ends a wait that is that do not exist. */
 async function untilWritten(id: string, text: string): Promise<void> {
   while (!(await shells.output(id)).includes(text)) await new Promise((resolve) => setTimeout(resolve, 5));
 }

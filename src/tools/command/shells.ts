@@ -74,34 +74,19 @@ interface Entry {
   isCutOff?: true;
 }
 
-/** A command whose signal nobody has aborted is not waited for longer than this. */
+/** A command whose signal no one has aborted is not waited for longer than this. */
 const patienceMs = 5000;
 
 export function createShells(options: ShellsOptions): Shells {
   const { now, maxRunning = 20, maxEnded = 100 } = options;
   const entries = new Map<string, Entry>();
-  const followed = new Set<{ readonly owner: string; readonly ended: Promise<unknown> }>();
+  const followed = createFollowed();
   const earlier = new Map((options.earlier ?? []).map((record) => [record.id, record]));
   const isTaken = (id: string): boolean => entries.has(id) || earlier.has(id);
   const record: Shells["record"] = (command, leader) => options.records?.begin(command, leader);
   let isDisposed = false;
 
-  const followedEnd = async (owner?: string): Promise<void> => {
-    const chosen = [...followed].filter((one) => owner === undefined || one.owner === owner);
-    if (chosen.length === 0) return;
-    const late = AbortSignal.abort(new RetinueError("command-late", "A command did not end in time."));
-    const ends = Promise.allSettled(chosen.map(({ ended }) => ended));
-    await settledSoon(ends, late, patienceMs).catch(() => undefined);
-  };
   const running = () => [...entries.values()].filter(({ view }) => view.state === "running");
-  const stopAll = async (chosen: readonly Entry[]) => {
-    for (const { controller } of chosen) controller.abort();
-    await Promise.all(chosen.map(({ ended }) => ended.promise));
-  };
-  const cutOff = async (chosen: readonly Entry[]) => {
-    for (const entry of chosen) entry.isCutOff = true;
-    await stopAll(chosen);
-  };
   const finish = (entry: Entry, ending: ProcessEnding) => {
     entry.output.end();
     entry.view = { ...entry.view, ...describeEnding(ending), endedAt: now() };
@@ -121,32 +106,8 @@ export function createShells(options: ShellsOptions): Shells {
       }
       const entry = createEntry(freshId(options.newId, isTaken), request, now());
       entries.set(entry.view.id, entry);
-      let open: OpenCommand | undefined;
-      const started = await startProcess({
-        ...(request.invocation ?? {
-          file: request.shell.file,
-          arguments: shellArguments(request.shell, request.command),
-        }),
-        directory: request.directory,
-        environment: request.environment,
-        merged: { directory: request.outputDirectory, name: `.${entry.view.id}.pipe` },
-        signal: entry.controller.signal,
-        timeLimitMs: request.timeLimitMs,
-        ...(options.graceMs === undefined ? {} : { graceMs: options.graceMs }),
-        onOutput(chunk) {
-          entry.output.take(chunk);
-          entry.view = { ...entry.view, lastSignAt: now() };
-        },
-        onStart(leader) {
-          open = record(startedCommand(entry.view), leader);
-        },
-      });
-      void started.ended.then((ending) => {
-        request.onEnded?.();
-        const isCutOff = entry.isCutOff === true && ending.aborted;
-        open?.end(isCutOff ? { state: "stopped", note: cutOffNote, isCutOff } : describeEnding(ending));
-        finish(entry, ending);
-      });
+      const { ended } = await launch(entry, request, { options, record });
+      void ended.then((ending) => finish(entry, ending));
       return { type: "started", shell: entry.view };
     },
     find: (id) => entries.get(id)?.view ?? earlierView(earlier.get(id)),
@@ -157,29 +118,92 @@ export function createShells(options: ShellsOptions): Shells {
     output: async (id) =>
       entries.get(id)?.output.view().text ?? loadCommandOutput(earlier.get(id)?.outputFile),
     async page(id, offset) {
-      const entry = entries.get(id);
-      const file = entry?.output.view().file ?? earlier.get(id)?.outputFile;
-      if (file === undefined) return pageOf(entry?.output.view().text ?? "", offset);
-      return loadTextPage(file, offset);
+      const { file = earlier.get(id)?.outputFile, text = "" } = entries.get(id)?.output.view() ?? {};
+      return file === undefined ? pageOf(text, offset) : loadTextPage(file, offset);
     },
     ended: async (id) => entries.get(id)?.ended.promise,
     stop: (id) => stopAll(running().filter(({ view }) => view.id === id)),
-    follow(owner, ended) {
+    follow: followed.add,
+    record,
+    async stopOwned(owner) {
+      await cutOff(running().filter(({ view }) => view.owner === owner));
+      await followed.ended(owner);
+    },
+    async [Symbol.asyncDispose]() {
+      isDisposed = true;
+      await cutOff(running());
+      await followed.ended();
+      groupWatchdog.rest();
+    },
+  };
+}
+
+async function stopAll(chosen: readonly Entry[]): Promise<void> {
+  for (const { controller } of chosen) controller.abort();
+  await Promise.all(chosen.map(({ ended }) => ended.promise));
+}
+
+async function cutOff(chosen: readonly Entry[]): Promise<void> {
+  for (const entry of chosen) entry.isCutOff = true;
+  await stopAll(chosen);
+}
+
+interface Launching {
+  readonly options: ShellsOptions;
+  readonly record: Shells["record"];
+}
+
+/** Starts the process of an entry; gives its end back once it is recorded. */
+async function launch(
+  entry: Entry,
+  request: ShellRequest,
+  { options: { now, graceMs }, record }: Launching,
+): Promise<{ readonly ended: Promise<ProcessEnding> }> {
+  let open: OpenCommand | undefined;
+  const started = await startProcess({
+    ...(request.invocation ?? {
+      file: request.shell.file,
+      arguments: shellArguments(request.shell, request.command),
+    }),
+    directory: request.directory,
+    environment: request.environment,
+    merged: { directory: request.outputDirectory, name: `.${entry.view.id}.pipe` },
+    signal: entry.controller.signal,
+    timeLimitMs: request.timeLimitMs,
+    ...(graceMs === undefined ? {} : { graceMs }),
+    onOutput(chunk) {
+      entry.output.take(chunk);
+      entry.view = { ...entry.view, lastSignAt: now() };
+    },
+    onStart(leader) {
+      open = record(startedCommand(entry.view), leader);
+    },
+  });
+  const ended = started.ended.then((ending) => {
+    request.onEnded?.();
+    const isCutOff = entry.isCutOff === true && ending.aborted;
+    open?.end(isCutOff ? { state: "stopped", note: cutOffNote, isCutOff } : describeEnding(ending));
+    return ending;
+  });
+  return { ended };
+}
+
+/** Commands that are started elsewhere and waited for when their owner ends. */
+function createFollowed() {
+  const followed = new Set<{ readonly owner: string; readonly ended: Promise<unknown> }>();
+  return {
+    add(owner: string, ended: Promise<unknown>): void {
       const one = { owner, ended };
       followed.add(one);
       const forget = (): void => void followed.delete(one);
       ended.then(forget, forget);
     },
-    record,
-    async stopOwned(owner) {
-      await cutOff(running().filter(({ view }) => view.owner === owner));
-      await followedEnd(owner);
-    },
-    async [Symbol.asyncDispose]() {
-      isDisposed = true;
-      await cutOff(running());
-      await followedEnd();
-      groupWatchdog.rest();
+    async ended(owner?: string): Promise<void> {
+      const chosen = [...followed].filter((one) => owner === undefined || one.owner === owner);
+      if (chosen.length === 0) return;
+      const late = AbortSignal.abort(new RetinueError("command-late", "A command did not end in time."));
+      const ends = Promise.allSettled(chosen.map((one) => one.ended));
+      await settledSoon(ends, late, patienceMs).catch(() => undefined);
     },
   };
 }

@@ -1,7 +1,8 @@
+import { matchesPattern } from "../../foundation/match-pattern.ts";
 import { nearestName } from "../../foundation/nearest-name.ts";
+import type { ToolEffect } from "../../foundation/tool-table.ts";
 import { type McpIdentity, mcpServerPart, mcpToolPattern } from "../../permissions/mcp-identity.ts";
 import type { Tool } from "../tool.ts";
-import type { ToolEffect } from "./builtin-tools.ts";
 import { knownToolNames, resolveToolName, type ToolNameMeaning } from "./resolve-tool-name.ts";
 
 /** A tool that a run could be given, before its definition narrows it. */
@@ -32,18 +33,18 @@ export function matchTools(name: string, available: readonly AvailableTool[]): T
   if (literal.length > 0) return { tools: literal, meaning: { type: "known", name } };
   const meaning = resolveToolName(name);
   if (meaning.type === "mcp") return { tools: available.filter((tool) => isMcpMatch(name, tool)), meaning };
-  if (name.includes("*")) return matchPattern(name, available);
+  if (name.includes("*")) return matchToolPattern(name, available);
   if (meaning.type === "known" || meaning.type === "renamed") {
     return { tools: available.filter((tool) => tool.name === meaning.name), meaning };
   }
   return matchLetterCase(name, available, meaning);
 }
 
-function matchPattern(name: string, available: readonly AvailableTool[]): ToolMatch {
-  const exact = available.filter((tool) => matchesStars(name, tool.name));
+function matchToolPattern(name: string, available: readonly AvailableTool[]): ToolMatch {
+  const exact = available.filter((tool) => matchesPattern(name, tool.name));
   const lower = name.toLowerCase();
   const tools =
-    exact.length > 0 ? exact : available.filter((tool) => matchesStars(lower, tool.name.toLowerCase()));
+    exact.length > 0 ? exact : available.filter((tool) => matchesPattern(lower, tool.name.toLowerCase()));
   return { tools, meaning: tools.length > 0 || name === "*" ? { type: "known", name } : { type: "unknown" } };
 }
 
@@ -63,13 +64,13 @@ function matchLetterCase(
   return { tools: [], meaning: { type: "unknown", ...(nearest === undefined ? {} : { nearest }) } };
 }
 
-/** `mcp__server` and `mcp__server__*` mean the whole server; stars may also stand for a part of a name. */
+/** `mcp__server` and `mcp__server__*` mean the whole server; stars may also mean a part of a name. */
 function isMcpMatch(entry: string, tool: AvailableTool): boolean {
   if (tool.origin !== "mcp") return false;
-  if (matchesStars(entry, tool.name) || namesPair(entry, tool)) return true;
+  if (matchesPattern(entry, tool.name) || namesPair(entry, tool)) return true;
   // Where the server is known, the name of another that begins alike is not taken for it.
   if (tool.server === undefined || entry.includes("*")) {
-    if (matchesStars(`${entry}__*`, tool.name)) return true;
+    if (matchesPattern(`${entry}__*`, tool.name)) return true;
   }
   return tool.server !== undefined && serverEntries(tool.server).includes(entry);
 }
@@ -85,21 +86,5 @@ function namesPair(entry: string, { mcp }: AvailableTool): boolean {
   const rest = entry.slice("mcp__".length);
   const end = rest.indexOf("__");
   if (mcp === undefined || end === -1 || mcpServerPart(rest.slice(0, end)) !== mcp.server) return false;
-  return matchesStars(mcpToolPattern(rest.slice(end + 2)), mcp.tool);
-}
-
-/** Greedy from left to right, which is enough when a star is the only wildcard; never backtracks. */
-function matchesStars(pattern: string, text: string): boolean {
-  const [head = "", ...parts] = pattern.split("*");
-  const tail = parts.pop();
-  if (tail === undefined) return text === pattern;
-  if (!text.startsWith(head) || !text.endsWith(tail) || text.length < head.length + tail.length) return false;
-  const end = text.length - tail.length;
-  let from = head.length;
-  for (const part of parts) {
-    const at = text.indexOf(part, from);
-    if (at === -1 || at + part.length > end) return false;
-    from = at + part.length;
-  }
-  return true;
+  return matchesPattern(mcpToolPattern(rest.slice(end + 2)), mcp.tool);
 }

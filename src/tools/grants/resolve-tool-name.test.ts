@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { toolAliases, toolNames } from "../../foundation/tool-aliases.ts";
-import { absentToolNames, builtinTools } from "./builtin-tools.ts";
+import { absentToolNames, toolAliases, toolTable } from "../../foundation/tool-table.ts";
+import { builtinTools } from "./builtin-tools.ts";
 import { resolveToolName, type ToolNameMeaning } from "./resolve-tool-name.ts";
 
 describe("resolveToolName [TLS-4]", () => {
@@ -45,7 +45,10 @@ describe("resolveToolName [TLS-4]", () => {
     }
     for (const absent of absentToolNames) expect(names.has(absent)).toBe(false);
     // `Cd` and `PowerShell` have a grammar in rules, and no tool here.
-    expect(toolNames.filter((name) => !names.has(name))).toEqual(["Cd", "PowerShell"]);
+    expect(toolTable.filter(({ name }) => !names.has(name)).map(({ name }) => name)).toEqual([
+      "Cd",
+      "PowerShell",
+    ]);
   });
 
   test("any text is answered", () => {

@@ -1,6 +1,6 @@
 import { nearestName } from "../../foundation/nearest-name.ts";
-import { toolAliases } from "../../foundation/tool-aliases.ts";
-import { absentToolNames, builtinTools } from "./builtin-tools.ts";
+import { absentToolNames, toolAliases } from "../../foundation/tool-table.ts";
+import { builtinTools } from "./builtin-tools.ts";
 
 /** What the name of a tool in somebody's file means here. */
 export type ToolNameMeaning =

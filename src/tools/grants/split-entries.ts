@@ -2,7 +2,7 @@ import { resolveToolName } from "./resolve-tool-name.ts";
 
 /**
  * The entries of a list that was written as one text. Commas, semicolons, bars and line breaks separate, except inside
- * parentheses or quotes; a text without either is split at blanks when every piece looks like a tool name.
+ * parentheses or quotes; a text without either is split at spaces when every piece looks like a tool name.
  */
 export function splitEntries(text: string): string[] {
   const source = unwrapList(text);
@@ -12,7 +12,7 @@ export function splitEntries(text: string): string[] {
   return words.length > 1 && words.every(looksLikeToolName) ? words : pieces;
 }
 
-/** The words of a text, with what stands in parentheses or quotes kept together. */
+/** The words of a text, with what is in parentheses or quotes kept together. */
 export function splitWords(text: string): string[] {
   return cleanEntries(splitOutside(text, /\s/));
 }

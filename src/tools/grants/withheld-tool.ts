@@ -40,7 +40,7 @@ export function describeMatch(entry: string, { meaning, tools }: ToolMatch, path
   }
 }
 
-/** A specifier that narrows a tool to calls that nobody can make. */
+/** A specifier that narrows a tool to calls that no one can make. */
 export function describeSpecifiers(
   tool: string,
   specifiers: readonly string[],

@@ -14,7 +14,7 @@ interface BubblewrapFacts {
   readonly view: ProcessView;
   /** A seccomp filter that keeps the command from sockets with a path; absent where none is known for the machine. */
   readonly filter?: Uint8Array;
-  /** The command runs as the superuser, who may go on reading what belongs to others. */
+  /** The command runs as the superuser, who may continue reading what belongs to others. */
   readonly isRoot: boolean;
 }
 

@@ -1,4 +1,5 @@
 import { posix } from "node:path";
+import { toolFacts } from "../../foundation/tool-table.ts";
 import type { PolicyRule } from "../../permissions/decide.ts";
 import type { SandboxSettings } from "./sandbox-settings.ts";
 
@@ -38,8 +39,10 @@ export function sandboxLimits(facts: LimitFacts): SandboxLimits {
   const [project = "/"] = workingDirectories;
   const absolute = (paths: readonly string[]): readonly string[] =>
     paths.map((path) => absolutePath(path, { project, home }));
-  const patterns = (tools: ReadonlySet<string>): readonly string[] =>
-    facts.deny.flatMap((rule) => rulePattern(rule, tools, { project, home }));
+  const patterns = (use: "read" | "write"): readonly string[] =>
+    facts.deny
+      .filter(({ rule }) => toolFacts(rule.canonicalTool)?.restrictsUse === use)
+      .flatMap((rule) => rulePattern(rule, { project, home }));
   return {
     allowWrite: [
       ...workingDirectories,
@@ -49,9 +52,9 @@ export function sandboxLimits(facts: LimitFacts): SandboxLimits {
     denyWrite: [
       ...workingDirectories.flatMap((folder) => protectedNames.map((name) => posix.join(folder, name))),
       ...absolute(settings.filesystem.denyWrite),
-      ...patterns(new Set(["Edit", "Write", "NotebookEdit"])),
+      ...patterns("write"),
     ],
-    denyRead: [...absolute(settings.filesystem.denyRead), ...patterns(new Set(["Read"]))],
+    denyRead: [...absolute(settings.filesystem.denyRead), ...patterns("read")],
     allowRead: absolute(settings.filesystem.allowRead),
   };
 }
@@ -76,13 +79,9 @@ function absolutePath(path: string, { project, home }: Places): string {
   return posix.resolve(project, path.startsWith("//") ? path.slice(1) : path);
 }
 
-function rulePattern(
-  { rule, anchor }: PolicyRule,
-  tools: ReadonlySet<string>,
-  { project, home }: Places,
-): readonly string[] {
+function rulePattern({ rule, anchor }: PolicyRule, { project, home }: Places): readonly string[] {
   const { specifier } = rule;
-  if (!tools.has(rule.canonicalTool) || specifier.type !== "path") return [];
+  if (specifier.type !== "path") return [];
   const base = { root: "/", home, settings: anchor, cwd: project }[specifier.anchor];
   const pattern = specifier.pattern.replace(/^\.\//, "").replace(/\/+$/, "");
   const anyDepth = pattern.includes("/") ? pattern : `**/${pattern}`;

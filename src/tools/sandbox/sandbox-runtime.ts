@@ -113,7 +113,7 @@ function unavailable(why: string, advice: string): SandboxStart {
   return { type: "unavailable", why: why.trim().replace(/\.$/, ""), advice };
 }
 
-/** The name stands in a variable, so that neither compiler nor bundler looks for a package that need not be there. */
+/** The name is in a variable, so that neither compiler nor bundler looks for a package that need not be there. */
 async function loadPackage(): Promise<unknown> {
   const name = "@anthropic-ai/sandbox-runtime";
   return import(name);

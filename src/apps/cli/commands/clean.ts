@@ -14,7 +14,7 @@ export interface CleanOptions {
 
 const defaultDays = 30;
 
-/** `retinue clean`: removes sessions and worktrees nobody has touched for longer than the period; never what is in use. */
+/** `retinue clean`: removes sessions and worktrees no one has touched for longer than the period; never what is in use. */
 export async function clean({ host }: CommandContext, options: CleanOptions): Promise<number> {
   const repositoryRoot = await findRepositoryRoot(host.cwd);
   const paths = createPaths({ ...host, ...(repositoryRoot === undefined ? {} : { repositoryRoot }) });
@@ -80,7 +80,7 @@ function describe(
     ...worktrees.kept.map(({ path, reason }) => `kept  ${named(path)} (${reason})`),
     ...sessions.failed.map(({ path, why }) => `failed  ${named(path)}: ${why}`),
     ...(worktrees.diagnostic === undefined ? [] : [`Worktrees were not looked at: ${worktrees.diagnostic}`]),
-    ...(sessions.isComplete ? [] : ["Stopped before the end; run it again to go on."]),
+    ...(sessions.isComplete ? [] : ["Stopped before the end; run it again to continue."]),
   ];
   const count = [sessions.removed, worktrees.removed, locks, commands, temporaries].flat().length;
   const sum = count === 0 ? "Nothing is old enough to go." : `${count} ${isDryRun ? "would go" : "gone"}.`;

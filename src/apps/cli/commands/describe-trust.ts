@@ -169,7 +169,7 @@ function agentParts(definition: AgentDefinition, { nameOf }: GatheredSession): r
   ];
 }
 
-/** As written: what a variable holds is nobody's business before trust. */
+/** As written: what a variable holds is no one's business before trust. */
 function serverPart({ config, file, scope }: McpEntry, { nameOf }: GatheredSession): WaitingPart {
   const value = config.transport === undefined ? undefined : transportText(config.transport);
   return {
@@ -235,7 +235,7 @@ function transportText(transport: McpTransport): string | undefined {
   return [valueText(url), ...fieldTexts({ headers, headersHelper })].join(" ");
 }
 
-/** The same for a server that stands in a definition. */
+/** The same for a server that is in a definition. */
 function inlineServerText(config: Readonly<Record<string, unknown>>): string {
   const { type: _type, command, args, url, ...rest } = config;
   const words = Array.isArray(args) ? args : [];

@@ -117,7 +117,7 @@ export function checkPlugins({ discovered }: GatheredSession): Checkup[] {
   ];
 }
 
-/** What is configured and not connected is told with its reason; what a person decided is no fault. */
+/** What is configured and not connected is told with its reason; what a person decided is no error. */
 export function checkMcpServers(
   { listed, gathered }: Omit<CliMcp, "session">,
   states: readonly McpServerState[],

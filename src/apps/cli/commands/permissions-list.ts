@@ -18,7 +18,7 @@ interface BrokenRule extends ListedRule {
   readonly reason: string;
 }
 
-/** `retinue permissions list`: every rule with the file it stands in, and what does not count and why. */
+/** `retinue permissions list`: every rule with its file, and what does not count and why. */
 export async function permissionsList(
   context: CommandContext,
   options: { readonly json?: boolean },

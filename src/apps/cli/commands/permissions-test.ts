@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { parseJsonDocument } from "../../../foundation/json-document.ts";
 import { isRecord, kindOf } from "../../../foundation/json-record.ts";
 import { nearestName } from "../../../foundation/nearest-name.ts";
+import { buildPolicy } from "../../../permissions/build-policy.ts";
 import {
   type AllowedBy,
   type Decision,
@@ -20,7 +21,8 @@ import {
 import { readCallText } from "../../../permissions/rules/explain-decision.ts";
 import { decideMode } from "../../../planning/decide-mode.ts";
 import { findWorkingDirectories } from "../../../runtime/find-working-directories.ts";
-import { refuseBrokenRestrictions, sessionRules } from "../../../runtime/session-rules.ts";
+import { policyFacts } from "../../../runtime/policy-facts.ts";
+import { refuseBrokenRestrictions } from "../../../runtime/session-rules.ts";
 import { builtinTools } from "../../../tools/grants/builtin-tools.ts";
 import { type GatheredSession, gatherSession } from "../gather-session.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
@@ -43,39 +45,34 @@ async function gatherPolicy(
   session: GatheredSession,
   { mode, allowedTools = [] }: PolicyOptions,
 ): Promise<GatheredPolicy> {
-  const { paths, settings } = session.discovered;
-  const { permissions, sources } = settings.settings;
   const { disallowedTools = [], addDir = [] } = options;
-  const source = sources.get("permissions.defaultMode");
+  const { discovered, trust } = session;
+  const facts = policyFacts(
+    { discovered, trusted: trust.trusted, platform: host.platform },
+    { allowedTools, disallowedTools },
+  );
   const decided = decideMode({
-    trusted: session.trust.trusted,
+    ...facts,
     ...(mode === undefined ? {} : { permissionMode: readMode(mode) }),
-    ...(permissions.defaultMode === undefined
-      ? {}
-      : {
-          settingsMode: { mode: permissions.defaultMode, from: session.nameOf(source?.file ?? "settings") },
-        }),
-    bypassForbidden: permissions.switches.disableBypassPermissionsMode === "disable",
   });
   if (decided.type === "refused") throw misuse(decided.reason, decided.advice);
-  const rules = sessionRules(settings, { allowedTools, disallowedTools }, paths.cwd);
   const named = ({ from, ...rule }: PolicyRule, option: string): PolicyRule => ({
     ...rule,
     from: from === undefined ? option : session.nameOf(from),
   });
+  const workingDirectories = await findWorkingDirectories({
+    discovered,
+    additionalDirectories: addDir.map((folder) => resolve(host.cwd, folder)),
+  });
+  const policy = buildPolicy({ ...facts, workingDirectories }, decided.mode.value);
   return {
-    modeFrom: decided.mode.from,
+    modeFrom:
+      decided.mode.from === facts.settingsMode?.from ? session.nameOf(decided.mode.from) : decided.mode.from,
     policy: {
-      mode: decided.mode.value,
-      allow: rules.allow.map((rule) => named(rule, "--allowedTools")),
-      ask: rules.ask.map((rule) => named(rule, "--settings")),
-      deny: rules.deny.map((rule) => named(rule, "--disallowedTools")),
-      workingDirectories: await findWorkingDirectories({
-        discovered: session.discovered,
-        additionalDirectories: addDir.map((folder) => resolve(host.cwd, folder)),
-      }),
-      home: paths.home,
-      platform: host.platform,
+      ...policy,
+      allow: policy.allow.map((rule) => named(rule, "--allowedTools")),
+      ask: policy.ask.map((rule) => named(rule, "--settings")),
+      deny: policy.deny.map((rule) => named(rule, "--disallowedTools")),
     },
   };
 }

@@ -6,6 +6,7 @@ import { describeRule } from "../../../permissions/decide.ts";
 import type { ChildPlan, Overridden } from "../../../planning/plan-run.ts";
 import type { RunLimits } from "../../../planning/run-limits.ts";
 import type { Decided, RunPlan } from "../../../planning/run-plan.ts";
+import { describeTask } from "../../../runtime/spawn-options.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import { displayPath } from "../display-path.ts";
 import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
@@ -19,6 +20,7 @@ import { sourceAsJson } from "./agents/source-as-json.ts";
 
 export interface PlanOptions extends PrintOptions {
   readonly background?: boolean;
+  readonly task?: string;
   readonly json?: boolean;
 }
 
@@ -33,8 +35,8 @@ export async function plan(context: CommandContext, name: string, options: PlanO
   await using session = await openPrintSession(runtime, sessionOptions, new AbortController().signal);
   const planned = await session.planAgent({
     agentType: name,
-    description: "a plan",
-    prompt: "",
+    description: options.task === undefined ? "a plan" : describeTask(name, options.task),
+    prompt: options.task ?? "",
     origin: "model",
     ...(model === undefined ? {} : { model }),
     ...(options.background === true ? { background: true } : {}),
@@ -111,7 +113,7 @@ export function describePlan(
   return [
     { label: "model", value: modelName(plan), origin: originOf("model", plan.model.from) },
     { label: "mode", value: policy.mode, origin: originOf("permissionMode", plan.modeFrom) },
-    { label: "runs", value: task.background ? "in the background; nobody is asked" : "in the foreground" },
+    { label: "runs", value: task.background ? "in the background; no one is asked" : "in the foreground" },
     {
       label: "tools",
       value: plan.tools.map(describeTool).join(", ") || "none",

@@ -13,7 +13,7 @@ import { reportInterruption } from "../views/report-interruption.ts";
 import { stripControlCharacters } from "../views/strip-control-characters.ts";
 import { transcriptsOf } from "./find-named-task.ts";
 
-/** How many go on at the same time. */
+/** How many continue at the same time. */
 const concurrency = 4;
 
 interface Outcome {
@@ -25,7 +25,7 @@ interface Outcome {
   readonly text: string;
 }
 
-/** `retinue resume --interrupted`: goes on with every interrupted child of the newest session that has one. */
+/** `retinue resume --interrupted`: resumes every interrupted child of the newest session that has one. */
 export async function resumeInterrupted(
   context: CommandContext,
   options: PrintOptions & { readonly json?: boolean },
@@ -94,10 +94,9 @@ async function resumeOne(agent: FoundTask, { session, host, signal }: Resuming):
   const { id, agentType, description } = agent;
   const say = (text: string): void =>
     host.stderr.write(`${stripControlCharacters(`${id} (${agentType}) ${text}`)}\n`);
-  say(`goes on: ${description}`);
+  say(`resuming: ${description}`);
   const handle = session.spawn(agentType, continuePrompt, { resume: id, description });
-  const end = (): void =>
-    void handle.id.then((own) => session.tasks.stop(own, "session")).catch(() => undefined);
+  const end = (): void => void session.close().catch(() => undefined);
   signal.addEventListener("abort", end, { once: true });
   try {
     const { status, reason, text } = await handle.result;

@@ -1,8 +1,8 @@
 import { RetinueError } from "../../../foundation/retinue-error.ts";
 import { continuePrompt } from "../../../planning/earlier-run.ts";
+import type { AgentHandle } from "../../../runtime/agent-handle.ts";
 import { waitForFile } from "../../../runtime/open-transcript.ts";
 import type { SessionOptions } from "../../../runtime/runtime-options.ts";
-import type { AgentHandle } from "../../../tasks/agent-handle.ts";
 import type { FoundTask } from "../../../tasks/recovery/find-tasks.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import type { CliHost } from "../cli-host.ts";
@@ -20,7 +20,7 @@ export interface ResumeOptions extends PrintOptions {
   readonly json?: boolean;
 }
 
-/** `retinue resume ID "prompt"`: goes on with a child agent that has ended, and prints its answer as `-p` does. */
+/** `retinue resume ID "prompt"`: resumes a child agent that has ended, and prints its answer as `-p` does. */
 export async function resume(
   context: CommandContext,
   written: string | undefined,
@@ -39,7 +39,7 @@ export async function resume(
   if (request.input !== "text")
     throw misuse("An agent is resumed with one prompt.", "Leave out --input-format.");
   const task = await findFreeTask(host, written, options);
-  const usual = task.state === "interrupted" ? continuePrompt : "Go on with your task where you stopped.";
+  const usual = task.state === "interrupted" ? continuePrompt : "Continue your task where you stopped.";
   const prompt = await readPrompt(words, host.stdin, usual);
   const stop = new AbortController();
   const forget = host.onInterrupt((reason) => stop.abort(reason));
@@ -82,8 +82,7 @@ async function runTask(
     ...(options.model === undefined ? {} : { model: options.model }),
   });
   // Not as if somebody had stopped the agent itself: it can be resumed like one whose process died.
-  const end = (): void =>
-    void handle.id.then((id) => session.tasks.stop(id, "session")).catch(() => undefined);
+  const end = (): void => void session.close().catch(() => undefined);
   signal.addEventListener("abort", end, { once: true });
   const printer = createPrinter(context.host, request, session);
   return await follow(handle, printer).catch((error: unknown) => {
@@ -94,7 +93,7 @@ async function runTask(
 
 async function follow(handle: AgentHandle, printer: Printer): Promise<number> {
   printer.begin();
-  for await (const event of handle) if (event.type !== "run-ended") printer.show(event);
+  for await (const event of handle.events) if (event.type !== "run-ended") printer.show(event);
   const ending = await handle.result;
   printer.end(ending);
   return ending.status === "completed" ? 0 : 1;

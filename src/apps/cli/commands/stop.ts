@@ -17,6 +17,6 @@ export async function stop({ host }: CommandContext, written: string): Promise<n
     forget();
   }
   const { state } = await findNamedTask(host, task.id);
-  host.stdout.write(`${task.id} is ${state}. \`retinue resume ${task.id} "…"\` goes on with it.\n`);
+  host.stdout.write(`${task.id} is ${state}. \`retinue resume ${task.id} "…"\` resumes it.\n`);
   return 0;
 }

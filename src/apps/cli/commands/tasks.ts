@@ -68,7 +68,7 @@ function stateOf({ state, queuePosition, runsOn }: FoundTask): string {
   return runsOn === undefined ? state : `${state} on ${runsOn}`;
 }
 
-/** `retinue tasks --interrupted`: what died with its process, what was in flight, and how to go on with it. */
+/** `retinue tasks --interrupted`: what died with its process, what was in flight, and how to resume it. */
 async function tasksInterrupted(host: CliHost, { json }: { readonly json: boolean }): Promise<number> {
   const { stdout, stderr } = host;
   const found = await findInterrupted(transcriptsOf(host));
@@ -94,12 +94,12 @@ function describe(
       `${paint.name(id)}  ${stripControlCharacters(agentType)}  ${stripControlCharacters(description)}  ${age(lastSignAt)}`,
       ...inFlightLines(inFlight),
       ...damageLines(id, damage),
-      canResume === true ? `  go on: retinue resume ${id}` : "  its task was not written down",
+      canResume === true ? `  resume: retinue resume ${id}` : "  its task was not written down",
     ]),
     ...sessions.flatMap(({ id, title, inFlight, modified }) => [
       `session ${paint.name(id)}  ${stripControlCharacters(title)}  ${age(modified)}`,
       ...inFlightLines(inFlight),
-      `  go on: retinue -p --resume ${id} "Go on."`,
+      `  resume: retinue -p --resume ${id} "Continue."`,
     ]),
   ];
 }

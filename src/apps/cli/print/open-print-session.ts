@@ -1,6 +1,7 @@
 import { abortable } from "../../../foundation/abortable.ts";
 import { isRetinueError } from "../../../foundation/retinue-error.ts";
-import { createRuntime, type Runtime } from "../../../runtime/create-runtime.ts";
+import type { LiveControls } from "../../../runtime/agent/live-controls.ts";
+import { createHostedRuntime, type Runtime } from "../../../runtime/create-runtime.ts";
 import type { RuntimeOptions, SessionOptions } from "../../../runtime/runtime-options.ts";
 import type { Session } from "../../../runtime/session.ts";
 import type { CliHost } from "../cli-host.ts";
@@ -13,29 +14,31 @@ import type { PrintOptions } from "./print-options.ts";
 export function createPrintRuntime(
   { host, session }: CommandContext,
   options: Pick<PrintOptions, "sessionPersistence">,
-  more: RuntimeOptions = {},
+  { live, ...more }: RuntimeOptions & { readonly live?: LiveControls } = {},
 ): Runtime {
   const agents = session.agents === undefined ? undefined : loadAgentsOption(session.agents, host.cwd);
   if (agents?.isBroken === true) throw refuseBrokenOption(agents);
-  return createRuntime({
+  const whole: RuntimeOptions = {
     cwd: host.cwd,
     home: host.home,
-    environment: host.environment,
+    env: host.environment,
     platform: host.platform,
     entrypoint: "cli",
     ...(agents === undefined ? {} : { agents: agents.definitions }),
     ...(session.settings === undefined ? {} : { settings: session.settings }),
-    ...(session.settingSources === undefined ? {} : { settingSources: session.settingSources }),
+    // The command obeys settings files in full, unless it is called with fewer of them.
+    settingSources: session.settingSources ?? ["user", "project", "local"],
     ...(session.pluginDir === undefined ? {} : { pluginDirectories: session.pluginDir }),
     ...(session.addDir === undefined ? {} : { additionalDirectories: session.addDir }),
     ...(session.disallowedTools === undefined ? {} : { disallowedTools: session.disallowedTools }),
     ...(session.mcpConfig === undefined ? {} : { mcpConfig: session.mcpConfig }),
     ...(session.strictMcpConfig === true ? { strictMcpConfig: true } : {}),
     ...(session.trust === true ? { trusted: true } : {}),
-    ...(options.sessionPersistence === false ? { transcripts: false } : {}),
-    notice: createNotice(host),
+    transcripts: options.sessionPersistence !== false,
+    onWarning: createNotice(host),
     ...more,
-  });
+  };
+  return createHostedRuntime(whole, live);
 }
 
 /** Tells what goes wrong beside the work, and keeps it in `told`. */

@@ -43,7 +43,7 @@ describe("the options of retinue -p [CLI-1]", () => {
     [{ dangerouslySkipPermissions: true }, { skipPermissions: true }],
     [
       { maxTurns: "3", maxBudgetUsd: "0.5" },
-      { maxTurns: 3, maxBudget: 0.5 },
+      { maxTurns: 3, maxBudgetUsd: 0.5 },
     ],
     [{ systemPromptFile: "prompt.md" }, { systemPrompt: "You are a parrot.\n" }],
     [

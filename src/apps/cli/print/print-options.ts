@@ -154,7 +154,7 @@ function readSessionOptions(options: PrintOptions, cwd: string): RuntimeSessionO
       (value) => Number.isSafeInteger(value) && value > 0,
       "a whole number from 1",
     ),
-    maxBudget: readNumber(
+    maxBudgetUsd: readNumber(
       "--max-budget-usd",
       options.maxBudgetUsd,
       (value) => value > 0,

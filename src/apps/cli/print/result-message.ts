@@ -88,7 +88,7 @@ const terminalReasons: ReadonlyMap<string, string> = new Map([
   ["context-too-long", "prompt_too_long"],
 ]);
 
-/** In the known words where there is one, else the code of the fault. */
+/** In the known words where there is one, else the code of the error. */
 function terminalReason({ status, reason }: RunEnding): string {
   if (status === "completed") return "completed";
   return terminalReasons.get(reason) ?? reason;

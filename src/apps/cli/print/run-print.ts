@@ -64,7 +64,7 @@ async function runSession(
   const { host } = context;
   const reported = new Set<string>();
   await using runtime = createPrintRuntime(context, options, {
-    notice: createNotice(host, reported),
+    onWarning: createNotice(host, reported),
     live: { fallbackModel: options.fallbackModel, effort: () => thinkingTokens },
   });
   await using session = await openPrintSession(runtime, request.session, signal).catch((error: unknown) => {
@@ -72,7 +72,7 @@ async function runSession(
     throw error;
   });
   try {
-    const { model } = request.session;
+    const { model } = options;
     refuseOffline(session, { model, isForProgram: request.output !== "text", environment: host.environment });
   } catch (error) {
     printFailure(host, request, error);
@@ -87,7 +87,7 @@ async function runSession(
 
 function reportStopped({ plan, tasks, discovered }: Session, reason: unknown, { stderr }: CliHost): void {
   const { transcript } = sessionFiles(discovered.paths.transcripts, plan.sessionId);
-  const command = `retinue -p --resume ${plan.sessionId} "Go on."`;
+  const command = `retinue -p --resume ${plan.sessionId} "Continue."`;
   reportInterruption({ reason, tasks: tasks.list(), command, transcript }, stderr);
 }
 
@@ -96,7 +96,7 @@ function isReaderGone(closed: AbortSignal | undefined): boolean {
 }
 
 function readerGone({ plan }: Session): string {
-  return `retinue: Nobody reads the output any more, so the run was stopped; \`retinue -p --resume ${plan.sessionId}\` goes on with it.`;
+  return `retinue: The output is no longer being read, so the run was stopped. Resume it with \`retinue -p --resume ${plan.sessionId}\`.`;
 }
 
 function refuseTakingNothing({ takeOver, resume, continue: continues, forkSession }: PrintOptions): void {

@@ -148,7 +148,7 @@ export function sourceExcerpt(
   return { text: head + body, indent: " ".repeat(before), carets };
 }
 
-/** A third of the room goes to what stands before the place. */
+/** A third of the room goes to what is before the place. */
 function startOfWindow(line: string, from: number, width: number): number {
   if (widthOf(line.slice(0, from)) <= width * 0.6) return 0;
   let start = from;

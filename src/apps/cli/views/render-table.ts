@@ -7,7 +7,7 @@ export interface Column {
   readonly atLeast: number;
   /** Where room is short, it gets no more than this before the others are cut. */
   readonly atMost?: number;
-  /** Where less than this is left for it, it goes on a line of its own below the row; for the last column. */
+  /** Where less than this is left for it, it goes to a line of its own below the row; for the last column. */
   readonly elseBelow?: number;
   readonly style?: keyof Paint;
 }
@@ -65,7 +65,7 @@ function sum(numbers: readonly number[]): number {
 
 interface RowsOptions extends Omit<TableOptions, "width"> {
   readonly widths: readonly number[];
-  /** The width of the terminal, when the last column stands below. */
+  /** The width of the terminal, when the last column is below. */
   readonly below?: number;
 }
 

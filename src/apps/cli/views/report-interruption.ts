@@ -9,9 +9,9 @@ export interface Interruption {
   readonly reason: unknown;
   /** All children of the session. */
   readonly tasks: readonly TaskState[];
-  /** What to type to go on. */
+  /** What to type to continue. */
   readonly command: string;
-  /** The file without which there is nothing to go on with. */
+  /** The file without which there is nothing to resume. */
   readonly transcript: string;
 }
 

@@ -22,7 +22,7 @@ export function wrap(text: string, width: number): string[] {
   return text.split("\n").flatMap((line) => wrapLine(line, room));
 }
 
-/** What a terminal would act on, or what would hide text, is replaced; tabs become blanks of one cell. */
+/** What a terminal would act on, or what would hide text, is replaced; tabs become spaces of one cell. */
 export function stripControlCharacters(text: string): string {
   return text.toWellFormed().replace(/\t/g, " ").replace(hiddenCharacters, "\ufffd");
 }

@@ -6,32 +6,42 @@ import {
   first,
   type GitCommand,
   logOptions,
+  receiving,
   starts,
   transport,
 } from "./git-command.ts";
 
 /** Subcommands that change something, with the options that a wildcard in a rule covers. */
 export const gitChangingCommands: readonly (readonly [string, GitCommand])[] = [
-  ["fetch", command(transport, { caution: address })],
+  [
+    "fetch",
+    command(`${transport}${receiving}j: jobs: n u multiple atomic P prune-tags`, { caution: address }),
+  ],
   [
     "pull",
     command(
-      `${transport}s: strategy: X: strategy-option: rebase? r? no-rebase ff no-ff ff-only autostash no-autostash commit no-commit no-edit edit e stat squash allow-unrelated-histories x:!`,
+      `${transport}${receiving}j? jobs? n s: strategy: X: strategy-option: rebase? r? no-rebase ff no-ff ff-only autostash no-autostash commit no-commit no-edit edit stat squash allow-unrelated-histories`,
       { caution: address },
     ),
   ],
   [
     "push",
     command(
-      `${transport}repo:! force-with-lease? force-if-includes d delete mirror follow-tags no-verify verify thin porcelain signed?`,
+      `${transport}receive-pack:! exec:! recurse-submodules: no-recurse-submodules n dry-run tags prune all f force set-upstream u atomic repo:! force-with-lease? force-if-includes d delete mirror follow-tags no-verify verify thin porcelain signed?`,
       { caution: address },
     ),
   ],
-  ["ls-remote", command(`${transport}heads refs exit-code get-url symref sort: h`, { caution: address })],
+  [
+    "ls-remote",
+    command(
+      "upload-pack:! exec:! o: server-option: q quiet t tags heads refs exit-code get-url symref sort: h",
+      { caution: address },
+    ),
+  ],
   [
     "clone",
     command(
-      `${transport}u:! c:! config:! template:! b: branch: single-branch no-single-branch reference: separate-git-dir:> recursive! l local no-hardlinks s shared! bare mirror origin: no-checkout filter: sparse`,
+      `${transport}upload-pack:! server-option: depth: j: jobs: recurse-submodules?! no-tags shallow-since: shallow-exclude: n u:! c:! config:! template:! b: branch: single-branch no-single-branch reference: separate-git-dir:> recursive! l local no-hardlinks s shared! bare mirror origin: no-checkout filter: sparse`,
       { caution: address, writes: ({ operands }) => operands.slice(1, 2) },
     ),
   ],
@@ -82,7 +92,7 @@ export const gitChangingCommands: readonly (readonly [string, GitCommand])[] = [
   [
     "commit",
     command(
-      "F:< file:< t:< template:< m: message: C: reuse-message: author: date: a all amend no-edit p patch S? gpg-sign? no-gpg-sign q " +
+      "F:< file:< t:< template:< m:- message:- C: reuse-message: author: date: a all amend no-edit p patch S? gpg-sign? no-gpg-sign q " +
         "quiet v verbose fixup: squash: s signoff n no-verify verify allow-empty allow-empty-message pathspec-from-file:< cleanup: " +
         "trailer: dry-run short branch porcelain long z status no-status o only i include reset-author u? untracked-files? no-post-rewrite e edit",
     ),
@@ -90,7 +100,7 @@ export const gitChangingCommands: readonly (readonly [string, GitCommand])[] = [
   [
     "merge",
     command(
-      "F:< file:< m: message: s: strategy: X: strategy-option: S? ff no-ff ff-only commit no-commit squash no-squash stat n no-stat log? q quiet v verbose abort continue quit no-edit e edit allow-unrelated-histories no-verify autostash signoff into-name:",
+      "F:< file:< m:- message:- s: strategy: X: strategy-option: S? ff no-ff ff-only commit no-commit squash no-squash stat n no-stat log? q quiet v verbose abort continue quit no-edit e edit allow-unrelated-histories no-verify autostash signoff into-name:",
     ),
   ],
   [
@@ -160,8 +170,7 @@ export const gitChangingCommands: readonly (readonly [string, GitCommand])[] = [
   ["clean", command("d f force n dry-run q quiet e: exclude: x X", { writes: ({ operands }) => operands })],
   ["gc", command("auto aggressive prune? no-prune quiet q force")],
   ["hash-object", command("t: path: w literally", { reads: ({ operands }) => operands })],
-  ["notes", command("m: F:< ref: f")],
-  ["ls-remote", command(transport, { caution: address })],
+  ["notes", command("m:- F:< ref: f")],
   ...(
     "difftool mergetool filter-branch hook instaweb daemon shell http-backend p4 svn web--browse credential help gui citool " +
     "for-each-repo receive-pack upload-pack maintenance send-email fast-import fast-export checkout-index"

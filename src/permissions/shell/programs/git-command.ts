@@ -14,6 +14,8 @@ export interface GitCommand {
   readonly shows: (scanned: ScannedWords) => boolean;
   /** Options that are added when it only reads, against programs that the configuration names. */
   readonly hardening: readonly string[];
+  /** Whether the word after its name, where it is no option, says what it does; only there. */
+  readonly verb?: "may" | "must";
 }
 
 const none = (): readonly Word[] => [];
@@ -35,35 +37,46 @@ export function command(options: string, rest: Partial<GitCommand> = {}): GitCom
 }
 
 export const diffOptions =
-  "p u patch s no-patch U: unified: raw patch-with-raw stat? shortstat numstat dirstat? summary name-only name-status " +
+  "p u patch s no-patch U? unified? raw patch-with-raw patch-with-stat check stat? shortstat numstat dirstat? summary name-only name-status " +
   "compact-summary color? no-color color-words? word-diff? word-diff-regex: color-moved? no-color-moved minimal patience " +
   "histogram anchored: diff-algorithm: indent-heuristic no-indent-heuristic full-index binary abbrev? M? find-renames? C? " +
   "find-copies? find-copies-harder D B? break-rewrites? no-renames rename-empty l: diff-filter: S: G: pickaxe-all " +
   "pickaxe-regex R relative? no-relative a text ignore-cr-at-eol ignore-space-at-eol b ignore-space-change w " +
-  "ignore-all-space ignore-blank-lines I: ignore-matching-lines: inter-hunk-context: W function-context exit-code quiet q " +
+  "ignore-all-space ignore-blank-lines I: ignore-matching-lines: inter-hunk-context: W function-context exit-code quiet " +
   "no-ext-diff no-textconv ignore-submodules? src-prefix: dst-prefix: no-prefix line-prefix: ita-invisible-in-index z t c cc " +
+  "ws-error-highlight: find-object: skip-to: rotate-to: stat-width: stat-name-width: stat-count: color-moved-ws: no-color-moved-ws " +
   "combined-all-paths output:> ext-diff! textconv! O:<! ";
-export const logOptions =
+/** Options that choose and order commits. */
+export const walkOptions =
   "n: max-count: skip: since: after: until: before: author: committer: grep: grep-reflog: all-match invert-grep i " +
-  "regexp-ignore-case basic-regexp E extended-regexp F fixed-strings P perl-regexp remove-empty merges no-merges min-parents: " +
-  "max-parents: first-parent all branches? tags? remotes? glob: exclude: reflog oneline format: pretty? abbrev-commit " +
-  "no-abbrev-commit decorate? no-decorate decorate-refs: decorate-refs-exclude: source graph no-graph show-linear-break? date: " +
-  "relative-date parents children left-right cherry-mark cherry-pick cherry boundary topo-order date-order author-date-order " +
-  "reverse follow full-diff log-size notes? no-notes show-notes? walk-reflogs g simplify-by-decoration simplify-merges " +
-  "full-history dense sparse no-walk? encoding: mailmap use-mailmap expand-tabs? m diff-merges: no-diff-merges count ";
-export const transport =
-  "upload-pack:! receive-pack:! exec:! o: server-option: depth: j: jobs: recurse-submodules? no-recurse-submodules q quiet v " +
-  "verbose progress no-progress 4 6 ipv4 ipv6 n dry-run t tags no-tags p prune a all append f force multiple shallow-since: " +
-  "shallow-exclude: unshallow set-upstream u k keep atomic ";
+  "regexp-ignore-case basic-regexp E extended-regexp F fixed-strings P perl-regexp remove-empty merges no-merges min-parents? " +
+  "max-parents? no-min-parents no-max-parents first-parent all branches? tags? remotes? glob: exclude: reflog oneline format? " +
+  "pretty? no-abbrev abbrev-commit no-abbrev-commit graph no-graph show-linear-break? date: relative-date parents children " +
+  "left-right cherry-mark cherry-pick cherry boundary topo-order date-order author-date-order reverse walk-reflogs g " +
+  "simplify-by-decoration simplify-merges full-history dense sparse no-walk? encoding: expand-tabs? no-expand-tabs count " +
+  "ancestry-path? left-only right-only show-pulls ignore-missing ";
+export const logOptions =
+  `${walkOptions}decorate? no-decorate decorate-refs: decorate-refs-exclude: source follow full-diff log-size notes? no-notes show-notes? ` +
+  "q mailmap use-mailmap no-mailmap m diff-merges: no-diff-merges ";
+export const reflogOptions =
+  "n: max-count: skip: since: after: until: before: author: committer: grep: grep-reflog: all-match invert-grep i " +
+  "regexp-ignore-case E extended-regexp F fixed-strings P perl-regexp all branches? tags? remotes? oneline format? pretty? no-abbrev " +
+  "abbrev-commit no-abbrev-commit decorate? no-decorate date: relative-date no-merges merges first-parent encoding: ";
+export const transport = "o: q quiet v verbose progress no-progress 4 6 ipv4 ipv6 ";
+export const receiving =
+  "upload-pack:! server-option: depth: shallow-since: shallow-exclude: recurse-submodules? no-recurse-submodules t tags no-tags p " +
+  "prune a all append f force unshallow set-upstream k keep dry-run ";
 
 export const noPrograms = ["--no-ext-diff", "--no-textconv"];
 
 /** A format that shows signatures has them checked by a program. */
 export const showsSignatures = ({ options }: ScannedWords): string | undefined =>
   options.some(
-    ({ name, value }) => /^(?:format|pretty)$/.test(name) && /%G|%-?[+ ]?G/.test(value?.text ?? ""),
+    ({ name, value }) =>
+      /^(?:format|pretty|sort)$/.test(name) &&
+      /%[-+ ]?G|%\(\*?(?:signature|describe)|^-?\*?signature/.test(value?.text ?? ""),
   )
-    ? "a format of git that checks signatures starts a program"
+    ? "a format of git that checks signatures or describes commits starts a program"
     : undefined;
 
 /** `REV:path` and `:0:path`, which name a path of the repository from its root, or from here with `./`. */
@@ -78,13 +91,21 @@ export const shown = ({ operands }: ScannedWords, repository?: string): readonly
     const named = { ...word, text: past, path: isRelative ? past : `${repository}/${past}` };
     return word.text.startsWith(":") ? [named] : [word, named];
   });
-export const printsPatch = (scanned: ScannedWords): boolean =>
-  hasOption(
-    scanned,
-    ..."p u patch U unified patch-with-raw S G word-diff color-words W function-context c cc full-diff".split(
-      " ",
-    ),
-  );
+/** Options with which nothing of the contents is shown, apart from what the command shows by itself. */
+const silent = optionTable(
+  `${logOptions}s no-patch raw stat shortstat numstat dirstat summary name-only name-status compact-summary color no-color ` +
+    "color-moved no-color-moved color-moved-ws no-color-moved-ws minimal patience histogram diff-algorithm indent-heuristic " +
+    "no-indent-heuristic full-index abbrev M find-renames C find-copies find-copies-harder D B break-rewrites no-renames " +
+    "rename-empty l diff-filter R relative no-relative a text ignore-cr-at-eol ignore-space-at-eol b ignore-space-change w " +
+    "ignore-all-space ignore-blank-lines inter-hunk-context exit-code quiet no-ext-diff no-textconv ignore-submodules " +
+    "src-prefix dst-prefix no-prefix line-prefix ita-invisible-in-index z t r root v no-commit-id always find-object skip-to " +
+    "rotate-to stat-width stat-name-width stat-count combined-all-paths clear-decorations q cached staged merge-base 0 1 2 3 " +
+    "base ours theirs",
+);
+
+/** Whether an option may show contents: `-p`, `--check`, `-S` and whatever else is not known to be silent. */
+export const printsPatch = ({ options }: ScannedWords): boolean =>
+  options.some(({ name }) => name === "full-diff" || !silent.has(name));
 export const listsNames = (scanned: ScannedWords): boolean =>
   hasOption(
     scanned,

@@ -17,6 +17,7 @@ export const hardenedGit: readonly string[] = [
     "gpg.ssh.program=false",
     "gpg.x509.program=false",
     "log.showSignature=false",
+    "stash.showPatch=false",
     "diff.ignoreSubmodules=dirty",
     "submodule.recurse=false",
     "status.submoduleSummary=false",

@@ -1,25 +1,26 @@
 import { hasOption, optionTable, scanOptions, valuesOf } from "../option-table.ts";
 import type { Word } from "../word.ts";
 import { environmentReason, type Judgement, judgement, optionPaths, optionRisk, used } from "./judgement.ts";
+import { hidesNext, regexEnd } from "./regex-literal.ts";
 
-const table = optionTable(
-  "F: field-separator: v: assign: f:<! file:<! e: source: i:! include:! l:! load:! E:! exec:! o?> pretty-print?> " +
-    "d?> dump-variables?> p?> profile?> D?! debug?! posix re-interval version help",
+export const awkOptions = optionTable(
+  "F: v: field-separator:! assign:! f:<! file:<! e:! source:! i:! include:! l:! load:! E:! exec:! o?> pretty-print?> " +
+    "d?> dump-variables?> p?> profile?> D?! debug?! version help",
 );
 
-/** Reads an awk command: only programs of a small grammar are understood, which write to the output alone. */
+/**
+ * Reads an awk command: only programs of a small grammar are understood, which write to the output alone. The first
+ * operand ends the options. Options that only some programs have must not bring a value, which others would take for
+ * the program.
+ */
 export function judgeAwk(words: readonly Word[]): Judgement {
-  const scanned = scanOptions(words.slice(1), table);
-  const given = valuesOf(scanned, "e", "source");
-  const implied = given.length === 0 && !hasOption(scanned, "f", "file");
-  const programs = implied ? scanned.operands.slice(0, 1) : given;
-  const files = scanned.operands
-    .slice(implied ? 1 : 0)
-    .filter(({ text, literal }) => !literal || !/^[A-Za-z_]\w*=/.test(text));
-  const assigned = [
-    ...valuesOf(scanned, "v", "assign"),
-    ...scanned.operands.slice(implied ? 1 : 0).filter((word) => !files.includes(word)),
-  ];
+  const scanned = scanOptions(words.slice(1), awkOptions, { stopAtOperand: true });
+  const operands = words.slice(1 + scanned.taken);
+  const implied = !hasOption(scanned, "f", "file", "e", "source");
+  const programs = implied ? operands.slice(0, 1) : valuesOf(scanned, "e", "source");
+  const rest = operands.slice(implied ? 1 : 0);
+  const files = rest.filter(({ text, literal }) => !literal || !/^[A-Za-z_]\w*=/.test(text));
+  const assigned = [...valuesOf(scanned, "v", "assign"), ...rest.filter((word) => !files.includes(word))];
   const judged = judgement(
     true,
     [...optionPaths(scanned.options), ...used(files, "read")],
@@ -40,28 +41,31 @@ export function judgeAwk(words: readonly Word[]): Judgement {
 const keywords = new Set(
   "BEGIN END if else while for do in next exit print printf delete break continue".split(" "),
 );
-const functions = new Set(
-  "length substr split index match sub gsub sprintf toupper tolower int sqrt log exp sin cos atan2 rand srand".split(
-    " ",
-  ),
+export const awkFunctions = new Set(
+  (
+    "length substr split index match sub gsub gensub sprintf toupper tolower int sqrt log exp sin cos atan2 rand srand " +
+    "strftime systime mktime strtonum and or xor lshift rshift compl"
+  ).split(" "),
 );
-const variables = new Set("NR NF FNR FILENAME FS OFS ORS RS RSTART RLENGTH SUBSEP".split(" "));
+export const awkVariables = new Set("NR NF FNR FILENAME FS OFS ORS RS RSTART RLENGTH SUBSEP".split(" "));
 const token =
   /[ \t]+|\\\n|#[^\n]*|\n|"(?:[^"\\\n]|\\[^\n])*"|[A-Za-z_]\w*|\d+(?:\.\d+)?|\|\||&&|\+\+|--|[-+*/%^=!<>]=|[-+*/%^=!<>~?:,;(){}[\]$]/y;
-const regex = /\/(?:[^/\\\n["]|\\[^\n"]|\[\^?\]?[^\]/\n"]*\])+\//y;
 const beforeRegex = /^(?:|[(,!~{};]|&&|\|\||\n)$/;
 
 function isPlainName(name: string): boolean {
-  return variables.has(name) || /^[a-z][a-z0-9_]*$/.test(name);
+  return awkVariables.has(name) || ownName.test(name);
 }
+
+/** Variables of awk itself are written in capitals, its functions in small letters. */
+const ownName = /^(?:_*[a-z]\w*|[A-Z]|[A-Z]\w*[a-z]\w*)$/;
 
 /** Whether a program consists of known words; pipes, redirections, calls of other functions and other files are none. */
 export function isHarmlessProgram(program: string): boolean {
+  if (Array.from(program, (_, at) => at).some((at) => hidesNext(program, at))) return false;
   let previous = "";
   let prints = false;
   for (let at = 0; at < program.length; ) {
-    regex.lastIndex = at;
-    const pattern = program[at] === "/" && beforeRegex.test(previous) ? regex.exec(program)?.[0] : undefined;
+    const pattern = program[at] === "/" && beforeRegex.test(previous) ? regexAt(program, at) : undefined;
     token.lastIndex = at;
     const found = pattern ?? token.exec(program)?.[0];
     if (found === undefined) return false;
@@ -77,15 +81,20 @@ export function isHarmlessProgram(program: string): boolean {
   return true;
 }
 
+function regexAt(program: string, at: number): string | undefined {
+  const end = regexEnd(program, at + 1, "/");
+  return end === undefined ? undefined : program.slice(at, end + 1);
+}
+
 function isKnownName(name: string, rest: string): boolean {
-  if (keywords.has(name) || variables.has(name)) return true;
-  if (functions.has(name)) return true;
-  return /^[a-z][a-z0-9_]*$/.test(name) && !/^\s*\(/.test(rest) && !reserved.has(name);
+  if (keywords.has(name) || awkVariables.has(name)) return true;
+  if (awkFunctions.has(name)) return true;
+  return ownName.test(name) && !/^\s*\(/.test(rest) && !reserved.has(name);
 }
 
 const reserved = new Set(
   (
-    "getline system close fflush nextfile return func function switch case default gensub asort asorti strftime systime " +
-    "mktime and or xor compl lshift rshift bindtextdomain dcgettext dcngettext isarray typeof mkbool strtonum patsplit"
+    "getline system close fflush nextfile return func function switch case default asort asorti bindtextdomain dcgettext " +
+    "dcngettext isarray typeof mkbool patsplit"
   ).split(" "),
 );

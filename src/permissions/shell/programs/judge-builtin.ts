@@ -49,6 +49,14 @@ function judgeForm(name: string, words: readonly Word[]): Judgement | undefined 
     case "times":
     case "umask":
       return onlyIf(rest.length === 0, name);
+    default:
+      return judgeShellForm(name, rest);
+  }
+}
+
+/** Builtins that move the shell, set something in it, test or print. */
+function judgeShellForm(name: string, rest: readonly Word[]): Judgement | undefined {
+  switch (name) {
     case "cd":
       return onlyIf(isMove(rest), name);
     case "command":
@@ -92,11 +100,11 @@ function judgeForm(name: string, words: readonly Word[]): Judgement | undefined 
 }
 
 function onlyIf(
-  stripControlCharacters: boolean,
+  isPlain: boolean,
   name: string,
   reason = `${name} is only understood in its plain form`,
 ): Judgement {
-  return judgement(true, [], [stripControlCharacters ? undefined : reason]);
+  return judgement(true, [], [isPlain ? undefined : reason]);
 }
 
 function isMove(rest: readonly Word[]): boolean {
@@ -123,19 +131,20 @@ function isHarmlessSet(flags: readonly Word[]): boolean {
   );
 }
 
-/** `-v` and `%n` set a variable. */
 function judgePrintf(rest: readonly Word[]): Judgement {
   return judgement(true, [], [isHarmlessFormat(rest) ? undefined : "printf may set a variable"]);
 }
 
-const conversion =
-  /%(?:%|[-+ #0']*(?:\*|\d+)?(?:\.(?:\*|\d*))?(?:[hlLjzt]*[diouxXeEfFgGaAcsbqQ]|\([^()]*\)T))/g;
+const conversions =
+  /^(?:[^%]|%%|%[-+ #0']*(?:\d+|\*)?(?:\.(?:\d+|\*)?)?l{0,2}[diouxXeEfFgGaAcsbq]|%\([\w%:.,/ +-]*\)T)*$/;
 
-/** Whether the words after `printf` begin with a format that only prints. */
+/** Whether the words after `printf` only print: `-v` and `%n`, with any sign between, would set a variable. */
 export function isHarmlessFormat(rest: readonly Word[]): boolean {
   const format = rest[0]?.text === "--" && rest[0].literal ? rest[1] : rest[0];
   if (format === undefined) return true;
-  return format.literal && !format.text.startsWith("-") && !format.text.replace(conversion, "").includes("%");
+  return (
+    format.literal && (format !== rest[0] || !format.text.startsWith("-")) && conversions.test(format.text)
+  );
 }
 
 const binary = /^(?:==?|!=|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef))$/;

@@ -102,7 +102,7 @@ function pinnedHead(words: readonly Word[]): { readonly pinnedHead?: string } {
   };
 }
 
-const table = optionTable(
+export const managerOptions = optionTable(
   "s silent q quiet w: workspace: workspaces if-present D E P S O B save save-dev save-exact save-optional save-prod " +
     "no-save omit: include: only: production prod dev no-audit no-fund no-optional legacy-peer-deps strict-peer-deps " +
     "force f verbose d loglevel: json long depth: all a parseable dry-run ignore-scripts frozen-lockfile " +
@@ -123,11 +123,11 @@ const builtIn = new Set(
 /** Reads a call of npm, pnpm or yarn: their own options are known ones, and what follows a script's name is the script's. */
 function judgeManager(words: readonly Word[]): Judgement {
   const program = words[0]?.text ?? "";
-  const before = scanOptions(words.slice(1), table, { stopAtOperand: true });
+  const before = scanOptions(words.slice(1), managerOptions, { stopAtOperand: true });
   const [command, ...rest] = words.slice(1 + before.taken);
-  // npm takes every option before `--` for its own, wherever it stands.
+  // npm takes every option before `--` for its own, wherever it is.
   const isStrict = program === "npm" || (command !== undefined && builtIn.has(command.text));
-  const after = scanOptions(isStrict ? rest : [], table);
+  const after = scanOptions(isStrict ? rest : [], managerOptions);
   const changes = command?.text === "config" && !/^(?:get|list|ls)$/.test(after.operands[0]?.text ?? "list");
   const isQuestion =
     program === "npm" && words.length === 2 && /^(?:--version|-v)$/.test(words[1]?.text ?? "");

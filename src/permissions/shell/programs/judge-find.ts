@@ -12,7 +12,7 @@ const starting = new Set(["-exec", "-execdir", "-ok", "-okdir"]);
 const writing = new Set(["-fprint", "-fprint0", "-fls", "-fprintf"]);
 
 /** Tests and actions that only look at names and metadata, with the number of their values. */
-const stripControlCharacters: ReadonlyMap<string, number> = new Map([
+export const findTests: ReadonlyMap<string, number> = new Map([
   ...names(
     "! ( ) , -a -and -o -or -not -print -print0 -ls -prune -quit -true -false -depth -d -xdev -mount -daystart " +
       "-empty -readable -writable -executable -nouser -nogroup -noleaf -ignore_readdir_race -noignore_readdir_race",
@@ -20,23 +20,28 @@ const stripControlCharacters: ReadonlyMap<string, number> = new Map([
   ),
   ...names(
     "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -maxdepth -mindepth " +
-      "-size -mtime -mmin -atime -amin -ctime -cmin -perm -user -group -uid -gid -links -inum -used -fstype -printf -regextype -newer -anewer -cnewer -samefile",
+      "-size -mtime -mmin -atime -amin -ctime -cmin -perm -user -group -uid -gid -links -inum -used -fstype -printf -regextype " +
+      "-newer -anewer -cnewer -samefile -newermt -newerat -newerct -newermm",
     1,
   ),
 ]);
+/** Tests that look at another file. */
+const comparing = /^-(?:files0-from|newer\w*|anewer|cnewer|samefile)$/;
 
 function names(text: string, count: number): (readonly [string, number])[] {
   return text.split(" ").map((name) => [name, count] as const);
 }
 
-/** Reads a find command: only tests and actions of the table are understood. */
+/** Reads a find command: only tests and actions of the table are understood; what it starts is judged for itself. */
 export function judgeFind(words: readonly Word[]): Judgement {
   const { roots, from } = findRoots(words);
   const written = words.filter((_, at) => writing.has(words[at - 1]?.text ?? ""));
-  const read = words.filter((_, at) =>
-    /^-(?:files0-from|newer\w*|anewer|cnewer|samefile)$/.test(words[at - 1]?.text ?? ""),
+  const compared = words.filter((_, at) => comparing.test(words[at - 1]?.text ?? ""));
+  const read = compared.filter(
+    (word) => !/^-newer[a-zA-Z]t$/.test(words[words.indexOf(word) - 1]?.text ?? ""),
   );
   const deletes = words.some(({ text }) => text === "-delete");
+  const { reason, started } = readTests(words, from);
   const judged = judgement(
     true,
     [
@@ -45,26 +50,50 @@ export function judgeFind(words: readonly Word[]): Judgement {
       ...used(written, "write"),
       ...(deletes ? used(roots, "write").map((path) => ({ ...path, below: "all" as const })) : []),
     ],
-    [unclearTest(words, from), unclearRoot(words.slice(1, from)), unclearCount(words)],
+    [reason, unclearRoot(words.slice(1, from)), unclearCount(words)],
   );
-  return environmentReason(words) === undefined ? judged : { ...judged, readOnly: false };
+  if (environmentReason(words) !== undefined) return { ...judged, readOnly: false };
+  if (started.length === 0 || !judged.readOnly) return judged;
+  const exactOnly = `${words[started[0] ?? 0]?.text} of find executes, writes or deletes`;
+  return { ...judged, exactOnly, rendered: withoutLinks(words, started) };
 }
 
-function unclearTest(words: readonly Word[], from: number): string | undefined {
+interface Tests {
+  readonly reason?: string;
+  /** Where `-exec` is. */
+  readonly started: readonly number[];
+}
+
+function readTests(words: readonly Word[], from: number): Tests {
+  const started: number[] = [];
   for (let at = from; at < words.length; at += 1) {
-    const word = words[at];
-    const count = word?.literal === true ? stripControlCharacters.get(word.text) : undefined;
-    if (word === undefined || count === undefined) {
-      const isAction =
-        word !== undefined && (starting.has(word.text) || writing.has(word.text) || word.text === "-delete");
-      return isAction
-        ? `${word.text} of find executes, writes or deletes`
-        : `${word?.text} of find is not among the tests that are known to be harmless`;
+    const word = words[at] as Word; // within the bounds that the loop has just checked
+    if (word.literal && word.text === "-exec" && !/^(?:!|-not)$/.test(words[at - 1]?.text ?? "")) {
+      started.push(at);
+      at = endOfAction(words, at + 1);
+      if (at >= words.length) return { reason: "-exec of find has no end", started };
+      continue;
     }
+    const count = word.literal ? findTests.get(word.text) : undefined;
+    if (count === undefined) return { reason: unknownTest(word), started };
     at += count;
-    if (at >= words.length) return `${word.text} of find has no value`;
+    if (at >= words.length) return { reason: `${word.text} of find has no value`, started };
   }
-  return undefined;
+  return { started };
+}
+
+function unknownTest({ text }: Word): string {
+  const isAction = starting.has(text) || writing.has(text) || text === "-delete";
+  return isAction
+    ? `${text} of find executes, writes or deletes`
+    : `${text} of find is not among the tests that are known to be harmless`;
+}
+
+/** Links are not handed on to what is started: it would follow them to where they lead. */
+function withoutLinks(words: readonly Word[], started: readonly number[]): readonly string[] {
+  return words.flatMap(({ rendered }, at) =>
+    started.includes(at) ? ["'!'", "-type", "l", rendered] : [rendered],
+  );
 }
 
 function unclearRoot(words: readonly Word[]): string | undefined {
@@ -80,25 +109,44 @@ function unclearCount(words: readonly Word[]): string | undefined {
 }
 
 export function findActions(words: readonly Word[]): FoundAction[] {
+  const { roots } = findRoots(words);
   const actions: FoundAction[] = [];
   for (let at = 1; at < words.length; at += 1) {
     const name = words[at]?.text ?? "";
     if (!starting.has(name)) continue;
     const start = at + 1;
-    while (at < words.length && !isEnd(words, at, start)) at += 1;
-    const inner = words
-      .slice(start, at)
-      .map((argument) =>
-        argument.text.includes("{}") ? { ...argument, literal: false, pathKnown: false } : argument,
-      );
-    actions.push({ words: inner, elsewhere: name.endsWith("dir") });
+    at = endOfAction(words, start);
+    const isMany = words[at]?.text === "+" || roots.length > 1;
+    const elsewhere = name.endsWith("dir");
+    const inner = words.slice(start, at).flatMap((argument): Word[] => {
+      if (!argument.text.includes("{}")) return [argument];
+      if (argument.text === "{}" && !elsewhere)
+        return foundFiles(argument, isMany ? [...roots, ...roots.slice(-1)] : roots);
+      return [{ ...argument, literal: false, pathKnown: false }];
+    });
+    actions.push({ words: inner, elsewhere });
   }
   return actions;
 }
 
-function isEnd(words: readonly Word[], at: number, start: number): boolean {
-  const text = words[at]?.text;
-  return at >= start && (text === ";" || (text === "+" && words[at - 1]?.text === "{}"));
+/** The files that are found stand below the places where the search starts, and their names begin with those. */
+function foundFiles(mark: Word, roots: readonly Word[]): Word[] {
+  return roots.map(({ path, pathKnown }, at) => ({
+    ...mark,
+    literal: false,
+    path,
+    pathKnown,
+    isBelow: true,
+    ...(at > 0 && { continued: true as const, repeated: true as const }),
+  }));
+}
+
+/** Where an action ends: at `;`, or at `+` after `{}`; the number of words where it does not end. */
+function endOfAction(words: readonly Word[], start: number): number {
+  const end = words.findIndex(
+    ({ text }, at) => at >= start && (text === ";" || (text === "+" && words[at - 1]?.text === "{}")),
+  );
+  return end === -1 ? words.length : end;
 }
 
 /** The places where the search starts, and where its tests begin. */

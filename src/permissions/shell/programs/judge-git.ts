@@ -14,7 +14,7 @@ import {
   used,
 } from "./judgement.ts";
 
-const globals = optionTable(
+export const gitGlobals = optionTable(
   "C:! c:! exec-path?! git-dir:! work-tree:! namespace:! p! paginate! config-env:! super-prefix:! attr-source:! bare! " +
     "P no-pager no-replace-objects no-optional-locks no-lazy-fetch no-advice literal-pathspecs glob-pathspecs " +
     "noglob-pathspecs icase-pathspecs version v help!",
@@ -22,21 +22,21 @@ const globals = optionTable(
 
 /** The words of a git command with those before the subcommand taken out. */
 export function withoutGitGlobals(words: readonly Word[]): readonly Word[] {
-  const { taken } = scanOptions(words.slice(1), globals, { stopAtOperand: true });
+  const { taken } = scanOptions(words.slice(1), gitGlobals, { stopAtOperand: true });
   return taken === 0 ? words : [...words.slice(0, 1), ...words.slice(taken + 1)];
 }
 
 /** Whether all options before the subcommand are such that a rule need not name them. */
 export function hasHarmlessGitGlobals(words: readonly Word[]): boolean {
-  const scanned = scanOptions(words.slice(1), globals, { stopAtOperand: true });
+  const scanned = scanOptions(words.slice(1), gitGlobals, { stopAtOperand: true });
   return optionRisk("git", scanned) === undefined && scanned.unclear === undefined;
 }
 
 const commands: ReadonlyMap<string, GitCommand> = new Map([...gitReadingCommands, ...gitChangingCommands]);
 
-/** Reads a git command; what it obeys is the configuration of the repository it stands in. */
+/** Reads a git command; what it obeys is the configuration of the repository it is in. */
 export function judgeGit(words: readonly Word[], { here, repository }: Place): Judgement {
-  const before = scanOptions(words.slice(1), globals, { stopAtOperand: true });
+  const before = scanOptions(words.slice(1), gitGlobals, { stopAtOperand: true });
   const [, subcommand, ...rest] = withoutGitGlobals(words);
   const elsewhere = here ? undefined : "git runs the configuration of the directory it is in";
   const outer = [elsewhere, optionRisk("git", before), before.unclear];
@@ -59,7 +59,9 @@ export function judgeGit(words: readonly Word[], { here, repository }: Place): J
     scanned.unclear,
     command.caution(scanned),
   ]);
-  const readOnly = judged.readOnly && environmentReason(words) === undefined;
+  const hasVerb = rest[0] !== undefined && rest[0] === scanned.operands[0];
+  const isMisplaced = command.verb === "must" && !hasVerb;
+  const readOnly = judged.readOnly && !isMisplaced && environmentReason(words) === undefined;
   return {
     ...judged,
     readOnly,
@@ -84,7 +86,7 @@ const limitable = new Set(["diff", "log", "show", "whatchanged", "diff-tree", "g
 function isLimitable(name: string, { operands, options }: ScannedWords): boolean {
   return (
     limitable.has(name) &&
-    !options.some((option) => option.name === "no-index") &&
+    !options.some((option) => option.name === "no-index" || option.name === "L") &&
     operands.slice(name === "grep" ? 1 : 0).every(({ literal, text }) => literal && !/:|\^\{|^-/.test(text))
   );
 }
@@ -122,12 +124,14 @@ function harden(
   const kept = before.options.flatMap(({ name }) =>
     /^(?:literal|glob|noglob|icase)-pathspecs$|^no-replace-objects$/.test(name) ? [`--${name}`] : [],
   );
+  const verbs = command.verb !== undefined && rest[0]?.text.startsWith("-") === false ? 1 : 0;
   return [
     "git",
     ...hardenedGit.map(quoteWord),
     ...kept,
     subcommand.rendered,
+    ...rest.slice(0, verbs).map(({ rendered }) => rendered),
     ...command.hardening,
-    ...rest.map(({ rendered }) => rendered),
+    ...rest.slice(verbs).map(({ rendered }) => rendered),
   ];
 }

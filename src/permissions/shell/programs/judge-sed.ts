@@ -1,22 +1,24 @@
-import { optionTable, scanOptions, valuesOf } from "../option-table.ts";
+import { optionTable, type ScannedWords, scanOptions, valuesOf } from "../option-table.ts";
 import { plainWord, type Word } from "../word.ts";
 import { environmentReason, type Judgement, judgement, optionPaths, optionRisk, used } from "./judgement.ts";
+import { hidesNext, regexEnd } from "./regex-literal.ts";
 
-const table = optionTable(
+export const sedOptions = optionTable(
   "n quiet silent E r regexp-extended s separate z null-data u unbuffered l: line-length: posix debug sandbox e: " +
     "expression: f:<! file:<! i?! in-place?! help version",
 );
 
 /** Reads a sed command: only scripts of a small grammar are understood, in which nothing writes or executes. */
 export function judgeSed(words: readonly Word[]): Judgement {
-  const scanned = scanOptions(words.slice(1), table);
+  const scanned = scanOptions(words.slice(1), sedOptions);
   const given = valuesOf(scanned, "e", "expression");
   const fromFile = valuesOf(scanned, "f", "file").length > 0;
   const implied = given.length === 0 && !fromFile;
   const scripts = implied ? scanned.operands.slice(0, 1) : given;
   const files = scanned.operands.slice(implied ? 1 : 0);
   const inPlace = scanned.options.some(({ name }) => name === "i" || name === "in-place");
-  const written = scripts.flatMap(({ text }) => namedFiles(text));
+  const unclear = scripts.filter(({ literal, text }) => !literal || !isHarmlessScript(text));
+  const written = unclear.flatMap(({ text }) => namedFiles(text));
   const judged = judgement(
     true,
     [
@@ -27,7 +29,8 @@ export function judgeSed(words: readonly Word[]): Judgement {
     ],
     [
       optionRisk("sed", scanned),
-      scripts.every(({ literal, text }) => literal && isHarmlessScript(text))
+      otherScript(scanned),
+      unclear.length === 0
         ? undefined
         : "the script of sed is more than printing, deleting and replacing text",
       scanned.unclear,
@@ -36,64 +39,110 @@ export function judgeSed(words: readonly Word[]): Judgement {
   return environmentReason(words) === undefined ? judged : { ...judged, readOnly: false };
 }
 
-const address = /^(?:\d+(?:~\d+)?|\$|\/(?:[^/\\\n]|\\[^\n])*\/I?|\+\d+|~\d+)/;
-const command = /^(?:[pd=]|[qQ] ?\d*|n|N)/;
-const delimiters = /^[/|,#:@!%_]$/;
+/** Some programs take the first operand for the script where `-e` comes after it, or after `-l`, which has no value there. */
+function otherScript({ options }: ScannedWords): string | undefined {
+  const isOther = options.some(
+    ({ name, value, late }) =>
+      (/^(?:e|expression)$/.test(name) && late === true) ||
+      (/^(?:l|line-length)$/.test(name) && !/^\d+$/.test(value?.text ?? "")),
+  );
+  return isOther ? "it is not clear which argument is the script of sed" : undefined;
+}
+
+interface Reading {
+  readonly script: string;
+  at: number;
+}
 
 /**
- * Whether a script is a list of `[address[,address]][!]command`, where the command prints, deletes, ends, replaces or
- * exchanges characters.
+ * Whether a script is a list of `[address[,address]][!]command`, where the command prints, deletes, ends, jumps, moves
+ * text between the spaces, replaces text or exchanges characters, or is such a list between braces.
  */
 export function isHarmlessScript(script: string): boolean {
-  let rest = script;
+  const reading: Reading = { script, at: 0 };
+  let depth = 0;
   for (;;) {
-    rest = rest.replace(/^[ \t\n;]+/, "");
-    if (rest === "") return true;
-    const first = address.exec(rest)?.[0] ?? "";
-    rest = rest.slice(first.length).trimStart();
-    if (first !== "" && rest.startsWith(",")) {
-      rest = rest.slice(1).trimStart();
-      const second = address.exec(rest)?.[0];
-      if (second === undefined) return false;
-      rest = rest.slice(second.length).trimStart();
+    take(reading, /[ \t\n;]*/y);
+    if (reading.at >= script.length) return depth === 0;
+    if (take(reading, /\}/y) !== "") {
+      depth -= 1;
+      if (depth < 0 || !atEnd(reading)) return false;
+      continue;
     }
-    if (first !== "" && hasBracketedDelimiter(first, "/")) return false;
-    if (rest.startsWith("!")) rest = rest.slice(1).trimStart();
-    const length =
-      rest.startsWith("s") || rest.startsWith("y")
-        ? substitutionLength(rest)
-        : (command.exec(rest)?.[0].length ?? 0);
-    if (length === 0) return false;
-    rest = rest.slice(length);
-    if (!/^[ \t]*(?:[;\n]|$)/.test(rest)) return false;
+    const hasAddress = readAddresses(reading);
+    if (hasAddress === undefined) return false;
+    if (take(reading, /\{/y) !== "") {
+      depth += 1;
+      continue;
+    }
+    if (!readCommand(reading, hasAddress)) return false;
   }
 }
 
-/** The length of `s/…/…/flags` or `y/…/…/`; 0 for one that is not understood. */
-function substitutionLength(text: string): number {
-  const delimiter = text[1] ?? "";
-  if (!delimiters.test(delimiter)) return 0;
-  const middle = closing(text, 2, delimiter);
-  const end = middle === undefined ? undefined : closing(text, middle + 1, delimiter);
-  if (middle === undefined || end === undefined) return 0;
-  if (hasBracketedDelimiter(text.slice(2, middle), delimiter) || text.slice(2, end).includes("\n")) return 0;
-  const flags = text[0] === "y" ? "" : (/^[gpiI\d]*/.exec(text.slice(end + 1))?.[0] ?? "");
-  return end + 1 + flags.length;
+function take(reading: Reading, pattern: RegExp): string {
+  pattern.lastIndex = reading.at;
+  const found = pattern.exec(reading.script)?.[0] ?? "";
+  reading.at += found.length;
+  return found;
 }
 
-function closing(text: string, from: number, delimiter: string): number | undefined {
+function atEnd({ script, at }: Reading): boolean {
+  return /^[ \t]*(?:[;\n}]|$)/.test(script.slice(at));
+}
+
+/** Whether there are addresses before a command; undefined for one that is not understood. */
+function readAddresses(reading: Reading): boolean | undefined {
+  const first = readAddress(reading, /\d+(?:~\d+)?|\$/y);
+  if (first === undefined) return undefined;
+  take(reading, /[ \t]*/y);
+  if (first && take(reading, /,[ \t]*/y) !== "") {
+    if (readAddress(reading, /\d+|\$|[+~]\d+/y) !== true) return undefined;
+    take(reading, /[ \t]*/y);
+  }
+  take(reading, /![ \t]*/y);
+  return first;
+}
+
+function readAddress(reading: Reading, plain: RegExp): boolean | undefined {
+  if (reading.script[reading.at] !== "/") return take(reading, plain) !== "";
+  const end = regexEnd(reading.script, reading.at + 1, "/");
+  if (end === undefined) return undefined;
+  reading.at = end + 1;
+  take(reading, /I?/y);
+  return true;
+}
+
+const plainCommand = /[pdnNDPhHgGxl=]|[qQ](?: ?\d+)?/y;
+const jump = /[btT][ \t]*(?:[A-Za-z_]\w*)?[ \t]*(?=[;\n]|$)/y;
+const label = /:[A-Za-z_]\w*(?=[;\n]|$)/y;
+
+function readCommand(reading: Reading, hasAddress: boolean): boolean {
+  if (take(reading, jump) !== "" || (!hasAddress && take(reading, label) !== "")) return true;
+  if (take(reading, plainCommand) === "" && !readSubstitution(reading)) return false;
+  return atEnd(reading);
+}
+
+/** Reads `s/…/…/flags` or `y/…/…/`. */
+function readSubstitution(reading: Reading): boolean {
+  const { script, at } = reading;
+  const [name = "", delimiter = ""] = script.slice(at, at + 2);
+  if (name !== "s" && name !== "y") return false;
+  const middle = regexEnd(script, at + 2, delimiter);
+  const end = middle === undefined ? undefined : textEnd(script, middle + 1, delimiter);
+  if (end === undefined) return false;
+  reading.at = end + 1;
+  if (name === "s") take(reading, /[gpiI\d]*/y);
+  return true;
+}
+
+function textEnd(text: string, from: number, delimiter: string): number | undefined {
   for (let at = from; at < text.length; at += 1) {
+    if (text[at] === "\n" || hidesNext(text, at)) return undefined;
     if (text[at] === "\\") at += 1;
     else if (text[at] === delimiter) return at;
+    if (text[at] === "\n") return undefined;
   }
   return undefined;
-}
-
-/** Programs differ in whether a delimiter between brackets ends the pattern. */
-function hasBracketedDelimiter(pattern: string, delimiter: string): boolean {
-  const inside =
-    pattern.startsWith("/") && delimiter === "/" ? pattern.slice(1).replace(/\/I?$/, "") : pattern;
-  return /\[/.test(inside.replace(/\\./g, "")) && new RegExp(`\\[[^\\]]*\\\\?\\${delimiter}`).test(inside);
 }
 
 /** Files that a script may name, so that rules which deny see them. */

@@ -2,7 +2,7 @@ import { hasOption, type OptionTable, optionTable, scanOptions, valuesOf } from 
 import { plainWord, type Word } from "../word.ts";
 import { type Judgement, judgement, optionPaths, optionRisk, type UsedPath, used } from "./judgement.ts";
 
-const table: OptionTable = optionTable(
+export const tarOptions: OptionTable = optionTable(
   "A c d r t u x f: file: C: directory: I:! use-compress-program:! to-command:! checkpoint? checkpoint-action:! " +
     "rsh-command:! rmt-command:! F:! info-script:! new-volume-script:! T:< files-from:< X:< exclude-from:< " +
     "g:> listed-incremental:> index-file:> P! absolute-names! remove-files! one-top-level? K: N: L: b: H: V: " +
@@ -16,7 +16,7 @@ const writing = "c create r append u update A concatenate catenate delete".split
 
 /** Reads a tar command: which archive and which directory it writes. */
 export function judgeTar(words: readonly Word[]): Judgement {
-  const scanned = scanOptions(separated(words.slice(1)), table);
+  const scanned = scanOptions(separated(words.slice(1)), tarOptions);
   const creates = hasOption(scanned, ...writing);
   const archives = valuesOf(scanned, "f", "file");
   const directories = valuesOf(scanned, "C", "directory");
@@ -44,7 +44,7 @@ function separated(words: readonly Word[]): Word[] {
   const separate: Word[] = [];
   for (const letter of first.text) {
     separate.push(plainWord(`-${letter}`));
-    const value = table.get(letter)?.includes(":") ? rest.shift() : undefined;
+    const value = tarOptions.get(letter)?.includes(":") ? rest.shift() : undefined;
     if (value !== undefined) separate.push(value);
   }
   return [...separate, ...rest];

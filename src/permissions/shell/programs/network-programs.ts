@@ -1,5 +1,5 @@
 import { optionTable, type ScannedWords, scanOptions } from "../option-table.ts";
-import { plainWord, type Word } from "../word.ts";
+import { plainWord, sliceWord, type Word } from "../word.ts";
 import { type Judgement, judgement, optionPaths, optionRisk, used } from "./judgement.ts";
 import type { ProgramSpec } from "./program-spec.ts";
 
@@ -18,7 +18,15 @@ export const networkPrograms: readonly (readonly [string, ProgramSpec])[] = [
       below: true,
     },
   ],
-  ["scp", { options: "S:! o:! F:! D:! J:! i:< P: l: c: X: r p q v C 3 4 6 B", operands: "copy", below: "r" }],
+  [
+    "scp",
+    {
+      options: "S:! o:! F:! D:! J:! i:< P: l: c: X: r p q v C 3 4 6 B",
+      operands: "copy",
+      below: "r",
+      follows: true,
+    },
+  ],
   ["sftp", { options: "S:! o:! F:! D:! J:! b:<! i:< P: l: c: B: R: q v C r", operands: "text" }],
   [
     "ssh",
@@ -30,16 +38,16 @@ export const networkPrograms: readonly (readonly [string, ProgramSpec])[] = [
   ],
 ];
 
-const curl = optionTable(
+export const curlOptions = optionTable(
   "o:> output:> output-dir:> O! remote-name! remote-name-all! J! remote-header-name! K:<! config:<! D:> " +
     "dump-header:> c:> cookie-jar:> trace:> trace-ascii:> stderr:> libcurl:> etag-save:> etag-compare:< hsts:> " +
     "alt-svc:> T:< upload-file:< d:@ data:@ data-ascii:@ data-binary:@ data-urlencode:@ data-raw: json:@ F:@ " +
-    "form:@ form-string: H:@ header:@ w:@ write-out:@ b: cookie: E:< cert:< key:< cacert:< capath:< netrc-file:< n netrc " +
-    "A: e: u: X: x: m: r: U: C: Y: y: z: variable:@ user: user-agent: referer: request: proxy: url: " +
+    "form:@ form-string: H:@ header:@ w:@ write-out:@ b:<@ cookie:<@ E:< cert:< key:< cacert:< capath:< netrc-file:< n! netrc! " +
+    "A: e: u: X: x: m: r: U: C: Y: y: z: variable:@ user: user-agent: referer: request: proxy: url:@ " +
     "max-time: connect-timeout: retry: retry-delay: retry-max-time: limit-rate: unix-socket:! abstract-unix-socket:! engine:! " +
     "preproxy: connect-to: resolve: interface: dns-servers: doh-url: socks5: socks4: socks4a: socks5-hostname: noproxy: " +
     "s silent S show-error L location f fail fail-with-body k insecure i include I head v verbose g globoff G get compressed " +
-    "4 6 ipv4 ipv6 N no-buffer p sS no-progress-meter progress-bar # 0 1 http1.1 http2 tlsv1.2 tlsv1.3 retry-all-errors max-redirs: range: help V version",
+    "4 6 ipv4 ipv6 N no-buffer p no-progress-meter progress-bar # 0 1 http1.1 http2 tlsv1.2 tlsv1.3 retry-all-errors max-redirs: range: help V version",
 );
 
 /** The options that leave a request to the one URL it names. */
@@ -54,39 +62,60 @@ const curlPinned = new Set(
 const otherProtocol = /^\s*(?:file|scp|sftp|dict|gopher|ldaps?|tftp|smbs?|telnet):/i;
 
 export function judgeCurl(words: readonly Word[]): Judgement {
-  const scanned = scanOptions(words.slice(1), curl);
+  const scanned = scanOptions(words.slice(1), curlOptions);
   const urls = [
     ...scanned.operands,
     ...scanned.options.flatMap(({ name, value }) => (name === "url" && value !== undefined ? [value] : [])),
   ];
   return {
-    ...judgement(false, optionPaths(scanned.options), [
-      optionRisk("curl", scanned),
-      scanned.unclear,
-      urls.some(({ text }) => otherProtocol.test(text))
-        ? "curl reads files or speaks other protocols with such an address"
-        : undefined,
-    ]),
+    ...judgement(
+      false,
+      [...optionPaths(scanned.options), ...used(encodedFiles(scanned), "read")],
+      [
+        optionRisk("curl", scanned),
+        severalFiles(scanned),
+        scanned.unclear,
+        urls.some(({ text }) => otherProtocol.test(text))
+          ? "curl reads files or speaks other protocols with such an address"
+          : undefined,
+      ],
+    ),
     urls: { urls: urls.map(({ text }) => text), ...steering(scanned, curlPinned) },
   };
 }
 
-const wget = optionTable(
+/** The file in `--data-urlencode name@file` and `--variable name@file`. */
+function encodedFiles({ options }: ScannedWords): Word[] {
+  return options.flatMap(({ name, value }) => {
+    const at = value?.text.indexOf("@") ?? -1;
+    const isNamed = value !== undefined && at > 0 && /^(?:data-urlencode|variable)$/.test(name);
+    return isNamed ? [sliceWord(value, at + 1)] : [];
+  });
+}
+
+/** A form may name several files, and more of them behind `;`. */
+function severalFiles({ options }: ScannedWords): string | undefined {
+  return options.some(({ name, value }) => /^(?:F|form)$/.test(name) && /=.*[,;"(]/.test(value?.text ?? ""))
+    ? "a form of curl may name further files"
+    : undefined;
+}
+
+export const wgetOptions = optionTable(
   "O:> output-document:> o:> output-file:> a:> append-output:> P:> directory-prefix:> i:< input-file:< e:! " +
     "execute:! config:! use-askpass:! post-file:< body-file:< save-cookies:> load-cookies:< warc-file:> " +
     "rejected-log:> hsts-file:> t: T: w: Q: U: l: A: R: D: I: X: B: q quiet post-data: body-data: header: " +
-    "user: password: method: tries: timeout: user-agent: S x r m k p N c b! background! nv no-verbose v verbose spider " +
-    "no-check-certificate server-response no-clobber nc content-disposition! trust-server-names! 4 6 show-progress",
+    "user: password: method: tries: timeout: user-agent: S x r m k p N c b! background! n: no-verbose v verbose spider " +
+    "no-check-certificate server-response no-clobber content-disposition! trust-server-names! 4 6 show-progress",
 );
 
 const wgetPinned = new Set(
-  "O output-document q quiet nv no-verbose v verbose t tries T timeout U user-agent header S server-response spider 4 6".split(
+  "O output-document q quiet n no-verbose v verbose t tries T timeout U user-agent header S server-response spider 4 6".split(
     " ",
   ),
 );
 
 export function judgeWget(words: readonly Word[]): Judgement {
-  const scanned = scanOptions(words.slice(1), wget);
+  const scanned = scanOptions(words.slice(1), wgetOptions);
   const named = scanned.options.some(({ name }) => /^(?:O|output-document|spider)$/.test(name));
   const paths = [...optionPaths(scanned.options), ...(named ? [] : used([plainWord(".")], "write"))];
   return {

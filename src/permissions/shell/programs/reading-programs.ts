@@ -4,7 +4,7 @@ import { searchingPrograms } from "./searching-programs.ts";
 const question = "help version";
 
 const sums: ProgramSpec = {
-  options: `b t z l: binary text tag zero length: ${question}`,
+  options: `b t z binary text tag zero ${question}`,
   operands: "read",
   readOnly: true,
 };
@@ -20,7 +20,7 @@ export const readingPrograms: readonly (readonly [string, ProgramSpec])[] = [
         "a A b B c C d D f F g G h H i I: k l L m n N o p q Q r R s S t T: u U v w: x X Z 1 all almost-all author escape " +
         "block-size: ignore-backups color? directory dired classify? file-type format: full-time " +
         "group-directories-first no-group human-readable si hide: hyperlink? indicator-style: inode ignore: kibibytes " +
-        "dereference dereference-command-line numeric-uid-gid literal hide-control-chars show-control-chars quote-name quoting-style: " +
+        "dereference dereference-command-line dereference-command-line-symlink-to-dir numeric-uid-gid literal hide-control-chars show-control-chars quote-name quoting-style: " +
         `reverse recursive size sort: time: time-style: tabsize: width: context zero ${question}`,
       operands: "read",
       implicit: true,
@@ -37,7 +37,7 @@ export const readingPrograms: readonly (readonly [string, ProgramSpec])[] = [
     },
   ],
   ["tac", { options: `b r s: before regex separator: ${question}`, operands: "read", readOnly: true }],
-  ["rev", { options: "", operands: "read", readOnly: true }],
+  ["rev", { options: "h help V version", operands: "read", readOnly: true }],
   [
     "nl",
     {
@@ -60,7 +60,9 @@ export const readingPrograms: readonly (readonly [string, ProgramSpec])[] = [
   [
     "tail",
     {
-      options: `n: c: f F q s: v z lines: bytes: follow? retry quiet silent sleep-interval: verbose zero-terminated ${question}`,
+      options:
+        "n: c: f F q s: v z lines: bytes: follow? retry pid: max-unchanged-stats: quiet silent sleep-interval: verbose " +
+        `zero-terminated ${question}`,
       numeric: true,
       operands: "read",
       readOnly: true,
@@ -109,12 +111,23 @@ export const readingPrograms: readonly (readonly [string, ProgramSpec])[] = [
     {
       options:
         "t s: o: c: x n: N: R: H: W: E: O: d e J table separator: output-separator: output-width: fillrows table-name: " +
-        "table-columns: table-right: table-hide: table-wrap: table-noextreme: table-order: table-noheadings keep-empty-lines json help version",
+        "table-columns: table-right: table-hide: table-wrap: table-noextreme: table-order: table-noheadings keep-empty-lines json l: " +
+        "table-columns-limit: table-header-repeat T: table-truncate: L r: tree: i: tree-id: p: tree-parent: h help V version",
       operands: "read",
       readOnly: true,
     },
   ],
   ["fold", { options: `b s w: bytes spaces width: ${question}`, operands: "read", readOnly: true }],
+  [
+    "fmt",
+    {
+      options: `c p: s t u w: g: crown-margin prefix: split-only tagged-paragraph uniform-spacing width: goal: ${question}`,
+      operands: "read",
+      readOnly: true,
+    },
+  ],
+  ["unexpand", { options: `a t: all first-only tabs: ${question}`, operands: "read", readOnly: true }],
+  ["free", text("b k m g h l t w v si bytes kibi mebi gibi human lohi total wide help version")],
   ["expand", { options: `i t: initial tabs: ${question}`, operands: "read", readOnly: true }],
   [
     "stat",
@@ -130,7 +143,7 @@ export const readingPrograms: readonly (readonly [string, ProgramSpec])[] = [
       options:
         "0 a B: b c D d: h H k L l m P S s t: x null all apparent-size block-size: bytes total dereference-args max-depth: " +
         "human-readable inodes dereference count-links no-dereference separate-dirs si summarize threshold: time? " +
-        `time-style: exclude: one-file-system ${question}`,
+        `time-style: exclude: X:< exclude-from:< one-file-system ${question}`,
       operands: "read",
       implicit: true,
       readOnly: true,
@@ -152,7 +165,7 @@ export const readingPrograms: readonly (readonly [string, ProgramSpec])[] = [
     {
       options:
         "b c E e: F: h i k l L n N 0 r brief mime mime-type mime-encoding extension keep-going dereference no-dereference " +
-        "no-buffer no-pad print0 raw separator: exclude: help version v",
+        "no-buffer no-pad print0 raw separator: exclude: exclude-quiet: list checking-printout apple P: parameter: help version v",
       operands: "read",
       readOnly: true,
     },
@@ -171,39 +184,44 @@ export const readingPrograms: readonly (readonly [string, ProgramSpec])[] = [
       `f e m n q s v z canonicalize canonicalize-existing canonicalize-missing no-newline quiet silent verbose zero ${question}`,
     ),
   ],
-  ["seq", text(`f: s: w format: separator: equal-width ${question}`)],
-  ["expr", text("")],
-  ["sleep", text("")],
+  ["seq", { ...text(`f: s: w format: separator: equal-width ${question}`), numeric: true }],
+  ["expr", text(question)],
+  ["sleep", text(question)],
   [
     "uname",
     text(
       "a s n r v m p i o all kernel-name nodename kernel-release kernel-version machine processor hardware-platform operating-system help version",
     ),
   ],
-  ["arch", text("")],
-  ["whoami", text("")],
+  ["arch", text(question)],
+  ["whoami", text(question)],
   ["id", text(`a Z g G n r u z group groups name real user zero ${question}`)],
-  ["groups", text("")],
+  ["groups", text(question)],
   ["nproc", text(`all ignore: ${question}`)],
   ["uptime", text("p s h V pretty since help version")],
-  ["tty", text("s quiet silent")],
+  ["tty", text(`s quiet silent ${question}`)],
   ["md5sum", sums],
   ["sha1sum", sums],
   ["sha224sum", sums],
   ["sha256sum", sums],
   ["sha384sum", sums],
   ["sha512sum", sums],
-  ["b2sum", sums],
+  ["b2sum", { ...sums, options: `${sums.options} l: length:` }],
   [
     "cksum",
-    { options: `a: l: z algorithm: length: tag untagged zero ${question}`, operands: "read", readOnly: true },
+    {
+      options: `a: l: z algorithm: length: tag untagged zero debug raw base64 ${question}`,
+      operands: "read",
+      readOnly: true,
+    },
   ],
   ["base64", { options: `d i w: decode ignore-garbage wrap: ${question}`, operands: "read", readOnly: true }],
   [
     "strings",
     {
       options:
-        "a d f n: t: e: o s: w all data print-file-name bytes: radix: encoding: output-separator: help version",
+        "a d f n: t: e: o s: w U: all data print-file-name bytes: radix: encoding: output-separator: include-all-whitespace unicode: h v V help version",
+      numeric: true,
       operands: "read",
       readOnly: true,
       caution: ({ operands, options }) =>
@@ -227,12 +245,22 @@ export const readingPrograms: readonly (readonly [string, ProgramSpec])[] = [
     "hexdump",
     {
       options:
-        "b c C d e: n: o s: v x one-byte-octal one-byte-char canonical two-bytes-decimal two-bytes-octal two-bytes-hex format: length: skip: no-squeezing help version",
+        "b c C d e: n: o s: v x one-byte-octal one-byte-char canonical two-bytes-decimal two-bytes-octal two-bytes-hex format: length: skip: no-squeezing L? color? h V help version",
       operands: "read",
       readOnly: true,
     },
   ],
-  ["xxd", { options: "a b c: e E g: i l: o: p s: u", operands: "read", maxOperands: 1, readOnly: true }],
+  [
+    "xxd",
+    {
+      options: "a b c: C d e E g: i l: o: p s: u h v",
+      letters: "none",
+      optionsFirst: true,
+      operands: "read",
+      maxOperands: 1,
+      readOnly: true,
+    },
+  ],
   [
     "cmp",
     {
@@ -263,7 +291,8 @@ export const readingPrograms: readonly (readonly [string, ProgramSpec])[] = [
     {
       options:
         "c d D f: i s: u w: z count repeated all-repeated? skip-fields: group? ignore-case skip-chars: unique check-chars: zero-terminated help version",
-      operands: "read",
+      optionsFirst: true,
+      operands: "filter",
       maxOperands: 1,
       readOnly: true,
     },
@@ -285,7 +314,7 @@ export const readingPrograms: readonly (readonly [string, ProgramSpec])[] = [
     "hostname",
     {
       options:
-        "F:! file:! b! boot! a A d f i I s alias all-fqdns domain fqdn ip-address all-ip-addresses short long",
+        "F:! file:! b! boot! h help V version a d f i I s alias domain fqdn ip-address all-ip-addresses short long",
       operands: "none",
       readOnly: true,
     },

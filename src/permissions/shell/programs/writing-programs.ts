@@ -1,15 +1,40 @@
 import { isSafeVariable } from "../private-name.ts";
 import type { ProgramSpec } from "./program-spec.ts";
 
-const compress: ProgramSpec = {
-  options:
-    "S: o:> T: c d k f v q r l t n N 1 2 3 4 5 6 7 8 9 stdout decompress keep force verbose quiet list test fast best rm",
+/** What is left of a name without its ending, which says how it was compressed, and the name with such an ending. */
+const withEnding =
+  (...endings: readonly string[]) =>
+  (path: string): readonly string[] => [
+    ...endings.map((ending) => `${path}${ending}`),
+    path.replace(/\.t(?:[gx]z|bz2?|zst|lz)$/, ".tar"),
+    path.replace(/\.[^./]*$/, ""),
+  ];
+const compress = (options: string, ...endings: readonly string[]): ProgramSpec => ({
+  options: `c d k f v q t 1 2 3 4 5 6 7 8 9 stdout decompress keep force verbose quiet test ${options}`,
   operands: "write",
   below: "r recursive",
-};
-const xz: ProgramSpec = {
-  ...compress,
-  options: `${compress.options} F: z e 0 threads: format: files?< files0?<`,
+  follows: "f force",
+  renames: withEnding(...endings),
+});
+const gzip = compress("S:! suffix:! l list r recursive n no-name N! name! fast best", ".gz");
+const bzip2 = compress("z compress s small fast best", ".bz2", ".out");
+const xz = compress(
+  "S:! suffix:! T: threads: F: format: l list z e 0 files?< files0?< memlimit:",
+  ".xz",
+  ".lzma",
+);
+const zstd = compress(
+  "o:> D:< T? l list r! z compress rm C check no-check ultra fast? long? no-progress",
+  ".zst",
+);
+
+const more: ProgramSpec = {
+  options:
+    "d l e f p c s u n: silent logical exit-on-eof no-pause print-over clean-print squeeze plain lines: help version",
+  numeric: true,
+  operands: "read",
+  caution: (_, words) =>
+    words.some(({ text }) => text.startsWith("+")) ? "a pager runs the command after +" : undefined,
 };
 
 const pager: ProgramSpec = {
@@ -59,6 +84,7 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
         "recursive remove-destination strip-trailing-slashes no-target-directory update? verbose one-file-system help version",
       operands: "copy",
       below: "r R a recursive archive",
+      follows: "L dereference",
     },
   ],
   [
@@ -109,6 +135,7 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
       skip: 1,
       instead: "reference",
       below: "R recursive",
+      follows: "L",
     },
   ]),
   [
@@ -116,7 +143,12 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
     {
       options:
         "filter:! b: C: l: n: a: t: d e x u additional-suffix: bytes: lines: number: suffix-length: numeric-suffixes? verbose",
-      operands: "copy",
+      operands: "filter",
+      landsHere: "help version",
+      caution: ({ operands }) =>
+        operands.length > 1
+          ? "the names of the files that split writes only begin with what it is given"
+          : undefined,
     },
   ],
   [
@@ -124,6 +156,7 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
     {
       options: "f:> prefix:> b: n: k s z suffix-format: digits: keep-files quiet silent elide-empty-files",
       operands: "read",
+      landsHere: "help version",
     },
   ],
   [
@@ -136,24 +169,23 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
       below: true,
     },
   ],
-  ...["gzip", "gunzip", "bzip2", "bunzip2", "zstd"].map((name): readonly [string, ProgramSpec] => [
-    name,
-    compress,
-  ]),
+  ...["gzip", "gunzip"].map((name): readonly [string, ProgramSpec] => [name, gzip]),
+  ...["bzip2", "bunzip2"].map((name): readonly [string, ProgramSpec] => [name, bzip2]),
+  ["zstd", zstd],
   ...["xz", "unxz"].map((name): readonly [string, ProgramSpec] => [name, xz]),
   [
     "zip",
     {
       options:
-        "T! unzip-command:! m! b:> temp-path:> O:> output-file:> P: n: i: x: t: tt: s: lf:> r q u j 0 1 9 y X D e v recurse-paths quiet",
+        "T! unzip-command:! m! b:> temp-path:> O:> output-file:> P: n: i:@ x:@ t: s: r q u j 0 1 9 y X D e v recurse-paths quiet",
       operands: "archive",
       below: true,
       follows: true,
     },
   ],
-  ["unzip", { options: "d:> P: x: l p t o n q j v z C L u", operands: "read", landsHere: "d l p t v" }],
+  ["unzip", { options: "d:> P: x l p t o n q j v z C L u", operands: "read", landsHere: "d l p t v" }],
   ["less", pager],
-  ["more", pager],
+  ["more", more],
   ["most", pager],
   [
     "man",

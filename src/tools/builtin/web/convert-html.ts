@@ -12,7 +12,7 @@ export async function convertHtml(html: string, url: string): Promise<ConvertedP
     import("@mozilla/readability"),
     import("turndown"),
   ]);
-  // In a bundle, what a CommonJS package exports stands under `default` only.
+  // In a bundle, what a CommonJS package exports is under `default` only.
   const { Readability } =
     "default" in readability ? (readability.default as typeof readability) : readability;
   // Pages without head or body confuse the parser, so what is in them is put into a page that has both.

@@ -14,7 +14,7 @@ export function stripTags(html: string): string {
   return tidyLines(parts.join(" "));
 }
 
-/** Lines without empty ones and without blanks around them. */
+/** Lines without empty ones and without spaces around them. */
 export function tidyLines(text: string): string {
   const lines = text.split("\n").map((line) => line.replace(/\s+/g, " ").trim());
   return lines.filter((line) => line !== "").join("\n");

@@ -98,7 +98,7 @@ function unique(diagnostics: readonly Diagnostic[]): Diagnostic[] {
   return [...new Map(diagnostics.map((diagnostic) => [JSON.stringify(diagnostic), diagnostic])).values()];
 }
 
-/** What a path means: a project or plugin stands for the agents folder inside it. */
+/** What a path means: a project or plugin means the agents folder inside it. */
 function placeOf(path: string, written: string, configDirectory: string): AgentPlace {
   const stats = statSync(path, { throwIfNoEntry: false });
   if (stats === undefined)

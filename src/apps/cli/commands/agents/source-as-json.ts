@@ -11,7 +11,7 @@ export function sourceAsJson({ name, source }: AgentDefinition) {
   };
 }
 
-/** A problem without its file, which stands above it. */
+/** A problem without its file, which is shown above it. */
 export function diagnosticAsJson({ file: _file, ...diagnostic }: Diagnostic) {
   return diagnostic;
 }

@@ -29,7 +29,7 @@ export async function mcpGet(
   return 0;
 }
 
-/** All servers of a name, the one that counts first; a Fault where there is none. */
+/** All servers of a name, the one that counts first; a Error where there is none. */
 export function findNamed(listed: readonly ListedServer[], name: string): readonly ListedServer[] {
   const found = listed.filter(({ entry }) => entry.config.name === name);
   if (found.length > 0) return found;

@@ -8,7 +8,7 @@ import { plural } from "../../views/render-diagnostics.ts";
 import { type Column, renderTable } from "../../views/render-table.ts";
 import { stripControlCharacters, wrap } from "../../views/strip-control-characters.ts";
 
-/** `retinue mcp list`: every configured server, where it stands, and whether it would be connected. Only `--check` starts any. */
+/** `retinue mcp list`: every configured server, where it is, and whether it would be connected. Only `--check` starts any. */
 export async function mcpList(
   context: CommandContext,
   options: { readonly json?: boolean; readonly check?: boolean },
@@ -103,7 +103,7 @@ function checkOf(status: McpStatus | undefined) {
   return { check };
 }
 
-/** What a program needs to know; values of variables and headers are nobody's business here. */
+/** What a program needs to know; values of variables and headers are no one's business here. */
 export function asJson(
   { listed, gathered }: Pick<CliMcp, "listed" | "gathered">,
   states: readonly McpServerState[] = [],

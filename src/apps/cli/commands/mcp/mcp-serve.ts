@@ -128,5 +128,5 @@ function readOptions(options: McpServeOptions, { host, session }: CommandContext
   const request = readPrintOptions(options, { words: [], cwd: host.cwd, session });
   const { tools } = request.session;
   // Those are the tools of the agents; starting one is what the server itself does.
-  return tools === undefined ? request.session : { ...request.session, tools: [...tools, "Agent"] };
+  return Array.isArray(tools) ? { ...request.session, tools: [...tools, "Agent"] } : request.session;
 }

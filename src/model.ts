@@ -1,0 +1,24 @@
+/** `retinue/model`: models as programs write them, and the tools of agents for a loop of your own. */
+export type {
+  AssistantBlock,
+  AssistantMessage,
+  DocumentBlock,
+  ImageBlock,
+  Message,
+  TextBlock,
+  ToolResultBlock,
+  ToolUseBlock,
+  UserBlock,
+  UserMessage,
+} from "./conversation/message.ts";
+export type { ModelEvent } from "./conversation/model-event.ts";
+export type { StopReason } from "./conversation/stop-reason.ts";
+export type { Price, Usage } from "./conversation/usage.ts";
+export type { WaitClock } from "./foundation/wait-clock.ts";
+export type { AliasTable, AliasTarget } from "./model/alias-table.ts";
+export type { Model, ModelFacts, ModelRequest, ServerTool, ToolSpecification } from "./model/model.ts";
+export { ModelError, type ModelErrorCode, type ModelErrorOptions } from "./model/model-error.ts";
+export { type ModelReference, parseModelReference } from "./model/model-reference.ts";
+export { type AiSdkTool, toAiSdkTools } from "./runtime/ai-sdk-tools.ts";
+export { type AnthropicTools, toAnthropicTools } from "./runtime/anthropic-tools.ts";
+export type { LoopTool, LoopToolResult } from "./runtime/tools-for-loops.ts";

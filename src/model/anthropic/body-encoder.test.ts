@@ -1,0 +1,59 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { createBodyEncoder } from "./body-encoder.ts";
+
+function text(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("utf8");
+}
+
+const item = fc.dictionary(fc.string({ unit: "grapheme" }), fc.jsonValue());
+
+describe("createBodyEncoder", () => {
+  test("gives the bytes of JSON.stringify, whatever was sent before", () => {
+    const pool = fc.array(item, { minLength: 1, maxLength: 6 });
+    const sendings = fc.array(fc.array(fc.nat(5), { maxLength: 12 }), { maxLength: 6 });
+    const rest = fc.dictionary(fc.string(), fc.oneof(fc.array(item), fc.jsonValue(), fc.constant(undefined)));
+    fc.assert(
+      fc.property(pool, sendings, rest, (items, lists, more) => {
+        const encoder = createBodyEncoder();
+        const conversation = {};
+        for (const list of lists) {
+          const messages = list.map((index) => items[index % items.length]);
+          const body = { ...more, messages };
+          expect(text(encoder.encode(body, conversation))).toBe(JSON.stringify(body));
+        }
+      }),
+    );
+  });
+
+  test("conversations do not share bytes", () => {
+    const encoder = createBodyEncoder();
+    const [a, b] = [{}, {}];
+    encoder.encode({ messages: [{ text: "one" }, { text: "two" }] }, a);
+    expect(text(encoder.encode({ messages: [{ text: "…" }] }, b))).toBe('{"messages":[{"text":"…"}]}');
+    expect(text(encoder.encode({}, a))).toBe("{}");
+  });
+
+  test("what was given out stays as it was", () => {
+    const encoder = createBodyEncoder();
+    const conversation = {};
+    const first = encoder.encode({ messages: [{ text: "one" }] }, conversation);
+    encoder.encode({ messages: [{ text: "two" }] }, conversation);
+    expect(text(first)).toBe('{"messages":[{"text":"one"}]}');
+  });
+
+  test("an item that is sent again is not serialised again", () => {
+    const encoder = createBodyEncoder();
+    let count = 0;
+    const counted = {
+      toJSON() {
+        count += 1;
+        return { text: "…" };
+      },
+    };
+    const conversation = {};
+    encoder.encode({ tools: [counted], messages: [counted] }, conversation);
+    encoder.encode({ tools: [counted], messages: [counted, { text: "ä" }] }, conversation);
+    expect(count).toBe(2);
+  });
+});

@@ -1,0 +1,72 @@
+import { isRecord, type JsonRecord, shown } from "../foundation/json-record.ts";
+import { type PermissionMode, parsePermissionMode } from "../permissions/permission-mode.ts";
+import type { ChildPlan } from "./plan-run.ts";
+
+export type ChildPlanReading =
+  | { readonly type: "plan"; readonly plan: ChildPlan }
+  /** `at` names the field, with dots. */
+  | { readonly type: "invalid"; readonly at: string; readonly expected: string; readonly found: string };
+
+type Check = readonly [at: string, expected: string, test: (value: unknown) => boolean];
+
+const isText = (value: unknown): boolean => typeof value === "string";
+const isFilled = (value: unknown): boolean => typeof value === "string" && value !== "";
+const isFlag = (value: unknown): boolean => typeof value === "boolean";
+const isAbsolute = (value: unknown): boolean =>
+  typeof value === "string" && /^(\/|[A-Za-z]:[\\/])/.test(value);
+const areTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
+const areNamed = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((entry) => isRecord(entry) && isFilled(entry["name"]));
+const areRules = (value: unknown): boolean =>
+  Array.isArray(value) &&
+  value.every((entry) => isRecord(entry) && isRecord(entry["rule"]) && isRecord(entry["rule"]["specifier"]));
+
+/** What a plan must have before it is carried out: a field that is missing or of another type would be an unchecked right. */
+const checks: readonly Check[] = [
+  ["sessionId", "a session id", isFilled],
+  ["agent.id", "an agent id", isFilled],
+  ["agent.name", "the name of an agent", isFilled],
+  ["model.value", "the id of a model", isFilled],
+  ["chosenModel.id", "the id of a model", isFilled],
+  ["tools", "a list of tools with names", areNamed],
+  ["spawn", '"none"', (value) => value === "none"],
+  ["policy.mode", "a permission mode", isMode],
+  ["policy.allow", "a list of rules", areRules],
+  ["policy.ask", "a list of rules", areRules],
+  ["policy.deny", "a list of rules", areRules],
+  ["policy.workingDirectories", "a list of folders", areTexts],
+  ["policy.home", "an absolute path", isAbsolute],
+  ["system", "a list of texts (the plan of a transcript has only their hashes)", areTexts],
+  ["directory", "an absolute path", isAbsolute],
+  ["sessionDirectory", "an absolute path", isAbsolute],
+  ["notes", "a list of texts", areTexts],
+  ["definition.name", "the name of an agent", isFilled],
+  ["definition.source.scope", "a scope", isFilled],
+  ["task.agentType", "the name of an agent", isFilled],
+  ["task.description", "a text", isText],
+  ["task.prompt", "a text", isText],
+  ["task.background", "true or false", isFlag],
+  ["task.parentId", "an agent id", isFilled],
+  ["task.resumed", "true or false", isFlag],
+  ["task.forksContext", "true or false", isFlag],
+];
+
+/** Reads the plan of a child from JSON: the plan itself, or the answer of `retinue plan --json`, which has it as `plan`. */
+export function readChildPlan(value: unknown): ChildPlanReading {
+  const plan = isRecord(value) && isRecord(value["plan"]) ? value["plan"] : value;
+  if (!isRecord(plan)) return { type: "invalid", at: "", expected: "an object", found: shown(plan) };
+  for (const [at, expected, test] of checks) {
+    const found = at.split(".").reduce<unknown>(fieldOf, plan);
+    if (!test(found)) return { type: "invalid", at, expected, found: shown(found) };
+  }
+  // Every field that is acted on was checked; the others come from the same program.
+  return { type: "plan", plan: plan as unknown as ChildPlan };
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return isRecord(value) && Object.hasOwn(value, name) ? (value as JsonRecord)[name] : undefined;
+}
+
+function isMode(value: unknown): value is PermissionMode {
+  return typeof value === "string" && parsePermissionMode(value) === value;
+}

@@ -1,0 +1,144 @@
+import { randomBytes } from "node:crypto";
+import { RetinueError } from "../../foundation/retinue-error.ts";
+import type { ModelFacts, ServerTool } from "../../model/model.ts";
+import type { RunPlan } from "../../planning/run-plan.ts";
+import { webSearchName } from "../../planning/search-facts.ts";
+import { createBuiltinTools } from "../../tools/builtin/create-builtin-tools.ts";
+import { createTodoStore, type TodoStore } from "../../tools/builtin/create-todo-write-tool.ts";
+import type { Sandboxes } from "../../tools/builtin/enter-sandbox.ts";
+import { createShellDirectories } from "../../tools/builtin/shell-directories.ts";
+import { webSearchServerTool } from "../../tools/builtin/web/web-search-server-tool.ts";
+import { createShells } from "../../tools/command/shells.ts";
+import { type AvailableTool, availableTool } from "../../tools/grants/match-tools.ts";
+import type { TaskSource } from "../../tools/task-source.ts";
+import type { Tool } from "../../tools/tool.ts";
+import type { RuntimeContext } from "../runtime-context.ts";
+import type { SessionServers } from "../servers/session-servers.ts";
+import type { SessionCommands } from "../session-commands.ts";
+import { outputToolName } from "../typed-output.ts";
+
+export interface AssembledTools {
+  readonly tools: readonly Tool[];
+  /** What a plan may grant: the tools, and those the provider runs itself. */
+  readonly available: readonly AvailableTool[];
+  /** The tools that a run's provider runs itself, as far as its plan grants them. */
+  readonly serverTools: (plan: Pick<RunPlan, "tools">, facts: ModelFacts) => readonly ServerTool[];
+  /** The folder an agent's last command ended in. */
+  readonly directory: (agentId: string) => string | undefined;
+  /** An agent's own list of steps. */
+  readonly todos: TodoStore["read"];
+  /** Ends what one agent has left running. */
+  readonly release: (agentId: string) => Promise<void>;
+  /** Ends what is still running in the background. */
+  readonly dispose: () => Promise<void>;
+}
+
+export interface ToolParts {
+  readonly servers?: Pick<SessionServers, "tools" | "resourceTools" | "planned"> | undefined;
+  /** The tool that answers in a person's place; agents do not have it. */
+  readonly promptTool?: string | undefined;
+  readonly sandboxes?: Sandboxes;
+  readonly taskSources?: readonly TaskSource[];
+  /** Whether there are skills that a model may call; each agent has a Skill tool of its own. */
+  readonly hasSkills?: boolean;
+  readonly commands?: Pick<SessionCommands, "records" | "earlier">;
+}
+
+/** Makes the tools of one session; background shells belong to it and end with it. */
+export function assembleTools(
+  world: Pick<RuntimeContext, "extraTools" | "host" | "now">,
+  { sandboxes = {}, taskSources = [], hasSkills = false, servers, promptTool, commands }: ToolParts = {},
+): AssembledTools {
+  checkExtraTools(world.extraTools);
+  const shells = createShells({
+    newId: () => randomBytes(4).toString("hex"),
+    now: world.now,
+    ...commands,
+  });
+  const directories = createShellDirectories();
+  const todos = createTodoStore();
+  const replaced = new Set(world.extraTools.map(({ name }) => name));
+  const builtin = createBuiltinTools({
+    shells,
+    directories,
+    now: world.now,
+    todos,
+    taskSources,
+    bash: sandboxes,
+  })
+    .filter(({ name }) => !replaced.has(name))
+    // No one can be asked where the program around it has no way to ask.
+    .filter(({ effect }) => effect !== "interact" || world.host.ask !== undefined);
+  const fromServers = (servers?.tools ?? []).filter(({ name }) => !replaced.has(name) && name !== promptTool);
+  const reading = (servers?.resourceTools() ?? []).filter(({ name }) => !replaced.has(name));
+  const own = [...builtin, ...world.extraTools];
+  const isProviders = !replaced.has(webSearchName);
+  return {
+    tools: [...own, ...fromServers],
+    available: availableTools({
+      own,
+      fromServers: [...fromServers, ...reading],
+      replaced,
+      hasSkills,
+      planned: servers?.planned ?? [],
+    }),
+    serverTools({ tools }, facts) {
+      const isGranted = isProviders && tools.some(({ name }) => name === webSearchName);
+      const search = isGranted ? webSearchServerTool(facts) : undefined;
+      return search === undefined ? [] : [search];
+    },
+    directory: directories.of,
+    todos: todos.read,
+    release: shells.stopOwned,
+    dispose: async () => shells[Symbol.asyncDispose](),
+  };
+}
+
+/** What a plan may grant; tools that each agent has of its own, and those of the provider, are only named here. */
+function availableTools({
+  own,
+  fromServers,
+  replaced,
+  hasSkills,
+  planned,
+}: {
+  readonly own: readonly Tool[];
+  readonly fromServers: readonly Tool[];
+  readonly replaced: ReadonlySet<string>;
+  readonly hasSkills: boolean;
+  readonly planned: readonly AvailableTool[];
+}): readonly AvailableTool[] {
+  return [
+    { name: "Agent", effect: "spawn", origin: "builtin" },
+    ...(replaced.has("SendMessage")
+      ? []
+      : [{ name: "SendMessage", effect: "coordinate", origin: "builtin", needsChildren: true } as const]),
+    ...(hasSkills && !replaced.has("Skill")
+      ? [{ name: "Skill", effect: "read", origin: "builtin" } as const]
+      : []),
+    ...own.map(availableTool),
+    ...(replaced.has(webSearchName)
+      ? []
+      : [{ name: webSearchName, effect: "network", origin: "builtin" } as const]),
+    ...fromServers.map(availableTool),
+    ...planned,
+  ];
+}
+
+/** Providers take only such names, and no name twice. */
+function checkExtraTools(tools: readonly Tool[]): void {
+  const seen = new Set<string>([outputToolName]);
+  for (const { name } of tools) {
+    if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
+      throw new RetinueError("invalid-tool", `${JSON.stringify(name)} cannot be the name of a tool.`, {
+        advice: "Use up to 64 letters, digits, underscores and hyphens.",
+      });
+    }
+    if (seen.has(name)) {
+      throw new RetinueError("invalid-tool", `The name ${JSON.stringify(name)} is taken by another tool.`, {
+        advice: "Give each tool a name of its own.",
+      });
+    }
+    seen.add(name);
+  }
+}

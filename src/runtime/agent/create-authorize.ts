@@ -1,0 +1,231 @@
+import { abortable } from "../../foundation/abortable.ts";
+import type { Authorization, AuthorizeOptions, CallRequest } from "../../loop/loop-ports.ts";
+import {
+  type DecideOptions,
+  type Decision,
+  decide,
+  type PermissionPolicy,
+  type PermissionRequest,
+} from "../../permissions/decide.ts";
+import { gatherCallFacts } from "../../permissions/gather-call-facts.ts";
+import { isInside } from "../../permissions/is-inside.ts";
+import { suggestRules } from "../../permissions/rules/suggest-rules.ts";
+import type { RunPlan } from "../../planning/run-plan.ts";
+import type { Tool } from "../../tools/tool.ts";
+import type { TurnRights } from "../skills/skill-turn.ts";
+import type { AskPerson } from "./ask-person.ts";
+
+/** A program's own answer to a call that rules leave open. */
+export type CanUseTool = (
+  toolName: string,
+  input: Readonly<Record<string, unknown>>,
+  context: {
+    readonly signal: AbortSignal;
+    readonly agentId: string;
+    readonly callId: string;
+    readonly reason: string;
+    /** Whose tool it is, where it is one of an MCP server. */
+    readonly server?: { readonly name: string; readonly source: string };
+    /** Rules that together would have allowed this call; none where no rule can. */
+    readonly suggestedRules: () => readonly string[];
+    /** Paths of the call that lie outside of the working directories. */
+    readonly outsidePaths: () => readonly string[];
+  },
+) => Promise<
+  | { readonly behavior: "allow"; readonly updatedInput?: Readonly<Record<string, unknown>> }
+  /** `interrupt`: the run is to end after this turn. */
+  | { readonly behavior: "deny"; readonly message?: string; readonly interrupt?: boolean }
+  /** Leaves it to the approver; without one the call is refused. */
+  | { readonly behavior: "ask" }
+>;
+
+/** An answer in the place of the program and the person; undefined leaves the call to them. */
+export type BeforeAsk = (
+  request: CallRequest,
+  options: { readonly signal: AbortSignal },
+) => Promise<
+  | { readonly behavior: "allow"; readonly updatedInput?: Readonly<Record<string, unknown>> }
+  | { readonly behavior: "deny"; readonly message: string; readonly stops?: boolean }
+  | undefined
+>;
+
+export type AuthorizeWithHooks = (
+  request: CallRequest,
+  options: AuthorizeOptions & { readonly hooks?: DecideOptions["hooks"] },
+) => Promise<Authorization>;
+
+export interface AuthorizeDependencies {
+  readonly plan: RunPlan;
+  /** The policy as a host has changed it since the plan was made. */
+  readonly livePolicy?: (planned: PermissionPolicy) => PermissionPolicy;
+  /** Rules that hold beside those of the plan as long as a turn lasts. */
+  readonly rights?: () => TurnRights;
+  readonly beforeAsk?: BeforeAsk;
+  /** Hears that a person is about to be asked. */
+  readonly onAsk?: (request: CallRequest) => void;
+  readonly canUseTool?: CanUseTool;
+  /** Puts to a person what rules and the program leave open; absent when no one can be asked. */
+  readonly askPerson?: AskPerson;
+  /** The folder calls start in now; a shell may have moved it. */
+  readonly directory: () => string;
+}
+
+type Judged = Decision & { readonly request: PermissionRequest; readonly policy: PermissionPolicy };
+type Judge = (tool: Tool, input: unknown) => Promise<Judged>;
+
+/** Decides about the calls of one run by its plan; what rules leave open is asked of the program, or refused. */
+export function createAuthorize(dependencies: AuthorizeDependencies): AuthorizeWithHooks {
+  const { plan } = dependencies;
+  return async (call, { signal, turn, hooks }) => {
+    const judge: Judge = (tool, input) => judgeCall(tool, input, { dependencies, hooks });
+    await turn?.();
+    const { tool, input } = call;
+    const judged = await judge(tool, input);
+    const { type, reason, allowedBy, run, request } = judged;
+    if (type === "allow")
+      return {
+        type: "allowed",
+        input,
+        ...(allowedBy === undefined ? {} : { allowedBy }),
+        ...(run === undefined ? {} : { run }),
+        ...approvedPaths(request, plan.policy),
+      };
+    if (type === "deny") return denied(tool, reason, wayOutOf(judged, plan.directory));
+    return ask(call, { dependencies, judged, judge, signal });
+  };
+}
+
+async function judgeCall(
+  tool: Tool,
+  input: unknown,
+  {
+    dependencies,
+    hooks,
+  }: { readonly dependencies: AuthorizeDependencies; readonly hooks: DecideOptions["hooks"] },
+): Promise<Judged> {
+  const { plan, canUseTool, askPerson, beforeAsk, directory } = dependencies;
+  const attended = canUseTool !== undefined || askPerson !== undefined || beforeAsk !== undefined;
+  const { name, effect } = tool;
+  const planned = askPerson?.policy() ?? plan.policy;
+  const policy = withRights(dependencies.livePolicy?.(planned) ?? planned, dependencies.rights?.());
+  const paths = tool.pathsOf?.(input, directory(), policy.home) ?? [];
+  const mcp = tool.mcp ?? tool.mcpOf?.(input);
+  const call = { tool: name, effect, input, paths, ...(mcp === undefined ? {} : { mcp }) };
+  const request = await gatherCallFacts(call, { policy, directory: directory() });
+  const decision = decide(request, policy, { attended, ...(hooks === undefined ? {} : { hooks }) });
+  return { ...decision, request, policy };
+}
+
+interface Asking {
+  readonly dependencies: AuthorizeDependencies;
+  readonly judged: Judged;
+  readonly judge: Judge;
+  readonly signal: AbortSignal;
+}
+
+/** Hooks answer first, then the program, then the person. */
+async function ask(call: CallRequest, asking: Asking): Promise<Authorization> {
+  const { dependencies, judged, signal } = asking;
+  const { plan, canUseTool, beforeAsk } = dependencies;
+  const { tool } = call;
+  const fromHooks = await beforeAsk?.(call, { signal });
+  if (fromHooks?.behavior === "deny")
+    return {
+      ...denied(tool, fromHooks.message),
+      asked: true,
+      ...(fromHooks.stops === true ? { stops: true } : {}),
+    };
+  if (fromHooks !== undefined) return allowedAs(call, fromHooks, { ...asking, by: "hook" });
+  if (canUseTool === undefined) return askPersonOf(call, asking);
+  const { reason, request, policy } = judged;
+  const context = {
+    signal,
+    agentId: plan.agent.id,
+    callId: call.call.id,
+    reason,
+    ...(tool.mcp === undefined ? {} : { server: { name: tool.mcp.serverName, source: tool.mcp.source } }),
+    suggestedRules: () => suggestRules(request, policy, { anchor: plan.directory }),
+    outsidePaths: () => outsidePaths(request, policy),
+  };
+  const answer = await abortable(canUseTool(tool.name, request.input, context), signal);
+  if (answer.behavior === "deny")
+    return {
+      ...denied(tool, answer.message ?? "the program refused it"),
+      asked: true,
+      ...(answer.interrupt === true ? { stops: true } : {}),
+    };
+  if (answer.behavior === "ask") return askPersonOf(call, asking);
+  return allowedAs(call, answer, { ...asking, by: "program" });
+}
+
+async function askPersonOf(
+  { call, tool, input }: CallRequest,
+  { dependencies, judged, signal }: Asking,
+): Promise<Authorization> {
+  const { plan, askPerson, onAsk } = dependencies;
+  const { request, reason } = judged;
+  if (askPerson === undefined)
+    return denied(tool, `${reason}, and nobody can be asked here`, wayOutOf(judged, plan.directory));
+  onAsk?.({ call, tool, input });
+  const said = await askPerson.ask({ callId: call.id, request, reason }, { signal });
+  return said.type === "allowed"
+    ? { type: "allowed", input, allowedBy: "person", asked: true, ...approvedPaths(request, plan.policy) }
+    : { ...denied(tool, said.reason), asked: true, stops: said.stops };
+}
+
+/** An answer that allows a call may change its input, which then may not pass a denial. */
+async function allowedAs(
+  { tool, input }: CallRequest,
+  { updatedInput }: { readonly updatedInput?: Readonly<Record<string, unknown>> },
+  { dependencies, judged, judge, by: allowedBy }: Asking & { readonly by: "hook" | "program" },
+): Promise<Authorization> {
+  const { policy } = dependencies.plan;
+  if (updatedInput === undefined)
+    return { type: "allowed", input, allowedBy, ...approvedPaths(judged.request, policy) };
+  const changed = tool.input?.safeParse(updatedInput) ?? { success: true, data: updatedInput };
+  // An input that the tool cannot read is refused with its flaws after this.
+  const again = changed.success ? await judge(tool, changed.data) : undefined;
+  if (again?.type === "deny") return denied(tool, again.reason);
+  const paths = again === undefined ? {} : approvedPaths(again.request, policy);
+  return { type: "allowed", input: updatedInput, allowedBy, ...paths };
+}
+
+/** What the tool has to find again when it acts. On Windows paths are compared in a spelling of their own. */
+function approvedPaths(
+  { facts }: PermissionRequest,
+  { platform }: PermissionPolicy,
+): { readonly paths?: readonly string[] } {
+  if (facts === undefined || facts.paths.length === 0 || platform === "win32") return {};
+  return { paths: facts.paths.flatMap(({ forms }) => forms) };
+}
+
+function outsidePaths(
+  { facts }: PermissionRequest,
+  { workingDirectories }: PermissionPolicy,
+): readonly string[] {
+  const forms = facts?.paths.flatMap(({ forms: [first] }) => first ?? []) ?? [];
+  return forms.filter((path) => !isInside(path, workingDirectories));
+}
+
+function withRights(policy: PermissionPolicy, rights: TurnRights | undefined): PermissionPolicy {
+  if (rights === undefined || rights.allow.length + rights.deny.length === 0) return policy;
+  return { ...policy, allow: [...policy.allow, ...rights.allow], deny: [...policy.deny, ...rights.deny] };
+}
+
+function denied(
+  { name }: Tool,
+  reason: string,
+  wayOut = "",
+): Extract<Authorization, { readonly type: "denied" }> {
+  const advice = "Do without it, or say in your answer what you would have needed.";
+  const refusal = `${name} was not allowed: ${reason.replace(/\.$/, "")}.`;
+  return { type: "denied", reason: [refusal, wayOut, advice].filter((text) => text !== "").join(" ") };
+}
+
+/** The narrow rules that would let exactly this call through, where rules can do that in this mode. */
+function wayOutOf({ request, policy }: Judged, anchor: string): string {
+  const rules = suggestRules(request, policy, { anchor, exact: true });
+  if (rules.length === 0) return "";
+  const list = rules.map((rule) => `\`${rule}\``).join(" and ");
+  return `A person can allow exactly this with ${rules.length === 1 ? "the rule" : "the rules"} ${list} (permissions.allow in the settings, or --allowedTools).`;
+}

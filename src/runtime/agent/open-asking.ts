@@ -1,0 +1,34 @@
+import type { Approver } from "../../permissions/approver.ts";
+import { createAskQueue } from "../../permissions/ask-queue.ts";
+import type { PolicyRule } from "../../permissions/permission-policy.ts";
+import { createSessionApprovals } from "../../permissions/rules/session-approvals.ts";
+import type { RunPlan } from "../../planning/run-plan.ts";
+import { writeLocalRules } from "../../settings/write-local-rules.ts";
+import { type AskPerson, createAskPerson } from "./ask-person.ts";
+
+/** One queue and one memory of answers for the main agent and all its children. */
+export function openAsking(
+  approver: Approver,
+  main: RunPlan,
+  projectRoot: string,
+): {
+  readonly forAgent: (plan: RunPlan) => AskPerson;
+  readonly rulesFor: (agentId: string) => readonly PolicyRule[];
+} {
+  const queue = createAskQueue(approver);
+  const approvals = createSessionApprovals();
+  const forAgent = (plan: RunPlan): AskPerson =>
+    createAskPerson({
+      queue,
+      approvals,
+      path: plan.agent.id === main.agent.id ? [main.agent] : [main.agent, plan.agent],
+      policy: plan.policy,
+      directory: plan.directory,
+      async saveRules(rules) {
+        const outcome = await writeLocalRules(projectRoot, { list: "allow", rules });
+        return outcome.type === "saved" ? undefined : outcome.why;
+      },
+      ...(approver.notice === undefined ? {} : { notice: approver.notice }),
+    });
+  return { forAgent, rulesFor: approvals.rulesFor };
+}

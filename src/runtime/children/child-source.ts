@@ -1,0 +1,218 @@
+import type { Message } from "../../conversation/message.ts";
+import type { AgentDefinition } from "../../definitions/agent-definition.ts";
+import type { ChildPlan } from "../../planning/plan-run.ts";
+import { withinSession } from "../../planning/within-session.ts";
+import { createLocalExecutor } from "../../tasks/create-local-executor.ts";
+import { describeDefinition } from "../../tasks/describe-definition.ts";
+import type { ChildSource, KeptWorktree, OpenedChild, RefusedChild } from "../../tasks/open-child.ts";
+import type { TaskControl } from "../../tasks/task-manager.ts";
+import type { TaskState } from "../../tasks/task-state.ts";
+import { watchChild } from "../../tasks/watch-child.ts";
+import type { ChildRecord } from "./child-record.ts";
+import {
+  type ChildSourceParts,
+  decideChild,
+  gather,
+  type Held,
+  type Opening,
+  planWith,
+  prepareModel,
+  refused,
+} from "./decide-child.ts";
+
+/** Facts, plan, and a child that is ready to run: the same for new, forked and resumed ones, and for plans made elsewhere. */
+export function createChildSource(parts: ChildSourceParts): ChildSource {
+  return {
+    async plan(request) {
+      const gathered = await gather(request, parts);
+      if ("type" in gathered) return gathered;
+      const servers = await parts.servers?.(gathered.definition, {
+        background: gathered.background,
+        starts: false,
+        signal: new AbortController().signal,
+      });
+      return planWith(gathered, servers);
+    },
+    async open(request, options) {
+      const full = parts.budget?.refusal()?.error;
+      if (full !== undefined) return refused(full);
+      const held: Held = {};
+      return unlessOpened(held, async () => {
+        const decided = await decideChild(request, { parts, held, options });
+        if (decided.type === "refused") return decided;
+        return openDecided(decided.plan, { parts, held, options, definition: decided.definition });
+      });
+    },
+    async openPlan(made, options) {
+      const plan = withinSession(made, parts.parent().plan);
+      const refusal = parts.refuse?.(plan) ?? parts.budget?.refusal()?.error;
+      if (refusal !== undefined) return refused(refusal);
+      const held: Held = {};
+      return unlessOpened(held, async () => {
+        const place = await takePlace(plan, { parts, held, options });
+        if (place !== undefined) return place;
+        const { signal } = options;
+        const { background } = plan.task;
+        const { directory } = plan;
+        held.servers = await parts.servers?.(plan.definition, {
+          background,
+          starts: true,
+          signal,
+          directory,
+        });
+        const definition = await definitionOf(plan, parts);
+        return openDecided(plan, { parts, held, options, isElsewhere: true, ...definition });
+      });
+    },
+  };
+}
+
+/** A plan that was made elsewhere names the working tree it was made for. */
+async function takePlace(
+  plan: ChildPlan,
+  { parts, held, options }: Opening,
+): Promise<RefusedChild | undefined> {
+  if (plan.task.isolation === undefined) return undefined;
+  if (plan.directory === plan.sessionDirectory)
+    return refused("its plan asks for a working tree of its own and none was made for it yet");
+  const worktree = await parts.worktree({ ...plan, task: { ...plan.task, resumed: true } }, options);
+  if (worktree.type === "refused") return worktree;
+  held.worktree = worktree;
+  return worktree.place.directory === plan.directory
+    ? undefined
+    : refused(`its working tree ${plan.directory} is not there any more`);
+}
+
+async function openDecided(
+  plan: ChildPlan,
+  opening: Opening & {
+    readonly definition?: AgentDefinition;
+    /** The plan was made by another process. */
+    readonly isElsewhere?: boolean;
+  },
+): Promise<OpenedChild | RefusedChild> {
+  const { parts, held, options, definition, isElsewhere = false } = opening;
+  const unable = await prepareModel(plan, { parts, held, options });
+  if (unable !== undefined) return unable;
+  const { model, servers, worktree } = held;
+  if (model === undefined) return refused("its model could not be made");
+  const { id } = plan.agent;
+  if (plan.task.resumed) await parts.recover?.(id, plan.definition);
+  // From here on it is on disk; a caller that was stopped before that gets no child.
+  if (options.signal.aborted) return refused("it was stopped before it began");
+  const forked = await forkedHistory(plan, { parts, isElsewhere });
+  const record = await parts.openRecord(plan);
+  worktree?.begun();
+  const history = record.history.length === 0 ? forked : record.history;
+  const executor = createLocalExecutor((own, control) => parts.openAgent(own, { model, control, servers }));
+  const wasReported = (taskId: string): boolean =>
+    JSON.stringify(history).includes(`<task-id>${taskId}</task-id>`);
+  return {
+    type: "opened",
+    plan,
+    outputFile: record.outputFile,
+    record: record.record,
+    news: plan.task.resumed ? (parts.news?.(id, wasReported) ?? []) : [],
+    ...(record.enterQueue === undefined ? {} : { enterQueue: record.enterQueue }),
+    run(control, signal) {
+      record.leaveQueue?.();
+      const run = (line: TaskControl, stop: AbortSignal) =>
+        executor.execute({ plan, history }, { ...line, ...recordControl(record) }, stop);
+      return watchChild({ plan, clocks: parts.clocks, line: control, run }, signal);
+    },
+    close: (state) => close(state, { id, record, held, parts, definition }),
+  };
+}
+
+/** A program's definition whose `onEnd` the plan names. */
+async function definitionOf(
+  { functions = [], task }: ChildPlan,
+  { registry }: ChildSourceParts,
+): Promise<{ readonly definition?: AgentDefinition }> {
+  if (!functions.some(({ kind }) => kind === "onEnd")) return {};
+  const found = (await registry()).find(task.agentType);
+  return found.type === "found" ? { definition: found.agent.definition } : {};
+}
+
+/** The parent's conversation, for a child that starts with it. */
+async function forkedHistory(
+  plan: ChildPlan,
+  { parts, isElsewhere }: { readonly parts: ChildSourceParts; readonly isElsewhere: boolean },
+): Promise<readonly Message[]> {
+  if (!plan.task.forksContext) return [];
+  if (!isElsewhere || plan.history === undefined) return parts.parent().messages;
+  return (await parts.loadHistory?.(plan.history)) ?? [];
+}
+
+async function close(
+  state: TaskState | undefined,
+  {
+    id,
+    record,
+    held,
+    parts,
+    definition,
+  }: {
+    readonly id: string;
+    readonly record: ChildRecord;
+    readonly held: Held;
+    readonly parts: ChildSourceParts;
+    readonly definition: AgentDefinition | undefined;
+  },
+): Promise<KeptWorktree | undefined> {
+  if (state !== undefined && definition !== undefined) await reportEnd(state, definition, parts.report);
+  record.leaveQueue?.();
+  // A caller that learns of its end must not find it cut off later, and have it do its work again.
+  await record.close();
+  await Promise.all([parts.release(id), held.servers?.release()]);
+  return held.worktree?.finish();
+}
+
+async function reportEnd(
+  state: TaskState,
+  definition: AgentDefinition,
+  report: ChildSourceParts["report"],
+): Promise<void> {
+  try {
+    await describeDefinition(state, definition);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    report?.(`The \`onEnd\` of the agent ${definition.name} failed: ${why}`);
+  }
+}
+
+/** What a run may ask of its record. A record that cannot be written any more does not keep hooks from running. */
+function recordControl({ reported, commit }: ChildRecord): Pick<TaskControl, "reported" | "commit"> {
+  return {
+    ...(commit === undefined ? {} : { commit }),
+    ...(reported === undefined
+      ? {}
+      : {
+          async reported(event) {
+            try {
+              await reported(event);
+            } catch {
+              // The child ends by its next line.
+            }
+          },
+        }),
+  };
+}
+
+/** What is held for a child that is not opened after all is given back. */
+async function unlessOpened<Outcome extends { readonly type: string }>(
+  held: Held,
+  open: () => Promise<Outcome>,
+): Promise<Outcome> {
+  let isOpened = false;
+  try {
+    const outcome = await open();
+    isOpened = outcome.type !== "refused";
+    return outcome;
+  } finally {
+    if (!isOpened) {
+      await held.servers?.release();
+      await held.worktree?.finish();
+    }
+  }
+}

@@ -1,0 +1,337 @@
+import { randomBytes } from "node:crypto";
+import type { Message, UserMessage } from "../../conversation/message.ts";
+import type { DiscoveredAgents } from "../../definitions/discover-agents.ts";
+import { createStopwatch, type Stopwatch } from "../../foundation/stopwatch.ts";
+import { loadSession } from "../../journal/load-session.ts";
+import { sessionFiles } from "../../journal/session-files.ts";
+import type { LoopPorts } from "../../loop/loop-ports.ts";
+import type { Model } from "../../model/model.ts";
+import type { ChosenModel } from "../../model/select-subagent-model.ts";
+import type { LimitFacts } from "../../planning/limit-plan.ts";
+import type { ChildPlan, PlannedDefinition } from "../../planning/plan-run.ts";
+import type { RunPlan } from "../../planning/run-plan.ts";
+import type { SpawnRequest } from "../../planning/spawn-request.ts";
+import { readEnvironment } from "../../settings/read-environment.ts";
+import { createChildMail } from "../../tasks/child-mail.ts";
+import { createAgentTool, type Spawn, type SpawnOutcome } from "../../tasks/create-agent-tool.ts";
+import type { OpenedAgent } from "../../tasks/create-local-executor.ts";
+import { createSendMessageTool } from "../../tasks/create-send-message-tool.ts";
+import { lostMessageNotice } from "../../tasks/end-notice.ts";
+import { createMessenger } from "../../tasks/messenger.ts";
+import type { RefusedChild } from "../../tasks/open-child.ts";
+import { findTasks } from "../../tasks/recovery/find-tasks.ts";
+import { loadEarlierRun } from "../../tasks/recovery/load-earlier-run.ts";
+import { createSpawner, type Spawner } from "../../tasks/spawner.ts";
+import type { TaskControl, TaskManager } from "../../tasks/task-manager.ts";
+import { hasEnded } from "../../tasks/task-state.ts";
+import type { ChildClocks } from "../../tasks/watch-child.ts";
+import { makeWorktree } from "../../tasks/worktree/make-worktree.ts";
+import { readWorktreeSettings } from "../../tasks/worktree/read-worktree-settings.ts";
+import type { Tool } from "../../tools/tool.ts";
+import type { Capability } from "../agent/capability.ts";
+import { type AgentServices, equipAgent } from "../agent/equip-agent.ts";
+import { openAgent } from "../agent/open-agent.ts";
+import { prepareMemory } from "../agent/prepare-memory.ts";
+import type { SystemPromptFacts } from "../gather-system-prompt.ts";
+import type { RuntimeContext } from "../runtime-context.ts";
+import type { ChildServers } from "../servers/session-servers.ts";
+import type { SessionCommands } from "../session-commands.ts";
+import { type ChildOutputs, childOutputCapability } from "../typed-output.ts";
+import { openChildRecord } from "./child-record.ts";
+import { createChildSource } from "./child-source.ts";
+import type { MadeWorktree } from "./decide-child.ts";
+import { listedAgents } from "./listed-agents.ts";
+import { preapprove } from "./preapprove.ts";
+import { refusePlan } from "./program-functions.ts";
+import { runChildRecovery } from "./run-child-recovery.ts";
+import { spawnFacts } from "./spawn-facts.ts";
+
+/** What the children of a session share with it. */
+export interface ChildrenParts {
+  readonly services: AgentServices;
+  /** Reads the agents again, so that a changed file counts at the next start. */
+  readonly look: () => Promise<{ readonly discovered: Pick<DiscoveredAgents, "registry"> }>;
+  readonly tasks: TaskManager;
+  readonly parent: {
+    readonly plan: RunPlan;
+    readonly model: Model;
+    readonly chosenModel: ChosenModel;
+    readonly stopwatch: Stopwatch;
+  };
+  readonly messages: () => readonly Message[];
+  readonly context: SystemPromptFacts["child"];
+  readonly commands: Pick<SessionCommands, "news">;
+  /** The typed outputs that children were asked for. */
+  readonly outputs: ChildOutputs;
+  readonly limitFacts: LimitFacts;
+  readonly clocks: ChildClocks;
+  /** Whether there is a parent that reads what children in the background report. */
+  readonly readsNotices: boolean;
+  /** Takes children also from another process that holds them. */
+  readonly takeOver: boolean;
+}
+
+/** The children of a session: the tool that starts them, what they report to their parent, and the wait for the last one. */
+export interface Children {
+  readonly tool: Tool;
+  /** Writes to children, by id or name. */
+  readonly messageTool: Tool;
+  readonly spawner: Spawner;
+  /** From now on a child that is resumed by a message is decided about like a call of the Agent tool. */
+  readonly attach: (authorize: LoopPorts["authorize"]) => void;
+  /** Settles how a child ended whose process died. */
+  readonly recover: (agentId: string, signal?: AbortSignal) => Promise<void>;
+  /** Queues a message for the parent, which reads it between its turns. */
+  readonly notify: (message: UserMessage) => void;
+  readonly takeMessages: () => readonly UserMessage[];
+  /** Before the parent ends: waits for children in the background, and gives their news. */
+  readonly beforeEnd: (signal: AbortSignal) => Promise<UserMessage | undefined>;
+}
+
+/** What children add to the main agent: the tools that start them and write to them, and their news. */
+export function childrenCapability(
+  children: Children,
+  {
+    plan,
+    tools,
+    tasks,
+    waits,
+  }: {
+    readonly plan: RunPlan;
+    readonly tools: readonly Tool[];
+    readonly tasks: TaskManager;
+    /** Whether the run ends only after its children in the background. */
+    readonly waits: boolean;
+  },
+): Capability {
+  const granted = new Set(plan.tools.map(({ name }) => name));
+  const replacesMessages = tools.some(({ name }) => name === "SendMessage");
+  return {
+    tools: [
+      ...(granted.has("Agent") ? [children.tool] : []),
+      ...(granted.has("SendMessage") && !replacesMessages ? [children.messageTool] : []),
+    ],
+    messages: children.takeMessages,
+    // Children in the background are waited for before hooks learn that the work is over.
+    ...(waits ? { beforeEnd: (_text, { signal }) => children.beforeEnd(signal) } : {}),
+    attach: ({ authorize }) => children.attach(authorize),
+    dispose: () => Promise.resolve(tasks[Symbol.asyncDispose]()),
+  };
+}
+
+const defaultWaitMs = 600_000;
+
+export function openChildren(parts: ChildrenParts): Children {
+  const { services, tasks, parent } = parts;
+  const { world } = services;
+  const options = readEnvironment(world.environment).options;
+  const mail = createChildMail(parts.readsNotices ? undefined : 0);
+  const facts = spawnFacts(parts);
+  const spawner = createSpawner({
+    tasks,
+    children: openSource(parts, facts),
+    report: world.notice,
+    notify: mail.put,
+  });
+  const tool = createAgentTool({
+    agents: listedAgents(
+      world.discovered.registry.list().map(({ definition }) => definition),
+      parent.plan,
+      facts,
+    ),
+    background: options.backgroundTasksDisabled !== true,
+    // Those that have to wait do so in the queue, where they can be seen.
+    concurrency: Number.MAX_SAFE_INTEGER,
+    spawn: spawner.spawn,
+  });
+  const starts = authorizeStarts(tool, spawner.spawn);
+  const { transcripts } = world.discovered.paths;
+  const messenger = createMessenger({
+    tasks,
+    find: () =>
+      world.keepsTranscripts
+        ? findTasks(transcripts, { sessionId: parent.plan.sessionId })
+        : Promise.resolve([]),
+    resume: starts.start,
+    onLost: ({ id }, reason) => mail.put(lostMessageNotice(id, reason)),
+  });
+  return {
+    spawner,
+    recover: (agentId, signal) => recover(agentId, parts, { signal }),
+    attach: starts.attach,
+    notify: mail.put,
+    tool,
+    messageTool: createSendMessageTool(messenger),
+    takeMessages: mail.takeAll,
+    async beforeEnd(signal) {
+      const isBusy = (): boolean =>
+        spawner.owesNotices() || tasks.list().some((task) => task.background && !hasEnded(task));
+      if (mail.isEmpty() && isBusy()) await mail.wait(signal, options.printBackgroundWaitMs ?? defaultWaitMs);
+      return mail.takeOne();
+    },
+  };
+}
+
+function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) {
+  const { services, parent } = parts;
+  const { world, tools, servers, asking, tree } = services;
+  const { approver, keepsTranscripts } = world;
+  const files = sessionFiles(world.discovered.paths.transcripts, parent.plan.sessionId);
+  let queued = 0;
+  const nextQueued = (): number => {
+    queued += 1;
+    return queued;
+  };
+  return createChildSource({
+    facts,
+    parent: () => ({ plan: parent.plan, messages: parts.messages() }),
+    registry: async () => (await parts.look()).discovered.registry,
+    recall: (agentId) => loadEarlierRun(files.agent(agentId)),
+    gather: parts.context,
+    ...(keepsTranscripts
+      ? {
+          transcripts: (agentId: string) => ({
+            own: files.agent(agentId).transcript,
+            parent: files.transcript,
+          }),
+        }
+      : {}),
+    ...(asking === undefined ? {} : { approved: asking.rulesFor }),
+    servers: servers.connectFor,
+    model: (chosen) => modelOf(chosen, parts),
+    worktree: (child, { signal }) => isolate(child, world, signal),
+    ...(approver === undefined
+      ? {}
+      : {
+          preapprove: (sketch: ChildPlan) =>
+            preapprove(sketch, { approver, main: parent.plan, tools: tools.tools }),
+        }),
+    recover: (agentId, definition) => recover(agentId, parts, { definition }),
+    openRecord: (plan) => openChildRecord(plan, { world, takeOver: parts.takeOver, nextQueued }),
+    loadHistory: async ({ transcript, messages }) => {
+      const loaded = await loadSession(transcript);
+      return loaded.messages.slice(0, messages);
+    },
+    openAgent: (plan, own) => openChildAgent(plan, own, parts),
+    news: parts.commands.news,
+    newAgentId: () => `a${randomBytes(8).toString("hex")}`,
+    budget: tree,
+    clocks: parts.clocks,
+    release: tools.release,
+    refuse: (plan) => refusePlan(plan, services),
+    report: world.notice,
+  });
+}
+
+/** The child as its loop sees it: the same way as the main agent, with the control of its task. */
+async function openChildAgent(
+  plan: ChildPlan,
+  {
+    model,
+    control,
+    servers,
+  }: {
+    readonly model: Model;
+    readonly control: TaskControl;
+    readonly servers: ChildServers | undefined;
+  },
+  { services, parent, clocks, outputs }: ChildrenParts,
+): Promise<OpenedAgent> {
+  await prepareMemory(plan, services.world.notice);
+  const output = outputs.of(plan.agent.id);
+  const { parts } = await equipAgent(plan, services, {
+    definition: plan.definition,
+    model,
+    stopwatch: control.stopwatch ?? createStopwatch(clocks.clock, clocks.tree),
+    commit: control.commit,
+    child: {
+      control,
+      servers,
+      waiting: parent.stopwatch,
+      last: output === undefined ? [] : [childOutputCapability(output)],
+    },
+  });
+  const agent = openAgent(plan, parts);
+  return {
+    ports: agent.ports,
+    async prompt(text, signal) {
+      const content = [{ type: "text", text } as const];
+      const ready = await agent.prepare(content, signal);
+      return { role: "user", content: ready.type === "ready" ? ready.content : content };
+    },
+    end: agent.end,
+  };
+}
+
+async function recover(
+  agentId: string,
+  { services, look, parent, takeOver }: ChildrenParts,
+  options: { readonly signal?: AbortSignal | undefined; readonly definition?: PlannedDefinition },
+): Promise<void> {
+  const { plan, model } = parent;
+  return runChildRecovery(agentId, { world: services.world, look, plan, model, takeOver, ...options });
+}
+
+/** A program's own model serves its children too, unless they name another. */
+async function modelOf(chosen: ChosenModel, { services, parent }: ChildrenParts): Promise<Model> {
+  const { world } = services;
+  const isParents = chosen.id === parent.chosenModel.id && chosen.provider === parent.chosenModel.provider;
+  return isParents || world.model !== undefined ? parent.model : world.models.model(chosen);
+}
+
+const worktreeLimitMs = 120_000;
+
+/** Makes the child's own working tree, until its caller is stopped, and within a limit. */
+async function isolate(
+  { agent, task, sessionDirectory }: Pick<ChildPlan, "agent" | "task" | "sessionDirectory">,
+  world: RuntimeContext,
+  signal: AbortSignal,
+): Promise<MadeWorktree | RefusedChild> {
+  const settings = readWorktreeSettings(world.discovered.settings.settings.plain.worktree);
+  if (settings.type === "refused") return settings;
+  const made = await makeWorktree({
+    directory: sessionDirectory,
+    agentId: agent.id,
+    agentName: agent.name,
+    settings: settings.settings,
+    environment: world.environment,
+    signal: AbortSignal.any([signal, AbortSignal.timeout(worktreeLimitMs)]),
+    resume: task.resumed,
+  });
+  if (made.type === "refused") return made;
+  const { worktree } = made;
+  const { path, directory } = worktree;
+  return {
+    type: "made",
+    place: { path, directory, root: world.discovered.paths.projectRoot },
+    begun: worktree.begun,
+    async finish() {
+      const { kept, path, branch } = await worktree.finish();
+      return kept ? { path, branch } : undefined;
+    },
+  };
+}
+
+/** Starts of children that no call of the Agent tool asks for, decided about as if one did. */
+function authorizeStarts(tool: Tool, spawn: Spawn) {
+  let authorize: LoopPorts["authorize"] | undefined;
+  return {
+    attach(port: LoopPorts["authorize"]): void {
+      authorize = port;
+    },
+    async start(request: SpawnRequest, { signal }: { readonly signal: AbortSignal }): Promise<SpawnOutcome> {
+      const input = {
+        description: request.description,
+        prompt: request.prompt,
+        ...(request.agentType === undefined ? {} : { subagent_type: request.agentType }),
+        ...(request.resume === undefined ? {} : { resume: request.resume }),
+        ...(request.background === undefined ? {} : { run_in_background: request.background }),
+      };
+      const call = { type: "tool_use", id: request.callId ?? "message", name: tool.name, input } as const;
+      const authorization = await authorize?.({ call, tool, input }, { signal });
+      if (authorization?.type !== "allowed")
+        return { type: "refused", reason: authorization?.reason ?? "The agent is not ready yet." };
+      return spawn(request, { signal });
+    },
+  };
+}

@@ -1,0 +1,263 @@
+import { existsSync, readdirSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { describe, expect, it, test } from "vitest";
+import { z } from "zod";
+import { z as z3 } from "zod/v3";
+import { isRetinueError } from "../foundation/retinue-error.ts";
+import { startFakeProvider } from "../testing/fake-provider.ts";
+import { createSampleRuntime, createWorkspace } from "../testing/sample-runtime.ts";
+import { createScriptedModel } from "../testing/scripted-model.ts";
+import { defineTool } from "../tools/tool.ts";
+import { createRuntime } from "./create-runtime.ts";
+
+/** As plain JavaScript would call it. */
+function misused(use: (runtime: ReturnType<typeof createRuntime>) => unknown): string {
+  try {
+    use(createRuntime({ home: "/nowhere" }));
+  } catch (error) {
+    if (isRetinueError(error)) return error.message;
+    throw error;
+  }
+  return "nothing was thrown";
+}
+
+describe("what can be mistyped is answered with one sentence and the closest match [SDK-1]", () => {
+  const any = (value: unknown): never => value as never;
+  test.each<[string, (runtime: ReturnType<typeof createRuntime>) => unknown, RegExp]>([
+    [
+      "an option",
+      (r) => r.run("x", any({ maxTurn: 3 })),
+      /"maxTurn" is not an option of run\(\)\. Did you mean "maxTurns"\?/,
+    ],
+    ["an old name", (r) => r.run("x", any({ maxBudget: 3 })), /Did you mean "maxBudgetUsd"\?/],
+    ["another library's name", (r) => r.run("x", any({ stopWhen: 3 })), /Did you mean "maxTurns"\?/],
+    [
+      "an option of another function",
+      (r) => r.run("x", any({ cwd: "." })),
+      /It is an option of createRuntime\(\)\./,
+    ],
+    [
+      "a mode",
+      (r) => r.run("x", any({ permissionMode: "acceptEdit" })),
+      /must be one of default, .*; did you mean "acceptEdits"\?, but is "acceptEdit"/,
+    ],
+    ["an effort", (r) => r.run("x", any({ effort: "hihg" })), /did you mean "high"\?/],
+    ["a model", (r) => r.run("x", any({ model: 7 })), /must be the name of a model.*but is 7/],
+    ["a number", (r) => r.run("x", any({ maxTurns: "3" })), /must be a number, but is "3"/],
+    ["a list", (r) => r.run("x", any({ allowedTools: "Read" })), /must be a list of strings, but is "Read"/],
+    ["a signal", (r) => r.run("x", any({ signal: {} })), /must be an AbortSignal/],
+    ["no prompt", (r) => r.run(any(undefined)), /The prompt of run\(\) must be a string/],
+    ["options that are none", (r) => r.run("x", any("fast")), /The options of run\(\) must be an object/],
+    ["no agent", (r) => r.spawn(any({}), "x"), /must be the name of an agent/],
+    [
+      "an option of spawn",
+      (r) => r.spawn("Explore", "x", any({ systemPrompt: "y" })),
+      /not an option of spawn\(\)/,
+    ],
+    [
+      "an event",
+      () => createRuntime(any({ hooks: { PreToolUsed: [() => ({})] } })),
+      /Did you mean PreToolUse\?/,
+    ],
+    ["a hook", () => createRuntime(any({ hooks: { PreToolUse: ["x"] } })), /must be functions/],
+    ["a tool", () => createRuntime(any({ tools: [{ name: "x" }] })), /The tool "x" has no function call/],
+    ["an agent", () => createRuntime(any({ agents: ["x"] })), /An agent must be an object/],
+    ["a source", () => createRuntime(any({ settingSources: ["users"] })), /did you mean "user"\?/],
+    ["a number of children", () => createRuntime({ concurrency: 0 }), /must be a whole number from 1/],
+    ["what to do with more", () => createRuntime(any({ overflow: "queu" })), /did you mean "queue"\?/],
+  ])("%s", (_what, use, expected) => {
+    expect(misused(use)).toMatch(expected);
+  });
+});
+
+describe("shapes of other libraries work [SDK-1]", () => {
+  const call = (name: string, input: object) => ({ calls: [{ name, input }] });
+  const weather = { city: "Rome" };
+
+  it("agents as a record, and hooks as an object by event", async () => {
+    const seen: string[] = [];
+    await using sample = await createSampleRuntime([call("Bash", { command: "rm x" }), "No."], {
+      agents: { scout: { description: "Looks.", prompt: "You look.", tools: ["Bash"] } },
+      hooks: {
+        PreToolUse: [
+          {
+            matcher: "Bash",
+            hooks: [
+              async (input, id, { signal }) => {
+                seen.push(`${input.tool_name} ${typeof id} ${signal.aborted}`);
+                return { hookSpecificOutput: { hookEventName: "PreToolUse", permissionDecision: "deny" } };
+              },
+            ],
+          },
+        ],
+      },
+    });
+    const result = await sample.runtime.spawn("scout", "Look.").result;
+    expect(result.denials).toHaveLength(1);
+    expect(seen).toEqual(["Bash string false"]);
+  });
+
+  it.each([
+    ["zod 4", z.object({ city: z.string() })],
+    ["zod 3", z3.object({ city: z3.string().describe("A city."), days: z3.number().int().optional() })],
+  ])("a tool with %s that returns a string", async (_what, input) => {
+    const tool = defineTool({
+      name: "weather",
+      description: "Tells the weather.",
+      effect: "read",
+      input,
+      call: ({ city }) => `Sunny in ${city}.`,
+    });
+    const wrong = call("weather", { city: 7 });
+    await using sample = await createSampleRuntime([wrong, call("weather", weather), "Sun."], {
+      tools: [tool],
+    });
+    const handle = sample.runtime.run("Weather?");
+    const contents: unknown[] = [];
+    for await (const event of handle.events) if (event.type === "call-finished") contents.push(event.content);
+    expect(contents).toEqual([
+      expect.stringMatching(/The input of weather is not valid\. `city`/),
+      "Sunny in Rome.",
+    ]);
+    const offered = sample.requests[0]?.tools.find(({ name }) => name === "weather");
+    expect(offered?.inputSchema).toMatchObject({
+      type: "object",
+      properties: { city: { type: "string" } },
+      required: ["city"],
+    });
+  });
+
+  it("tools of the AI SDK by name, a Standard Schema, fields alone as in the Agent SDK, and names in one list", async () => {
+    const standard = {
+      "~standard": {
+        version: 1,
+        vendor: "test",
+        validate: (value: unknown) =>
+          Object.hasOwn(Object(value), "city") ? { value } : { issues: [{ message: "no city" }] },
+        jsonSchema: { input: () => ({ type: "object", properties: { city: { type: "string" } } }) },
+      },
+    };
+    const tools = {
+      weather: {
+        description: "Weather.",
+        inputSchema: standard,
+        execute: async (input: object) => ({ ...input, sun: true }),
+      },
+    };
+    await using sample = await createSampleRuntime([call("weather", {}), call("weather", weather), "Done."], {
+      tools,
+    });
+    const { denials, text } = await sample.runtime.run("Go.", { allowedTools: ["weather"] }).result;
+    expect({ denials, text }).toEqual({ denials: [], text: "Done." });
+    const results = JSON.stringify(sample.requests.at(-1)?.messages);
+    expect(results).toContain("the input: no city");
+    expect(results).toContain('{\\"city\\":\\"Rome\\",\\"sun\\":true}');
+
+    const handler = async ({ city }: { city: string }) => ({
+      content: [{ type: "text", text: `Rain in ${city}.` }],
+    });
+    const agentSdk = { name: "rain", description: "Rain.", inputSchema: { city: z.string() }, handler };
+    await using other = await createSampleRuntime([call("rain", weather), "Done."], {
+      tools: ["Read", agentSdk],
+    });
+    await other.runtime.run("Go.", { allowedTools: ["rain"] }).result;
+    expect(JSON.stringify(other.requests.at(-1)?.messages)).toContain("Rain in Rome.");
+    expect(other.requests[0]?.tools.map(({ name }) => name).sort()).toEqual(["Read", "rain"]);
+  });
+
+  it("a model of the AI SDK for a runtime, and another model for one run", async () => {
+    await using provider = await startFakeProvider({ script: ["From the SDK."] });
+    const model = createOpenAICompatible({ name: "local", baseURL: `${provider.url}/v1` })("any");
+    await using workspace = await createWorkspace();
+    await using runtime = createRuntime({
+      cwd: workspace.project,
+      home: join(workspace.root, "home"),
+      model,
+    });
+    expect((await runtime.run("Go.").result).text).toBe("From the SDK.");
+    expect((await runtime.run("Go.", { model: createScriptedModel(["Mine."]) }).result).text).toBe("Mine.");
+  });
+
+  it("at most `concurrency` children run at the same time, and `overflow` says what happens to one more", async () => {
+    const stall = { text: "Never", failure: "stall", after: 1 } as const;
+    await using sample = await createSampleRuntime([stall], { concurrency: 1, overflow: "refuse" });
+    const first = sample.runtime.spawn("Explore", "Look.");
+    await first.started;
+    await expect(sample.runtime.spawn("Explore", "Look.").result).rejects.toThrow(
+      /max concurrent agents reached \(1\)/,
+    );
+    await first.stop();
+  });
+});
+
+describe("a library does not obey settings files unless asked [SDK-1]", () => {
+  async function createStage() {
+    const workspace = await createWorkspace();
+    const home = join(workspace.root, "home");
+    await mkdir(join(home, ".claude", "agents"), { recursive: true });
+    const hook = { hooks: [{ type: "command", command: `touch ${join(workspace.root, "hooked")}` }] };
+    await writeFile(
+      join(home, ".claude", "settings.json"),
+      JSON.stringify({
+        permissions: {
+          allow: ["Bash(touch *)"],
+          deny: ["Read(secret.txt)"],
+          defaultMode: "bypassPermissions",
+        },
+        hooks: { PreToolUse: [hook] },
+      }),
+    );
+    await writeFile(
+      join(home, ".claude.json"),
+      JSON.stringify({ mcpServers: { mine: { command: "/nowhere" } } }),
+    );
+    const agent = "---\nname: scout\ndescription: Looks.\n---\nYou look.";
+    await writeFile(join(home, ".claude", "agents", "scout.md"), agent);
+    await workspace.write("secret.txt", "secret");
+    const model = () =>
+      createScriptedModel([
+        { calls: [{ name: "Bash", input: { command: "touch made" } }] },
+        { calls: [{ name: "Read", input: { file_path: workspace.path("secret.txt") } }] },
+        "Done.",
+      ]);
+    const options = { cwd: workspace.project, home, managedDirectory: join(workspace.root, "managed") };
+    return { workspace, home, model, options };
+  }
+
+  it("finds agents and obeys deny rules, but runs no hook, starts no server, allows nothing and writes nothing", async () => {
+    const { workspace, home, model, options } = await createStage();
+    await using _gone = workspace;
+    const before = readdirSync(home, { recursive: true }).map(String).sort();
+    {
+      await using runtime = createRuntime({ ...options, model: model() });
+      await using session = await runtime.open();
+      expect(session.mcpServers().map(({ status }) => status.type)).not.toContain("connected");
+      expect(session.mcpServers().map(({ status }) => status.type)).not.toContain("failed");
+      const { denials } = await session.run("Go.").result;
+      expect(denials.map(({ call: { name } }) => name)).toEqual(["Bash", "Read"]);
+      const { registry } = await runtime.agents();
+      expect(registry.find("scout").type).toBe("found");
+    }
+    expect(existsSync(join(workspace.root, "hooked"))).toBe(false);
+    expect(readdirSync(home, { recursive: true }).map(String).sort()).toEqual(before);
+  });
+
+  it("obeys them in full, and keeps transcripts, where it is asked to", async () => {
+    const { workspace, home, model, options } = await createStage();
+    await using _gone = workspace;
+    {
+      await using runtime = createRuntime({
+        ...options,
+        model: model(),
+        settingSources: ["user"],
+        transcripts: true,
+      });
+      const { denials } = await runtime.run("Go.").result;
+      expect(denials.map(({ call: { name } }) => name)).toEqual(["Read"]);
+    }
+    expect(existsSync(join(workspace.root, "hooked"))).toBe(true);
+    expect(existsSync(join(home, ".claude", "projects"))).toBe(true);
+  });
+});

@@ -1,0 +1,53 @@
+import type { LanguageModel } from "../model/language-model.ts";
+import type { Model } from "../model/model.ts";
+import type { Tool } from "../tools/tool.ts";
+import { withoutSettingsPowers } from "./library-settings.ts";
+import { type GivenTool, isOwnModel, type NormalizedRuntime } from "./normalize-options.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
+import type { World } from "./world.ts";
+
+/** What the program brought, in our shapes; what reads schemas and models of other libraries is loaded only for them. */
+export interface ProgramContext {
+  gather(): Promise<RuntimeContext>;
+  /** The same with tools and a model of one session alone. */
+  forSession(
+    facts: RuntimeContext,
+    own: { readonly tools: readonly GivenTool[]; readonly model: Model | LanguageModel | undefined },
+  ): Promise<RuntimeContext>;
+}
+
+export function createProgramContext(world: World, normalized: NormalizedRuntime): ProgramContext {
+  const { tools, model, childLimits, setup } = normalized;
+  let adapted: Promise<{ readonly extraTools: readonly Tool[]; readonly model?: Model }> | undefined;
+
+  async function adapt() {
+    const own = model === undefined ? undefined : await adaptModel(model);
+    return { extraTools: await adaptTools(tools.objects), ...(own === undefined ? {} : { model: own }) };
+  }
+
+  return {
+    async gather() {
+      adapted ??= adapt();
+      const [facts, program] = await Promise.all([world.gather(), adapted]);
+      const whole = { ...facts, ...program, childLimits };
+      return setup.settingSources === undefined ? withoutSettingsPowers(whole) : whole;
+    },
+    async forSession(facts, own) {
+      if (own.tools.length === 0 && own.model === undefined) return facts;
+      const answering = own.model === undefined ? {} : { model: await adaptModel(own.model) };
+      return { ...facts, extraTools: [...facts.extraTools, ...(await adaptTools(own.tools))], ...answering };
+    },
+  };
+}
+
+async function adaptTools(tools: readonly GivenTool[]): Promise<readonly Tool[]> {
+  if (tools.length === 0) return [];
+  const { adaptTool } = await import("./adapt-tool.ts");
+  return tools.map(adaptTool);
+}
+
+async function adaptModel(model: Model | LanguageModel): Promise<Model> {
+  if (isOwnModel(model)) return model;
+  const { createModelFromLanguageModel } = await import("../model/language-model.ts");
+  return createModelFromLanguageModel(model);
+}

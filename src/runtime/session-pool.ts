@@ -1,0 +1,111 @@
+import { randomUUID } from "node:crypto";
+import { abortable } from "../foundation/abortable.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
+import { checkOptions } from "./check-options.ts";
+import { type NormalizedRuntime, normalizeSessionOptions } from "./normalize-options.ts";
+import type { ProgramContext } from "./program-context.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
+import type { SessionOptions } from "./runtime-options.ts";
+import type { Session } from "./session.ts";
+
+/** The sessions of one runtime: opened on demand, and all closed with it. */
+export interface SessionPool {
+  readonly signal: AbortSignal;
+  /** The id of the session that children of the runtime share. */
+  readonly hostId: string;
+  open<Output>(options: SessionOptions<Output>): Promise<Session<Output>>;
+  /** Undefined when the signal came first; a session that opens after that is closed again. */
+  openUnlessStopped<Output>(
+    options: SessionOptions<Output>,
+    signal: AbortSignal,
+  ): Promise<Session<Output> | undefined>;
+  /** The session of the children that the program starts by itself; it ends with the runtime. */
+  host(): Promise<Session>;
+  /** Waits for it before the runtime is closed. */
+  track<T>(work: Promise<T>): Promise<T>;
+  refuseWhenClosed(): void;
+  close(): Promise<void>;
+}
+
+export interface SessionPoolOptions {
+  readonly program: ProgramContext;
+  readonly defaults: NormalizedRuntime["session"];
+  /** Called with the facts of each session that was opened. */
+  readonly onOpen: (facts: RuntimeContext) => void;
+  readonly stop: AbortController;
+}
+
+export function createSessionPool({ program, defaults, onOpen, stop }: SessionPoolOptions): SessionPool {
+  const sessions = new Set<Pick<Session, "close">>();
+  const busy = new Set<Promise<unknown>>();
+  const hostId = randomUUID();
+  let hosting: Promise<Session> | undefined;
+
+  function track<T>(work: Promise<T>): Promise<T> {
+    busy.add(work);
+    const forget = (): void => void busy.delete(work);
+    work.then(forget, forget);
+    return work;
+  }
+
+  function refuseWhenClosed(): void {
+    if (!stop.signal.aborted) return;
+    throw new RetinueError("runtime-disposed", "The runtime is closed, so nothing can be started in it.", {
+      advice: "Create another one, or close this one later.",
+    });
+  }
+
+  async function open<Output>(
+    options: SessionOptions<Output>,
+    signal: AbortSignal = stop.signal,
+  ): Promise<Session<Output>> {
+    refuseWhenClosed();
+    checkOptions("open", options);
+    const { setup, ...own } = normalizeSessionOptions(options, defaults);
+    const [{ beginSession }, shared] = await Promise.all([import("./begin-session.ts"), program.gather()]);
+    const facts = await program.forSession(shared, own);
+    const session = await beginSession(facts, setup, { look: program.gather, signal });
+    onOpen(facts);
+    const close = async (): Promise<void> => {
+      if (sessions.delete(tracked)) await session.close();
+    };
+    const tracked: Session<Output> = { ...session, close, [Symbol.asyncDispose]: close };
+    sessions.add(tracked);
+    if (!stop.signal.aborted) return tracked;
+    await tracked.close();
+    throw stop.signal.reason;
+  }
+
+  return {
+    signal: stop.signal,
+    hostId,
+    track,
+    refuseWhenClosed,
+    open: (options) => track(open(options)),
+    async openUnlessStopped(options, signal) {
+      const opening = track(open(options, signal));
+      try {
+        return await abortable(opening, signal);
+      } catch (error) {
+        if (!signal.aborted) throw error;
+        track(opening.then((session) => session.close())).catch(() => undefined);
+        return undefined;
+      }
+    },
+    host() {
+      refuseWhenClosed();
+      // It has no conversation of its own, so no one would read what children report to a parent.
+      if (hosting === undefined) {
+        hosting = open({ childrenOnly: true, sessionId: hostId });
+        // Each caller gets the failure; one that was stopped meanwhile does not wait for it.
+        hosting.catch(() => undefined);
+      }
+      return hosting;
+    },
+    async close() {
+      stop.abort(new RetinueError("runtime-disposed", "The runtime was closed."));
+      while (busy.size > 0) await Promise.allSettled(busy);
+      await Promise.allSettled([...sessions].map((session) => session.close()));
+    },
+  };
+}

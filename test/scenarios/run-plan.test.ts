@@ -1,0 +1,156 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
+import { startFakeProvider } from "../../src/testing/fake-provider.ts";
+import type { Step } from "../../src/testing/script.ts";
+import { defineTool } from "../../src/tools/tool.ts";
+import { createPlace, type Place, runCommand } from "./run-command.ts";
+
+const task = "Read notes.txt and say what it says.";
+const request = {
+  agentType: "reader",
+  description: "Read the notes",
+  prompt: task,
+  origin: "program",
+} as const;
+
+function createProject(): Place {
+  const place = createPlace();
+  place.write("notes.txt", "The cat is on the mat.\n");
+  place.write("CLAUDE.md", "Answer in one sentence.\n");
+  place.write(
+    ".claude/agents/reader.md",
+    "---\nname: reader\ndescription: Reads files. Use for reading.\ntools: Read, Bash\nmaxTurns: 7\n---\nYou read files.\n",
+  );
+  place.write(
+    "../home/.claude/settings.json",
+    JSON.stringify({
+      permissions: { deny: ["Bash"] },
+      hooks: {
+        SubagentStart: [
+          {
+            hooks: [
+              {
+                type: "command",
+                command: `echo '${JSON.stringify({ hookSpecificOutput: { hookEventName: "SubagentStart", additionalContext: "Remember the milk." } })}'`,
+              },
+            ],
+          },
+        ],
+      },
+    }),
+  );
+  return place;
+}
+
+const steps: readonly Step[] = [
+  { calls: [{ name: "Read", input: { file_path: "notes.txt" } }] },
+  "It says that the cat is on the mat.",
+];
+
+function optionsOf({ cwd, home }: Place, url: string): RuntimeOptions {
+  const environment = {
+    PATH: process.env["PATH"],
+    ANTHROPIC_API_KEY: "key",
+    ANTHROPIC_BASE_URL: url,
+    RETINUE_LOCAL_MODELS: "0",
+  };
+  return {
+    cwd,
+    home,
+    env: environment,
+    entrypoint: "cli",
+    settingSources: ["user", "project", "local"],
+    transcripts: true,
+  };
+}
+
+/** Ids of calls are the provider's own, and differ from answer to answer. */
+function plain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value).replaceAll(/toolu_\w+|call[-_]\w+/g, "call"));
+}
+
+describe("a child's plan", () => {
+  test("is carried out from its JSON by another process with the same requests and the same result", async () => {
+    const place = createProject();
+    await using provider = await startFakeProvider({ script: [...steps, ...steps] });
+    await using runtime = createRuntime(optionsOf(place, provider.url));
+    await using session = await runtime.open();
+    const planned = await session.planAgent(request);
+    if (planned.type === "refused") throw new Error(planned.reason);
+    const file = join(place.cwd, "../plan.json");
+    writeFileSync(file, JSON.stringify(planned.plan));
+    const here = await session.spawn("reader", task, { description: request.description }).result;
+    const there = await runCommand(
+      { ...place, cwd: join(place.cwd, "..") },
+      ["run-plan", file, "--output-format", "json"],
+      {
+        environment: { ANTHROPIC_API_KEY: "key", ANTHROPIC_BASE_URL: provider.url },
+      },
+    );
+    expect(there).toMatchObject({ code: 0, err: "" });
+    expect(JSON.parse(there.out)).toMatchObject({ result: here.text, num_turns: here.totals.turns });
+    const bodies = provider.requests.map(({ body }) => plain(body));
+    expect(bodies).toHaveLength(4);
+    expect(JSON.stringify(bodies[0])).toContain("Remember the milk.");
+    expect(bodies.slice(2)).toEqual(bodies.slice(0, 2));
+    const logs = await runCommand(place, ["logs", planned.plan.agent.id]);
+    expect(logs.out).toContain("It says that the cat is on the mat.");
+  });
+
+  test("that needs functions of its program is refused by a process without them, before anything is started", async () => {
+    const place = createProject();
+    await using provider = await startFakeProvider({ script: [] });
+    const lookup = defineTool<unknown>({
+      name: "LookUp",
+      description: "Looks something up.",
+      effect: "read",
+      call: async () => ({ content: "found" }),
+    });
+    await using runtime = createRuntime({ ...optionsOf(place, provider.url), tools: [lookup] });
+    await using session = await runtime.open();
+    const planned = await session.planAgent({ ...request, agentType: "general-purpose" });
+    if (planned.type === "refused") throw new Error(planned.reason);
+    expect(planned.plan.functions).toEqual([{ kind: "tool", name: "LookUp" }]);
+    const finished = await runCommand(place, ["run-plan", "-"], {
+      environment: { ANTHROPIC_API_KEY: "key", ANTHROPIC_BASE_URL: provider.url },
+      input: JSON.stringify(planned.plan),
+    });
+    expect(finished.code).toBe(1);
+    expect(finished.err).toContain('which this process does not have: tool "LookUp"');
+    expect(provider.requests).toHaveLength(0);
+  });
+
+  test("is narrowed by deny rules of the place where it runs", async () => {
+    const place = createProject();
+    const call = { name: "Read", input: { file_path: "notes.txt" } };
+    await using provider = await startFakeProvider({ script: [{ calls: [call] }, "It was denied."] });
+    await using runtime = createRuntime(optionsOf(place, provider.url));
+    await using session = await runtime.open();
+    const planned = await session.planAgent(request);
+    if (planned.type === "refused") throw new Error(planned.reason);
+    place.write(
+      "../home/.claude/settings.json",
+      JSON.stringify({ permissions: { deny: ["Read(notes.txt)"] } }),
+    );
+    const finished = await runCommand(place, ["run-plan", "-"], {
+      environment: { ANTHROPIC_API_KEY: "key", ANTHROPIC_BASE_URL: provider.url },
+      input: JSON.stringify(planned.plan),
+    });
+    expect(finished.out).toContain("It was denied.");
+    expect(JSON.stringify(provider.requests[1]?.body)).toContain("Read was not allowed");
+  });
+
+  test.each([
+    ["{", "is not valid JSON"],
+    ['{"plan": {"sessionId": "s"}}', "`agent.id` must be an agent id, but it is"],
+    ["[]", "must be an object"],
+  ])("that cannot be read is refused in one sentence: %s", async (text, expected) => {
+    const place = createProject();
+    const { code, err } = await runCommand(place, ["run-plan", "-"], { input: text });
+    expect(code).toBe(1);
+    expect(err).toContain(expected);
+  });
+});
