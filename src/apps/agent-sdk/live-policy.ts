@@ -15,12 +15,12 @@ export interface LivePolicy {
   mode(): PermissionMode | undefined;
   /** Throws where the mode is unknown, or bypasses permissions that may not be bypassed. */
   setMode(text: unknown): PermissionMode;
-  /** Follows one PermissionUpdate; only what the host itself has added is removed. Throws where it cannot be followed. */
+  /** Applies one PermissionUpdate; only what the host itself has added is removed. Throws where it cannot be applied. */
   update(update: unknown): Promise<void>;
 }
 
 export interface LivePolicyOptions {
-  readonly directory: string;
+  readonly directory: () => string;
   readonly mayBypass: () => boolean;
   /** The mode the session was opened with. */
   readonly initialMode: () => PermissionMode;
@@ -29,77 +29,89 @@ export interface LivePolicyOptions {
   readonly modeChanged: (mode: PermissionMode) => void;
 }
 
+interface PolicyChanges {
+  mode: PermissionMode | undefined;
+  readonly rules: Record<RuleBehavior, PolicyRule[]>;
+  readonly directories: Set<string>;
+}
+
 export function createLivePolicy(options: LivePolicyOptions): LivePolicy {
-  let mode: PermissionMode | undefined;
-  const rules: Record<RuleBehavior, PolicyRule[]> = { allow: [], ask: [], deny: [] };
-  const directories = new Set<string>();
-
-  const setMode = (text: unknown): PermissionMode => {
-    const wanted = typeof text === "string" ? parsePermissionMode(text) : undefined;
-    if (wanted === undefined) throw refused(`there is no permission mode ${JSON.stringify(text)}`);
-    if (wanted === "bypassPermissions" && !options.mayBypass())
-      throw refused(
-        "the mode bypassPermissions was not allowed at the start (--allow-dangerously-skip-permissions)",
-      );
-    mode = wanted;
-    options.modeChanged(wanted);
-    return wanted;
+  const changes: PolicyChanges = {
+    mode: undefined,
+    rules: { allow: [], ask: [], deny: [] },
+    directories: new Set(),
   };
-
-  async function changeRules(kind: string, update: Readonly<Record<string, unknown>>): Promise<void> {
-    const behavior = behaviors.find((each) => each === update["behavior"]);
-    if (behavior === undefined) throw refused("a permission update has no behavior");
-    const added = readRules(update["rules"], behavior, options.directory);
-    if (kind === "replaceRules") rules[behavior] = [];
-    if (kind === "removeRules") {
-      const gone = new Set(added.map(({ rule }) => formatRule(rule)));
-      rules[behavior] = rules[behavior].filter(({ rule }) => !gone.has(formatRule(rule)));
-      return;
-    }
-    rules[behavior].push(...added);
-    if (update["destination"] === "localSettings")
-      await options.save(
-        behavior,
-        added.map(({ rule }) => formatRule(rule)),
-      );
-    else if (update["destination"] === "projectSettings" || update["destination"] === "userSettings")
-      throw refused(
-        `rules are not written to ${update["destination"]}; the session and localSettings are possible`,
-      );
-  }
-
   return {
-    mode: () => mode,
-    setMode,
-    apply(planned) {
-      // An agent that was planned with a mode of its own keeps it, so that no child gains rights by this.
-      const initial = options.initialMode();
-      const current = (own: PermissionMode): PermissionMode => (own === initial ? (mode ?? own) : own);
-      return {
-        ...planned,
-        mode: current(planned.mode),
-        ...(planned.outerModes === undefined ? {} : { outerModes: planned.outerModes.map(current) }),
-        allow: [...planned.allow, ...rules.allow],
-        ask: [...planned.ask, ...rules.ask],
-        deny: [...planned.deny, ...rules.deny],
-        workingDirectories: [...planned.workingDirectories, ...directories],
-      };
-    },
+    mode: () => changes.mode,
+    setMode: (text) => setMode(text, changes, options),
+    apply: (planned) => applyChanges(planned, changes, options.initialMode()),
     async update(update) {
       if (!isRecord(update)) throw refused("a permission update must be an object");
       const { type } = update;
-      if (type === "setMode") setMode(update["mode"]);
+      if (type === "setMode") setMode(update["mode"], changes, options);
       else if (type === "addRules" || type === "replaceRules" || type === "removeRules")
-        await changeRules(type, update);
+        await changeRules(update, changes, options);
       else if (type === "addDirectories" || type === "removeDirectories") {
         for (const folder of textsOf(update["directories"])) {
-          const path = resolve(options.directory, folder);
-          if (type === "addDirectories") directories.add(path);
-          else directories.delete(path);
+          const path = resolve(options.directory(), folder);
+          if (type === "addDirectories") changes.directories.add(path);
+          else changes.directories.delete(path);
         }
       } else throw refused(`there is no permission update ${JSON.stringify(type)}`);
     },
   };
+}
+
+function setMode(text: unknown, changes: PolicyChanges, options: LivePolicyOptions): PermissionMode {
+  const wanted = typeof text === "string" ? parsePermissionMode(text) : undefined;
+  if (wanted === undefined) throw refused(`there is no permission mode ${JSON.stringify(text)}`);
+  if (wanted === "bypassPermissions" && !options.mayBypass())
+    throw refused(
+      "the mode bypassPermissions was not allowed at the start (--allow-dangerously-skip-permissions)",
+    );
+  changes.mode = wanted;
+  options.modeChanged(wanted);
+  return wanted;
+}
+
+/** An agent that was planned with a mode of its own keeps it, so that no child gains rights by this. */
+function applyChanges(
+  planned: PermissionPolicy,
+  { mode, rules, directories }: PolicyChanges,
+  initial: PermissionMode,
+): PermissionPolicy {
+  const current = (own: PermissionMode): PermissionMode => (own === initial ? (mode ?? own) : own);
+  return {
+    ...planned,
+    mode: current(planned.mode),
+    ...(planned.outerModes === undefined ? {} : { outerModes: planned.outerModes.map(current) }),
+    allow: [...planned.allow, ...rules.allow],
+    ask: [...planned.ask, ...rules.ask],
+    deny: [...planned.deny, ...rules.deny],
+    workingDirectories: [...planned.workingDirectories, ...directories],
+  };
+}
+
+async function changeRules(
+  update: Readonly<Record<string, unknown>>,
+  { rules }: PolicyChanges,
+  options: LivePolicyOptions,
+): Promise<void> {
+  const { type, destination } = update;
+  const behavior = behaviors.find((each) => each === update["behavior"]);
+  if (behavior === undefined) throw refused("a permission update has no behavior");
+  const named = readRules(update["rules"], behavior, options.directory());
+  const texts = named.map(({ rule }) => formatRule(rule));
+  if (type === "removeRules") {
+    const gone = new Set(texts);
+    rules[behavior] = rules[behavior].filter(({ rule }) => !gone.has(formatRule(rule)));
+    return;
+  }
+  if (type === "replaceRules") rules[behavior] = [];
+  rules[behavior].push(...named);
+  if (destination === "localSettings") await options.save(behavior, texts);
+  else if (destination === "projectSettings" || destination === "userSettings")
+    throw refused(`rules are not written to ${destination}; the session and localSettings are possible`);
 }
 
 function readRules(value: unknown, list: RuleBehavior, anchor: string): PolicyRule[] {

@@ -1,5 +1,5 @@
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
-import type { JsonRecord } from "../../foundation/json-record.ts";
+import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { matchSubject } from "../../hooks/match-subject.ts";
 import type { ControlChannel } from "./control-channel.ts";
 import { callBack, type HookReports, type HostHook, type ObservedEvent } from "./host-hooks.ts";
@@ -24,45 +24,16 @@ export interface ObservedHookOptions {
 }
 
 export function createObservedHooks(options: ObservedHookOptions): ObservedHooks {
-  const { hooks, channel, reports } = options;
   let finished: Extract<RunEvent, { type: "call-finished" }>[] = [];
-
-  async function fire(
-    event: ObservedEvent,
-    fields: JsonRecord,
-    signal: AbortSignal,
-    subject = "",
-  ): Promise<void> {
-    const matching = hooks.filter(
-      (hook) => hook.event === event && matchSubject(hook.matcher, subject) !== "no-match",
-    );
-    const input = { ...options.situation(), hook_event_name: event, ...fields };
-    const calls = matching.flatMap((hook) =>
-      hook.callbackIds.map((id) => {
-        const limit = AbortSignal.timeout(hook.timeoutMs ?? options.defaultTimeoutMs);
-        return callBack({ hook, id, input, signal: AbortSignal.any([signal, limit]) }, channel, reports);
-      }),
-    );
-    for (const result of await Promise.allSettled(calls)) {
-      if (result.status === "rejected") continue;
-      const specific = result.value["hookSpecificOutput"];
-      const text: unknown =
-        typeof specific === "object" && specific !== null
-          ? Reflect.get(specific, "additionalContext")
-          : undefined;
-      if (typeof text === "string" && text !== "") options.addContext(text);
-    }
-  }
-
   return {
     async hear(event, signal) {
-      if (hooks.length === 0) return;
+      if (options.hooks.length === 0) return;
       if (event.type === "call-finished") {
         finished.push(event);
         if (event.denied === undefined) return;
         const { name, id, input } = event.call;
         const fields = { tool_name: name, tool_input: input, tool_use_id: id, reason: event.denied };
-        await fire("PermissionDenied", fields, signal, name);
+        await fire("PermissionDenied", { fields, signal, subject: name }, options);
       }
       if (event.type !== "user-added" || event.origin !== "tool-results" || finished.length === 0) return;
       const calls = finished.map(({ call, data, content }) => ({
@@ -72,15 +43,44 @@ export function createObservedHooks(options: ObservedHookOptions): ObservedHooks
         tool_response: data ?? content,
       }));
       finished = [];
-      await fire("PostToolBatch", { tool_calls: calls }, signal);
+      await fire("PostToolBatch", { fields: { tool_calls: calls }, signal }, options);
     },
     async ended({ status, reason, error, text }) {
       finished = [];
       if (status !== "failed" || !isProviderFailure(reason)) return;
-      const fields = { error: errorCategory(reason), error_details: error, last_assistant_message: text };
-      await fire("StopFailure", fields, new AbortController().signal, errorCategory(reason)).catch(
-        () => undefined,
-      );
+      const category = errorCategory(reason);
+      const fields = { error: category, error_details: error, last_assistant_message: text };
+      const { signal } = new AbortController();
+      await fire("StopFailure", { fields, signal, subject: category }, options).catch(() => undefined);
     },
   };
+}
+
+interface Firing {
+  readonly fields: JsonRecord;
+  readonly signal: AbortSignal;
+  readonly subject?: string;
+}
+
+async function fire(
+  event: ObservedEvent,
+  { fields, signal, subject = "" }: Firing,
+  options: ObservedHookOptions,
+): Promise<void> {
+  const { hooks, channel, reports } = options;
+  const matching = hooks.filter(
+    (hook) => hook.event === event && matchSubject(hook.matcher, subject) !== "no-match",
+  );
+  const input = { ...options.situation(), hook_event_name: event, ...fields };
+  const calls = matching.flatMap((hook) =>
+    hook.callbackIds.map((id) => {
+      const limit = AbortSignal.timeout(hook.timeoutMs ?? options.defaultTimeoutMs);
+      return callBack({ hook, id, input, signal: AbortSignal.any([signal, limit]) }, channel, reports);
+    }),
+  );
+  for (const result of await Promise.allSettled(calls)) {
+    const specific = result.status === "fulfilled" ? result.value["hookSpecificOutput"] : undefined;
+    const text = isRecord(specific) ? specific["additionalContext"] : undefined;
+    if (typeof text === "string" && text !== "") options.addContext(text);
+  }
 }

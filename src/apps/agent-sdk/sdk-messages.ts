@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { ToolResultBlock, UserBlock } from "../../conversation/message.ts";
 import type { ModelEvent } from "../../conversation/model-event.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
@@ -215,6 +216,18 @@ function answerEnd({
 }: Pick<Extract<RunEvent, { type: "assistant-answered" }>, "stopReason" | "usage">): readonly JsonRecord[] {
   const ending = { stop_reason: stopReason, stop_sequence: null };
   return [{ type: "message_delta", delta: ending, usage: sdkUsage(usage) }, { type: "message_stop" }];
+}
+
+/** A sentence for people beside the conversation. */
+export function informational(content: string, sessionId: string): SdkMessage {
+  return {
+    type: "system",
+    subtype: "informational",
+    content,
+    level: "warning",
+    uuid: randomUUID(),
+    session_id: sessionId,
+  };
 }
 
 const categories: ReadonlyMap<string, string> = new Map([

@@ -13,50 +13,30 @@ export interface PlanModeOptions {
   readonly before: () => PermissionMode;
 }
 
+interface Planning extends PlanModeOptions {
+  modeBefore: PermissionMode | undefined;
+}
+
 /** The tools by which the main agent asks the host to begin planning, and to carry a plan out. */
 export function createPlanModeTools(options: PlanModeOptions): readonly Tool[] {
-  let modeBefore: PermissionMode | undefined;
-  const ask = async (
-    tool: string,
-    input: Readonly<Record<string, unknown>>,
-    callId: string,
-    signal: AbortSignal,
-  ) => {
-    options.waiting(true);
-    try {
-      return await options.channel.ask(
-        {
-          subtype: "can_use_tool",
-          tool_name: tool,
-          input,
-          tool_use_id: callId,
-          permission_suggestions: [],
-          display_name: tool,
-          requires_user_interaction: true,
-        },
-        signal,
-      );
-    } finally {
-      options.waiting(false);
-    }
-  };
-  const refusal = (message: unknown): string =>
-    typeof message === "string" && message !== "" ? message : "The host refused it.";
+  const planning: Planning = { ...options, modeBefore: undefined };
+  return [exitTool(planning), enterTool(planning)];
+}
 
-  const exit = defineTool<{ plan?: string | undefined }>({
+function exitTool(planning: Planning): Tool {
+  return defineTool<{ plan?: string | undefined }>({
     name: "ExitPlanMode",
     description:
       "Shows your finished plan and asks to carry it out. Call it only in plan mode, when the plan is complete; until it is approved, change nothing.",
     effect: "interact",
     input: z.object({ plan: z.string().optional().describe("The plan, as Markdown.") }),
     async call(input, { callId, signal }) {
-      const answer = await ask("ExitPlanMode", { ...input }, callId, signal);
+      const answer = await ask("ExitPlanMode", { input: { ...input }, callId, signal, planning });
       if (answer["behavior"] !== "allow") return { content: refusal(answer["message"]), isError: true };
       const updates = answer["updatedPermissions"];
-      const before = options.before();
-      const mode = modeBefore ?? (before === "plan" ? "default" : before);
-      options.policy.setMode(mode);
-      for (const update of Array.isArray(updates) ? updates : []) await options.policy.update(update);
+      const before = planning.before();
+      planning.policy.setMode(planning.modeBefore ?? (before === "plan" ? "default" : before));
+      for (const update of Array.isArray(updates) ? updates : []) await planning.policy.update(update);
       const changed = isRecord(answer["updatedInput"]) ? answer["updatedInput"]["plan"] : undefined;
       const plan = typeof changed === "string" ? changed : (input.plan ?? "");
       return {
@@ -65,18 +45,54 @@ export function createPlanModeTools(options: PlanModeOptions): readonly Tool[] {
       };
     },
   });
-  const enter = defineTool<Record<string, never>>({
+}
+
+function enterTool(planning: Planning): Tool {
+  return defineTool<Record<string, never>>({
     name: "EnterPlanMode",
     description: "Asks to switch to planning: only looking, no changes, until a plan is approved.",
     effect: "interact",
     input: z.object({}),
     async call(input, { callId, signal }) {
-      const answer = await ask("EnterPlanMode", input, callId, signal);
+      const answer = await ask("EnterPlanMode", { input, callId, signal, planning });
       if (answer["behavior"] !== "allow") return { content: refusal(answer["message"]), isError: true };
-      modeBefore = options.policy.mode() ?? options.before();
-      options.policy.setMode("plan");
+      planning.modeBefore = planning.policy.mode() ?? planning.before();
+      planning.policy.setMode("plan");
       return { content: "You are in plan mode now: look, change nothing, and end with ExitPlanMode." };
     },
   });
-  return [exit, enter];
+}
+
+interface PlanQuestion {
+  readonly input: Readonly<Record<string, unknown>>;
+  readonly callId: string;
+  readonly signal: AbortSignal;
+  readonly planning: Planning;
+}
+
+async function ask(
+  tool: string,
+  { input, callId, signal, planning }: PlanQuestion,
+): Promise<Readonly<Record<string, unknown>>> {
+  planning.waiting(true);
+  try {
+    return await planning.channel.ask(
+      {
+        subtype: "can_use_tool",
+        tool_name: tool,
+        input,
+        tool_use_id: callId,
+        permission_suggestions: [],
+        display_name: tool,
+        requires_user_interaction: true,
+      },
+      signal,
+    );
+  } finally {
+    planning.waiting(false);
+  }
+}
+
+function refusal(message: unknown): string {
+  return typeof message === "string" && message !== "" ? message : "The host refused it.";
 }
