@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { createSdkMcpServer, query, tool } from "@anthropic-ai/claude-agent-sdk";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { readProjectFile } from "../project-files.ts";
 import {
   bash,
   blockTypes,
@@ -142,4 +143,11 @@ describe("several prompts [DRP-1]", () => {
     expect(stage.asked(1)).toContain("second");
     expect(stage.asked(1)).toContain("first");
   });
+});
+
+test("the lock file has no native engine of the SDK, which would be installed for nothing [DRP-1]", () => {
+  const lock = JSON.parse(readProjectFile("package-lock.json"));
+  const names = Object.keys(lock.packages).filter((name) => name.includes("claude-agent-sdk"));
+  expect(names).toEqual(["node_modules/@anthropic-ai/claude-agent-sdk"]);
+  expect(lock.packages[names[0] ?? ""].optionalDependencies).toBeUndefined();
 });
