@@ -182,7 +182,7 @@ export const requirements: readonly Requirement[] = [
     "Models and sandbox are checked only as configured.",
   ),
   built("CLI-6", "Errors are one sentence and an exit code, without stack traces."),
-  notYet("CLI-7", "An unknown command is an error with the nearest one, and a run without a key fails."),
+  built("CLI-7", "An unknown command is an error with the nearest one, and a run without a key fails."),
   partly(
     "CLI-8",
     "Sessions are listed and found by a part of their names; after Ctrl+C it says what was stopped and how to go on.",
@@ -193,6 +193,10 @@ export const requirements: readonly Requirement[] = [
   built("SDK-2", "The tools can be handed to a program's own loop."),
   built("SDK-3", "Everything ends by signal or disposal."),
   built("SDK-4", "An agent's output can be checked against a schema."),
+
+  partly("DRP-1", "Programs on the Claude Agent SDK run unchanged.", "docs/agent-sdk.md names what differs."),
+  built("DRP-2", "What a host asked for and is not honoured ends the start with an error."),
+  partly("DRP-3", "Shell lines written for `claude` work.", "Plugin and auth commands are missing."),
 
   built(
     "CLU-1",

@@ -138,6 +138,7 @@ function equipMain(
   },
 ): Promise<EquippedAgent> {
   const { tasks, tools } = gathered;
+  const waits = services.world.live?.waitsForChildren !== false;
   return equipAgent(plan, services, {
     ...own,
     definition: gathered.definition,
@@ -149,7 +150,7 @@ function equipMain(
       tasks: tasks.list,
       first: [
         ...(interactive === undefined ? [] : [{ messages: interactive.takeMessages }]),
-        childrenCapability(children, { plan, tools: tools.tools, tasks }),
+        childrenCapability(children, { plan, tools: tools.tools, tasks, waits }),
       ],
       last: output === undefined ? [] : [outputCapability(output)],
     },
@@ -191,6 +192,7 @@ function transcriptOf(
     facts: () => transcriptFacts(world, plan, gathered.system.branch),
     plan,
     choices: options,
+    observer: world.live?.transcript,
   };
 }
 

@@ -99,7 +99,14 @@ export function childrenCapability(
     plan,
     tools,
     tasks,
-  }: { readonly plan: RunPlan; readonly tools: readonly Tool[]; readonly tasks: TaskManager },
+    waits,
+  }: {
+    readonly plan: RunPlan;
+    readonly tools: readonly Tool[];
+    readonly tasks: TaskManager;
+    /** Whether the run ends only after its children in the background. */
+    readonly waits: boolean;
+  },
 ): Capability {
   const granted = new Set(plan.tools.map(({ name }) => name));
   const replacesMessages = tools.some(({ name }) => name === "SendMessage");
@@ -110,7 +117,7 @@ export function childrenCapability(
     ],
     messages: children.takeMessages,
     // Children in the background are waited for before hooks learn that the work is over.
-    beforeEnd: (_text, { signal }) => children.beforeEnd(signal),
+    ...(waits ? { beforeEnd: (_text, { signal }) => children.beforeEnd(signal) } : {}),
     attach: ({ authorize }) => children.attach(authorize),
     dispose: () => Promise.resolve(tasks[Symbol.asyncDispose]()),
   };
