@@ -1,4 +1,5 @@
 import { abortable } from "../../foundation/abortable.ts";
+import { isRecord } from "../../foundation/json-record.ts";
 import type { Authorization, AuthorizeOptions, CallRequest } from "../../loop/loop-ports.ts";
 import {
   type DecideOptions,
@@ -24,12 +25,14 @@ export type CanUseTool = (
     readonly callId: string;
     readonly reason: string;
   },
-) => Promise<
+) => Promise<ProgramAnswer>;
+
+type ProgramAnswer =
   | { readonly behavior: "allow"; readonly updatedInput?: Readonly<Record<string, unknown>> }
-  | { readonly behavior: "deny"; readonly message?: string }
+  /** With `interrupt` the run ends after this turn. */
+  | { readonly behavior: "deny"; readonly message?: string; readonly interrupt?: boolean }
   /** Leaves it to the approver; without one the call is refused. */
-  | { readonly behavior: "ask" }
->;
+  | { readonly behavior: "ask" };
 
 /** An answer in the place of the program and the person; undefined leaves the call to them. */
 export type BeforeAsk = (
@@ -127,11 +130,25 @@ async function ask(call: CallRequest, asking: Asking): Promise<Authorization> {
   if (fromHooks !== undefined) return allowedAs(call, fromHooks, { ...asking, by: "hook" });
   if (canUseTool === undefined) return askPersonOf(call, asking);
   const context = { signal, agentId: plan.agent.id, callId: call.call.id, reason: judged.reason };
-  const answer = await abortable(canUseTool(tool.name, judged.request.input, context), signal);
-  if (answer.behavior === "deny")
-    return { ...denied(tool, answer.message ?? "the program refused it"), asked: true };
+  const given = await abortable(canUseTool(tool.name, judged.request.input, context), signal);
+  const answer = readProgramAnswer(given);
+  if (answer.behavior === "deny") {
+    const refusal = { ...denied(tool, answer.message ?? "the program refused it"), asked: true };
+    return answer.interrupt === true ? { ...refusal, stops: true } : refusal;
+  }
   if (answer.behavior === "ask") return askPersonOf(call, asking);
   return allowedAs(call, answer, { ...asking, by: "program" });
+}
+
+/** In JavaScript a program can answer anything. What is none of the three answers lets nothing through. */
+function readProgramAnswer(given: unknown): ProgramAnswer {
+  const behavior = isRecord(given) ? given["behavior"] : undefined;
+  if (behavior === "allow" || behavior === "deny" || behavior === "ask") return given as ProgramAnswer;
+  const shown = isRecord(given) ? `the behavior ${JSON.stringify(behavior) ?? "undefined"}` : String(given);
+  return {
+    behavior: "deny",
+    message: `canUseTool must answer { behavior: "allow" }, "deny" or "ask", but answered ${shown}`,
+  };
 }
 
 async function askPersonOf(
