@@ -18,7 +18,9 @@ export async function loadPluginHooks(
   dataDirectory: string,
 ): Promise<PluginHooksLoaded> {
   const loaded = await Promise.all(
-    plugins.filter(({ enabled }) => enabled).map((plugin) => loadOne(plugin, dataDirectory)),
+    plugins
+      .filter(({ enabled, runsHooks }) => enabled && runsHooks !== false)
+      .map((plugin) => loadOne(plugin, dataDirectory)),
   );
   return {
     hooks: loaded.flatMap(({ hooks }) => hooks),

@@ -13,6 +13,8 @@ export interface Plugin {
   readonly origin: PluginOrigin;
   readonly marketplace?: string;
   readonly enabled: boolean;
+  /** False where its hooks are not wanted: it was installed on this machine, and the program did not ask for that. */
+  readonly runsHooks?: boolean;
 }
 
 /** What settings say under `enabledPlugins`; a version list counts as yes. */

@@ -244,6 +244,28 @@ describe("a library does not obey settings files unless asked [SDK-1]", () => {
     expect(readdirSync(home, { recursive: true }).map(String).sort()).toEqual(before);
   });
 
+  it("runs hooks of plugins only where the program names them, and lets no sandbox of a file allow commands", async () => {
+    const { workspace, home, model, options } = await createStage();
+    await using _gone = workspace;
+    const plugin = join(home, ".claude", "plugins", "watcher");
+    await mkdir(join(plugin, ".claude-plugin"), { recursive: true });
+    await mkdir(join(plugin, "hooks"));
+    await writeFile(join(plugin, ".claude-plugin", "plugin.json"), '{"name":"watcher"}');
+    const hook = { hooks: [{ type: "command", command: `touch ${join(workspace.root, "by-plugin")}` }] };
+    await writeFile(join(plugin, "hooks", "hooks.json"), JSON.stringify({ hooks: { PreToolUse: [hook] } }));
+    await writeFile(
+      join(home, ".claude", "settings.json"),
+      JSON.stringify({ sandbox: { enabled: true, autoAllowBashIfSandboxed: true } }),
+    );
+    for (const named of [false, true]) {
+      const pluginDirectories = named ? [plugin] : [];
+      await using runtime = createRuntime({ ...options, model: model(), pluginDirectories });
+      const { denials } = await runtime.run("Go.").result;
+      expect(denials.map(({ call: { name } }) => name)).toEqual(["Bash"]);
+      expect(existsSync(join(workspace.root, "by-plugin"))).toBe(named);
+    }
+  });
+
   it("obeys them in full, and keeps transcripts, where it is asked to", async () => {
     const { workspace, home, model, options } = await createStage();
     await using _gone = workspace;
