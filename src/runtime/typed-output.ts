@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { isRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";
 import type { Capability } from "./agent/capability.ts";
@@ -71,8 +72,7 @@ export function createTypedOutput(
   schema: OutputSchema,
   { maxRetries = 5 }: { readonly maxRetries?: number | undefined } = {},
 ): TypedOutput {
-  const type = toZod(schema);
-  const form = isZod(schema) ? toJsonSchema(type) : schema;
+  const { type, form } = readSchema(schema);
   // Models are asked for an object; any other type travels as its only field.
   const isObject = form["type"] === "object";
   let given: { output: unknown } | undefined;
@@ -112,7 +112,7 @@ function describeFlaws(issues: readonly z.core.$ZodIssue[]): string {
     const where = path.length === 0 ? "the result" : `\`${path.map(String).join(".")}\``;
     return `${where}: ${message}`;
   });
-  return `The result does not have the form that was asked for. ${flaws.join("; ")}. Mend it and call ${outputToolName} again.`;
+  return `The result does not have the form that was asked for. ${flaws.join("; ")}. Correct it and call ${outputToolName} again.`;
 }
 
 /** References inside a schema start at its root, so what they point to stays there. */
@@ -132,17 +132,45 @@ function isZod(schema: OutputSchema): schema is z.ZodType {
   return schema instanceof z.ZodType || "_zod" in schema;
 }
 
-function toZod(schema: OutputSchema): z.ZodType {
-  if (isZod(schema)) return schema;
+interface SchemaReading {
+  readonly type: z.ZodType;
+  /** As the model sees it. */
+  readonly form: Readonly<Record<string, unknown>>;
+}
+
+function readSchema(schema: OutputSchema): SchemaReading {
+  if (isZod(schema)) return { type: schema, form: toJsonSchema(schema) };
   if ("_def" in schema || "~standard" in schema) {
     throw unusable("it is a schema of another library or of an older zod");
   }
+  const fields = Object.values(schema);
+  // Fields alone, as tools of the Agent SDK have them.
+  if (fields.length > 0 && fields.every((field) => isRecord(field) && "_zod" in field)) {
+    const type = z.object(schema as z.ZodRawShape);
+    return { type, form: toJsonSchema(type) };
+  }
+  if (Array.isArray(schema) || (fields.length > 0 && !jsonSchemaWords.some((word) => word in schema)))
+    throw unusable("it says nothing that a JSON Schema says, such as type or properties");
   try {
-    return z.fromJSONSchema(schema);
+    return { type: z.fromJSONSchema(schema), form: schema };
   } catch (error) {
     throw unusable(error instanceof Error ? error.message : String(error), error);
   }
 }
+
+/** One of them says what a value is; a schema with none of them, but for the empty one, is a mistake. */
+const jsonSchemaWords = [
+  "type",
+  "properties",
+  "items",
+  "enum",
+  "const",
+  "anyOf",
+  "oneOf",
+  "allOf",
+  "not",
+  "$ref",
+];
 
 function toJsonSchema(type: z.ZodType): Record<string, unknown> {
   try {
