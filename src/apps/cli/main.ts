@@ -3,6 +3,7 @@ import type { CliHost } from "./cli-host.ts";
 import { createRealHost, createRealOutputs } from "./create-real-host.ts";
 import { exitCodeOf } from "./end-signal.ts";
 import { helpText } from "./help-text.ts";
+import { namesStore } from "./store/names-store.ts";
 import { createPaint } from "./views/paint.ts";
 import { stripControlCharacters, wrap } from "./views/strip-control-characters.ts";
 
@@ -11,15 +12,14 @@ export async function main(arguments_: readonly string[], given?: CliHost): Prom
   let host = given;
   try {
     host ??= createRealHost();
-    if (arguments_.length === 0 && host.stdin.isTerminal) {
+    if (arguments_.length === 0 && host.stdin.isTerminal && !host.canAsk) {
       host.stdout.write(helpText);
       return 0;
     }
-    // The command that scripts and prompts ask most often needs no reading of arguments.
-    const code =
-      arguments_.length === 1 && arguments_[0] === "agents"
-        ? await (await import("./commands/agents/agents-list.ts")).agentsList({ host, session: {} }, {})
-        : await (await import("./run-program.ts")).runProgram(arguments_, host);
+    // Reading arguments takes longer than the first frame of the terminal.
+    if (arguments_.length === 0 && host.canAsk && !namesStore(arguments_, host))
+      return await (await import("../terminal/run-terminal.ts")).runTerminal({ host, session: {} }, [], {});
+    const code = await runNamed(arguments_, host);
     // A file that cannot be written says so a moment after the write.
     await new Promise((resolve) => setImmediate(resolve));
     refuseLostOutput(host);
@@ -31,6 +31,15 @@ export async function main(arguments_: readonly string[], given?: CliHost): Prom
       arguments_.some((argument) => /^--debug(=|$)/.test(argument)),
     );
   }
+}
+
+async function runNamed(arguments_: readonly string[], host: CliHost): Promise<number> {
+  // The command that scripts and prompts ask most often needs no reading of arguments.
+  if (arguments_.length === 1 && arguments_[0] === "agents")
+    return (await import("./commands/agents/agents-list.ts")).agentsList({ host, session: {} }, {});
+  if (namesStore(arguments_, host))
+    return (await import("./store/store-program.ts")).runStoreProgram(arguments_, host);
+  return (await import("./run-program.ts")).runProgram(arguments_, host);
 }
 
 /** Work whose output could not be written was not done for whoever waits for it; a reader that went away wanted no more. */

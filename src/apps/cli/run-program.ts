@@ -61,7 +61,7 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
     const { words, configs } = takeMcpConfigs(given, program.opts<SessionOptions>().mcpConfig, host.cwd);
     if (configs !== undefined) program.setOptionValue("mcpConfig", configs);
     const [first] = words;
-    if (options.print !== true && first === undefined && host.stdin.isTerminal)
+    if (options.print !== true && first === undefined && host.stdin.isTerminal && !host.canAsk)
       return void host.stdout.write(helpText);
     // A bare word is more likely a mistyped command than a prompt; prompts of bare words need -p or quotes.
     if (options.print !== true && first !== undefined && !/^\/|\s/.test(first))
@@ -70,6 +70,10 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
       return invoke(async (context) =>
         (await import("../agent-sdk/serve-agent-sdk.ts")).serveAgentSdk(context, options),
       );
+    if (host.canAsk && (options.print !== true || isForPeople(options, words, host)))
+      return invoke(async (context) =>
+        (await import("../terminal/run-terminal.ts")).runTerminal(context, words, options),
+      );
     return invoke(async (context) =>
       (await import("./print/run-print.ts")).runPrint(context, words, options),
     );
@@ -77,7 +81,14 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
   return program;
 }
 
-function addSessionOptions(program: Command): void {
+/** Whether a person watches a run with -p and can be asked; others read its lines. */
+function isForPeople(options: PrintOptions, words: readonly string[], { environment }: CliHost): boolean {
+  const isText = (options.outputFormat ?? "text") === "text" && (options.inputFormat ?? "text") === "text";
+  const isSimple = options.jsonSchema === undefined && options.plain !== true;
+  return isText && isSimple && words.length > 0 && environment["TERM"] !== "dumb";
+}
+
+export function addSessionOptions(program: Command): void {
   const collect = (value: string, earlier: readonly string[] = []) => [...earlier, value];
   const collectEntries = (value: string, earlier: readonly string[] = []) => [
     ...earlier,
@@ -97,7 +108,7 @@ function addSessionOptions(program: Command): void {
 }
 
 /** The options of a run carry the names people know from Claude Code. */
-function addPrintOptions(program: Command): void {
+export function addPrintOptions(program: Command): void {
   const collectEntries = (value: string, earlier: readonly string[] = []) => [
     ...earlier,
     ...splitEntries(value),
@@ -131,7 +142,9 @@ function addPrintOptions(program: Command): void {
     .option("--session-id <uuid>", "the id of the session")
     .option("--no-session-persistence", "keep no transcript")
     .option("--disable-slash-commands", "a prompt such as /name is plain text")
-    .option("--json-schema <json|file>", "the form the result must have");
+    .option("--json-schema <json|file>", "the form the result must have")
+    .option("--plain", "in a terminal: lines only, for screen readers")
+    .option("--no-ask", "ask no one; what would be asked is refused");
 }
 
 function addAgents(program: Command, invoke: Invoke): void {

@@ -42,6 +42,10 @@ export interface PrintOptions {
   readonly sessionPersistence?: boolean;
   readonly jsonSchema?: string;
   readonly disableSlashCommands?: boolean;
+  /** Lines instead of a screen that is painted, in a conversation on a terminal. */
+  readonly plain?: boolean;
+  /** False: no one is asked, even when a person sits at a terminal. */
+  readonly ask?: boolean;
 }
 
 const outputFormats = ["text", "json", "stream-json"] as const;
