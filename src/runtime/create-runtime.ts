@@ -61,6 +61,7 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
   const pool = createSessionPool({
     program,
     defaults: normalized.session,
+    hasModel: normalized.model !== undefined,
     stop,
     onOpen(facts) {
       if (facts.keepsTranscripts) tidying.begin(facts);
@@ -154,7 +155,7 @@ function spawnIn<Output>(
   checkAgentType("spawn", agentType);
   checkPrompt("spawn", prompt);
   checkOptions("spawn", given);
-  const own = sessionOptionsOf(given);
+  const own = sessionOptionsOf(given, pool);
   const sessionId = own === undefined ? pool.hostId : randomUUID();
   const session = own === undefined ? pool.host() : pool.open({ ...own, childrenOnly: true, sessionId });
   const handle = startAgent<Output>(spawnRequestOf(agentType, prompt, given), {
