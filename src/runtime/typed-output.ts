@@ -4,10 +4,10 @@ import { defineTool, type Tool } from "../tools/tool.ts";
 import type { Capability } from "./agent/capability.ts";
 import { type Checked, readSchema } from "./read-schema.ts";
 
-/** A schema of zod 4, zod 3 or any library that follows Standard Schema, or a JSON Schema as plain data. */
+/** A schema of zod 4, whose type the result has; of zod 3 or a library that follows Standard Schema; or a JSON Schema. */
 export type OutputSchema<Output = unknown> =
   | z.ZodType<Output>
-  | { readonly "~standard": { readonly types?: { readonly output: Output } | undefined } }
+  | { readonly "~standard": object }
   | Readonly<Record<string, unknown>>;
 
 /** Lets a run hand in a value that was checked against a schema, and counts how often it failed to. */
