@@ -275,7 +275,9 @@ export class RuntimeSession implements TerminalSession {
     const { asks = true, isOnce = false } = this.#options;
     const questions = this.#questions;
     return {
-      ...(asks ? { approver: { approve: questions.approve.bind(questions), notice } } : {}),
+      ...(asks
+        ? { approver: { approve: questions.approve.bind(questions), notice, isConcurrent: true } }
+        : {}),
       host: {
         ...(asks ? { ask: questions.askForm.bind(questions) } : {}),
         todosChanged: (todos) =>
