@@ -4,13 +4,14 @@ import { resolve } from "node:path";
 import type { Message } from "../../../conversation/message.ts";
 import { isRecord, type JsonRecord } from "../../../foundation/json-record.ts";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
-import { findSessions } from "../../../journal/find-sessions.ts";
+import { findLatestSession, findSession, findSessions } from "../../../journal/find-sessions.ts";
 import { forkLines } from "../../../journal/fork-session.ts";
 import { loadSession } from "../../../journal/load-session.ts";
 import { sessionFiles } from "../../../journal/session-files.ts";
 import { isShownMessage } from "../../../journal/session-title.ts";
 import { customTitleLine } from "../../../journal/transcript-facts.ts";
-import type { Paths } from "../../../settings/paths.ts";
+import type { SessionOptions } from "../../../runtime/runtime-options.ts";
+import { createPaths } from "../../../settings/paths.ts";
 import { openAppendLog } from "../../../storage/append-log.ts";
 import { createWholeFile } from "../../../storage/create-whole-file.ts";
 import { hasLiveOwner } from "../../../storage/owner-lock.ts";
@@ -21,6 +22,12 @@ import type { AgentEntry, EarlierPrompt, SessionSummary } from "./terminal-sessi
 
 /** The stored conversations of this folder. */
 export interface SessionRecords {
+  /** The folder that holds them. */
+  readonly transcripts: string;
+  /** Whether a process that still runs has it open. */
+  isHeld(sessionId: string): boolean;
+  /** The id of the conversation that the options name. */
+  findTarget(options: Pick<SessionOptions, "resume" | "continue">): Promise<string | undefined>;
   list(): Promise<readonly SessionSummary[]>;
   /** What people wrote in them, newest first. */
   promptHistory(): Promise<readonly string[]>;
@@ -36,14 +43,20 @@ export interface SessionRecords {
 const maxListed = 200;
 const maxHistorySessions = 20;
 
-export function createSessionRecords({
-  transcripts,
-  cwd,
-}: Pick<Paths, "transcripts" | "cwd">): SessionRecords {
+export function createSessionRecords(host: Parameters<typeof createPaths>[0]): SessionRecords {
+  const { transcripts, cwd } = createPaths(host);
   const fileOf = (sessionId: string): string => sessionFiles(transcripts, sessionId).transcript;
   const recordsOf = async (sessionId: string): Promise<readonly JsonRecord[]> =>
     (await readLines(fileOf(sessionId))).values;
   return {
+    transcripts,
+    isHeld: (sessionId) => hasLiveOwner(fileOf(sessionId)),
+    async findTarget({ resume, continue: isContinued }) {
+      if (resume === undefined)
+        return isContinued === true ? (await findLatestSession(transcripts))?.id : undefined;
+      const found = await findSession(transcripts, resume);
+      return found.type === "found" ? found.session.id : undefined;
+    },
     async list() {
       const found = await findSessions(transcripts, { limit: maxListed });
       return found.map(({ id, title, modified, messageCount, file }) => ({
