@@ -58,6 +58,7 @@ export function createAskPerson(dependencies: AskPersonDependencies): AskPerson 
       const answer = answered() ?? (await queue.ask(question, { signal, answered }));
       if (answer.type === "allow") {
         await remember(answer, { question, call, agentId }, dependencies);
+        if (answer.for !== "call") queue.recheck();
         return { type: "allowed" };
       }
       const message = answer.message?.trim() ?? "";
