@@ -4,8 +4,8 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     reporters: ["default", "./test/closing-line-reporter.ts"],
-    // One core is left idle by default, which on two cores doubles the time.
-    maxWorkers: Math.max(2, availableParallelism()),
+    // One more than there are cores: most tests wait for a process or a server part of their time.
+    maxWorkers: availableParallelism() + 1,
     testTimeout: 30_000,
     projects: [
       {
@@ -13,7 +13,7 @@ export default defineConfig({
         // No module keeps anything, so files can share a worker; starting one for each takes longer than most tests.
         test: { name: "source", include: ["src/**/*.test.ts"], isolate: false },
       },
-      { extends: true, test: { name: "whole", include: ["test/**/*.test.ts"] } },
+      { extends: true, test: { name: "whole", include: ["test/**/*.test.ts"], isolate: false } },
     ],
   },
 });
