@@ -45,6 +45,11 @@ describe("examples on the pages do what the pages say", () => {
     if (block.output !== undefined) expect(withoutTrailing(stdout)).toBe(withoutTrailing(block.output));
   });
 
+  test("no example has syntax that the lowest Node version in `engines` cannot parse", () => {
+    const code = blocks.filter(({ language }) => language === "ts");
+    expect(code.filter(({ text }) => text.includes("await using")).map(({ place }) => place)).toEqual([]);
+  });
+
   test("every example in TypeScript has the right types", () => {
     const folder = createFolder();
     for (const [index, { text }] of blocks.filter(({ language }) => language === "ts").entries()) {

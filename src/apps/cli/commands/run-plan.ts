@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { RetinueError } from "../../../foundation/retinue-error.ts";
+import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import type { TreeLimits } from "../../../planning/limit-settings.ts";
 import type { ChildPlan } from "../../../planning/plan-run.ts";
 import { readChildPlan } from "../../../planning/read-child-plan.ts";
@@ -46,9 +46,22 @@ export async function runPlan(context: CommandContext, file: string, options: Pr
     printer.end(ending);
     if (stop.signal.aborted) return exitCodeOf(stop.signal.reason);
     return ending.status === "completed" ? 0 : 1;
+  } catch (error) {
+    throw hasRunBefore(error, plan) ? carriedOut(plan) : error;
   } finally {
     forget();
   }
+}
+
+/** The transcript of a new agent is there already. */
+function hasRunBefore(error: unknown, { task }: ChildPlan): boolean {
+  return isRetinueError(error) && error.code === "file-changed" && !task.resumed;
+}
+
+function carriedOut({ agent }: ChildPlan): RetinueError {
+  return new RetinueError("plan-carried-out", `This plan was carried out before, as the agent ${agent.id}.`, {
+    advice: `\`retinue resume ${agent.id}\` continues it; \`retinue plan\` makes a new plan.`,
+  });
 }
 
 /** What a plan has decided; an option that says otherwise would do nothing. */
