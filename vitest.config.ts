@@ -13,7 +13,20 @@ export default defineConfig({
         // No module keeps anything, so files can share a worker; starting one for each takes longer than most tests.
         test: { name: "source", include: ["src/**/*.test.ts"], isolate: false },
       },
-      { extends: true, test: { name: "whole", include: ["test/**/*.test.ts"] } },
+      {
+        extends: true,
+        test: { name: "whole", include: ["test/**/*.test.ts"], exclude: ["test/cluster/**"] },
+      },
+      {
+        extends: true,
+        test: {
+          name: "cluster",
+          include: ["test/cluster/**/*.test.ts"],
+          // One database server for all of them.
+          globalSetup: ["test/cluster/shared-postgres.ts"],
+          isolate: false,
+        },
+      },
     ],
   },
 });
