@@ -144,3 +144,13 @@ function withoutAbsent(
   // Only entries that are there are kept, under their own keys.
   return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined)) as RunLimits;
 }
+
+/** What all agents of the session of a plan may take together, for a process in which it is the only one. */
+export function treeLimitsOf({ treeLimits = {} }: Pick<RunPlan, "treeLimits">): TreeLimits {
+  const { timeMs, tokens, cost } = treeLimits;
+  return {
+    ...(timeMs === undefined ? {} : { seconds: timeMs.value / 1000 }),
+    ...(tokens === undefined ? {} : { tokens: tokens.value }),
+    ...(cost === undefined ? {} : { usd: cost.value }),
+  };
+}

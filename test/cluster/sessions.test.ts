@@ -1,6 +1,14 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
@@ -10,14 +18,17 @@ import { startAgent, waitForEnd } from "../../src/cluster/agent-client.ts";
 import { agentLog } from "../../src/cluster/agent-records.ts";
 import { createSharedBudget } from "../../src/cluster/limits/shared-budget.ts";
 import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
-import { startSession } from "../../src/cluster/start-session.ts";
+import { serveSessions } from "../../src/cluster/serve-sessions.ts";
+import { startPlan, startSession } from "../../src/cluster/start-session.ts";
 import type { Store } from "../../src/cluster/store.ts";
 import { type ToolUseBlock, toolCallsOf } from "../../src/conversation/message.ts";
 import { RetinueError } from "../../src/foundation/retinue-error.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
+import { createRuntime } from "../../src/runtime/create-runtime.ts";
 import { becomes } from "../../src/testing/engine-contract.ts";
 import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { StepAnswer, StepFunction } from "../../src/testing/script.ts";
+import { defineTool } from "../../src/tools/tool.ts";
 import { projectRoot } from "../project-files.ts";
 import { createTestDatabase, query } from "./test-database.ts";
 import { setUpMs } from "./test-postgres.ts";
@@ -75,7 +86,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
       canAsk: false,
       ask: () => Promise.reject(new RetinueError("interrupted", "No one is there.")),
       endQuestions: () => {},
-      environment: { PATH: process.env["PATH"], RETINUE_STORE: url },
+      environment: { PATH: process.env["PATH"], RETINUE_STORE: url, RETINUE_LOCAL_MODELS: "0" },
       cwd,
       home: root,
       platform: process.platform,
@@ -162,23 +173,89 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     expect(readFileSync(join(directory, "file-1.txt"), "utf8")).toBe("text 1");
   });
 
-  test("a session whose worker is killed continues with another one [CLU-2, CLU-3]", async () => {
+  /** The plan of a child for a folder, made here as JSON. */
+  async function planIn(cwd: string, task: string): Promise<string> {
+    const mode = ["--permission-mode", "acceptEdits", "--model", "claude-opus-4-1"];
+    const { code, out, err } = await run(cwd, "plan", "general-purpose", "--task", task, "--json", ...mode);
+    expect(code, err).toBe(0);
+    return out;
+  }
+
+  test("a session and a plan whose worker is killed continue with another one [CLU-2, CLU-3]", async () => {
     respond = writeFiles(8, 25);
-    const cwd = createProject("killed");
+    const [cwd, other] = [createProject("killed"), createProject("killed-plan")];
+    writeFileSync(join(other, "plan.json"), await planIn(other, "Write eight planned files."));
     const id = crypto.randomUUID();
     const mode = ["--permission-mode", "acceptEdits", "--output-format", "json", "--session-id", id];
-    const answer = run(cwd, "-p", "Write eight files.", ...mode);
-    await becomes(() => existsSync(join(cwd, "file-3.txt")));
+    const answers = [
+      run(cwd, "-p", "Write eight files.", ...mode),
+      run(other, "run-plan", "plan.json", "--output-format", "json"),
+    ];
+    await becomes(() => [cwd, other].every((folder) => existsSync(join(folder, "file-3.txt"))));
     worker.process.kill("SIGKILL");
     worker = await startWorker("two");
-    const { code, out, err } = await answer;
-    expect(code, err).toBe(0);
-    expect(JSON.parse(out)).toMatchObject({ result: "All files are written.", status: "completed" });
-    const last = provider.requests.at(-1)?.request.messages ?? [];
-    // One conversation: each file was asked for once, and the second worker knew what the first had done.
-    expect(callsOf(last, "file-2.txt")).toHaveLength(1);
-    expect(JSON.stringify(last)).toContain("another one has taken over");
+    for (const { code, out, err } of await Promise.all(answers)) {
+      expect(code, err).toBe(0);
+      expect(JSON.parse(out)).toMatchObject({ result: "All files are written.", status: "completed" });
+    }
+    for (const prompt of ["Write eight files.", "Write eight planned files."]) {
+      const last = provider.requests
+        .map(({ request }) => request.messages)
+        .findLast((messages) => JSON.stringify(messages).includes(prompt));
+      // One conversation: each file was asked for once, and the second worker knew what the first had done.
+      expect(callsOf(last ?? [], "file-2.txt")).toHaveLength(1);
+      expect(JSON.stringify(last)).toContain("another one has taken over");
+    }
     expect(await workersOf(id)).toHaveLength(2);
+  });
+
+  test("a plan waits, with what is missing, until a worker has the tools and the key it needs [CLU-2]", async () => {
+    respond = ({ messages }) =>
+      callsOf(messages).length === 0
+        ? { calls: [{ name: "deploy", input: { target: "staging" } }] }
+        : { text: "Deployed." };
+    const cwd = createProject("needs");
+    const deployed: unknown[] = [];
+    const deploy = defineTool({
+      name: "deploy",
+      description: "Deploys.",
+      inputSchema: { type: "object", properties: { target: { type: "string" } } },
+      async call(input) {
+        deployed.push(input);
+        return { content: "done" };
+      },
+    });
+    const env = {
+      PATH: process.env["PATH"],
+      ANTHROPIC_BASE_URL: provider.url,
+      ANTHROPIC_API_KEY: "test-key",
+    };
+    const home = createProject("home-tools");
+    await using runtime = createRuntime({ cwd, home, env, tools: [deploy] });
+    await using session = await runtime.open({ planOnly: true, allowedTools: ["deploy"] });
+    const request = {
+      agentType: "general-purpose",
+      prompt: "Deploy it.",
+      description: "deploy",
+      origin: "program",
+    } as const;
+    const planned = await session.planAgent(request);
+    if (planned.type !== "planned") throw new Error(planned.reason);
+    const { plan } = planned;
+    const workspace = { type: "pinned", directory: cwd, machine: hostname() } as const;
+    const id = await startPlan(store, { plan, workspace });
+    const elsewhere = { ...plan, chosenModel: { id: "gpt", provider: "openai" } };
+    const keyless = await startPlan(store, { plan: elsewhere, workspace });
+    await becomes(async () => (await run(cwd, "tasks")).out.includes("no worker has tool:deploy"));
+    expect((await run(cwd, "inspect", keyless)).out).toContain("queued, no worker has model:openai");
+    await run(cwd, "stop", keyless);
+    await using _ = await serveSessions(store, { slots: 1, runtime: { home, env, tools: [deploy] } });
+    const ending = await waitForEnd(store, id, { timeoutMs: 20_000 });
+    expect(ending).toMatchObject({ status: "completed", result: { text: "Deployed." } });
+    expect(deployed).toEqual([{ target: "staging" }]);
+    await expect(startPlan(store, { plan: { ...plan, spawn: "any" as never }, workspace })).rejects.toThrow(
+      /`spawn` must be "none"/,
+    );
   });
 
   test("a call that needs a person parks the session; the answer wakes it, with its files, on a worker that never saw it [CLU-4, CLU-6]", async () => {

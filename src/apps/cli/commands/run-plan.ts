@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
-import type { TreeLimits } from "../../../planning/limit-settings.ts";
+import { treeLimitsOf } from "../../../planning/limit-plan.ts";
 import type { ChildPlan } from "../../../planning/plan-run.ts";
 import { readChildPlan } from "../../../planning/read-child-plan.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
@@ -16,10 +16,7 @@ export async function runPlan(context: CommandContext, file: string, options: Pr
   const { host } = context;
   checkSessionOptions(context.session, host.cwd);
   const request = readPrintOptions(options, { words: [], cwd: host.cwd, session: context.session });
-  const plan = readPlan(
-    file,
-    file === "-" ? await host.stdin.readAll({ limit: maxBytes }) : readText(resolve(host.cwd, file)),
-  );
+  const plan = await loadPlan(host, file);
   const stop = new AbortController();
   const forget = host.onInterrupt((reason) => stop.abort(reason));
   const { closed } = host.stdout;
@@ -49,14 +46,13 @@ export async function runPlan(context: CommandContext, file: string, options: Pr
   }
 }
 
-/** What all agents of its session may take together; here it is the only one. */
-function treeLimitsOf({ treeLimits = {} }: ChildPlan): TreeLimits {
-  const { timeMs, tokens, cost } = treeLimits;
-  return {
-    ...(timeMs === undefined ? {} : { seconds: timeMs.value / 1000 }),
-    ...(tokens === undefined ? {} : { tokens: tokens.value }),
-    ...(cost === undefined ? {} : { usd: cost.value }),
-  };
+/** The plan in a file, or what is piped in for `-`. */
+export async function loadPlan(
+  { stdin, cwd }: Pick<CommandContext["host"], "stdin" | "cwd">,
+  file: string,
+): Promise<ChildPlan> {
+  const text = file === "-" ? await stdin.readAll({ limit: maxBytes }) : readText(resolve(cwd, file));
+  return readPlan(file, text);
 }
 
 function readText(file: string): string {
