@@ -220,8 +220,8 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
       name: "deploy",
       description: "Deploys.",
       inputSchema: { type: "object", properties: { target: { type: "string" } } },
-      async call(input) {
-        deployed.push(input);
+      async call(input, { idempotencyKey }) {
+        deployed.push({ input, idempotencyKey });
         return { content: "done" };
       },
     });
@@ -252,7 +252,13 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     await using _ = await serveSessions(store, { slots: 1, runtime: { home, env, tools: [deploy] } });
     const ending = await waitForEnd(store, id, { timeoutMs: 20_000 });
     expect(ending).toMatchObject({ status: "completed", result: { text: "Deployed." } });
-    expect(deployed).toEqual([{ target: "staging" }]);
+    // The key of a call is its place in the log of its agent.
+    const calls = (await store.log.read(agentLog(id))).filter(({ record }) =>
+      JSON.stringify(record).startsWith('{"type":"entry","entry":{"type":"call"'),
+    );
+    const input = { target: "staging" };
+    expect(deployed).toEqual(calls.map(({ seq }) => ({ input, idempotencyKey: `${id}/${seq}` })));
+    expect(calls).toHaveLength(1);
     await expect(startPlan(store, { plan: { ...plan, spawn: "any" as never }, workspace })).rejects.toThrow(
       /`spawn` must be "none"/,
     );

@@ -12,6 +12,8 @@ export type SessionEntry =
   | { readonly type: "asked"; readonly question: Question }
   /** An answer for one call was used up. */
   | { readonly type: "used"; readonly question: string }
+  /** A call is about to be made; its place in the log is its idempotency key. */
+  | { readonly type: "call"; readonly id: string; readonly tool: string }
   | { readonly type: "run-ended"; readonly ending: JsonValue };
 
 /** A call that a person has to decide about. */

@@ -1,13 +1,14 @@
-// @io
+import { toolCallsOf } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
 import { createRuntime, type Runtime } from "../../runtime/create-runtime.ts";
 import type { AgentsInput, RuntimeOptions } from "../../runtime/runtime-options.ts";
 import type { AgentContext, ProgramOutcome } from "../agent-program.ts";
+import { idempotencyKey } from "../agent-records.ts";
 import { withSharedLimits } from "../limits/limited-model.ts";
 import { createSharedBudget, type SharedBudget } from "../limits/shared-budget.ts";
 import type { SharedCoolDowns } from "../limits/shared-cool-downs.ts";
-import type { JsonValue, Store } from "../store.ts";
+import type { AppendOptions, JsonValue, Store } from "../store.ts";
 import type { Workspace } from "../workspace/open-workspace.ts";
 import { createParkingApprover } from "./parking-approver.ts";
 import type { Question, SessionEntry, SessionProgress } from "./session-progress.ts";
@@ -62,6 +63,7 @@ export async function runInRuntime(work: SessionWork, run: SessionRun): Promise<
   const stop = new AbortController();
   const asking = createParkingApprover(context, progress, stop);
   const pen: { write?: Write } = {};
+  const keys = new Map<string, string>();
   const budget = await openBudget(work, run.maxBudgetUsd);
   const runtime = createRuntime({
     ...options.runtime,
@@ -76,7 +78,14 @@ export async function runInRuntime(work: SessionWork, run: SessionRun): Promise<
         budget,
         coolDowns: options.coolDowns,
       }),
-    hooks: [...(options.runtime.hooks ?? []), fence((entries) => pen.write?.(entries), stop)],
+    hooks: [
+      ...(options.runtime.hooks ?? []),
+      createFence(stop, async (id, tool) => {
+        const seq = await pen.write?.([{ type: "call", id, tool }]);
+        if (seq !== undefined) keys.set(id, idempotencyKey(context.agent, seq));
+      }),
+    ],
+    idempotencyKey: (callId) => keys.get(callId),
     ...(run.agents === undefined ? {} : { agents: run.agents }),
   });
   const { paths } = await runtime.agents();
@@ -126,7 +135,13 @@ function hasMore({ waiting }: SessionProgress, { entry }: Prompt): boolean {
   return waiting.some(({ id }) => id !== entry?.message);
 }
 
-type Write = (entries: readonly SessionEntry[], options?: { readonly saves?: boolean }) => Promise<void>;
+/** Gives the number of the last record. */
+type Write = (entries: readonly SessionEntry[], options?: WriteOptions) => Promise<number | undefined>;
+
+interface WriteOptions extends AppendOptions {
+  /** Saves the files of the workspace first. */
+  readonly saves?: boolean;
+}
 
 /**
  * Writes what is new in the files together with further lines, one append after another. That a prompt was put is written
@@ -145,7 +160,7 @@ function createPen({
 }): Write {
   let first = prompted === undefined ? [] : [prompted];
   let last: Promise<unknown> = Promise.resolve();
-  return (entries, { saves = false } = {}) => {
+  return (entries, { saves = false, relaxed = false } = {}) => {
     const turn = last.then(async () => {
       // Files first: a log that tells of a turn whose files are nowhere could not be continued.
       const saved = saves ? await workspace.save(`Turn of ${context.agent}`) : undefined;
@@ -154,9 +169,14 @@ function createPen({
         ...entries,
         ...(saved === undefined ? [] : [{ type: "saved", workspace: saved } as const]),
       ];
-      if (news.length === 0) return context.confirm();
-      await context.record([...first, ...news] as unknown as readonly JsonValue[]);
+      if (news.length === 0) {
+        await context.confirm();
+        return undefined;
+      }
+      const all = [...first, ...news] as unknown as readonly JsonValue[];
+      const seq = await context.record(all, { relaxed });
       first = [];
+      return seq + all.length - 1;
     });
     last = turn.catch(() => undefined);
     return turn;
@@ -164,18 +184,18 @@ function createPen({
 }
 
 /** Before each call, of children too: what led to it is stored, and no other worker has taken over. */
-function fence(
-  write: (entries: readonly SessionEntry[]) => Promise<void> | undefined,
+function createFence(
   stop: AbortController,
+  store: (callId: string, tool: string) => Promise<void>,
 ): HookFunction {
   return {
     event: "PreToolUse",
     name: "store",
     // Longer than any outage of the store: a call must not run because its hook took too long.
     timeoutMs: 24 * 60 * 60 * 1000,
-    async run() {
+    async run(input) {
       try {
-        await write([]);
+        await store(String(input["tool_use_id"]), String(input["tool_name"]));
         return undefined;
       } catch (error) {
         stop.abort(error);
@@ -211,10 +231,14 @@ async function drive(
         return ending;
       }
       case "user-added":
-        await write([], { saves: event.origin === "tool-results" });
+        // The next call, or the end, brings it to the disk before anything comes of it.
+        await write([], { saves: event.origin === "tool-results", relaxed: true });
         if (event.origin === "tool-results" && context.draining.aborted) return undefined;
         break;
       case "assistant-answered":
+        // An answer with calls is stored with the first of them.
+        if (toolCallsOf(event.message).length === 0) await write([], { relaxed: true });
+        break;
       case "context-compacted":
         await write([]);
         break;
