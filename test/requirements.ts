@@ -202,11 +202,7 @@ export const requirements: readonly Requirement[] = [
     "CLU-1",
     "A store is in files or in PostgreSQL behind one contract, and without one nothing of it is loaded.",
   ),
-  partly(
-    "CLU-2",
-    "A plan is plain JSON that another process can carry out.",
-    "The request of a session travels and is planned by the worker; children run with their session.",
-  ),
+  built("CLU-2", "A plan is plain JSON that another process can carry out."),
   built(
     "CLU-3",
     "A worker that dies or freezes is replaced; nothing is lost or repeated; a revived one is refused.",

@@ -13,10 +13,15 @@ import { boundedText, type ListedTool, readListedTools } from "./listed-tool.ts"
 import type { McpConnectionOptions } from "./mcp-connections.ts";
 import type { McpServer } from "./mcp-server.ts";
 
+/** The name in `_meta` of a call under which its idempotency key is sent. */
+const idempotencyMeta = "retinue/idempotency-key";
+
 export interface RequestLimits {
   readonly signal: AbortSignal;
   readonly limitMs: number;
   readonly onProgress?: (text: string) => void;
+  /** Sent along with a call of a tool, for servers that do a thing once per key. */
+  readonly idempotencyKey?: string;
 }
 
 /** One living connection. After its end every request fails; whoever needs another one makes it. */
@@ -163,7 +168,9 @@ function follow(server: McpServer, client: Client, way: ServerTransport): Server
     },
     callTool: ({ name, inputSchema }, input, limits) =>
       send(limits, (options) => {
-        const parameters = { name, arguments: { ...input } };
+        const { idempotencyKey } = limits;
+        const meta = idempotencyKey === undefined ? {} : { _meta: { [idempotencyMeta]: idempotencyKey } };
+        const parameters = { name, arguments: { ...input }, ...meta };
         if (client.getProtocolEra() !== "modern") {
           return client.request({ method: "tools/call", params: parameters }, anything, options);
         }

@@ -59,6 +59,7 @@ const runtimeChecks: Readonly<Record<string, Check>> = {
   tools: thing,
   model,
   wrapModel: call,
+  idempotencyKey: call,
   settings: (value) =>
     typeof value === "string" || kindOf(value) === "an object"
       ? undefined

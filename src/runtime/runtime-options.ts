@@ -75,6 +75,8 @@ export interface RuntimeOptions {
   readonly model?: ModelInput;
   /** Wraps the model of every agent, for limits that reach beyond this process. */
   readonly wrapModel?: (model: Model) => Model;
+  /** The key under which a call is known outside this process; absent: made of the ids of session, agent and call. */
+  readonly idempotencyKey?: (callId: string) => string | undefined;
   /** A settings file, JSON text, or an object as in a settings file. */
   readonly settings?: string | SettingsInput;
   /**
