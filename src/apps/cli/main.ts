@@ -21,7 +21,7 @@ export async function main(arguments_: readonly string[], given?: CliHost): Prom
     // The command that scripts and prompts ask most often needs no reading of arguments.
     const code =
       arguments_.length === 1 && arguments_[0] === "agents"
-        ? await (await import("./commands/agents/agents-list.ts")).agents({ host, session: {} }, {})
+        ? await (await import("./commands/agents/agents.ts")).agents({ host, session: {} }, {})
         : await (await import("./run-program.ts")).runProgram(arguments_, host);
     // A file that cannot be written says so a moment after the write.
     await new Promise((resolve) => setImmediate(resolve));
