@@ -182,7 +182,7 @@ export const requirements: readonly Requirement[] = [
     "Models and sandbox are checked only as configured.",
   ),
   built("CLI-6", "Errors are one sentence and an exit code, without stack traces."),
-  notYet("CLI-7", "An unknown command is an error with the nearest one, and a run without a key fails."),
+  built("CLI-7", "An unknown command is an error with the nearest one, and a run without a key fails."),
   built(
     "CLI-8",
     "Sessions are listed and found by a part of their names; after Ctrl+C it says what was stopped and how to continue.",
@@ -192,6 +192,27 @@ export const requirements: readonly Requirement[] = [
   built("SDK-2", "The tools can be handed to a program's own loop."),
   built("SDK-3", "Everything ends by signal or disposal."),
   built("SDK-4", "An agent's output can be checked against a schema."),
+
+  partly("DRP-1", "Programs on the Claude Agent SDK run unchanged.", "docs/agent-sdk.md names what differs."),
+  built("DRP-2", "What a host asked for and is not honoured ends the start with an error."),
+  partly("DRP-3", "Shell lines written for `claude` work.", "Plugin and auth commands are missing."),
+
+  built(
+    "CLU-1",
+    "A store is in files or in PostgreSQL behind one contract, and without one nothing of it is loaded.",
+  ),
+  partly(
+    "CLU-2",
+    "A plan is plain JSON that another process can carry out.",
+    "The request of a session travels and is planned by the worker; children run with their session.",
+  ),
+  built(
+    "CLU-3",
+    "A worker that dies or freezes is replaced; nothing is lost or repeated; a revived one is refused.",
+  ),
+  built("CLU-4", "An agent that waits for a person, a message or a child holds no slot and no process."),
+  built("CLU-5", "Limits, budgets and cool-downs hold over all workers."),
+  built("CLU-6", "The workspace of an agent follows it, or the plan says that it cannot."),
 ];
 
 function built(id: string, title: string): Requirement {

@@ -58,6 +58,7 @@ const runtimeChecks: Readonly<Record<string, Check>> = {
   agents: thing,
   tools: thing,
   model,
+  wrapModel: call,
   settings: (value) =>
     typeof value === "string" || kindOf(value) === "an object"
       ? undefined

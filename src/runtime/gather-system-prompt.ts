@@ -58,7 +58,7 @@ export async function gatherSystemPrompt({
   const { paths } = world.discovered;
   const { environment, trusted } = world;
   const [instructions, facts, git, memory] = await Promise.all([
-    loadSessionInstructions(world.discovered, environment, mayLoadIn(world, options)),
+    loadSessionInstructions(world.discovered, environment, mayLoadIn(world, options), world.settingSources),
     gatherEnvironment({
       directory: paths.cwd,
       additionalDirectories: world.additionalDirectories,

@@ -191,6 +191,7 @@ function transcriptOf(
     facts: () => transcriptFacts(world, plan, gathered.system.branch),
     plan,
     choices: options,
+    observer: world.live?.transcript,
   };
 }
 

@@ -17,11 +17,16 @@ export interface ProgramContext {
 }
 
 export function createProgramContext(world: World, normalized: NormalizedRuntime): ProgramContext {
-  const { tools, model, childLimits } = normalized;
+  const { tools, model, childLimits, setup } = normalized;
   let adapted: Promise<{ readonly extraTools: readonly Tool[]; readonly model?: Model }> | undefined;
 
+  async function adaptOwn(given: Model | LanguageModel): Promise<Model> {
+    const own = await adaptModel(given);
+    return setup.wrapModel?.(own) ?? own;
+  }
+
   async function adapt() {
-    const own = model === undefined ? undefined : await adaptModel(model);
+    const own = model === undefined ? undefined : await adaptOwn(model);
     return { extraTools: await adaptTools(tools.objects), ...(own === undefined ? {} : { model: own }) };
   }
 
@@ -34,7 +39,7 @@ export function createProgramContext(world: World, normalized: NormalizedRuntime
     async forSession(facts, own) {
       if (own.tools.length === 0 && own.model === undefined) return facts;
       const { model: shared, ...rest } = facts;
-      const model = typeof own.model === "object" ? await adaptModel(own.model) : shared;
+      const model = typeof own.model === "object" ? await adaptOwn(own.model) : shared;
       const answers = model !== undefined && typeof own.model !== "string";
       const extraTools = [...facts.extraTools, ...(await adaptTools(own.tools))];
       return { ...rest, extraTools, ...(answers ? { model } : {}) };

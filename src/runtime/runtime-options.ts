@@ -73,6 +73,8 @@ export interface RuntimeOptions {
   /** Tools of this program; names limit which built-in tools exist. A record is read as tools of the AI SDK by name. */
   readonly tools?: ToolsInput;
   readonly model?: ModelInput;
+  /** Wraps the model of every agent, for limits that reach beyond this process. */
+  readonly wrapModel?: (model: Model) => Model;
   /** A settings file, JSON text, or an object as in a settings file. */
   readonly settings?: string | SettingsInput;
   /**

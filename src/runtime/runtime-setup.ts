@@ -3,6 +3,7 @@ import type { AgentInput } from "../definitions/define-agent.ts";
 import type { HookFunction } from "../hooks/run-handler.ts";
 import type { Model } from "../model/model.ts";
 import type { Tool } from "../tools/tool.ts";
+import type { LiveControls } from "./agent/live-controls.ts";
 import type { RuntimeOptions, SessionOptions } from "./runtime-options.ts";
 
 /** Options that have another name or shape once they were checked. */
@@ -26,12 +27,16 @@ export interface RuntimeSetup extends Omit<RuntimeOptions, Reshaped> {
   readonly extraTools?: readonly Tool[];
   /** Serves every session in place of what settings and the environment say. */
   readonly model?: Model;
+  /** Wraps the model of every agent, for limits that reach beyond this process. */
+  readonly wrapModel?: (model: Model) => Model;
   readonly settings?: string;
   /** Of the settings files of the person and the project, only what restricts counts. */
   readonly restrictionsOnly?: boolean;
   readonly mcpServers?: Readonly<Record<string, unknown>>;
   readonly hooks?: readonly HookFunction[];
   readonly notice?: (text: string) => void;
+  /** What the host of a session changes while it runs. */
+  readonly live?: LiveControls;
 }
 
 /** The options of a session after they were checked and brought into one shape. */

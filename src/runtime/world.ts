@@ -149,9 +149,11 @@ export function createWorld(options: RuntimeSetup): World {
         servers: (ask) => readServers(discovered, { trusted, ...(ask === undefined ? {} : { ask }) }),
         programServers: programServers(options.mcpServers ?? {}),
         trusted,
+        ...(options.settingSources === undefined ? {} : { settingSources: options.settingSources }),
         environment,
         platform: place.platform,
         models: createModelFactory({
+          ...(options.wrapModel === undefined ? {} : { wrap: options.wrapModel }),
           environment,
           settings: settings.plain,
           ...(helper === undefined
@@ -174,6 +176,7 @@ export function createWorld(options: RuntimeSetup): World {
         ...(options.canUseTool === undefined ? {} : { canUseTool: options.canUseTool }),
         ...(options.approver === undefined ? {} : { approver: options.approver }),
         hooks: options.hooks ?? [],
+        ...(options.live === undefined ? {} : { live: options.live }),
         ...(options.notice === undefined ? {} : { notice: options.notice }),
         sandbox,
         readOnlySandbox,

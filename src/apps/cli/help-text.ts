@@ -8,7 +8,7 @@ Commands:
   mcp                    list MCP servers; also: mcp add|get|approve, mcp serve
   permissions            list all rules; also: permissions test 'Bash(git push)'
   trust [FOLDER]         let a folder's hooks and settings count; --remove
-  doctor, clean          check the set-up; remove what old sessions left behind
+  doctor, clean, serve   check the set-up; remove old sessions; serve a --store
 
 Running:
   --model M  --agent NAME  --effort LEVEL  --system-prompt TEXT

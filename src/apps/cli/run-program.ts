@@ -4,6 +4,7 @@ import { Command, CommanderError } from "commander";
 import { nearestName } from "../../foundation/nearest-name.ts";
 import type { RetinueError } from "../../foundation/retinue-error.ts";
 import { splitEntries } from "../../tools/grants/split-entries.ts";
+import { addAgentSdkOptions } from "../agent-sdk/agent-sdk-options.ts";
 import { addHelpCommands } from "./add-help-commands.ts";
 import { addMcpServerCommands } from "./add-mcp-server-commands.ts";
 import { addSessionCommands } from "./add-session-commands.ts";
@@ -50,6 +51,7 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
   program.helpInformation = () => helpText;
   addSessionOptions(program);
   addPrintOptions(program);
+  addAgentSdkOptions(program);
   addAgents(program, invoke);
   addSessionCommands(program, invoke);
   addTaskCommands(program, invoke);
@@ -58,12 +60,7 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
   addPermissions(program, invoke);
   addTrust(program, invoke);
   addDoctor(program, invoke);
-  const runPrompt = (words: readonly string[], options: PrintOptions): Promise<void> =>
-    host.canAsk && (options.print !== true || isForPeople(options, words, host))
-      ? invoke(async (context) =>
-          (await import("../terminal/run-terminal.ts")).runTerminal(context, words, options),
-        )
-      : invoke(async (context) => (await import("./print/run-print.ts")).runPrint(context, words, options));
+  const runPrompt = createRunPrompt(host, invoke);
   addHelpCommands(program, {
     write: (text) => host.stdout.write(text),
     version: host.version,
@@ -76,12 +73,25 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
     const [first] = words;
     if (options.print !== true && first === undefined && host.stdin.isTerminal && !host.canAsk)
       return void host.stdout.write(helpText);
-    // One word is more likely a mistyped command than a prompt.
-    if (options.print !== true && words.length === 1 && first !== undefined && !/^\/|\s/.test(first))
+    // A bare word is more likely a mistyped command than a prompt; prompts of bare words need -p or quotes.
+    if (options.print !== true && first !== undefined && !/^\/|\s/.test(first))
       throw unknownCommand(program, first);
+    if (options.inputFormat === "stream-json" && options.outputFormat === "stream-json" && words.length === 0)
+      return invoke(async (context) =>
+        (await import("../agent-sdk/serve-agent-sdk.ts")).serveAgentSdk(context, options),
+      );
     return runPrompt(words, options);
   });
   return program;
+}
+
+function createRunPrompt(host: CliHost, invoke: Invoke) {
+  return (words: readonly string[], options: PrintOptions): Promise<void> =>
+    host.canAsk && (options.print !== true || isForPeople(options, words, host))
+      ? invoke(async (context) =>
+          (await import("../terminal/run-terminal.ts")).runTerminal(context, words, options),
+        )
+      : invoke(async (context) => (await import("./print/run-print.ts")).runPrint(context, words, options));
 }
 
 /** Whether a person watches a run with -p and can be asked; others read its lines. */
@@ -91,7 +101,7 @@ function isForPeople(options: PrintOptions, words: readonly string[], { environm
   return isText && isSimple && words.length > 0 && environment["TERM"] !== "dumb";
 }
 
-function addSessionOptions(program: Command): void {
+export function addSessionOptions(program: Command): void {
   const collect = (value: string, earlier: readonly string[] = []) => [...earlier, value];
   const collectEntries = (value: string, earlier: readonly string[] = []) => [
     ...earlier,
@@ -107,11 +117,11 @@ function addSessionOptions(program: Command): void {
     .option("--mcp-config <json|file>", "MCP servers for this run", collect)
     .option("--strict-mcp-config", "no MCP servers but those of --mcp-config")
     .option("--trust", "trust the working folder for this run")
-    .option("--verbose", "show stack traces of errors");
+    .option("--verbose", "with --output-format json: every message, as one list");
 }
 
 /** The options of a run carry the names people know from Claude Code. */
-function addPrintOptions(program: Command): void {
+export function addPrintOptions(program: Command): void {
   const collectEntries = (value: string, earlier: readonly string[] = []) => [
     ...earlier,
     ...splitEntries(value),

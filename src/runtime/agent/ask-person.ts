@@ -87,7 +87,8 @@ async function remember(
   asked: { readonly question: ApprovalRequest; readonly call: CallToAsk; readonly agentId: string },
   { approvals, directory, saveRules, notice }: AskPersonDependencies,
 ): Promise<void> {
-  if (answer.for === "call") return;
+  // In JavaScript `for` may be missing or mistyped; what is not clearly wider holds for this call alone.
+  if (answer.for !== "agent" && answer.for !== "session" && answer.for !== "save") return;
   const holder = answer.for === "agent" ? asked.agentId : undefined;
   approvals.grantCall(asked.call.request, holder);
   const texts = answer.rules ?? asked.question.suggestedRules;

@@ -59,6 +59,8 @@ export interface PrintRequest {
   readonly replay: boolean;
   /** What children say too, not only what they do. */
   readonly childText: boolean;
+  /** JSON is a list of all messages, not the result alone. */
+  readonly verbose: boolean;
   readonly session: RuntimeSessionOptions;
 }
 
@@ -83,7 +85,8 @@ export function readPrintOptions(options: PrintOptions, { words, cwd, session }:
   }
   checkRules("--allowedTools", "allow", options.allowedTools ?? []);
   refuseStrayEntries(words, options, session);
-  return { output, input, partial, replay, childText, session: readSessionOptions(options, cwd) };
+  const verbose = session.verbose === true;
+  return { output, input, partial, replay, childText, verbose, session: readSessionOptions(options, cwd) };
 }
 
 function refuseWithoutStream(
