@@ -183,10 +183,9 @@ export const requirements: readonly Requirement[] = [
   ),
   built("CLI-6", "Errors are one sentence and an exit code, without stack traces."),
   built("CLI-7", "An unknown command is an error with the nearest one, and a run without a key fails."),
-  partly(
+  built(
     "CLI-8",
-    "Sessions are listed and found by a part of their names; after Ctrl+C it says what was stopped and how to go on.",
-    "Sessions cannot be listed yet.",
+    "Sessions are listed and found by a part of their names; after Ctrl+C it says what was stopped and how to continue.",
   ),
 
   built("SDK-1", "Two lines spawn an agent, and its handle streams, stops and takes messages."),
