@@ -96,6 +96,7 @@ const sessionChecks: Readonly<Record<string, Check>> = {
   disallowedTools: texts,
   systemPrompt: text,
   appendSystemPrompt: text,
+  appendSubagentSystemPrompt: text,
   maxTurns: number,
   maxBudgetUsd: number,
   limits: thing,

@@ -139,6 +139,8 @@ export interface SessionOptions<Output = unknown> {
   readonly disallowedTools?: readonly string[];
   readonly systemPrompt?: string;
   readonly appendSystemPrompt?: string;
+  /** Added to the system prompt of every child agent. */
+  readonly appendSubagentSystemPrompt?: string;
   /** Model calls of the main agent. */
   readonly maxTurns?: number;
   readonly maxBudgetUsd?: number;

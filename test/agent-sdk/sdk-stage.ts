@@ -6,18 +6,21 @@ import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-pro
 import type { Step } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";
 import { createPlace, type Place } from "../scenarios/run-command.ts";
+import { spawnInside } from "./run-inside.ts";
 
 export type Message = SDKMessage & Record<string, unknown>;
 
 export interface SdkStage extends Place {
   readonly provider: FakeProvider;
-  /** The options that point the SDK at this project's command and provider. */
-  options(more?: Options): Options;
+  /** The options that point the SDK at this project's command and provider; in this process unless `process` is true. */
+  options(more?: StageOptions): Options;
   /** Runs one prompt to its end. */
-  run(prompt: string, more?: Options): Promise<Finished>;
+  run(prompt: string, more?: StageOptions): Promise<Finished>;
   /** What the model was sent, as texts, by request. */
   asked(at: number): string;
 }
+
+export type StageOptions = Options & { readonly process?: boolean };
 
 export interface Finished {
   readonly messages: readonly Message[];
@@ -26,15 +29,21 @@ export interface Finished {
   readonly error?: Error;
 }
 
+/** `RETINUE_SDK_PROCESS=1 npx vitest run test/agent-sdk` starts a process for every program. */
+const allReal = process.env["RETINUE_SDK_PROCESS"] === "1";
+
 /** A project and an empty home, with a provider that follows a script. */
 export async function createSdkStage(steps: readonly Step[]): Promise<SdkStage> {
   const provider = await startFakeProvider({ script: steps });
   onTestFinished(() => provider[Symbol.asyncDispose]());
   const place = createPlace();
-  const options = (more: Options = {}): Options => ({
+  const options = ({ process: isReal = allReal, ...more }: StageOptions = {}): Options => ({
     cwd: place.cwd,
     pathToClaudeCodeExecutable: join(projectRoot, "bin/retinue.js"),
     executable: process.execPath as "node",
+    ...(isReal
+      ? {}
+      : { spawnClaudeCodeProcess: (spawned) => spawnInside(spawned, more.stderr ?? (() => undefined)) }),
     ...more,
     env: {
       HOME: place.home,

@@ -190,7 +190,7 @@ describe.runIf(reason === undefined)(`sessions on workers${reason ? ` (skipped: 
 
   test("what cannot be honoured is refused before anything is started [CLU-2]", async () => {
     const { run } = await stage(writeFiles(1));
-    expect(await run("-p", "x", "--mcp-config", "{}")).toMatchObject({ code: 2, out: "" });
+    expect(await run("-p", "x", "--mcp-config", "{}")).toMatchObject({ code: 1, out: "" });
     expect((await run("-p", "x", "--workspace", "git")).err).toContain("is in no git repository");
     expect((await run("tasks")).out).toBe("There are no agents in this store.\n");
     expect((await run("tasks", "--store", "mysql://x")).err).toContain("begins with postgres://");

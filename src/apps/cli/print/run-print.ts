@@ -65,7 +65,11 @@ async function runSession(
   const reported = new Set<string>();
   await using runtime = createPrintRuntime(context, options, {
     onWarning: createNotice(host, reported),
-    live: { fallbackModel: options.fallbackModel, effort: () => thinkingTokens },
+    live: {
+      fallbackModel: options.fallbackModel,
+      effort: () => thinkingTokens,
+      ...(options.name === undefined ? {} : { transcript: { title: options.name } }),
+    },
   });
   await using session = await openPrintSession(runtime, request.session, signal).catch((error: unknown) => {
     if (!signal.aborted) printFailure(host, request, error);
