@@ -109,6 +109,9 @@ const sessionChecks: Readonly<Record<string, Check>> = {
   permissionPromptTool: text,
   planOnly: flag,
   slashCommands: flag,
+  mentions: flag,
+  resumeAt: text,
+  resumeDrops: text,
   output: schema,
   interactive: thing,
 };

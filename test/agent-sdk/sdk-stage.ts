@@ -1,5 +1,11 @@
 import { join } from "node:path";
-import { type Options, query, type SDKMessage, type SDKUserMessage } from "@anthropic-ai/claude-agent-sdk";
+import {
+  type Options,
+  type Query,
+  query,
+  type SDKMessage,
+  type SDKUserMessage,
+} from "@anthropic-ai/claude-agent-sdk";
 import { onTestFinished } from "vitest";
 import { textOf } from "../../src/conversation/message.ts";
 import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
@@ -149,3 +155,19 @@ export const read = (file_path: string) => ({ calls: [{ name: "Read", input: { f
 export const write = (file_path: string, content: string) => ({
   calls: [{ name: "Write", input: { file_path, content } }],
 });
+
+/** Everything that no rule denies is allowed. */
+export const free: Options = { permissionMode: "bypassPermissions", allowDangerouslySkipPermissions: true };
+
+/** Prompts one by one; `act` sees every message, and sends or ends. */
+export async function converse(
+  stage: SdkStage,
+  options: StageOptions,
+  act: (message: Message, query: Query, prompts: ReturnType<typeof createPrompts>) => void | Promise<void>,
+  first: SDKUserMessage = user("go"),
+) {
+  const prompts = createPrompts(first);
+  const running = query({ prompt: prompts, options: stage.options(options) });
+  onTestFinished(() => running.close());
+  return collect(running, undefined, (message) => act(message, running, prompts));
+}

@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import type { SessionOptions } from "../../runtime/runtime-options.ts";
 import { misuse } from "../cli/session-options.ts";
 
 /** Options that scripts for `claude` and programs on the Agent SDK give, and people seldom write. */
@@ -106,6 +107,16 @@ export interface CheckedSdkOptions {
   readonly thinkingTokens?: number;
   /** What has no effect, each as one sentence. */
   readonly notes: readonly string[];
+}
+
+/** What these options say about the session itself. */
+export function sdkSessionOptions(options: AgentSdkOptions): SessionOptions {
+  const { resumeSessionAt, resumeDropsTurn } = options;
+  return {
+    mentions: true,
+    ...(resumeSessionAt === undefined ? {} : { resumeAt: resumeSessionAt }),
+    ...(resumeDropsTurn === undefined ? {} : { resumeDrops: resumeDropsTurn }),
+  };
 }
 
 /** Refuses what cannot be honoured, and reads the rest. */
