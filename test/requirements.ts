@@ -194,6 +194,14 @@ export const requirements: readonly Requirement[] = [
   built("SDK-3", "Everything ends by signal or disposal."),
   built("SDK-4", "An agent's output can be checked against a schema."),
 
+  partly("DRP-1", "Programs on the Claude Agent SDK run unchanged.", "docs/agent-sdk.md names what differs."),
+  built("DRP-2", "What a host asked for and is not honoured ends the start with an error."),
+  partly(
+    "DRP-3",
+    "Shell lines written for `claude` work.",
+    "Worktrees, the cloud and installing plugins are refused by name.",
+  ),
+
   built(
     "CLU-1",
     "A store is in files or in PostgreSQL behind one contract, and without one nothing of it is loaded.",
@@ -210,14 +218,6 @@ export const requirements: readonly Requirement[] = [
   built("CLU-4", "An agent that waits for a person, a message or a child holds no slot and no process."),
   built("CLU-5", "Limits, budgets and cool-downs hold over all workers."),
   built("CLU-6", "The workspace of an agent follows it, or the plan says that it cannot."),
-
-  partly("DRP-1", "Programs on the Claude Agent SDK run unchanged.", "docs/agent-sdk.md names what differs."),
-  built("DRP-2", "What a host asked for and is not honoured ends the start with an error."),
-  partly(
-    "DRP-3",
-    "Shell lines written for `claude` work.",
-    "Worktrees, the cloud and installing plugins are refused by name.",
-  ),
 ];
 
 function built(id: string, title: string): Requirement {

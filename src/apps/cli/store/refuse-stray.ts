@@ -11,7 +11,9 @@ const understood: ReadonlySet<string> = new Set(
 
 /** What was asked for and would not hold on a worker is refused. */
 export function refuseStray(options: object): void {
-  const stray = Object.entries(options).find(([name, value]) => value !== undefined && !understood.has(name));
+  // Without `--no-ask`, the parser sets `ask` to true.
+  const given = Object.entries(options).filter(([name, value]) => name !== "ask" || value === false);
+  const stray = given.find(([name, value]) => value !== undefined && !understood.has(name));
   if (stray === undefined) return;
   const flag = `--${stray[0].replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
   throw misuse(
