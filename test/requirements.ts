@@ -195,7 +195,11 @@ export const requirements: readonly Requirement[] = [
 
   partly("DRP-1", "Programs on the Claude Agent SDK run unchanged.", "docs/agent-sdk.md names what differs."),
   built("DRP-2", "What a host asked for and is not honoured ends the start with an error."),
-  partly("DRP-3", "Shell lines written for `claude` work.", "Plugin and auth commands are missing."),
+  partly(
+    "DRP-3",
+    "Shell lines written for `claude` work.",
+    "Worktrees, the cloud and installing plugins are refused by name.",
+  ),
 
   built(
     "CLU-1",

@@ -10,7 +10,7 @@ import { type CallEnd, describeFailure, describeStart, refusesHandshake } from "
 import { connectTransport, type Sdk, type ServerTransport } from "./connect-transport.ts";
 import { hideSecrets } from "./hide-secrets.ts";
 import { boundedText, type ListedTool, readListedTools } from "./listed-tool.ts";
-import type { McpConnectionOptions } from "./mcp-connections.ts";
+import type { McpConnectionOptions, McpQuestion } from "./mcp-connections.ts";
 import type { McpServer } from "./mcp-server.ts";
 
 /** The name in `_meta` of a call under which its idempotency key is sent. */
@@ -108,7 +108,7 @@ function createClient(server: McpServer, options: ConnectOptions, { sdk, mode }:
   const client = new sdk.Client(
     { name: "retinue", version },
     {
-      capabilities: { roots: {}, ...(ask === undefined ? {} : { elicitation: { form: {} } }) },
+      capabilities: { roots: {}, ...(ask === undefined ? {} : { elicitation: { form: {}, url: {} } }) },
       versionNegotiation: { mode },
       ...(onListChanged === undefined
         ? {}
@@ -125,13 +125,21 @@ function createClient(server: McpServer, options: ConnectOptions, { sdk, mode }:
       const schema = "requestedSchema" in params ? { schema: { ...params.requestedSchema } } : {};
       const message = escapeControlTags(boundedText(params.message, 2_000));
       const { action, content } = await ask(
-        { server: server.name, message, ...schema },
+        { server: server.name, message, ...schema, ...urlOf(params) },
         { signal: mcpReq.signal },
       );
       return { action, ...(content === undefined ? {} : { content: { ...content } }) };
     });
   }
   return client;
+}
+
+function urlOf(params: object): Pick<McpQuestion, "url" | "elicitationId"> {
+  const [url, id] = [Reflect.get(params, "url"), Reflect.get(params, "elicitationId")];
+  return {
+    ...(typeof url === "string" ? { url } : {}),
+    ...(typeof id === "string" ? { elicitationId: id } : {}),
+  };
 }
 
 function factsOf(client: Client): Pick<ServerConnection, "version" | "instructions" | "hasResources"> {

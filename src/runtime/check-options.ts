@@ -97,6 +97,7 @@ const sessionChecks: Readonly<Record<string, Check>> = {
   disallowedTools: texts,
   systemPrompt: text,
   appendSystemPrompt: text,
+  appendSubagentSystemPrompt: text,
   maxTurns: number,
   maxBudgetUsd: number,
   limits: thing,
@@ -109,6 +110,9 @@ const sessionChecks: Readonly<Record<string, Check>> = {
   permissionPromptTool: text,
   planOnly: flag,
   slashCommands: flag,
+  mentions: flag,
+  resumeAt: text,
+  resumeDrops: text,
   output: schema,
   interactive: thing,
 };

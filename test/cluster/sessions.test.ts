@@ -323,7 +323,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
   test("what cannot be honoured is refused before anything is started [CLU-2]", async () => {
     const cwd = createProject("refused");
     const before = (await run(cwd, "tasks")).out;
-    expect(await run(cwd, "-p", "x", "--mcp-config", "{}")).toMatchObject({ code: 2, out: "" });
+    expect(await run(cwd, "-p", "x", "--mcp-config", "{}")).toMatchObject({ code: 1, out: "" });
     expect((await run(cwd, "-p", "x", "--workspace", "git")).err).toContain("is in no git repository");
     expect((await run(cwd, "tasks")).out).toBe(before);
     expect((await run(cwd, "tasks", "--store", "mysql://x")).err).toContain("begins with postgres://");
