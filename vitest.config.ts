@@ -4,27 +4,27 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     reporters: ["default", "./test/closing-line-reporter.ts"],
-    // One core is left idle by default, which on two cores doubles the time.
-    maxWorkers: Math.max(2, availableParallelism()),
+    // One more than there are cores: most tests wait for a process or a server part of their time.
+    maxWorkers: availableParallelism() + 1,
+    // No module keeps anything, so files can share a worker; starting one for each takes longer than most tests.
+    isolate: false,
     testTimeout: 30_000,
     projects: [
       {
         extends: true,
-        // No module keeps anything, so files can share a worker; starting one for each takes longer than most tests.
-        test: { name: "source", include: ["src/**/*.test.ts"], isolate: false },
-      },
-      {
-        extends: true,
-        test: { name: "whole", include: ["test/**/*.test.ts"], exclude: ["test/cluster/**"] },
+        test: {
+          name: "all",
+          include: ["src/**/*.test.ts", "test/**/*.test.ts"],
+          exclude: ["test/cluster/**", "**/node_modules/**"],
+        },
       },
       {
         extends: true,
         test: {
           name: "cluster",
           include: ["test/cluster/**/*.test.ts"],
-          // One database server for all of them.
+          // One database server for all of them, and none for the others.
           globalSetup: ["test/cluster/shared-postgres.ts"],
-          isolate: false,
         },
       },
     ],

@@ -23,7 +23,10 @@ function restrictionsOf(settings: MergedSettings): MergedSettings {
   return {
     ...settings,
     env: new Map([...settings.env].filter(([name]) => countsAt(`env.${name}`))),
-    plain: { ...plain, ...(apiKeyHelper !== undefined && countsAt("apiKeyHelper") ? { apiKeyHelper } : {}) },
+    plain: {
+      ...withoutAutoAllow({ ...settings, plain }),
+      ...(apiKeyHelper !== undefined && countsAt("apiKeyHelper") ? { apiKeyHelper } : {}),
+    },
     hooks: settings.hooks.filter(({ source }) => counts(source)),
     permissions: {
       ...permissions,
@@ -32,6 +35,13 @@ function restrictionsOf(settings: MergedSettings): MergedSettings {
       ...(defaultMode !== undefined && countsAt("permissions.defaultMode") ? { defaultMode } : {}),
     },
   };
+}
+
+/** A sandbox that a file asks for protects; that its commands need no rule would allow more. */
+function withoutAutoAllow({ plain, sources }: MergedSettings): MergedSettings["plain"] {
+  const source = sources.get("sandbox.autoAllowBashIfSandboxed");
+  if (source === undefined || counts(source)) return plain;
+  return { ...plain, sandbox: { ...plain.sandbox, autoAllowBashIfSandboxed: false } };
 }
 
 function counts({ scope }: SettingsSource): boolean {

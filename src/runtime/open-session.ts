@@ -138,7 +138,6 @@ function equipMain(
   },
 ): Promise<EquippedAgent> {
   const { tasks, tools } = gathered;
-  const waits = services.world.live?.waitsForChildren !== false;
   return equipAgent(plan, services, {
     ...own,
     definition: gathered.definition,
@@ -150,7 +149,7 @@ function equipMain(
       tasks: tasks.list,
       first: [
         ...(interactive === undefined ? [] : [{ messages: interactive.takeMessages }]),
-        childrenCapability(children, { plan, tools: tools.tools, tasks, waits }),
+        childrenCapability(children, { plan, tools: tools.tools, tasks }),
       ],
       last: output === undefined ? [] : [outputCapability(output)],
     },

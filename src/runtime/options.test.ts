@@ -73,6 +73,20 @@ describe("what can be mistyped is answered with one sentence and the closest mat
   });
 });
 
+describe("a limit of a session that would not be kept ends the start [LIM-3]", () => {
+  it.each([
+    { usd: 1 },
+    { seconds: 5 },
+    { agents: 3 },
+    { tree: { toolSeconds: 5 } },
+    { tree: { second: 5 } },
+    [42],
+  ])("%j", async (limits) => {
+    await using sample = await createSampleRuntime([]);
+    await expect(sample.runtime.run("Go.", { limits: limits as never }).result).rejects.toThrow(/^limits/);
+  });
+});
+
 describe("shapes of other libraries work [SDK-1]", () => {
   const call = (name: string, input: object) => ({ calls: [{ name, input }] });
   const weather = { city: "Rome" };
@@ -131,12 +145,16 @@ describe("shapes of other libraries work [SDK-1]", () => {
   });
 
   it("tools of the AI SDK by name, a Standard Schema, fields alone as in the Agent SDK, and names in one list", async () => {
+    // As the errors of ArkType are.
+    const listWithIssues = Object.assign([], { issues: [{ message: "a list that has issues" }] });
     const standard = {
       "~standard": {
         version: 1,
         vendor: "test",
-        validate: (value: unknown) =>
-          Object.hasOwn(Object(value), "city") ? { value } : { issues: [{ message: "no city" }] },
+        validate: (value: unknown) => {
+          if (Object.hasOwn(Object(value), "town")) return listWithIssues;
+          return Object.hasOwn(Object(value), "city") ? { value } : { issues: [{ message: "no city" }] };
+        },
         jsonSchema: { input: () => ({ type: "object", properties: { city: { type: "string" } } }) },
       },
     };
@@ -147,13 +165,15 @@ describe("shapes of other libraries work [SDK-1]", () => {
         execute: async (input: object) => ({ ...input, sun: true }),
       },
     };
-    await using sample = await createSampleRuntime([call("weather", {}), call("weather", weather), "Done."], {
-      tools,
-    });
+    await using sample = await createSampleRuntime(
+      [call("weather", {}), call("weather", { town: 1 }), call("weather", weather), "Done."],
+      { tools },
+    );
     const { denials, text } = await sample.runtime.run("Go.", { allowedTools: ["weather"] }).result;
     expect({ denials, text }).toEqual({ denials: [], text: "Done." });
     const results = JSON.stringify(sample.requests.at(-1)?.messages);
     expect(results).toContain("the input: no city");
+    expect(results).toContain("the input: a list that has issues");
     expect(results).toContain('{\\"city\\":\\"Rome\\",\\"sun\\":true}');
 
     const handler = async ({ city }: { city: string }) => ({
@@ -298,6 +318,28 @@ describe("a library does not obey settings files unless asked [SDK-1]", () => {
     await using session = await runtime.open();
     const tried = session.mcpServers().filter(({ status }) => status.type === "failed");
     expect(tried.map(({ name }) => name)).toEqual(["plugin:named:it"]);
+  });
+
+  it("runs hooks of plugins only where the program names them, and lets no sandbox of a file allow commands", async () => {
+    const { workspace, home, model, options } = await createStage();
+    await using _gone = workspace;
+    const plugin = join(home, ".claude", "plugins", "watcher");
+    await mkdir(join(plugin, ".claude-plugin"), { recursive: true });
+    await mkdir(join(plugin, "hooks"));
+    await writeFile(join(plugin, ".claude-plugin", "plugin.json"), '{"name":"watcher"}');
+    const hook = { hooks: [{ type: "command", command: `touch ${join(workspace.root, "by-plugin")}` }] };
+    await writeFile(join(plugin, "hooks", "hooks.json"), JSON.stringify({ hooks: { PreToolUse: [hook] } }));
+    await writeFile(
+      join(home, ".claude", "settings.json"),
+      JSON.stringify({ sandbox: { enabled: true, autoAllowBashIfSandboxed: true } }),
+    );
+    for (const named of [false, true]) {
+      const pluginDirectories = named ? [plugin] : [];
+      await using runtime = createRuntime({ ...options, model: model(), pluginDirectories });
+      const { denials } = await runtime.run("Go.").result;
+      expect(denials.map(({ call: { name } }) => name)).toEqual(["Bash"]);
+      expect(existsSync(join(workspace.root, "by-plugin"))).toBe(named);
+    }
   });
 
   it("obeys them in full, and keeps transcripts, where it is asked to", async () => {

@@ -83,8 +83,9 @@ function plainSchema(schema: unknown): Foreign | undefined {
 function standardCheck({ subject }: SchemaNames, schema: Foreign): (value: unknown) => Promise<Checked> {
   return async (value) => {
     const result: unknown = await validate(schema, value);
-    const { issues, ...rest } = isRecord(result) ? result : {};
-    if (!Array.isArray(issues)) return { type: "valid", value: "value" in rest ? rest["value"] : value };
+    const issues = issuesOf(result);
+    if (issues === undefined)
+      return { type: "valid", value: isRecord(result) && "value" in result ? result["value"] : value };
     const flaws = issues.slice(0, 5).map((issue) => describeIssue(issue, subject));
     return { type: "invalid", reason: `The ${subject} is not valid. ${flaws.join("; ")}.` };
   };
@@ -96,13 +97,14 @@ async function validate(schema: Foreign, value: unknown): Promise<unknown> {
   const parse: unknown = Reflect.get(schema, "safeParseAsync");
   const result: unknown = typeof parse === "function" ? await parse.call(schema, value) : undefined;
   if (!isRecord(result)) return { value };
-  return result["success"] === true ? { value: result["data"] } : { issues: issuesOf(result["error"]) };
+  return result["success"] === true ? { value: result["data"] } : { issues: issuesOf(result["error"]) ?? [] };
 }
 
-function issuesOf(error: unknown): readonly unknown[] {
+/** The result may be any object: that of ArkType is a list which also has `issues`. */
+function issuesOf(result: unknown): readonly unknown[] | undefined {
   const issues: unknown =
-    typeof error === "object" && error !== null ? Reflect.get(error, "issues") : undefined;
-  return Array.isArray(issues) ? issues : [];
+    typeof result === "object" && result !== null ? Reflect.get(result, "issues") : undefined;
+  return Array.isArray(issues) ? issues : undefined;
 }
 
 function describeIssue(issue: unknown, subject: string): string {

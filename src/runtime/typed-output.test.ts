@@ -58,6 +58,19 @@ describe("typed output [SDK-4]", () => {
     );
   });
 
+  it("is checked against fields alone, as tools of the Agent SDK have them", async () => {
+    await using sample = await createSampleRuntime([handIn({ city: 7 }), handIn({ city: "Rome" })]);
+    const result = await sample.runtime.run("Where?", { output: { city: z.string() } }).result;
+    expect(result.output).toEqual({ city: "Rome" });
+  });
+
+  it.each([[{ a: 1 }], [[42]], [[]]])("is refused where it is no schema: %j", async (output) => {
+    await using sample = await createSampleRuntime([]);
+    await expect(sample.runtime.run("Judge.", { output: output as never }).result).rejects.toThrow(
+      /output schema cannot be used/,
+    );
+  });
+
   it("may be of any type: what is no object travels as a field", async () => {
     await using sample = await createSampleRuntime([handIn({ value: ["a", "b"] })]);
     expect((await sample.runtime.run("List.", { output: z.array(z.string()) }).result).output).toEqual([

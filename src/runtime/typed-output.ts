@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { isRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";
 import type { Capability } from "./agent/capability.ts";
@@ -138,7 +139,10 @@ interface OutputReading {
 
 function readOutputSchema(schema: OutputSchema): OutputReading {
   const isForeign = "~standard" in schema || "_def" in schema || "_zod" in schema;
-  if (!isForeign) return { form: schema, check: zodCheck(fromJson(schema)) };
+  const fields: readonly unknown[] = Object.values(schema);
+  // Fields alone, as tools of the Agent SDK have them.
+  const isShape = fields.length > 0 && fields.every((field) => isRecord(field) && "_zod" in field);
+  if (!isForeign && !isShape) return { form: schema, check: zodCheck(fromJson(schema)) };
   const { type, jsonSchema, check } = readSchema(schema, { subject: "result", what });
   if (type !== undefined) return { form: toJsonSchema(type), check: zodCheck(type) };
   if (jsonSchema === undefined || check === undefined) throw unusable("it is not a schema");
@@ -155,12 +159,31 @@ function zodCheck(type: z.ZodType): OutputReading["check"] {
 }
 
 function fromJson(schema: Readonly<Record<string, unknown>>): z.ZodType {
+  if (
+    Array.isArray(schema) ||
+    !(Object.keys(schema).length === 0 || jsonSchemaWords.some((word) => word in schema))
+  )
+    throw unusable("it says nothing that a JSON Schema says, such as type or properties");
   try {
     return z.fromJSONSchema(schema);
   } catch (error) {
     throw unusable(error instanceof Error ? error.message : String(error), error);
   }
 }
+
+/** One of them says what a value is; a schema with none of them, but for the empty one, is a mistake. */
+const jsonSchemaWords = [
+  "type",
+  "properties",
+  "items",
+  "enum",
+  "const",
+  "anyOf",
+  "oneOf",
+  "allOf",
+  "not",
+  "$ref",
+];
 
 function toJsonSchema(type: z.ZodType): Record<string, unknown> {
   try {

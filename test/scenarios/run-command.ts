@@ -23,10 +23,13 @@ export interface Place {
   transcripts(): ReadonlyMap<string, readonly Record<string, unknown>[]>;
 }
 
+/** Takes what is to be done when the test, or all tests that share something, are over. */
+export type AtEnd = (end: () => void | PromiseLike<void>) => void;
+
 /** A project and an empty home in a temporary folder. */
-export function createPlace(): Place {
+export function createPlace(atEnd: AtEnd = onTestFinished): Place {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-print-")));
-  onTestFinished(() => rmSync(root, { recursive: true, force: true, maxRetries: 3 }));
+  atEnd(() => rmSync(root, { recursive: true, force: true, maxRetries: 3 }));
   const [cwd, home] = [join(root, "project"), join(root, "home")];
   mkdirSync(cwd);
   mkdirSync(home);

@@ -100,7 +100,7 @@ describe.skipIf(!hasTerminal)(`on a terminal${hasTerminal ? "" : " (skipped: the
       JSON.stringify({ hooks, env: { [hostile]: hostile }, permissions: { allow: [`Bash(${hostile})`] } }),
     );
     for (const words of [
-      ["agents"],
+      ["agents", "list"],
       ["agents", "show", "a"],
       ["agents", "check"],
       ["skills"],

@@ -101,6 +101,45 @@ test("the tree shows what each agent does; ctrl+b frees the caller, who hears of
   await pty.shows("✓ general-purpose look around", "✓ general-purpose count lines", "I heard of it.");
 });
 
+test("the same question of several agents is answered once for all, and a granted rule settles the open ones [CLI-4]", async () => {
+  const asking = (name: string, command: string): ScriptedStep => ({
+    match: ({ messages: [first] }) => JSON.stringify(first).includes(`child task ${name}`),
+    times: "any",
+    respond: ({ messages }) =>
+      messages.length > 1 ? `${name} has ended` : { calls: [{ name: "Bash", input: { command } }] },
+  });
+  const start = (...names: readonly string[]) => ({
+    calls: names.map((name) => agentCall(`work ${name}`, `child task ${name}`)),
+  });
+  const { place, pty } = await openConversation(
+    [
+      ...["one", "two", "three"].map((name) => asking(name, "touch same")),
+      ...["four", "five"].map((name) => asking(name, `touch ${name}`)),
+      start("one", "two", "three"),
+      start("four", "five"),
+      "All five are back.",
+    ],
+    { words: ["start five"] },
+  );
+  await pty.shows("Bash touch same (3 agents ask the same)");
+  pty.type(keys.tab);
+  await pty.shows("asks to use Bash (3 agents ask the same)");
+  await afterGuard();
+  pty.type("1");
+  await pty.shows("and 1 more question");
+  expect(existsSync(join(place.cwd, "same"))).toBe(true);
+  pty.type(keys.tab);
+  await pty.shows("←→ where");
+  await afterGuard();
+  pty.type("e");
+  await pty.shows("the rule to store");
+  pty.type(`\u0015Bash(touch *)${keys.enter}`);
+  await pty.shows("do not ask again for Bash(touch *)");
+  pty.type("2");
+  await pty.shows("All five are back.");
+  expect(["four", "five"].map((name) => existsSync(join(place.cwd, name)))).toEqual([true, true]);
+});
+
 test("an agent can be opened, written to and stopped [CLI-4]", async () => {
   const children = heldChildren();
   const { pty } = await openConversation(

@@ -25,7 +25,11 @@ export async function openSessionOf(connection: SdkConnection, fresh: boolean): 
     {
       context,
       options,
-      session: nextOptions(request.session, before, fresh),
+      session: {
+        ...nextOptions(request.session, before, fresh),
+        // The mode is part of the live policy, which also reaches agents that run already.
+        interactive: { takeMessages: () => takeMessages(connection), mode: () => undefined },
+      },
       initialize,
       hooks: createHostHooks(hooks, channel, reports),
       ...askingOf(connection),
@@ -84,11 +88,9 @@ function liveControlsOf(connection: SdkConnection): LiveControls {
   const { choices, policy, options, initialize, lineIds } = connection;
   return {
     policy: policy.apply,
-    takeMessages: () => takeMessages(connection),
     model: () => choices.model,
     effort: () => choices.effort,
     fallbackModel: options.fallbackModel,
-    waitsForChildren: false,
     ...(initialize.toolAliases === undefined ? {} : { toolAliases: initialize.toolAliases }),
     transcript: {
       title: initialize.title,

@@ -6,6 +6,7 @@ import type { RetinueError } from "../../foundation/retinue-error.ts";
 import { splitEntries } from "../../tools/grants/split-entries.ts";
 import { addAgentSdkOptions } from "../agent-sdk/agent-sdk-options.ts";
 import { addMcpServerCommands } from "./add-mcp-server-commands.ts";
+import { addSessionCommands } from "./add-session-commands.ts";
 import { addSkillCommands } from "./add-skill-commands.ts";
 import { addTaskCommands } from "./add-task-commands.ts";
 import type { CliHost } from "./cli-host.ts";
@@ -51,6 +52,7 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
   addPrintOptions(program);
   addAgentSdkOptions(program);
   addAgents(program, invoke);
+  addSessionCommands(program, invoke);
   addTaskCommands(program, invoke);
   addSkillCommands(program, invoke);
   addMcpCommands(program, invoke);
@@ -151,13 +153,17 @@ function addAgents(program: Command, invoke: Invoke): void {
   const agents = describe(program.command("agents"), "Lists all agents, highest scope first.")
     .argument("[command]")
     .usage("[list|show|new|check] [options]")
+    .addHelpText(
+      "before",
+      "In a terminal: a browser of the agents, to look at, create, edit, check and try.\n",
+    )
     .option("--all", "also what is shadowed or hidden by a deny rule")
     .option("--json", "print JSON")
     .allowExcessArguments();
   agents.action((name: string | undefined, options: { all?: boolean; json?: boolean }) => {
     if (name !== undefined) throw unknownCommand(agents, name);
     return invoke(async (context) =>
-      (await import("./commands/agents/agents-list.ts")).agentsList(context, options),
+      (await import("./commands/agents/agents-list.ts")).agents(context, options),
     );
   });
   describe(agents.command("list"), "Lists all agents, highest scope first.")

@@ -201,6 +201,8 @@ function addLiteral(
   source: string,
   { mode, alone, scene }: Expansion & { alone: boolean },
 ): void {
+  // Bash finds a syntax error there; the parser makes a word of it.
+  if (/(?<!\\)(?:\\\\)*[()]/.test(source)) markOpaque(walk, "a parenthesis in a word is not quoted");
   if (hasUnclearBraces(source, alone) && mode === "argument" && scene.dialect === "bash")
     markOpaque(walk, "a brace expansion is not understood");
   const joined = source.replaceAll("\\\n", "");

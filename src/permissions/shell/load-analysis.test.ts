@@ -84,6 +84,7 @@ describe("[PRM-9] what is not fully understood is opaque", () => {
     ["y='a b *.txt'; cat $y", "a variable holds a file pattern among other text"],
     ["ls || expo(rt x", "it is not valid shell syntax"],
     [": (&& ls", "it is not valid shell syntax"],
+    ["ls >=(a b)", "a parenthesis in a word is not quoted"],
     ["ls (; ls", "it is not valid shell syntax"],
     ["ls && y='a *.txt'; cat $y", "a variable holds a file pattern among other text"],
     [`cat \${x:-*.txt}`, "a variable holds a file pattern among other text"],

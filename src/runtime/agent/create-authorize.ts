@@ -1,4 +1,5 @@
 import { abortable } from "../../foundation/abortable.ts";
+import { isRecord } from "../../foundation/json-record.ts";
 import type { Authorization, AuthorizeOptions, CallRequest } from "../../loop/loop-ports.ts";
 import {
   type DecideOptions,
@@ -31,13 +32,14 @@ export type CanUseTool = (
     /** Paths of the call that lie outside of the working directories. */
     readonly outsidePaths: () => readonly string[];
   },
-) => Promise<
+) => Promise<ProgramAnswer>;
+
+type ProgramAnswer =
   | { readonly behavior: "allow"; readonly updatedInput?: Readonly<Record<string, unknown>> }
   /** `interrupt`: the run is to end after this turn. */
   | { readonly behavior: "deny"; readonly message?: string; readonly interrupt?: boolean }
   /** Leaves it to the approver; without one the call is refused. */
-  | { readonly behavior: "ask" }
->;
+  | { readonly behavior: "ask" };
 
 /** An answer in the place of the program and the person; undefined leaves the call to them. */
 export type BeforeAsk = (
@@ -147,7 +149,7 @@ async function ask(call: CallRequest, asking: Asking): Promise<Authorization> {
     suggestedRules: () => suggestRules(request, policy, { anchor: plan.directory }),
     outsidePaths: () => outsidePaths(request, policy),
   };
-  const answer = await abortable(canUseTool(tool.name, request.input, context), signal);
+  const answer = readProgramAnswer(await abortable(canUseTool(tool.name, request.input, context), signal));
   if (answer.behavior === "deny")
     return {
       ...denied(tool, answer.message ?? "the program refused it"),
@@ -156,6 +158,17 @@ async function ask(call: CallRequest, asking: Asking): Promise<Authorization> {
     };
   if (answer.behavior === "ask") return askPersonOf(call, asking);
   return allowedAs(call, answer, { ...asking, by: "program" });
+}
+
+/** In JavaScript a program can answer anything. What is none of the three answers lets nothing through. */
+function readProgramAnswer(given: unknown): ProgramAnswer {
+  const behavior = isRecord(given) ? given["behavior"] : undefined;
+  if (behavior === "allow" || behavior === "deny" || behavior === "ask") return given as ProgramAnswer;
+  const shown = isRecord(given) ? `the behavior ${JSON.stringify(behavior) ?? "undefined"}` : String(given);
+  return {
+    behavior: "deny",
+    message: `canUseTool must answer { behavior: "allow" }, "deny" or "ask", but answered ${shown}`,
+  };
 }
 
 async function askPersonOf(

@@ -1,4 +1,3 @@
-import type { UserMessage } from "../../conversation/message.ts";
 import type { ModelEvent } from "../../conversation/model-event.ts";
 import type { TranscriptObserver } from "../../journal/transcript-writer.ts";
 import type { Model } from "../../model/model.ts";
@@ -10,8 +9,6 @@ import type { Capability } from "./capability.ts";
 export interface LiveControls {
   /** The policy by which the next call of any agent of the session is decided. */
   readonly policy?: (planned: PermissionPolicy) => PermissionPolicy;
-  /** Messages for the main agent, read between two model calls. */
-  readonly takeMessages?: () => readonly UserMessage[];
   /** The model that answers the main agent from the next request on; undefined means the one of the plan. */
   readonly model?: () => string | undefined;
   /** The model that answers a request which the chosen one could not. */
@@ -20,8 +17,6 @@ export interface LiveControls {
   readonly effort?: () => string | number | undefined;
   /** Names under which the main agent's model may call tools, and what they mean. */
   readonly toolAliases?: ReadonlyMap<string, string> | undefined;
-  /** False: a run ends while children work in the background, and the host reads what they report. */
-  readonly waitsForChildren?: boolean;
   /** Gives ids to lines of the main transcript, and is notified of them. */
   readonly transcript?: TranscriptObserver;
 }
@@ -33,10 +28,7 @@ export function livePolicyCapability({ policy }: LiveControls): Capability {
 
 /** What of it reaches the main agent alone. */
 export function liveMainCapability(live: LiveControls, find: (name: string) => Promise<Model>): Capability {
-  return {
-    model: (planned) => createLiveModel(planned, live, find),
-    ...(live.takeMessages === undefined ? {} : { messages: live.takeMessages }),
-  };
+  return { model: (planned) => createLiveModel(planned, live, find) };
 }
 
 /** The model of the plan, unless the host has chosen another one meanwhile. */

@@ -99,14 +99,7 @@ export function childrenCapability(
     plan,
     tools,
     tasks,
-    waits,
-  }: {
-    readonly plan: RunPlan;
-    readonly tools: readonly Tool[];
-    readonly tasks: TaskManager;
-    /** Whether the run ends only after its children in the background. */
-    readonly waits: boolean;
-  },
+  }: { readonly plan: RunPlan; readonly tools: readonly Tool[]; readonly tasks: TaskManager },
 ): Capability {
   const granted = new Set(plan.tools.map(({ name }) => name));
   const replacesMessages = tools.some(({ name }) => name === "SendMessage");
@@ -117,7 +110,7 @@ export function childrenCapability(
     ],
     messages: children.takeMessages,
     // Children in the background are waited for before hooks learn that the work is over.
-    ...(waits ? { beforeEnd: (_text, { signal }) => children.beforeEnd(signal) } : {}),
+    beforeEnd: (_text, { signal }) => children.beforeEnd(signal),
     attach: ({ authorize }) => children.attach(authorize),
     dispose: () => Promise.resolve(tasks[Symbol.asyncDispose]()),
   };

@@ -9,20 +9,21 @@ import { exitCodeOf } from "../end-signal.ts";
 import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
 import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
 import { createPrinter, printFailure } from "../print/printer.ts";
-import type { CommandContext } from "../session-options.ts";
+import { type CommandContext, misuse } from "../session-options.ts";
 
 /** `retinue run-plan FILE`: carries out the plan of a child agent in this process, and prints its answer as `-p` does. */
 export async function runPlan(context: CommandContext, file: string, options: PrintOptions): Promise<number> {
   const { host } = context;
   checkSessionOptions(context.session, host.cwd);
   const request = readPrintOptions(options, { words: [], cwd: host.cwd, session: context.session });
-  const plan = await loadPlan(host, file);
+  refuseIdleOptions(options);
+  const plan = await loadPlan(host, file, options);
   const stop = new AbortController();
   const forget = host.onInterrupt((reason) => stop.abort(reason));
   const { closed } = host.stdout;
   const signal = closed === undefined ? stop.signal : AbortSignal.any([stop.signal, closed]);
   const there: CommandContext = { ...context, host: { ...host, cwd: plan.sessionDirectory } };
-  const tree = treeLimitsOf(plan);
+  const tree = treeLimitsOf(plan, request.session.limits?.tree?.seconds);
   const own = { ...request.session, sessionId: plan.sessionId, childrenOnly: true, limits: { tree } };
   try {
     await using runtime = createPrintRuntime(there, options);
@@ -46,13 +47,57 @@ export async function runPlan(context: CommandContext, file: string, options: Pr
   }
 }
 
-/** The plan in a file, or what is piped in for `-`. */
+/** The plan in a file, or what is piped in for `-`; one that bypasses permissions only where that is asked for here. */
 export async function loadPlan(
   { stdin, cwd }: Pick<CommandContext["host"], "stdin" | "cwd">,
   file: string,
+  options: Pick<PrintOptions, "dangerouslySkipPermissions">,
 ): Promise<ChildPlan> {
   const text = file === "-" ? await stdin.readAll({ limit: maxBytes }) : readText(resolve(cwd, file));
-  return readPlan(file, text);
+  const plan = readPlan(file, text);
+  refuseUnaskedBypass(plan, options);
+  return plan;
+}
+
+/** What a plan has decided; an option that says otherwise would do nothing. */
+const decided: ReadonlyMap<keyof PrintOptions, string> = new Map([
+  ["model", "--model"],
+  ["effort", "--effort"],
+  ["agent", "--agent"],
+  ["tools", "--tools"],
+  ["allowedTools", "--allowedTools"],
+  ["permissionMode", "--permission-mode"],
+  ["maxTurns", "--max-turns"],
+  ["systemPrompt", "--system-prompt"],
+  ["systemPromptFile", "--system-prompt-file"],
+  ["appendSystemPrompt", "--append-system-prompt"],
+  ["appendSystemPromptFile", "--append-system-prompt-file"],
+  ["resume", "--resume"],
+  ["continue", "--continue"],
+  ["forkSession", "--fork-session"],
+  ["sessionId", "--session-id"],
+  ["jsonSchema", "--json-schema"],
+]);
+
+function refuseIdleOptions(options: PrintOptions): void {
+  const idle = [...decided].find(([key]) => options[key] !== undefined);
+  if (idle === undefined) return;
+  throw misuse(
+    `${idle[1]} has no effect on a plan, which has decided that.`,
+    "Give it to `retinue plan`; --disallowedTools, --max-time and --max-budget-usd narrow a plan here.",
+  );
+}
+
+/** No file alone bypasses permissions, and a plan is a file. */
+function refuseUnaskedBypass(
+  { policy }: ChildPlan,
+  options: Pick<PrintOptions, "dangerouslySkipPermissions">,
+): void {
+  if (policy.mode !== "bypassPermissions" || options.dangerouslySkipPermissions === true) return;
+  throw misuse(
+    "The plan bypasses permissions, which no file can say alone.",
+    "Read it, then add --dangerously-skip-permissions if that is meant.",
+  );
 }
 
 function readText(file: string): string {

@@ -59,7 +59,7 @@ export async function runPlanInStore(
   const { host, session } = context;
   refuseStray({ ...session, ...options }, planOptions);
   const request = readPrintOptions(options, { words: [], cwd: host.cwd, session });
-  const plan = await loadPlan(host, file);
+  const plan = await loadPlan(host, file, options);
   const { sessionDirectory: directory } = plan;
   const start = { ...options, agent: plan.agent.id, directory, output: request.output };
   return startAndWatch(context, start, (store, place) => startPlan(store, { ...place, plan }));
@@ -150,7 +150,10 @@ const sessionOptions: ReadonlySet<string> = new Set(
 );
 
 /** A plan is decided to the last field, so that nothing but where and how it is shown can be said about it. */
-const planOptions: ReadonlySet<string> = new Set(displayOptions.split(" "));
+const planOptions: ReadonlySet<string> = new Set([
+  ...displayOptions.split(" "),
+  "dangerouslySkipPermissions",
+]);
 
 /** What was asked for and would not hold on a worker is refused. */
 function refuseStray(options: object, understood: ReadonlySet<string>): void {

@@ -8,14 +8,11 @@ export async function editText(
   text: string,
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<string | undefined> {
-  const editor = environment["VISUAL"] || environment["EDITOR"];
-  if (editor === undefined || editor === "")
-    throw new Error("No editor is set; set EDITOR, such as EDITOR=nano, and start again.");
   const folder = await mkdtemp(join(tmpdir(), "retinue-edit-"));
   const file = join(folder, "draft.md");
   try {
     await writeFile(file, text, { mode: 0o600 });
-    await runEditor(editor, file);
+    await editFile(file, environment);
     const changed = await readFile(file, "utf8");
     return changed === text ? undefined : changed;
   } finally {
@@ -23,8 +20,14 @@ export async function editText(
   }
 }
 
-/** The variable may hold a command with arguments, as in `code --wait`. */
-async function runEditor(editor: string, file: string): Promise<void> {
+/** Opens a file itself. The variable may hold a command with arguments, as in `code --wait`. */
+export async function editFile(
+  file: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<void> {
+  const editor = environment["VISUAL"] || environment["EDITOR"];
+  if (editor === undefined || editor === "")
+    throw new Error("No editor is set; set EDITOR, such as EDITOR=nano, and start again.");
   const child = await spawnProcess("sh", ["-c", `${editor} "$1"`, "sh", file], { stdio: "inherit" });
   const code = await new Promise((resolve) => child.on("close", resolve));
   if (code !== 0) throw new Error(`${editor} ended with the code ${code}.`);

@@ -62,6 +62,11 @@ const commands: readonly SlashCommand[] = [
     run: (state, actions) => openSessions(state, actions),
   },
   {
+    name: "fork",
+    description: "continue in a copy of this conversation",
+    run: ({ session, sessionId }) => session.switchTo(sessionId, { fork: true }),
+  },
+  {
     name: "rewind",
     description: "go back to before an earlier prompt",
     run: (state, actions) => openRewind(state, actions),

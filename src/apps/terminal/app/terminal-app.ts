@@ -224,6 +224,8 @@ export class TerminalApp implements DeviceListener {
       case "question-asked":
         if (event.question.kind === "plan") state.conversation.addMarkdown(event.question.plan);
         state.desk.ask(event.question);
+        if (event.question.kind === "form" && event.question.isChoice === true && state.box.isEmpty)
+          state.desk.open();
         break;
       case "question-closed":
         state.desk.close(event.questionId);

@@ -47,7 +47,9 @@ export class FormPanel implements Panel {
         hint: description,
         ...(field.multiple ? { box: this.#ticked.has(at) } : {}),
       })),
-      { label: [span("something else", dim)], hint: "in your own words" },
+      ...(this.#question.isChoice === true
+        ? []
+        : [{ label: [span("something else", dim)], hint: "in your own words" }]),
       ...(field.multiple ? [{ label: [span("done")] }] : []),
     ];
     const rows = [...head, ...this.#list.rows(choices, width)];
@@ -78,7 +80,7 @@ export class FormPanel implements Panel {
 
   #choose(index: number, field: FormField): PanelOutcome {
     const option = field.options[index];
-    if (index === field.options.length) {
+    if (index === field.options.length && this.#question.isChoice !== true) {
       this.#line = new LineInput("your answer");
       return stay;
     }
@@ -117,7 +119,8 @@ export class FormPanel implements Panel {
 
   #newList(): ChoiceList {
     const { options = [], multiple = false } = this.#field() ?? {};
-    return new ChoiceList(() => options.length + (multiple ? 2 : 1));
+    const own = this.#question.isChoice === true ? 0 : 1;
+    return new ChoiceList(() => options.length + own + (multiple ? 1 : 0));
   }
 
   #field(): FormField | undefined {

@@ -65,13 +65,17 @@ export class QuestionDesk {
   open(): boolean {
     const [first] = this.#waiting.values();
     if (first === undefined) return false;
-    const equal = [...this.#waiting.values()].filter((other) => keyOf(other) === keyOf(first));
+    const equal = this.#equalTo(first);
     this.#open = {
       panel: this.#panelFor(first, equal.length),
       questions: equal,
       guardedUntil: this.#options.now() + guardMs,
     };
     return true;
+  }
+
+  #equalTo(first: Question): readonly Question[] {
+    return [...this.#waiting.values()].filter((other) => keyOf(other) === keyOf(first));
   }
 
   leave(): void {
@@ -112,7 +116,9 @@ export class QuestionDesk {
     if (this.#open !== undefined) return this.#open.panel.view(width, height);
     const [first] = this.#waiting.values();
     if (first === undefined) return { rows: [] };
-    const others = this.#waiting.size > 1 ? ` and ${plural(this.#waiting.size - 1, "more question")}` : "";
+    const equal = this.#equalTo(first).length;
+    const left = this.#waiting.size - equal;
+    const others = `${equal > 1 ? ` (${plural(equal, "agent")} ask the same)` : ""}${left > 0 ? ` and ${plural(left, "more question")}` : ""}`;
     const row: Row = [
       span("▲ ", colours.warning),
       span(first.path.join(" › "), bold),

@@ -5,11 +5,11 @@ import type { RuntimeOptions, SessionOptions } from "../../../runtime/runtime-op
 import type { Session } from "../../../runtime/session.ts";
 import type { CommandContext } from "../../cli/session-options.ts";
 import { conversationEntries, lastEntries } from "./conversation-entries.ts";
-import { LiveConversation } from "./live-conversation.ts";
+import { describeError, LiveConversation } from "./live-conversation.ts";
 import { MessageQueue } from "./message-queue.ts";
 import { createPlanTool } from "./plan-mode.ts";
 import type { SessionPages } from "./session-pages.ts";
-import { SessionQuestions } from "./session-questions.ts";
+import { readOnly, SessionQuestions } from "./session-questions.ts";
 import type { SessionRecords } from "./session-records.ts";
 import type {
   AgentEntry,
@@ -22,6 +22,7 @@ import type {
   SessionSummary,
   TerminalSession,
 } from "./terminal-session.ts";
+import type { WatchedConversation } from "./watched-conversation.ts";
 
 export interface RuntimeSessionOptions {
   /** Makes the runtime that the options of the command line ask for; called once, with the first conversation. */
@@ -45,6 +46,8 @@ export class RuntimeSession implements TerminalSession {
   readonly #closing = new AbortController();
   #runtime: Runtime | undefined;
   #live: LiveConversation | undefined;
+  /** Set instead of a conversation of our own while one of another process is watched. */
+  #watched: WatchedConversation | undefined;
   /** The mode that the person has chosen; undefined leaves that of the plan. */
   #mode: PermissionMode | undefined;
   #given: SessionOptions;
@@ -59,8 +62,17 @@ export class RuntimeSession implements TerminalSession {
   }
 
   /** Opens the first conversation; what is submitted before is sent then. Rejects when it cannot be opened. */
-  open(): Promise<void> {
-    return this.#open(this.#given);
+  async open(): Promise<void> {
+    const { resume, continue: isContinued, forkSession, takeOver } = this.#given;
+    const isTarget = (resume !== undefined || isContinued === true) && forkSession !== true;
+    if (!isTarget || this.#options.isOnce === true || takeOver === true) return this.#open(this.#given);
+    const choice = await this.#chooseHeld(await (await this.#records()).findTarget(this.#given));
+    if (choice === "watch") return;
+    if (choice === "leave")
+      throw new RetinueError("session-open", "Another terminal has this conversation open.", {
+        advice: "Continue in a copy with --fork-session, or take it with --take-over.",
+      });
+    await this.#open(choice === "fork" ? { ...this.#given, forkSession: true } : this.#given);
   }
 
   subscribe(listener: (event: SessionEvent) => void): () => void {
@@ -69,8 +81,10 @@ export class RuntimeSession implements TerminalSession {
   }
 
   submit(text: string): void {
-    this.#queue.add(text);
-    if (!this.#isSwitching) this.#live?.continue();
+    if (this.#watched?.isOwned === true) this.#report({ type: "notice", level: "warning", text: readOnly });
+    else this.#queue.add(text);
+    if (this.#watched?.isOwned === false) void this.#continueWatched(this.#watched.sessionId);
+    else if (!this.#isSwitching) this.#live?.continue();
   }
 
   takeBack(messageId: string): string | undefined {
@@ -136,6 +150,7 @@ export class RuntimeSession implements TerminalSession {
   }
 
   async commands(): Promise<readonly CommandSummary[]> {
+    if (this.#watched !== undefined) return [];
     return this.#opened()
       .skills.filter(({ userInvocable }) => userInvocable)
       .map(({ name, description, argumentHint }) => ({
@@ -167,7 +182,7 @@ export class RuntimeSession implements TerminalSession {
   }
 
   async transcript(): Promise<readonly AgentEntry[]> {
-    return conversationEntries(this.#opened().messages());
+    return this.#watched?.entries() ?? conversationEntries(this.#opened().messages());
   }
 
   async prompts(): Promise<readonly EarlierPrompt[]> {
@@ -197,10 +212,39 @@ export class RuntimeSession implements TerminalSession {
     sessionId: string | undefined,
     { fork = false }: { readonly fork?: boolean } = {},
   ): Promise<void> {
+    const choice = fork ? "fork" : await this.#chooseHeld(sessionId);
+    if (choice === "watch" || choice === "leave") return;
     this.#given = this.#withoutTarget();
     const target =
-      sessionId === undefined ? {} : { resume: sessionId, ...(fork ? { forkSession: true } : {}) };
+      sessionId === undefined
+        ? {}
+        : { resume: sessionId, ...(choice === "fork" ? { forkSession: true } : {}) };
     await this.#reopen({ ...this.#given, ...target });
+  }
+
+  /** The other process is gone, so what was watched can be continued here. */
+  async #continueWatched(sessionId: string): Promise<void> {
+    try {
+      await this.switchTo(sessionId);
+    } catch (error) {
+      this.#report({ type: "notice", level: "error", text: describeError(error) });
+    }
+  }
+
+  /** Where another process has the conversation open, the person watches it, continues in a copy, or leaves it. */
+  async #chooseHeld(sessionId: string | undefined): Promise<"open" | "watch" | "fork" | "leave"> {
+    if (sessionId === undefined || sessionId === this.#live?.session.id) return "open";
+    const records = await this.#records();
+    if (!records.isHeld(sessionId)) return "open";
+    const answer = await this.#questions.askHeld(this.#closing.signal);
+    if (answer !== "watch") return answer ?? "leave";
+    await this.#closeCurrent();
+    const { WatchedConversation } = await import("./watched-conversation.ts");
+    const report = (event: SessionEvent): void => this.#report(event);
+    const { transcripts } = records;
+    this.#watched = new WatchedConversation({ transcripts, sessionId, report, shownPrompts });
+    await this.#watched.open();
+    return "watch";
   }
 
   async deleteSession(sessionId: string): Promise<void> {
@@ -220,6 +264,7 @@ export class RuntimeSession implements TerminalSession {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new RetinueError("interrupted", "The terminal was closed."));
+    this.#watched?.[Symbol.dispose]();
     await this.#live?.[Symbol.asyncDispose]();
     await this.#runtime?.[Symbol.asyncDispose]();
   }
@@ -258,10 +303,16 @@ export class RuntimeSession implements TerminalSession {
   }
 
   async #reopen(options: SessionOptions, { isQuiet = false } = {}): Promise<void> {
+    await this.#closeCurrent();
+    await this.#open(options, { isQuiet });
+  }
+
+  async #closeCurrent(): Promise<void> {
     const before = this.#live;
     this.#live = undefined;
+    this.#watched?.[Symbol.dispose]();
+    this.#watched = undefined;
     await before?.[Symbol.asyncDispose]();
-    await this.#open(options, { isQuiet });
   }
 
   /** What was asked for at the start, without the conversation that it named. */
@@ -275,7 +326,9 @@ export class RuntimeSession implements TerminalSession {
     const { asks = true, isOnce = false } = this.#options;
     const questions = this.#questions;
     return {
-      ...(asks ? { approver: { approve: questions.approve.bind(questions), notice } } : {}),
+      ...(asks
+        ? { approver: { approve: questions.approve.bind(questions), notice, isConcurrent: true } }
+        : {}),
       host: {
         ...(asks ? { ask: questions.askForm.bind(questions) } : {}),
         todosChanged: (todos) =>
@@ -314,6 +367,7 @@ export class RuntimeSession implements TerminalSession {
 
   #opened(): Session {
     if (this.#live !== undefined) return this.#live.session;
+    if (this.#watched !== undefined) throw new RetinueError("session-open", readOnly);
     throw new RetinueError("session-opening", "The conversation is still being opened.");
   }
 
@@ -327,7 +381,7 @@ export class RuntimeSession implements TerminalSession {
 
   async #records(): Promise<SessionRecords> {
     const { createSessionRecords } = await import("./session-records.ts");
-    return createSessionRecords(this.#opened().discovered.paths);
+    return createSessionRecords(this.#options.context.host);
   }
 
   async #pages(): Promise<SessionPages> {

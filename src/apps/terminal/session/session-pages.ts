@@ -22,7 +22,7 @@ export interface SessionPages {
 export function createSessionPages({ context, session, mode }: SessionPagesOptions): SessionPages {
   const { plan } = session;
   const printed = (run: (context: CommandContext) => Promise<number>): Promise<string> =>
-    capture(context, run);
+    captureOutput(context, run);
   return {
     models: () => listModels(context, session),
     async report(topic, words) {
@@ -64,7 +64,7 @@ export function createSessionPages({ context, session, mode }: SessionPagesOptio
 const pageWidth = 100;
 
 /** What a command of the command line prints, as text. */
-async function capture(
+export async function captureOutput(
   context: CommandContext,
   run: (context: CommandContext) => Promise<number>,
 ): Promise<string> {
@@ -77,7 +77,7 @@ async function capture(
     columns: Math.min(pageWidth, context.host.stdout.columns ?? pageWidth),
     isColourAllowed: false,
   };
-  await run({ ...context, host: { ...context.host, stdout: output, stderr: output } });
+  await run({ ...context, host: { ...context.host, stdout: output, stderr: output, canAsk: false } });
   return text;
 }
 

@@ -8,6 +8,10 @@ interface OpenQuestion {
   readonly resolve: (answer: QuestionAnswer) => void;
 }
 
+/** Said where somebody writes to a conversation that is only watched. */
+export const readOnly =
+  "Another terminal has this conversation open, so it is read-only here. /fork continues it in a copy.";
+
 export interface PlanDecision {
   readonly isApproved: boolean;
   readonly plan: string;
@@ -77,6 +81,22 @@ export class SessionQuestions {
     );
     if (answer.type === "fields") return answer.answers;
     throw new Error("the person closed the questions without an answer");
+  }
+
+  /** What to do about a conversation that another process has open; undefined when the person closes the question. */
+  async askHeld(signal: AbortSignal): Promise<"watch" | "fork" | undefined> {
+    const question = "Another terminal has this conversation open. What do you want to do here?";
+    const options = [
+      { label: "watch", description: "live and read-only" },
+      { label: "fork", description: "continue in a copy; the other terminal keeps its own" },
+    ];
+    const fields = [{ question, header: "conversation", options, multiple: false }];
+    const answer = await this.#ask(
+      { kind: "form", id: this.#newId(), path: ["retinue"], fields, isChoice: true },
+      signal,
+    );
+    const chosen = answer.type === "fields" ? answer.answers[question] : undefined;
+    return chosen === "watch" || chosen === "fork" ? chosen : undefined;
   }
 
   async askPlan(plan: string, signal: AbortSignal): Promise<PlanDecision> {

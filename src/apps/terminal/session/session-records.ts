@@ -4,13 +4,15 @@ import { resolve } from "node:path";
 import type { Message } from "../../../conversation/message.ts";
 import { isRecord, type JsonRecord } from "../../../foundation/json-record.ts";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
-import { findSessions } from "../../../journal/find-sessions.ts";
+import { findLatestSession, findSession, findSessions } from "../../../journal/find-sessions.ts";
 import { forkLines } from "../../../journal/fork-session.ts";
 import { loadSession } from "../../../journal/load-session.ts";
+import { readAssistantBlocks, readUserBlocks } from "../../../journal/read-assistant-blocks.ts";
 import { sessionFiles } from "../../../journal/session-files.ts";
 import { isShownMessage } from "../../../journal/session-title.ts";
 import { customTitleLine } from "../../../journal/transcript-facts.ts";
-import type { Paths } from "../../../settings/paths.ts";
+import type { SessionOptions } from "../../../runtime/runtime-options.ts";
+import { createPaths } from "../../../settings/paths.ts";
 import { openAppendLog } from "../../../storage/append-log.ts";
 import { createWholeFile } from "../../../storage/create-whole-file.ts";
 import { hasLiveOwner } from "../../../storage/owner-lock.ts";
@@ -21,7 +23,15 @@ import type { AgentEntry, EarlierPrompt, SessionSummary } from "./terminal-sessi
 
 /** The stored conversations of this folder. */
 export interface SessionRecords {
+  /** The folder that holds them. */
+  readonly transcripts: string;
+  /** Whether a process that still runs has it open. */
+  isHeld(sessionId: string): boolean;
+  /** The id of the conversation that the options name. */
+  findTarget(options: Pick<SessionOptions, "resume" | "continue">): Promise<string | undefined>;
   list(): Promise<readonly SessionSummary[]>;
+  /** Those whose title, prompts or answers contain a text, whatever its case. */
+  search(text: string): Promise<readonly SessionSummary[]>;
   /** What people wrote in them, newest first. */
   promptHistory(): Promise<readonly string[]>;
   prompts(sessionId: string): Promise<readonly EarlierPrompt[]>;
@@ -36,23 +46,42 @@ export interface SessionRecords {
 const maxListed = 200;
 const maxHistorySessions = 20;
 
-export function createSessionRecords({
-  transcripts,
-  cwd,
-}: Pick<Paths, "transcripts" | "cwd">): SessionRecords {
+export function createSessionRecords(host: Parameters<typeof createPaths>[0]): SessionRecords {
+  const { transcripts, cwd } = createPaths(host);
   const fileOf = (sessionId: string): string => sessionFiles(transcripts, sessionId).transcript;
   const recordsOf = async (sessionId: string): Promise<readonly JsonRecord[]> =>
     (await readLines(fileOf(sessionId))).values;
-  return {
-    async list() {
-      const found = await findSessions(transcripts, { limit: maxListed });
-      return found.map(({ id, title, modified, messageCount, file }) => ({
+  const list = async (): Promise<readonly SessionSummary[]> =>
+    (await findSessions(transcripts, { limit: maxListed })).map(
+      ({ id, title, modified, messageCount, file }) => ({
         id,
         title,
         modified,
         messages: messageCount,
         isOpenElsewhere: hasLiveOwner(file),
-      }));
+      }),
+    );
+  return {
+    transcripts,
+    isHeld: (sessionId) => hasLiveOwner(fileOf(sessionId)),
+    async findTarget({ resume, continue: isContinued }) {
+      if (resume === undefined)
+        return isContinued === true ? (await findLatestSession(transcripts))?.id : undefined;
+      const found = await findSession(transcripts, resume);
+      return found.type === "found" ? found.session.id : undefined;
+    },
+    list,
+    async search(text) {
+      const wanted = text.trim().toLowerCase();
+      const all = await list();
+      const hits = await Promise.all(
+        all.map(async ({ id, title }) => {
+          if (title.toLowerCase().includes(wanted)) return true;
+          const records = await recordsOf(id).catch(() => []);
+          return records.some((record) => isShownMessage(record) && saysText(record, wanted));
+        }),
+      );
+      return all.filter((_, at) => hits[at] === true);
     },
     async promptHistory() {
       const sessions = await findSessions(transcripts, { limit: maxHistorySessions });
@@ -115,6 +144,15 @@ export function createSessionRecords({
       return target;
     },
   };
+}
+
+/** Whether its text contains it; calls and their results do not count. */
+function saysText({ type, message }: JsonRecord, wanted: string): boolean {
+  const content = isRecord(message) ? message.content : undefined;
+  const blocks = type === "user" ? readUserBlocks(content) : readAssistantBlocks(content);
+  return blocks.some(
+    (block) => block.type === "text" && "text" in block && String(block.text).toLowerCase().includes(wanted),
+  );
 }
 
 function promptsIn(records: readonly JsonRecord[]): readonly EarlierPrompt[] {

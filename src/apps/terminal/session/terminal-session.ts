@@ -187,6 +187,8 @@ export type SessionEvent =
   | { readonly type: "message-read"; readonly text: string }
   | { readonly type: "queue-changed"; readonly messages: readonly QueuedMessage[] }
   | { readonly type: "text"; readonly text: string }
+  /** A text that is complete. */
+  | { readonly type: "said"; readonly text: string }
   | { readonly type: "thinking"; readonly text: string }
   /** An answer broke off: what came since the last answer is void, and the request is made again. */
   | {
@@ -249,6 +251,8 @@ export interface BackgroundQuestion extends QuestionBase {
 /** AskUserQuestion. */
 export interface FormQuestion extends QuestionBase {
   readonly kind: "form";
+  /** Only the options count, and it is opened by itself where no draft is being written. */
+  readonly isChoice?: boolean;
   readonly fields: readonly FormField[];
 }
 
