@@ -52,6 +52,7 @@ const clusterNames = [
   "isConflict",
   "logConflict",
   "openStore",
+  "postgres",
   "pruneAgents",
   "sendMessage",
   "serveAgents",

@@ -58,6 +58,7 @@ const runtimeChecks: Readonly<Record<string, Check>> = {
   agents: thing,
   tools: thing,
   model,
+  store: thing,
   wrapModel: call,
   idempotencyKey: call,
   settings: (value) =>

@@ -4,7 +4,7 @@ import type { UserMessage } from "../conversation/message.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AgentInput } from "../definitions/define-agent.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
-import { isRetinueError } from "../foundation/retinue-error.ts";
+import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { Inspection } from "../inspection/inspection.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import type { Interrupted } from "../tasks/recovery/find-interrupted.ts";
@@ -14,8 +14,10 @@ import { checkAgentType, checkOptions, checkPrompt } from "./check-options.ts";
 import { normalizeRuntimeOptions } from "./normalize-options.ts";
 import { createProgramContext, type ProgramContext } from "./program-context.ts";
 import { type RunHandle, startRun, stoppedEnding } from "./run-handle.ts";
+import { refuseWorkerOptions, runInStore } from "./run-in-store.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { RunOptions, RuntimeOptions, SessionOptions } from "./runtime-options.ts";
+import type { RuntimeStore } from "./runtime-store.ts";
 import type { Session } from "./session.ts";
 import { createSessionPool, type SessionPool } from "./session-pool.ts";
 import { type SpawnOptions, sessionOptionsOf, spawnRequestOf } from "./spawn-options.ts";
@@ -59,6 +61,8 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
 
 /** The same for a program that changes mode, model or rules of its session while it runs. */
 export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls): Runtime {
+  const { store } = options;
+  if (store !== undefined) refuseWorkerOptions(options);
   const normalized = normalizeRuntimeOptions(options);
   const world = createWorld({ ...normalized.setup, ...(live === undefined ? {} : { live }) });
   const program = createProgramContext(world, normalized);
@@ -78,18 +82,48 @@ export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls
     await pool.close();
     await tidying.end();
     await world[Symbol.asyncDispose]();
+    await store?.close();
   }
 
+  const shared = { ...createQueries(program), register: world.register, unregister: world.unregister };
+  const ending = { close, [Symbol.asyncDispose]: close };
+  if (store !== undefined) return { ...shared, ...createStoreRuns({ ...options, store }, pool), ...ending };
   return {
-    ...createQueries(program),
-    register: world.register,
-    unregister: world.unregister,
+    ...shared,
     open: (given = {}) => pool.open(given),
     spawn: (agentType, prompt, given = {}) => spawnIn(pool, { agentType, prompt, given }),
     tools: async () => (await pool.host()).tools(),
     run: (prompt, given = {}) => runIn(pool, prompt, given),
-    close,
-    [Symbol.asyncDispose]: close,
+    ...ending,
+  };
+}
+
+/** What workers carry out; what needs the agents in this process is refused. */
+function createStoreRuns(
+  options: RuntimeOptions & { readonly store: RuntimeStore },
+  pool: SessionPool,
+): Pick<Runtime, "open" | "spawn" | "tools" | "run"> {
+  const refuse = (name: string): RetinueError =>
+    new RetinueError(
+      "not-portable",
+      `${name}() needs its agents in this process, and a store has them elsewhere.`,
+      {
+        advice:
+          "Use run(), with `resume` for further prompts, or startPlan() of retinue/cluster for a child.",
+      },
+    );
+  return {
+    open: () => Promise.reject(refuse("open")),
+    spawn() {
+      throw refuse("spawn");
+    },
+    tools: () => Promise.reject(refuse("tools")),
+    run(prompt, given = {}) {
+      pool.refuseWhenClosed();
+      const handle = runInStore({ options, closed: pool.signal }, prompt, given);
+      pool.track(handle.result).catch(() => undefined);
+      return handle;
+    },
   };
 }
 
