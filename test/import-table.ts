@@ -22,7 +22,8 @@ export const importTable = readTable(`
   tasks        | all of journal, journal, loop
   teams        | all of tasks, tasks
   inspection   | all of tasks, tasks
-  runtime      | all of teams, teams, inspection
+  replay       | all of inspection, inspection
+  runtime      | all of teams, teams, inspection, replay
   apps         | all of runtime, runtime
   testing      | all of runtime, runtime
   entry        | all of runtime, runtime

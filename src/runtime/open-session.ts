@@ -1,4 +1,5 @@
 import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
+import { createRequestRecorder } from "../journal/request-recorder.ts";
 import type { RunWatch } from "../loop/watch-run.ts";
 import type { LimitFacts } from "../planning/limit-plan.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
@@ -236,6 +237,7 @@ function openServices(
   const { tools, servers, skills, chosenModel } = gathered;
   const { approver } = world;
   return {
+    ...(world.keepsTranscripts ? { recordRequest: createRequestRecorder(gathered.files.directory) } : {}),
     world,
     tools,
     servers,

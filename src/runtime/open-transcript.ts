@@ -10,7 +10,12 @@ import type { IdSource } from "../journal/id-source.ts";
 import { journalPlan } from "../journal/journaled-plan.ts";
 import { type LoadedSession, loadSession } from "../journal/load-session.ts";
 import { rebuildConversation } from "../journal/rebuild-conversation.ts";
-import { choiceLines, type SessionChoices } from "../journal/session-choices.ts";
+import {
+  choiceLines,
+  type DecidingOptions,
+  optionLines,
+  type SessionChoices,
+} from "../journal/session-choices.ts";
 import { checkSessionId, sessionFiles } from "../journal/session-files.ts";
 import { describeDamage, type TranscriptDamage } from "../journal/transcript-damage.ts";
 import type { TranscriptFacts } from "../journal/transcript-facts.ts";
@@ -97,7 +102,7 @@ export interface OpenOptions extends ChosenSession {
   readonly now: () => number;
   readonly facts: () => TranscriptFacts;
   readonly plan: RunPlan;
-  readonly choices: SessionChoices;
+  readonly choices: SessionChoices & DecidingOptions;
   readonly keeping: Keeping;
 }
 
@@ -150,7 +155,7 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     throw error;
   }
   writer.plan(journalPlan(options.plan), "with-next");
-  writer.beside(choiceLines(sessionId, options.choices));
+  writer.beside([...choiceLines(sessionId, options.choices), ...optionLines(sessionId, options.choices)]);
   return {
     history: loaded?.messages ?? [],
     record: writer.record,

@@ -1,5 +1,6 @@
 import { abortable } from "../../foundation/abortable.ts";
 import type { Stopwatch } from "../../foundation/stopwatch.ts";
+import type { RecordRequest } from "../../journal/request-recorder.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { Model } from "../../model/model.ts";
 import { isReplaced } from "../../planning/own-servers.ts";
@@ -43,6 +44,8 @@ export interface AgentServices {
   readonly findModel: (name: string) => Promise<Model>;
   readonly toolContext: ReturnType<typeof createToolContexts>;
   readonly tree: TreeBudget;
+  /** Takes down what models are asked; absent where nothing is recorded. */
+  readonly recordRequest?: RecordRequest;
   /** Puts calls of all agents to the same person, in one queue; absent where no one can be asked. */
   readonly asking?: ReturnType<typeof openAsking>;
 }
@@ -127,6 +130,7 @@ export async function equipAgent(
           offered: skills.offered(),
         }),
     }),
+    recordRequest: services.recordRequest,
     ...(own.commit === undefined ? {} : { commit: own.commit }),
   };
   return { parts, hooks, skills };

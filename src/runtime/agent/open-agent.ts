@@ -23,6 +23,8 @@ export interface AgentParts extends Pick<AuthorizeDependencies, "canUseTool" | "
   readonly commit?: (() => Promise<void>) | undefined;
   /** Whether a tool is still there at the next turn; absent means it is. */
   readonly isOffered?: LoopPorts["isOffered"];
+  /** Takes down what the model is asked; absent where nothing is recorded. */
+  readonly recordRequest?: LoopPorts["recordRequest"] | undefined;
 }
 
 export interface OpenAgent {
@@ -44,7 +46,7 @@ export function openAgent(plan: RunPlan, parts: AgentParts): OpenAgent {
   for (const { attach } of capabilities) attach?.({ authorize, ask });
   const finishing = capabilities.flatMap(({ isFinished }) => isFinished ?? []);
   const limits = capabilities.find((capability) => capability.limits !== undefined)?.limits;
-  const { serverTools = [], isOffered, commit, compaction, concurrency } = parts;
+  const { serverTools = [], isOffered, commit, compaction, concurrency, recordRequest } = parts;
   return {
     plan,
     ports: {
@@ -58,6 +60,7 @@ export function openAgent(plan: RunPlan, parts: AgentParts): OpenAgent {
       takeMessages: () => capabilities.toReversed().flatMap(({ messages }) => messages?.() ?? []),
       ...foldAfterCall(capabilities),
       ...(commit === undefined ? {} : { commit }),
+      ...(recordRequest === undefined ? {} : { recordRequest }),
       beforeEnd: foldBeforeEnd(capabilities),
       ...(finishing.length === 0 ? {} : { isFinished: () => finishing.some((isFinished) => isFinished()) }),
       ...(limits === undefined ? {} : { limits }),
