@@ -113,7 +113,9 @@ const maxLines = 60;
 export function lineChanges(before: string, after: string): readonly string[] {
   if (before === after) return [];
   const { hunks, added, removed, shortened } = diffLines(before, after);
-  const lines = hunks.flatMap((hunk, index) => (index === 0 ? hunk.lines : ["  …", ...hunk.lines]));
+  const lines = hunks
+    .flatMap((hunk, index) => (index === 0 ? hunk.lines : ["  …", ...hunk.lines]))
+    .filter((line) => !line.startsWith("\\"));
   const more = lines.length - maxLines;
   const rest = more > 0 || shortened ? [`  … ${removed} lines removed and ${added} added in all`] : [];
   return [...lines.slice(0, maxLines), ...rest];

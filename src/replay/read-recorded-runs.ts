@@ -29,7 +29,7 @@ interface Reader {
   run?: OpenRun | undefined;
   plan?: JsonRecord;
   given: DecidingOptions;
-  agent?: string | undefined;
+  named: { readonly agent?: string; readonly model?: string };
   /** The process that wrote on began here, with the conversation as it is read from the file. */
   isReopened: boolean;
   answer?: PartialAnswer | undefined;
@@ -48,6 +48,7 @@ export function readRecordedRuns(
     runs: [],
     messages: [],
     given: {},
+    named: {},
     isReopened: true,
   };
   for (const [index, record] of records.entries()) {
@@ -84,7 +85,7 @@ function reload(
 }
 
 function begin(reader: Reader, record: JsonRecord, index: number): void {
-  const { messages, runs, given, plan, agent } = reader;
+  const { messages, runs, given, plan, named } = reader;
   const interrupted = interruptedResults(conversation(reader));
   if (interrupted.length > 0) messages.push({ message: { role: "user", content: interrupted }, line: "" });
   const history = reader.isReopened ? reload(reader, index) : conversation(reader);
@@ -98,7 +99,7 @@ function begin(reader: Reader, record: JsonRecord, index: number): void {
     steps: [],
     options: given,
     ...(plan === undefined ? {} : { plan }),
-    ...(agent === undefined ? {} : { agent }),
+    ...named,
   };
   runs.push(reader.run);
   messages.push({ message: prompt, line: uuid });
@@ -149,8 +150,13 @@ function takeBeside(reader: Reader, record: JsonRecord, index: number): void {
   const { run, records, messages } = reader;
   const isNew = run !== undefined && run.steps.length === 0;
   const agent = readChoice("agent", record);
-  if (agent !== undefined) reader.agent = agent;
-  if (isNew && agent !== undefined) run.agent = agent;
+  const model = readChoice("model", record);
+  reader.named = {
+    ...reader.named,
+    ...(agent === undefined ? {} : { agent }),
+    ...(model === undefined ? {} : { model }),
+  };
+  if (isNew) Object.assign(run, reader.named);
   const options = readOptionLine(record);
   if (options !== undefined) reader.given = options;
   if (isNew && options !== undefined) run.options = options;
@@ -264,7 +270,6 @@ function resultOf(record: JsonRecord, message: UserMessage): RecordedResult {
     ...(data === undefined || block?.is_error === true ? {} : { data }),
     ...(typeof call?.denied === "string" ? { denied: call.denied } : {}),
     asked: call?.asked === true,
-    ran: call === undefined || call.startedAt !== undefined,
   };
 }
 

@@ -15,8 +15,6 @@ export interface RecordedResult {
   /** Why it was not allowed. */
   readonly denied?: string;
   readonly asked: boolean;
-  /** Whether the tool was run at all. */
-  readonly ran: boolean;
 }
 
 /** What happened in a run, in the order of the record. */
@@ -43,7 +41,9 @@ export interface RecordedRun {
   /** The plan that it ran by, as it was journaled; absent in transcripts of other programs. */
   readonly plan?: JsonRecord;
   readonly options: DecidingOptions;
+  /** The agent and model that were named for the session. */
   readonly agent?: string;
+  readonly model?: string;
   readonly steps: readonly RecordedStep[];
   /** Absent where it was cut off, or goes on in the next run. */
   readonly ending?: Pick<RunEnding, "status" | "reason"> & { readonly error?: string };

@@ -67,7 +67,6 @@ export async function replayRun(input: ReplayRunInput): Promise<ReplayedRun> {
       message,
       ...(at === undefined ? {} : { turn: at }),
     });
-  const expected = createExpected(input);
   const played = createRecordedPorts(run, {
     ...toolsNow(input),
     modelId: firstAnswer(run)?.answer.model ?? "",
@@ -82,7 +81,7 @@ export async function replayRun(input: ReplayRunInput): Promise<ReplayedRun> {
       requests.push({ request: sent, ...(isSame === undefined ? {} : { isSame }) });
       cost = addCost(cost, answer, input.now);
       if (isSame === true) return;
-      const before = expected.at(answer);
+      const before = requestBefore(input.recording, run, answer);
       if (before !== undefined)
         for (const found of compareRequests(before, sent)) report(found, answer.uuid, turn);
     },
@@ -184,17 +183,17 @@ function namesOf(
   return tools === undefined ? undefined : new Set(tools.map(({ name }) => name));
 }
 
-/** The requests as they were, put together from the record where all of it was kept. */
-function createExpected({ run, recording }: ReplayRunInput) {
-  return {
-    at(answer: RecordedAnswer): ModelRequest | undefined {
-      const { request } = answer;
-      const system = request === undefined ? undefined : systemOf(recording, request);
-      const tools = request === undefined ? undefined : toolsOf(recording, request);
-      if (system === undefined || tools === undefined) return undefined;
-      return { system, tools, messages: messagesBefore(run, answer), ...request?.options };
-    },
-  };
+/** A request as it was, put together from the record; undefined where not all of it was kept. */
+export function requestBefore(
+  recording: Pick<Recording, "parts">,
+  run: RecordedRun,
+  answer: RecordedAnswer,
+): ModelRequest | undefined {
+  const { request } = answer;
+  const system = request === undefined ? undefined : systemOf(recording, request);
+  const tools = request === undefined ? undefined : toolsOf(recording, request);
+  if (system === undefined || tools === undefined) return undefined;
+  return { system, tools, messages: messagesBefore(run, answer), ...request?.options };
 }
 
 function messagesBefore({ history, prompt, steps }: RecordedRun, answer: RecordedAnswer): readonly Message[] {

@@ -12,6 +12,7 @@ import { type AgentHandle, startAgent } from "./agent-handle.ts";
 import { checkAgentType, checkOptions, checkPrompt } from "./check-options.ts";
 import { normalizeRuntimeOptions } from "./normalize-options.ts";
 import { createProgramContext, type ProgramContext } from "./program-context.ts";
+import type { ReplaySessionOptions, SessionReplay } from "./replay/replay-session.ts";
 import { type RunHandle, startRun, stoppedEnding } from "./run-handle.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { RunOptions, RuntimeOptions, SessionOptions } from "./runtime-options.ts";
@@ -43,6 +44,11 @@ export interface Runtime extends AsyncDisposable {
   interrupted(): Promise<Interrupted>;
   /** What a session or child of this folder did, from its files alone; by id, beginning of one, title or name, or the newest. */
   inspect(id?: string): Promise<Inspection>;
+  /**
+   * Drives the loop through a recorded session again, without a model, and tells what is different now: prompts, tools,
+   * decisions, cost. By id, beginning of one, title or name, or the newest.
+   */
+  replay(id?: string, options?: ReplaySessionOptions): Promise<SessionReplay>;
   /** Adds an agent, or replaces the program's own of the same name; the next run sees it. */
   register(agent: AgentDefinition | AgentInput): void;
   /** Takes back an agent that this program has added. */
@@ -75,6 +81,11 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
 
   return {
     ...createQueries(program),
+    async replay(id, given = {}) {
+      pool.refuseWhenClosed();
+      const { replaySession } = await import("./replay/replay-session.ts");
+      return pool.track(replaySession(id, given, { pool, gather: program.gather }));
+    },
     register: world.register,
     unregister: world.unregister,
     open: (given = {}) => pool.open(given),

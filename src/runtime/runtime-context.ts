@@ -7,6 +7,7 @@ import type { LocalServer } from "../model/local-models.ts";
 import type { Model } from "../model/model.ts";
 import type { ModelFactory } from "../model/model-factory.ts";
 import type { Approver } from "../permissions/approver.ts";
+import type { RunPlan } from "../planning/run-plan.ts";
 import type { AskedServer } from "../settings/judge-mcp-entry.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import type { Durability } from "../storage/durability.ts";
@@ -15,6 +16,7 @@ import type { ReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
 import type { SandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { ToolHost } from "../tools/tool-host.ts";
+import type { Capability } from "./agent/capability.ts";
 import type { CanUseTool } from "./agent/create-authorize.ts";
 import type { GatheredMcp, McpAnswer } from "./servers/gather-mcp-servers.ts";
 
@@ -53,6 +55,8 @@ export interface RuntimeContext {
   readonly keepsTranscripts: boolean;
   /** What the program says about children, in place of settings. */
   readonly childLimits?: Partial<ChildLimits>;
+  /** What is added to every agent, by its plan: a replay, or those who measure. */
+  readonly additions?: readonly ((plan: RunPlan) => Capability)[];
   readonly durability: Durability;
   readonly entrypoint: string;
   readonly ids: IdSource;

@@ -13,7 +13,11 @@ export interface SessionPool {
   readonly signal: AbortSignal;
   /** The id of the session that children of the runtime share. */
   readonly hostId: string;
-  open<Output>(options: SessionOptions<Output>): Promise<Session<Output>>;
+  /** `change` is for those who need other facts than the program has, such as a replay. */
+  open<Output>(
+    options: SessionOptions<Output>,
+    change?: (facts: RuntimeContext) => RuntimeContext,
+  ): Promise<Session<Output>>;
   /** Undefined when the signal came first; a session that opens after that is closed again. */
   openUnlessStopped<Output>(
     options: SessionOptions<Output>,
@@ -57,13 +61,19 @@ export function createSessionPool({ program, defaults, onOpen, stop }: SessionPo
 
   async function open<Output>(
     options: SessionOptions<Output>,
-    signal: AbortSignal = stop.signal,
+    {
+      signal = stop.signal,
+      change = (facts) => facts,
+    }: {
+      readonly signal?: AbortSignal;
+      readonly change?: ((facts: RuntimeContext) => RuntimeContext) | undefined;
+    } = {},
   ): Promise<Session<Output>> {
     refuseWhenClosed();
     checkOptions("open", options);
     const { setup, ...own } = normalizeSessionOptions(options, defaults);
     const [{ beginSession }, shared] = await Promise.all([import("./begin-session.ts"), program.gather()]);
-    const facts = await program.forSession(shared, own);
+    const facts = change(await program.forSession(shared, own));
     const session = await beginSession(facts, setup, { look: program.gather, signal });
     onOpen(facts);
     const close = async (): Promise<void> => {
@@ -81,9 +91,9 @@ export function createSessionPool({ program, defaults, onOpen, stop }: SessionPo
     hostId,
     track,
     refuseWhenClosed,
-    open: (options) => track(open(options)),
+    open: (options, change) => track(open(options, { change })),
     async openUnlessStopped(options, signal) {
-      const opening = track(open(options, signal));
+      const opening = track(open(options, { signal }));
       try {
         return await abortable(opening, signal);
       } catch (error) {

@@ -105,10 +105,12 @@ export async function equipAgent(
   const [tooling, ...around] = shared;
   const parts: AgentParts = {
     model,
-    capabilities:
-      main === undefined
+    capabilities: [
+      ...(main === undefined
         ? [...(tooling === undefined ? [] : [tooling]), loading, ...around, ...(child?.last ?? [])]
-        : [...main.first, loading, ...shared, ...main.last],
+        : [...main.first, loading, ...shared, ...main.last]),
+      ...(world.additions ?? []).map((addTo) => addTo(plan)),
+    ],
     serverTools: tools.serverTools(plan, model.facts),
     ...askingOf(plan, services, own),
     // Once it is moved to the background, it has no more tools of servers.

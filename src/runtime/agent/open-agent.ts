@@ -1,7 +1,7 @@
 import type { CompactionPort, LoopPorts } from "../../loop/loop-ports.ts";
 import type { Model, ServerTool } from "../../model/model.ts";
 import type { RunPlan } from "../../planning/run-plan.ts";
-import type { ToolContext } from "../../tools/tool.ts";
+import type { Tool, ToolContext } from "../../tools/tool.ts";
 import type { Capability } from "./capability.ts";
 import { type AuthorizeDependencies, type AuthorizeWithHooks, createAuthorize } from "./create-authorize.ts";
 
@@ -51,7 +51,7 @@ export function openAgent(plan: RunPlan, parts: AgentParts): OpenAgent {
     plan,
     ports: {
       model: capabilities.reduceRight((model, { model: around }) => around?.(model) ?? model, parts.model),
-      tools: capabilities.flatMap(({ tools = [] }) => tools),
+      tools: toolsOf(capabilities),
       ...(serverTools.length === 0 ? {} : { serverTools }),
       ...(isOffered === undefined ? {} : { isOffered }),
       authorize,
@@ -73,6 +73,15 @@ export function openAgent(plan: RunPlan, parts: AgentParts): OpenAgent {
       for (const { dispose } of capabilities) await dispose?.(stopped);
     },
   };
+}
+
+/** Every tool of an agent, as its model sees them. */
+export function toolsOf(capabilities: readonly Capability[]): readonly Tool[] {
+  const tools = capabilities.flatMap((capability) => capability.tools ?? []);
+  const around = capabilities.flatMap(({ tool }) => tool ?? []);
+  return around.length === 0
+    ? tools
+    : tools.map((tool) => around.reduceRight((inner, wrap) => wrap(inner), tool));
 }
 
 /** What changes how rules and people decide: added rules, and answers in place of a person. */
