@@ -35,6 +35,7 @@ const subpathNames = {
 const maxRootNames = 50;
 
 const testingNames = [
+  "assertReplay",
   "createFakeHost",
   "createFakeMcpServer",
   "createManualClock",

@@ -27,15 +27,17 @@ export function compareRecordings(before: Recording, after: Recording): ReplayRe
   const differences: Difference[] = [];
   let same = 0;
   let made = 0;
+  const renamed = sameIds(before, after);
   for (const agent of before.agents) {
     const other = after.agents.find((candidate) => isSameAgent(agent, candidate));
     if (other === undefined) {
-      differences.push(
-        about(agent, { kind: "turns", title: "this agent is not started any more", lines: [] }),
-      );
+      if (!wasRecordedCall(agent, before, after))
+        differences.push(
+          about(agent, { kind: "turns", title: "this agent is not started any more", lines: [] }),
+        );
       continue;
     }
-    const compared = compareAgents({ before, after, agent, other });
+    const compared = compareAgents({ before, after, agent, other, renamed });
     differences.push(...firstOfEachKind(compared.differences));
     same += compared.same;
     made += compared.made;
@@ -60,6 +62,34 @@ interface Pair {
   readonly after: Recording;
   readonly agent: RecordedAgent;
   readonly other: RecordedAgent;
+  readonly renamed: (request: ModelRequest) => ModelRequest;
+}
+
+/** Children have new ids in the second recording; where they are mentioned, that is no difference. */
+function sameIds(before: Recording, after: Recording): (request: ModelRequest) => ModelRequest {
+  const ids = after.agents.flatMap((agent) => {
+    const old = before.agents.find((candidate) => isSameAgent(candidate, agent));
+    return old === undefined || old.id === agent.id ? [] : [[agent.id, old.id] as const];
+  });
+  if (ids.length === 0) return (request) => request;
+  return (request) => {
+    const text = ids.reduce((last, [id, old]) => last.replaceAll(id, old), JSON.stringify(request));
+    // It was a request before the ids in it were replaced.
+    return JSON.parse(text) as ModelRequest;
+  };
+}
+
+/** Its parent was given the recorded result, so that the child was not needed. */
+function wasRecordedCall(agent: RecordedAgent, before: Recording, after: Recording): boolean {
+  const callId = callOf(agent);
+  const resultIn = (recording: Recording): string | undefined => {
+    const steps = recording.agents.find(({ id }) => id === mainAgent)?.runs.flatMap((run) => run.steps) ?? [];
+    const results = steps.flatMap((step) => (step.type === "results" ? step.results : []));
+    const found = results.find(({ block }) => block.tool_use_id === callId);
+    return found === undefined ? undefined : JSON.stringify(found.block);
+  };
+  const known = resultIn(before);
+  return known !== undefined && known === resultIn(after);
 }
 
 /** The main agent, or the child of the same call. */
@@ -80,7 +110,7 @@ interface Turn {
   readonly results: readonly RecordedResult[];
 }
 
-function compareAgents({ before, after, agent, other }: Pair) {
+function compareAgents({ before, after, agent, other, renamed }: Pair) {
   const [old, now] = [turnsOf(agent), turnsOf(other)];
   const differences: Difference[] = [];
   let same = 0;
@@ -91,29 +121,21 @@ function compareAgents({ before, after, agent, other }: Pair) {
       differences.push(about(agent, turnsDifference(old.length, now.length), at));
       break;
     }
-    const isSame =
-      was.answer.request !== undefined && was.answer.request.digest === is.answer.request?.digest;
-    if (isSame) same += 1;
+    const [asked, asks] = [
+      requestBefore(before, was.run, was.answer),
+      requestBefore(after, is.run, is.answer),
+    ];
+    const isKnown = asked !== undefined && asks !== undefined;
+    const changes = isKnown ? compareRequests(asked, renamed(asks)) : [];
+    if (isKnown && changes.length === 0) same += 1;
     const found = [
-      ...(isSame
-        ? []
-        : comparePrompted(
-            requestBefore(before, was.run, was.answer),
-            requestBefore(after, is.run, is.answer),
-          )),
+      ...changes,
       ...compareAnswers(was.answer.answer.message, is.answer.answer.message),
       ...compareResults(was, is),
     ];
     differences.push(...found.map((difference) => about(agent, difference, at)));
   }
   return { differences, same, made: now.length };
-}
-
-function comparePrompted(
-  before: ModelRequest | undefined,
-  after: ModelRequest | undefined,
-): readonly BareDifference[] {
-  return before === undefined || after === undefined ? [] : compareRequests(before, after);
 }
 
 function turnsOf({ runs }: RecordedAgent): readonly Turn[] {

@@ -69,7 +69,8 @@ export async function replayRecording(
   };
 }
 
-function countTurns(
+/** Answers of an agent before a run, and of those the ones to the same prompt. */
+export function countTurns(
   { runs }: RecordedAgent,
   index: number,
 ): { readonly all: number; readonly ofPrompt: number } {

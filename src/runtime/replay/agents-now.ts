@@ -26,6 +26,8 @@ import type { Session } from "../session.ts";
 export interface AgentsNow extends Required<Pick<ReplayOptions, "now" | "decisions">>, AsyncDisposable {
   /** What could not be decided again, and is taken as it was recorded, each as one sentence. */
   readonly notes: ReadonlySet<string>;
+  /** The rules an agent would have now; undefined where that cannot be decided. */
+  policy(agent: RecordedAgent, run: RecordedRun): Promise<PermissionPolicy | undefined>;
 }
 
 export interface AgentsNowOptions {
@@ -84,6 +86,7 @@ export function createAgentsNow({ recording, open, changes = {} }: AgentsNowOpti
 
   return {
     notes,
+    policy: async (agent, run) => (await decided(agent, run).catch(unlessRefused))?.plan.policy,
     async now(agent, run) {
       const now = await decided(agent, run).catch(unlessRefused);
       return now === undefined ? { priceOf } : agentNow(recording, run, now);
