@@ -201,6 +201,12 @@ export const requirements: readonly Requirement[] = [
   built("SDK-2", "The tools can be handed to a program's own loop."),
   built("SDK-3", "Everything ends by signal or disposal."),
   built("SDK-4", "An agent's output can be checked against a schema."),
+
+  built(
+    "RPL-1",
+    "A recorded run is replayed without a model, with the same requests, and becomes a test in one command.",
+  ),
+  built("RPL-2", "From any message on a replay can differ, and it shows where."),
 ];
 
 function built(id: string, title: string): Requirement {
