@@ -207,6 +207,11 @@ export const requirements: readonly Requirement[] = [
     "A recorded run is replayed without a model, with the same requests, and becomes a test in one command.",
   ),
   built("RPL-2", "From any message on a replay can differ, and it shows where."),
+
+  built(
+    "OTL-1",
+    "Spans and metrics follow the GenAI conventions, contents are off by default, and context reaches processes.",
+  ),
 ];
 
 function built(id: string, title: string): Requirement {

@@ -17,6 +17,8 @@ export interface RequestLimits {
   readonly signal: AbortSignal;
   readonly limitMs: number;
   readonly onProgress?: (text: string) => void;
+  /** The trace that a call belongs to, as W3C Trace Context writes it. */
+  readonly traceParent?: string;
 }
 
 /** One living connection. After its end every request fails; whoever needs another one makes it. */
@@ -163,7 +165,9 @@ function follow(server: McpServer, client: Client, way: ServerTransport): Server
     },
     callTool: ({ name, inputSchema }, input, limits) =>
       send(limits, (options) => {
-        const parameters = { name, arguments: { ...input } };
+        const { traceParent } = limits;
+        const meta = traceParent === undefined ? {} : { _meta: { traceparent: traceParent } };
+        const parameters = { name, arguments: { ...input }, ...meta };
         if (client.getProtocolEra() !== "modern") {
           return client.request({ method: "tools/call", params: parameters }, anything, options);
         }

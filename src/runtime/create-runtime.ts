@@ -19,6 +19,7 @@ import type { RunOptions, RuntimeOptions, SessionOptions } from "./runtime-optio
 import type { Session } from "./session.ts";
 import { createSessionPool, type SessionPool } from "./session-pool.ts";
 import { type SpawnOptions, sessionOptionsOf, spawnRequestOf } from "./spawn-options.ts";
+import { createTelemetrySource } from "./telemetry/telemetry-source.ts";
 import type { LoopTool } from "./tools-for-loops.ts";
 import { createWorld } from "./world.ts";
 
@@ -64,7 +65,9 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
   const program = createProgramContext(world, normalized);
   const stop = new AbortController();
   const tidying = createTidying(stop.signal, Date.now);
+  const telemetry = createTelemetrySource(normalized.setup);
   const pool = createSessionPool({
+    measure: telemetry.measure,
     program,
     defaults: normalized.session,
     stop,
@@ -76,6 +79,7 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
   async function close(): Promise<void> {
     await pool.close();
     await tidying.end();
+    await telemetry.end();
     await world[Symbol.asyncDispose]();
   }
 

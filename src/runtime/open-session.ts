@@ -104,7 +104,7 @@ export async function openSession<Output>(
     slashCommands: options.slashCommands !== false,
     begin: () => prepareMemory(plan, world.notice),
     ...recoveryOf(transcript.heard, { world, plan, children, commands: gathered.commands, ...keeping }),
-    record: transcript.record,
+    record: observed(world, plan, transcript.record),
     commit: transcript.commit,
     output,
     dispose: (endAgent) => closeSession(endAgent, { tools, transcript, servers }),
@@ -247,6 +247,19 @@ function openServices(
     ...(approver === undefined
       ? {}
       : { asking: openAsking(approver, plan, world.discovered.paths.projectRoot) }),
+  };
+}
+
+/** What is written down is also told to those who measure. */
+function observed(
+  { observer }: RuntimeContext,
+  plan: RunPlan,
+  record: OpenTranscript["record"],
+): OpenTranscript["record"] {
+  if (observer === undefined) return record;
+  return (event) => {
+    observer.event(plan, event);
+    record(event);
   };
 }
 

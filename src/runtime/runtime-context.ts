@@ -1,3 +1,4 @@
+import type { RunEvent } from "../conversation/run-event.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import type { WaitClock } from "../foundation/wait-clock.ts";
 import type { HookFunction } from "../hooks/run-handler.ts";
@@ -57,6 +58,8 @@ export interface RuntimeContext {
   readonly childLimits?: Partial<ChildLimits>;
   /** What is added to every agent, by its plan: a replay, or those who measure. */
   readonly additions?: readonly ((plan: RunPlan) => Capability)[];
+  /** Hears what happens in every agent, and runs its hooks; absent where no one measures. */
+  readonly observer?: SessionObserver;
   readonly durability: Durability;
   readonly entrypoint: string;
   readonly ids: IdSource;
@@ -66,4 +69,11 @@ export interface RuntimeContext {
   readonly today: () => Date;
   /** Milliseconds since 1970. */
   readonly epochMs: () => number;
+}
+
+/** Those who measure a session. They neither wait nor throw. */
+export interface SessionObserver {
+  event(plan: RunPlan, event: RunEvent): void;
+  /** Around the hooks of one event. */
+  hook<Outcome>(plan: RunPlan, event: string, run: () => Promise<Outcome>): Promise<Outcome>;
 }

@@ -58,6 +58,7 @@ export interface RuntimeSetup {
   readonly managedDirectory?: string;
   /** The time by which clocks of runs and pauses go; the real one when absent. */
   readonly clock?: WaitClock;
+  readonly telemetry?: boolean | "environment";
 }
 
 /** The options of a session after they were checked and brought into one shape. */

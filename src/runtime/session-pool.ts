@@ -7,6 +7,7 @@ import type { ProgramContext } from "./program-context.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 import type { Session } from "./session.ts";
+import type { SessionTelemetry } from "./telemetry/session-telemetry.ts";
 
 /** The sessions of one runtime: opened on demand, and all closed with it. */
 export interface SessionPool {
@@ -37,9 +38,12 @@ export interface SessionPoolOptions {
   /** Called with the facts of each session that was opened. */
   readonly onOpen: (facts: RuntimeContext) => void;
   readonly stop: AbortController;
+  /** Measures a session from its facts; undefined where nothing is measured. */
+  readonly measure: (facts: RuntimeContext) => Promise<SessionTelemetry | undefined>;
 }
 
-export function createSessionPool({ program, defaults, onOpen, stop }: SessionPoolOptions): SessionPool {
+export function createSessionPool(options: SessionPoolOptions): SessionPool {
+  const { program, defaults, onOpen, stop, measure } = options;
   const sessions = new Set<Pick<Session, "close">>();
   const busy = new Set<Promise<unknown>>();
   const hostId = randomUUID();
@@ -74,10 +78,19 @@ export function createSessionPool({ program, defaults, onOpen, stop }: SessionPo
     const { setup, ...own } = normalizeSessionOptions(options, defaults);
     const [{ beginSession }, shared] = await Promise.all([import("./begin-session.ts"), program.gather()]);
     const facts = change(await program.forSession(shared, own));
-    const session = await beginSession(facts, setup, { look: program.gather, signal });
+    const measured = setup.planOnly === true ? undefined : await measure(facts);
+    const session = await beginSession(measured?.facts ?? facts, setup, {
+      look: program.gather,
+      signal,
+    }).catch((error: unknown) => {
+      measured?.end();
+      throw error;
+    });
     onOpen(facts);
     const close = async (): Promise<void> => {
-      if (sessions.delete(tracked)) await session.close();
+      if (!sessions.delete(tracked)) return;
+      await session.close();
+      measured?.end();
     };
     const tracked: Session<Output> = { ...session, close, [Symbol.asyncDispose]: close };
     sessions.add(tracked);
