@@ -1,8 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { describeReplay } from "../replay/describe-replay.ts";
 import type { ReplayReport } from "../replay/replay-recording.ts";
-import { createRuntime } from "../runtime/create-runtime.ts";
-import { checkSavedRecording } from "../runtime/replay/isolated-replay.ts";
 
 export interface AssertReplayOptions {
   /** The folder of the project; what the recording says when absent. */
@@ -18,6 +15,12 @@ export async function assertReplay(
   file: string | URL,
   options: AssertReplayOptions = {},
 ): Promise<ReplayReport> {
+  // What runs agents is loaded only by tests that replay.
+  const [{ createRuntime }, { checkSavedRecording }, { describeReplay }] = await Promise.all([
+    import("../runtime/create-runtime.ts"),
+    import("../runtime/replay/isolated-replay.ts"),
+    import("../replay/describe-replay.ts"),
+  ]);
   const path = typeof file === "string" ? file : fileURLToPath(file);
   const report = await checkSavedRecording(path, { project: options.cwd, make: createRuntime });
   if (report.differences.length === 0) return report;

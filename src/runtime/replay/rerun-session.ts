@@ -1,4 +1,3 @@
-// @io
 import { randomUUID } from "node:crypto";
 import { type Message, textOf, type UserMessage } from "../../conversation/message.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";

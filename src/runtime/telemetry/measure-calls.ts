@@ -27,7 +27,7 @@ export function measuringCapability(plan: RunPlan, measuring: Measuring): Capabi
     beforeCall: (next) => async (request, options) => {
       const agent = agentOf(plan, measuring);
       const at = now();
-      const startTime = Date.now();
+      const startTime = measuring.epochMs();
       const answer = await api.context.with(agent.context, () => next(request, options));
       if (answer.asked === true) {
         const attributes = {

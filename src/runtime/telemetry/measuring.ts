@@ -13,6 +13,8 @@ export interface OpenSpan {
 /** A session while it is measured: its open spans, by agent and by call. */
 export interface Measuring extends Telemetry {
   readonly now: () => number;
+  /** Milliseconds since 1970. */
+  readonly epochMs: () => number;
   readonly session: OpenSpan;
   readonly agents: Map<string, OpenSpan>;
   readonly calls: Map<string, OpenSpan>;

@@ -24,6 +24,7 @@ export function openSessionTelemetry(telemetry: Telemetry, facts: RuntimeContext
   const measuring: Measuring = {
     ...telemetry,
     now,
+    epochMs: facts.epochMs,
     session,
     agents: new Map(),
     calls: new Map(),
