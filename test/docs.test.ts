@@ -233,6 +233,8 @@ function run({ language, text }: Block): { status: number | null; stdout: string
       PATH: [join(folder, "bin"), process.env["PATH"]].join(delimiter),
       COLUMNS: "80",
       RETINUE_LOCAL_MODELS: "0",
+      // Compiling the library anew for each example is most of the time that they take.
+      NODE_COMPILE_CACHE: join(tmpdir(), "retinue-examples-cache"),
     },
   });
 }

@@ -12,6 +12,8 @@ import type { SessionTelemetry } from "./telemetry/session-telemetry.ts";
 /** The sessions of one runtime: opened on demand, and all closed with it. */
 export interface SessionPool {
   readonly signal: AbortSignal;
+  /** Whether the runtime was given a model that answers for all sessions. */
+  readonly hasModel: boolean;
   /** The id of the session that children of the runtime share. */
   readonly hostId: string;
   /** `change` is for those who need other facts than the program has, such as a replay. */
@@ -35,6 +37,7 @@ export interface SessionPool {
 export interface SessionPoolOptions {
   readonly program: ProgramContext;
   readonly defaults: NormalizedRuntime["session"];
+  readonly hasModel: boolean;
   /** Called with the facts of each session that was opened. */
   readonly onOpen: (facts: RuntimeContext) => void;
   readonly stop: AbortController;
@@ -43,7 +46,7 @@ export interface SessionPoolOptions {
 }
 
 export function createSessionPool(options: SessionPoolOptions): SessionPool {
-  const { program, defaults, onOpen, stop, measure } = options;
+  const { program, defaults, hasModel, onOpen, stop, measure } = options;
   const sessions = new Set<Pick<Session, "close">>();
   const busy = new Set<Promise<unknown>>();
   const hostId = randomUUID();
@@ -101,6 +104,7 @@ export function createSessionPool(options: SessionPoolOptions): SessionPool {
 
   return {
     signal: stop.signal,
+    hasModel,
     hostId,
     track,
     refuseWhenClosed,
