@@ -126,6 +126,11 @@ export interface RuntimeOptions {
   readonly managedDirectory?: string;
   /** The clock for time limits and pauses; the real one when absent. */
   readonly clock?: WaitClock;
+  /**
+   * True: sessions are measured with the OpenTelemetry of the program (`@opentelemetry/api`). `environment`: where variables
+   * such as `OTEL_EXPORTER_OTLP_ENDPOINT` ask for it, exporters are started. Absent: nothing is measured.
+   */
+  readonly telemetry?: boolean | "environment";
 }
 
 /** Options for one session. */
