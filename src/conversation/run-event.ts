@@ -28,6 +28,13 @@ export function addTotals(a: RunTotals, b: RunTotals): RunTotals {
   };
 }
 
+/** The answer of the approval inbox that decided about a call. */
+export interface UsedApproval {
+  readonly id: string;
+  /** Who gave it. */
+  readonly by: string;
+}
+
 /** A call that was not allowed to run. */
 export interface PermissionDenial {
   readonly call: ToolUseBlock;
@@ -116,6 +123,7 @@ export type RunEvent =
       readonly decidedMs?: number;
       /** Somebody was asked about it. */
       readonly asked?: boolean;
+      readonly approval?: UsedApproval;
     }
   | {
       readonly type: "user-added";

@@ -12,6 +12,8 @@ export interface SessionFiles {
   readonly toolResults: string;
   /** The commands of its agents while they run, and those in the background afterwards. */
   readonly commands: string;
+  /** Questions that wait for an answer, with answers and grants. */
+  readonly approvals: string;
   agent(agentId: string): { readonly transcript: string; readonly meta: string };
 }
 
@@ -26,6 +28,7 @@ export function sessionFiles(transcripts: string, sessionId: string): SessionFil
     subagents,
     toolResults: join(directory, "tool-results"),
     commands: join(directory, "commands"),
+    approvals: join(directory, "approvals"),
     agent: (agentId) => {
       const name = join(subagents, `agent-${checkAgentId(agentId)}`);
       return { transcript: `${name}.jsonl`, meta: `${name}.meta.json` };

@@ -349,7 +349,7 @@ function createCallFacts(now: () => number): CallFacts {
 }
 
 function factsOf(
-  { durationMs, decidedMs, asked, denied }: Extract<RunEvent, { type: "call-finished" }>,
+  { durationMs, decidedMs, asked, denied, approval }: Extract<RunEvent, { type: "call-finished" }>,
   startedAt: number | undefined,
 ): ToolCallFacts {
   return {
@@ -358,5 +358,6 @@ function factsOf(
     ...(decidedMs === undefined ? {} : { decidedMs: Math.round(decidedMs) }),
     ...(asked === true ? { asked } : {}),
     ...(denied === undefined ? {} : { denied }),
+    ...(approval === undefined ? {} : { approval }),
   };
 }

@@ -1,4 +1,5 @@
 import type { ToolUseBlock } from "../conversation/message.ts";
+import type { UsedApproval } from "../conversation/run-event.ts";
 import { isRecord, kindOf } from "../foundation/json-record.ts";
 import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
 import { resolveToolName } from "../tools/grants/resolve-tool-name.ts";
@@ -16,6 +17,7 @@ export interface AuthorizedCall {
   readonly run?: JudgedCommand;
   /** Somebody was asked about it. */
   readonly asked?: boolean;
+  readonly approval?: UsedApproval;
   /** How long it was decided about. */
   readonly decidedMs?: number;
 }
@@ -27,6 +29,7 @@ export interface RefusedCall {
   readonly reason: string;
   readonly denied: boolean;
   readonly asked?: boolean;
+  readonly approval?: UsedApproval;
   readonly decidedMs?: number;
 }
 
@@ -55,7 +58,10 @@ export async function authorizeCall(
   if (checked.type === "invalid") return refuse(checked.reason);
   try {
     const authorization = await ports.authorize({ call, tool, input: checked.input }, { signal, turn });
-    const asked = authorization.asked === true ? { asked: true } : {};
+    const asked = {
+      ...(authorization.asked === true ? { asked: true } : {}),
+      ...(authorization.approval === undefined ? {} : { approval: authorization.approval }),
+    };
     if (authorization.type === "denied") return { ...refuse(authorization.reason, true), ...asked };
     const { paths, allowedBy, run } = authorization;
     const decided = {

@@ -135,9 +135,13 @@ function mayRunBeside(call: AuthorizedCall | RefusedCall): boolean {
 }
 
 async function runOne(authorized: AuthorizedCall | RefusedCall, work: Work): Promise<Finished> {
-  const { call, asked, decidedMs = 0 } = authorized;
+  const { call, asked, approval, decidedMs = 0 } = authorized;
   const { ports, signal, queue } = work;
-  const deciding = { decidedMs, ...(asked === true ? { asked } : {}) };
+  const deciding = {
+    decidedMs,
+    ...(asked === true ? { asked } : {}),
+    ...(approval === undefined ? {} : { approval }),
+  };
   if (authorized.type === "refused") {
     const { reason, denied } = authorized;
     const denial = denied ? { denied: reason } : {};

@@ -1,5 +1,6 @@
 import type { Message, ToolUseBlock, UserMessage } from "../conversation/message.ts";
 import type { RequestRecord } from "../conversation/request-record.ts";
+import type { UsedApproval } from "../conversation/run-event.ts";
 import type { Model, ModelRequest, ServerTool } from "../model/model.ts";
 import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
@@ -16,6 +17,7 @@ export type Authorization =
       readonly paths?: readonly string[];
       /** What runs in place of the command of the input. */
       readonly run?: JudgedCommand;
+      readonly approval?: UsedApproval;
     }
   /** `stops`: the person also wants the run to end after this turn. `asked`: somebody was asked. */
   | {
@@ -23,6 +25,7 @@ export type Authorization =
       readonly reason: string;
       readonly stops?: boolean;
       readonly asked?: boolean;
+      readonly approval?: UsedApproval;
     };
 
 export interface CallRequest {

@@ -2,6 +2,7 @@ import { matchesPattern } from "../foundation/match-pattern.ts";
 import { factsOf, type PathFact, type PermissionRequest, type ShellFacts } from "./call-facts.ts";
 import { alwaysAsks, asksDespiteRules, isDevice } from "./criticality-of.ts";
 import { grantShell } from "./grant-shell.ts";
+import { answersApprovals } from "./grants/answers-approvals.ts";
 import { isInside } from "./is-inside.ts";
 import { isMcpTool, type McpIdentity, readMcpName } from "./mcp-identity.ts";
 import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
@@ -50,6 +51,8 @@ export interface JudgedCommand {
 export interface DecideOptions {
   /** Whether somebody can be asked; absent means yes, and the caller asks. */
   readonly attended?: boolean;
+  /** Questions wait until somebody answers them, so that also one in the background is asked. */
+  readonly parks?: boolean;
   /** What hooks said about the call: their word lifts no rule and no guard. */
   readonly hooks?: "allow" | "ask" | "deny";
 }
@@ -68,7 +71,8 @@ export function decide(
     if (above.type === "deny") return above;
   }
   const decision = withCommand(silence(decideIn(policy, request, options), policy), request, policy);
-  if (decision.type !== "ask" || (options.attended !== false && policy.background !== true)) return decision;
+  const isAlone = policy.background === true && options.parks !== true;
+  if (decision.type !== "ask" || (options.attended !== false && !isAlone)) return decision;
   return { ...decision, type: "deny", reason: `${decision.reason}, and nobody can be asked here` };
 }
 
@@ -119,6 +123,8 @@ function refuse(
     return { type: "deny", reason: "in the background there are no tools of MCP servers" };
   const denied = find(policy.deny, "restrict", request, policy);
   if (denied !== undefined) return byRule("deny", "denies it", denied);
+  const answering = answersApprovals(request);
+  if (answering !== undefined) return { type: "deny", reason: answering };
   const confined = refuseOutside(request, policy);
   if (confined !== undefined) return { type: "deny", reason: confined };
   if (hooks === "deny") return { type: "deny", reason: "a hook refuses it" };

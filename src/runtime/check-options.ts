@@ -75,6 +75,7 @@ const runtimeChecks: Readonly<Record<string, Check>> = {
   disallowedTools: texts,
   canUseTool: call,
   approver: thing,
+  approvals: oneOf(["refuse", "inbox"]),
   hooks: thing,
   onWarning: call,
   host: thing,

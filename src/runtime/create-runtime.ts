@@ -10,6 +10,7 @@ import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import type { Interrupted } from "../tasks/recovery/find-interrupted.ts";
 import type { LiveControls } from "./agent/live-controls.ts";
 import { type AgentHandle, startAgent } from "./agent-handle.ts";
+import { type RuntimeApprovals, runtimeApprovals } from "./approvals/runtime-approvals.ts";
 import { checkAgentType, checkOptions, checkPrompt } from "./check-options.ts";
 import { normalizeRuntimeOptions } from "./normalize-options.ts";
 import { createProgramContext, type ProgramContext } from "./program-context.ts";
@@ -53,6 +54,8 @@ export interface Runtime extends AsyncDisposable {
    * decisions, cost. By id, beginning of one, title or name, or the newest.
    */
   replay(id?: string, options?: ReplaySessionOptions): Promise<SessionReplay>;
+  /** The questions that wait in sessions of this folder, and what was granted. */
+  readonly approvals: RuntimeApprovals;
   /** Adds an agent, or replaces the program's own of the same name; the next run sees it. */
   register(agent: AgentDefinition | AgentInput): void;
   /** Takes back an agent that this program has added. */
@@ -149,8 +152,9 @@ function createStoreRuns(
 /** What can be asked without starting anything. */
 function createQueries({
   gather,
-}: ProgramContext): Pick<Runtime, "agents" | "skills" | "interrupted" | "inspect"> {
+}: ProgramContext): Pick<Runtime, "agents" | "skills" | "interrupted" | "inspect" | "approvals"> {
   return {
+    approvals: runtimeApprovals(async () => (await gather()).discovered.paths.transcripts),
     agents: async () => (await gather()).discovered,
     skills: async () => (await gather()).skills(),
     async interrupted() {

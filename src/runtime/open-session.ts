@@ -13,6 +13,7 @@ import { createToolContexts } from "./agent/create-tool-contexts.ts";
 import { type AgentServices, type EquippedAgent, equipAgent } from "./agent/equip-agent.ts";
 import { openAsking } from "./agent/open-asking.ts";
 import { prepareMemory } from "./agent/prepare-memory.ts";
+import { openInbox } from "./approvals/open-inbox.ts";
 import { type Children, childrenCapability, openChildren } from "./children/open-children.ts";
 import { modelFinder } from "./choose-model.ts";
 import { decidePlan } from "./decide-plan.ts";
@@ -66,7 +67,12 @@ export async function openSession<Output>(
   const environment = new Map<string, string>();
   const limited = limitFacts(world, options);
   const services: AgentServices = {
-    ...openServices(world, plan, { gathered, environment, mode: options.interactive?.mode }),
+    ...openServices(world, plan, {
+      gathered,
+      environment,
+      mode: options.interactive?.mode,
+      inbox: options.planOnly === true ? undefined : openInbox(world, plan),
+    }),
     tree: createTreeBudget(plan.treeLimits, { ...(limited.settings ?? {}) }),
   };
   const childOutputs = createChildOutputs(outputRetries(world));
@@ -114,7 +120,7 @@ export async function openSession<Output>(
     commit: transcript.commit,
     rename: transcript.rename,
     output,
-    dispose: (endAgent) => closeSession(endAgent, { tools, transcript, servers }),
+    dispose: (endAgent) => closeSession(endAgent, { tools, transcript, servers, inbox: services.inbox }),
   });
   return opened;
 }
@@ -165,7 +171,9 @@ async function closeSession(
     tools,
     transcript,
     servers,
+    inbox,
   }: {
+    readonly inbox: AgentServices["inbox"];
     readonly tools: AssembledTools;
     readonly transcript: Pick<OpenTranscript, "close">;
     readonly servers: SessionServers;
@@ -175,6 +183,7 @@ async function closeSession(
     await endAgent();
     await tools.dispose();
   } finally {
+    inbox?.[Symbol.dispose]();
     await transcript.close();
     await servers[Symbol.asyncDispose]();
   }
@@ -248,8 +257,10 @@ function openServices(
     gathered,
     environment,
     mode,
+    inbox,
   }: {
     readonly gathered: GatheredSession;
+    readonly inbox: AgentServices["inbox"] | undefined;
     readonly environment: Map<string, string>;
     readonly mode: (() => PermissionMode | undefined) | undefined;
   },
@@ -257,6 +268,7 @@ function openServices(
   const { tools, servers, skills, chosenModel } = gathered;
   const { approver } = world;
   return {
+    ...(inbox === undefined ? {} : { inbox }),
     ...(world.keepsTranscripts ? { recordRequest: createRequestRecorder(gathered.files.directory) } : {}),
     world,
     tools,

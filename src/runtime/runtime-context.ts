@@ -20,6 +20,7 @@ import type { ToolHost } from "../tools/tool-host.ts";
 import type { Capability } from "./agent/capability.ts";
 import type { CanUseTool } from "./agent/create-authorize.ts";
 import type { LiveControls } from "./agent/live-controls.ts";
+import type { ApprovalSettings } from "./approvals/open-inbox.ts";
 import type { GatheredMcp, McpAnswer } from "./servers/gather-mcp-servers.ts";
 
 /** What all sessions of a runtime share. */
@@ -51,6 +52,8 @@ export interface RuntimeContext {
   readonly host: ToolHost;
   readonly canUseTool?: CanUseTool;
   readonly approver?: Approver;
+  /** Where questions wait that nobody can be asked; absent: such calls are refused. */
+  readonly approvals?: ApprovalSettings;
   /** Hooks of the program itself, in code. */
   readonly hooks: readonly HookFunction[];
   /** Tells the person what hooks say, and which of them failed. */

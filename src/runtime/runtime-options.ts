@@ -104,6 +104,11 @@ export interface RuntimeOptions {
   readonly canUseTool?: CanUseTool;
   /** Asks a person what rules leave open; without it such calls are denied. */
   readonly approver?: Approver;
+  /**
+   * `inbox`: a call that nobody can be asked about waits until somebody answers it, also after a restart; needs
+   * `transcripts`. `refuse`: it is refused. Absent: as settings say, else `refuse`.
+   */
+  readonly approvals?: "refuse" | "inbox";
   /** Hooks of this program: a list, or an object by event. */
   readonly hooks?: readonly HookFunction[] | HooksByEvent;
   /** Called with warnings: what hooks report, and which of them failed. */

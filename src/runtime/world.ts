@@ -28,6 +28,7 @@ import type { SkillReader } from "../skills/discover-skills.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import { createReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
 import { createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
+import { approvalsOf } from "./approvals/open-inbox.ts";
 import { restrictionsOnly } from "./library-settings.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { RuntimeSetup } from "./runtime-setup.ts";
@@ -176,6 +177,7 @@ export function createWorld(options: RuntimeSetup): World {
         host: options.host ?? {},
         ...(options.canUseTool === undefined ? {} : { canUseTool: options.canUseTool }),
         ...(options.approver === undefined ? {} : { approver: options.approver }),
+        ...approvalsOf(options.approvals, settings.plain.approvals),
         hooks: options.hooks ?? [],
         ...(options.live === undefined ? {} : { live: options.live }),
         ...(options.notice === undefined ? {} : { notice: options.notice }),

@@ -134,7 +134,8 @@ function limitPlain(
   const counts = ([key, value]: [string, unknown]): boolean => {
     if (restrictingPlainKeys.has(key)) return true;
     if (key === "disableSkillShellExecution") return value === true || trusted;
-    if (key === "autoMemoryDirectory") return false;
+    // Where questions go, and whether they wait, is for the person alone to say.
+    if (key === "autoMemoryDirectory" || key === "approvals") return false;
     // The shared file must not switch off the guards that a person has set up for themselves.
     if (key === "disableAllHooks" && value === true && isShared) return false;
     return trusted;

@@ -2,6 +2,7 @@ import type { Issue } from "../foundation/diagnostic.ts";
 import { type JsonRecord, shown } from "../foundation/json-record.ts";
 import { durabilities } from "../storage/durability.ts";
 import {
+  approvals,
   choice,
   disable,
   enabledObject,
@@ -27,6 +28,7 @@ const plainReaders = {
   allowedMcpServers: objectList,
   alwaysThinkingEnabled: flag,
   apiKeyHelper: text,
+  approvals,
   autoCompactEnabled: flag,
   autoCompactWindow: integer(1),
   autoMemoryDirectory: text,

@@ -93,3 +93,37 @@ export function choice<const T extends string>(...choices: readonly T[]): ValueR
     read: (value) => choices.find((each) => each === value),
   };
 }
+
+/** How calls are answered that nobody can be asked about. */
+export interface ApprovalsValue {
+  readonly mode: "refuse" | "inbox";
+  readonly webhook?: {
+    readonly url: string;
+    /** The environment variable with the key for signatures. */
+    readonly secretEnv: string;
+  };
+}
+
+/** A mode, or an object with a mode and a webhook. */
+export const approvals: ValueReader<ApprovalsValue> = {
+  expected:
+    '"refuse", "inbox", or {"mode": "inbox", "webhook": {"url": "https://…", "secretEnv": "VARIABLE"}}; http only to this machine',
+  read(value) {
+    if (value === "refuse" || value === "inbox") return { mode: value };
+    if (!isRecord(value)) return undefined;
+    const { mode = "inbox", webhook, ...others } = value;
+    if ((mode !== "refuse" && mode !== "inbox") || Object.keys(others).length > 0) return undefined;
+    if (webhook === undefined) return { mode };
+    if (!isRecord(webhook)) return undefined;
+    const { url, secretEnv, ...more } = webhook;
+    const isWhole = isWebhookUrl(url) && typeof secretEnv === "string" && /^\w+$/.test(secretEnv);
+    return isWhole && Object.keys(more).length === 0 ? { mode, webhook: { url, secretEnv } } : undefined;
+  },
+};
+
+function isWebhookUrl(value: unknown): value is string {
+  if (typeof value !== "string" || !URL.canParse(value)) return false;
+  const { protocol, hostname } = new URL(value);
+  if (protocol === "https:") return true;
+  return protocol === "http:" && ["localhost", "127.0.0.1", "[::1]"].includes(hostname);
+}

@@ -26,6 +26,8 @@ export interface TaskControl {
   reported?(event: ReportedEvent): Promise<void>;
   /** Resolves when everything it said so far would survive a power cut. */
   commit?(): Promise<void>;
+  /** Gives its place to others while it waits, and takes one again before it continues; absent: it keeps its place. */
+  park?<T>(wait: () => Promise<T>): Promise<T>;
   /** Its own time, which is paused while a person is asked for it. */
   readonly stopwatch?: Stopwatch;
 }
@@ -106,6 +108,8 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
   /** Those that hold a place; counting all entries instead would make many children slow. */
   const active = new Set<Entry>();
   const queue: Entry[] = [];
+  /** Those that had given up their place and want one again; they come before the queue. */
+  const returning: { readonly entry: Entry; readonly enter: () => void }[] = [];
   /** Those that have ended and let go of everything, oldest first. */
   const ended = new Set<Entry>();
   let totals: RunTotals | undefined;
@@ -178,6 +182,7 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
       attended: () => !entry.state.background,
       unattended: entry.moved.signal,
       takeMessages: () => entry.mail.splice(0),
+      park: (wait) => park(entry, wait),
     };
     const finished = follow(entry, line).catch((error: unknown) => conclude(entry, error));
     const settled = new AbortController();
@@ -228,9 +233,45 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
     }
   }
 
+  async function park<T>(entry: Entry, wait: () => Promise<T>): Promise<T> {
+    // Of several waits of one agent the first gives the place away.
+    const isFirst = active.delete(entry);
+    if (!isFirst) return wait();
+    entry.state = { ...entry.state, activity: "waiting for an approval" };
+    next();
+    try {
+      return await wait();
+    } finally {
+      await comeBack(entry);
+    }
+  }
+
+  async function comeBack(entry: Entry): Promise<void> {
+    const { signal } = entry.controller;
+    if (hasEnded(entry.state)) return;
+    if (active.size >= maxRunning && !signal.aborted) {
+      const entered = Promise.withResolvers<void>();
+      const place = { entry, enter: () => entered.resolve() };
+      returning.push(place);
+      signal.addEventListener("abort", place.enter, { once: true });
+      await entered.promise;
+      signal.removeEventListener("abort", place.enter);
+      const at = returning.indexOf(place);
+      if (at !== -1) returning.splice(at, 1);
+    }
+    // One that is stopped may exceed the number for the moment in which it ends.
+    if (!hasEnded(entry.state)) active.add(entry);
+  }
+
   /** Whoever waited longest gets the place that became free. */
   function next(): void {
     if (active.size >= maxRunning) return;
+    const back = returning.shift();
+    if (back !== undefined) {
+      active.add(back.entry);
+      back.enter();
+      return;
+    }
     const entry = queue.shift();
     if (entry === undefined) return;
     entry.state = { ...entry.state, status: "running", activity: "starting", lastSignAt: now() };

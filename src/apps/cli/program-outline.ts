@@ -59,6 +59,8 @@ const knownValues: ReadonlyMap<string, readonly string[]> = new Map([
   ["--effort", ["low", "medium", "high", "xhigh", "max"]],
   ["--permission-mode", ["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"]],
   ["--model", ["opus", "sonnet", "haiku", "offline"]],
+  ["--approvals", ["wait", "refuse"]],
+  ["--for", ["call", "agent", "tree", "session"]],
   ["--scope", ["project", "user"]],
   ["--setting-sources", ["user", "project", "local"]],
 ]);

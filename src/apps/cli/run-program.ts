@@ -6,6 +6,7 @@ import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts"
 import { splitEntries } from "../../tools/grants/split-entries.ts";
 import { type AgentSdkOptions, addAgentSdkOptions } from "../agent-sdk/agent-sdk-options.ts";
 import { addAccountCommands } from "./add-account-commands.ts";
+import { addApprovalCommands } from "./add-approval-commands.ts";
 import { addHelpCommands } from "./add-help-commands.ts";
 import { addMcpServerCommands } from "./add-mcp-server-commands.ts";
 import { addSessionCommands } from "./add-session-commands.ts";
@@ -69,6 +70,7 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
   addAgents(program, invoke);
   addSessionCommands(program, invoke);
   addTaskCommands(program, invoke);
+  addApprovalCommands(program, invoke);
   addSkillCommands(program, invoke);
   addMcpCommands(program, invoke);
   addPermissions(program, invoke);
@@ -182,7 +184,8 @@ export function addPrintOptions(program: Command): void {
     .option("--disable-slash-commands", "a prompt such as /name is plain text")
     .option("--json-schema <json|file>", "the form the result must have")
     .option("--plain", "in a terminal: lines only, for screen readers")
-    .option("--no-ask", "ask no one; what would be asked is refused");
+    .option("--no-ask", "ask no one; what would be asked is refused")
+    .option("--approvals <way>", "what nobody can be asked: wait (see retinue approvals) or refuse");
 }
 
 function addAgents(program: Command, invoke: Invoke): void {

@@ -51,7 +51,8 @@ function keyOf({ tool, input }: ApprovedCall): string {
   return JSON.stringify([tool, inOrder(input)]);
 }
 
-function inOrder(value: unknown): unknown {
+/** The same text for the same value, in whatever order its fields are written. */
+export function inOrder(value: unknown): unknown {
   if (Array.isArray(value)) return ["list", ...value.map(inOrder)];
   if (!isRecord(value)) return value;
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));

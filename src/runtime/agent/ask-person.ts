@@ -1,3 +1,4 @@
+import type { UsedApproval } from "../../conversation/run-event.ts";
 import type { ApprovalAnswer, ApprovalRequest, AskingAgent } from "../../permissions/approver.ts";
 import type { AskQueue } from "../../permissions/ask-queue.ts";
 import {
@@ -29,16 +30,29 @@ export interface CallToAsk {
   readonly callId: string;
   readonly request: PermissionRequest;
   readonly reason: string;
+  /** The folder it starts in; absent: the agent's own. */
+  readonly directory?: string;
+  /** The policy by which it was judged, where that is not the agent's own. */
+  readonly policy?: PermissionPolicy;
+  /** A hook wants it to be asked about, whatever was granted. */
+  readonly asksEveryTime?: boolean;
 }
 
 export type PersonsAnswer =
-  | { readonly type: "allowed" }
-  | { readonly type: "denied"; readonly reason: string; readonly stops: boolean };
+  | { readonly type: "allowed"; readonly approval?: UsedApproval }
+  | {
+      readonly type: "denied";
+      readonly reason: string;
+      readonly stops: boolean;
+      readonly approval?: UsedApproval;
+    };
 
 /** Puts the calls of one agent to a person, and remembers what was granted beyond the call. */
 export interface AskPerson {
   /** The agent's policy with what people have granted since. */
   policy(): PermissionPolicy;
+  /** True: a question waits until somebody answers it, also in the background. */
+  readonly parks?: boolean;
   ask(call: CallToAsk, options: { readonly signal: AbortSignal }): Promise<PersonsAnswer>;
 }
 

@@ -72,7 +72,11 @@ export interface AuthorizeDependencies {
   readonly directory: () => string;
 }
 
-type Judged = Decision & { readonly request: PermissionRequest; readonly policy: PermissionPolicy };
+type Judged = Decision & {
+  readonly request: PermissionRequest;
+  readonly policy: PermissionPolicy;
+  readonly hooks: DecideOptions["hooks"];
+};
 type Judge = (tool: Tool, input: unknown) => Promise<Judged>;
 
 /** Decides about the calls of one run by its plan; what rules leave open is asked of the program, or refused. */
@@ -114,8 +118,9 @@ async function judgeCall(
   const mcp = tool.mcp ?? tool.mcpOf?.(input);
   const call = { tool: name, effect, input, paths, ...(mcp === undefined ? {} : { mcp }) };
   const request = await gatherCallFacts(call, { policy, directory: directory() });
-  const decision = decide(request, policy, { attended, ...(hooks === undefined ? {} : { hooks }) });
-  return { ...decision, request, policy };
+  const parks = askPerson?.parks === true;
+  const decision = decide(request, policy, { attended, parks, ...(hooks === undefined ? {} : { hooks }) });
+  return { ...decision, request, policy, hooks };
 }
 
 interface Asking {
@@ -180,10 +185,16 @@ async function askPersonOf(
   if (askPerson === undefined)
     return denied(tool, `${reason}, and nobody can be asked here`, wayOutOf(judged, plan.directory));
   onAsk?.({ call, tool, input });
-  const said = await askPerson.ask({ callId: call.id, request, reason }, { signal });
+  const directory = dependencies.directory();
+  const asksEveryTime = judged.hooks === "ask";
+  const said = await askPerson.ask(
+    { callId: call.id, request, reason, directory, policy: judged.policy, asksEveryTime },
+    { signal },
+  );
+  const by = { asked: true, ...(said.approval === undefined ? {} : { approval: said.approval }) };
   return said.type === "allowed"
-    ? { type: "allowed", input, allowedBy: "person", asked: true, ...approvedPaths(request, plan.policy) }
-    : { ...denied(tool, said.reason), asked: true, stops: said.stops };
+    ? { type: "allowed", input, allowedBy: "person", ...by, ...approvedPaths(request, plan.policy) }
+    : { ...denied(tool, said.reason), ...by, stops: said.stops };
 }
 
 /** An answer that allows a call may change its input, which then may not pass a denial. */

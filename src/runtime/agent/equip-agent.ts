@@ -1,4 +1,3 @@
-import { abortable } from "../../foundation/abortable.ts";
 import type { Stopwatch } from "../../foundation/stopwatch.ts";
 import type { RecordRequest } from "../../journal/request-recorder.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
@@ -11,7 +10,8 @@ import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
 import { createRunGuard, type RunGuard } from "../../tasks/run-guard.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
 import type { TaskState } from "../../tasks/task-state.ts";
-import type { Tool, ToolContext } from "../../tools/tool.ts";
+import type { Tool } from "../../tools/tool.ts";
+import type { SessionInbox } from "../approvals/session-inbox.ts";
 import { hooksCapability, openSessionHooks, type SessionHooks } from "../hooks/session-hooks.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import {
@@ -24,17 +24,15 @@ import { type AgentSkills, createAgentSkills, skillsCapability } from "../skills
 import type { ForkSkill } from "../skills/fork-skill.ts";
 import type { SessionSkills } from "../skills/session-skills.ts";
 import { registeredHooks } from "../skills/skill-hooks.ts";
-import type { AskPerson } from "./ask-person.ts";
 import type { AssembledTools } from "./assemble-tools.ts";
 import type { Capability } from "./capability.ts";
 import { carryOverContext } from "./carry-over-context.ts";
-import type { CanUseTool } from "./create-authorize.ts";
 import { createCompactionPort } from "./create-compaction-port.ts";
 import type { createToolContexts } from "./create-tool-contexts.ts";
 import { liveMainCapability, livePolicyCapability } from "./live-controls.ts";
 import type { AgentParts } from "./open-agent.ts";
 import type { openAsking } from "./open-asking.ts";
-import { askHeld, canUseToolHeld, contextHeld, holding } from "./while-asking.ts";
+import { peopleToAsk } from "./people-to-ask.ts";
 
 /** What all agents of a session share. */
 export interface AgentServices {
@@ -49,6 +47,8 @@ export interface AgentServices {
   readonly recordRequest?: RecordRequest;
   /** Puts calls of all agents to the same person, in one queue; absent where no one can be asked. */
   readonly asking?: ReturnType<typeof openAsking>;
+  /** Keeps questions until somebody answers them; absent: where no one can be asked, calls are refused. */
+  readonly inbox?: SessionInbox;
 }
 
 /** What one agent has of its own. */
@@ -101,6 +101,7 @@ export async function equipAgent(
   const shared: readonly Capability[] = [
     { tools: granted },
     { model: guard.pay, limits: guard.limits },
+    ...(services.inbox === undefined ? [] : [{ model: services.inbox.count }]),
     ...(hooks === undefined ? [] : [hooksCapability(hooks)]),
     ...(world.live === undefined ? [] : [livePolicyCapability(world.live)]),
   ];
@@ -114,7 +115,7 @@ export async function equipAgent(
       ...(world.additions ?? []).map((addTo) => addTo(plan)),
     ],
     serverTools: tools.serverTools(plan, model.facts),
-    ...askingOf(plan, services, own),
+    ...peopleToAsk(plan, services, own),
     // Once it is moved to the background, it has no more tools of servers.
     ...(child === undefined
       ? {}
@@ -230,86 +231,4 @@ function ownFirst(servers: ChildServers | undefined, call: CallServer): CallServ
     servers?.call !== undefined && servers.own.names.includes(server)
       ? servers.call(server, tool, input, options)
       : call(server, tool, input, options);
-}
-
-/** The people and programs that can be asked; clocks stop while they are. */
-function askingOf(
-  plan: RunPlan,
-  { world, toolContext, asking, tools }: AgentServices,
-  { stopwatch, child }: AgentOwn,
-): Pick<AgentParts, "toolContext" | "canUseTool" | "askPerson"> {
-  const directory = (): string => tools.directory(plan.agent.id) ?? plan.directory;
-  const context = toolContext(plan, directory);
-  const person = asking?.forAgent(plan);
-  const { canUseTool } = world;
-  if (child === undefined) {
-    const whileAsking = holding(stopwatch);
-    return {
-      toolContext: contextHeld(context, whileAsking),
-      ...(canUseTool === undefined ? {} : { canUseTool: canUseToolHeld(canUseTool, whileAsking) }),
-      ...(person === undefined ? {} : { askPerson: askHeld(person, whileAsking) }),
-    };
-  }
-  const whileAsking = holding(stopwatch, child.waiting);
-  const { control } = child;
-  return {
-    toolContext: contextHeld(withoutQuestions(context, control), whileAsking),
-    canUseTool: canUseToolHeld(whileAttended(canUseTool, control), whileAsking),
-    ...(person === undefined ? {} : { askPerson: askHeld(untilDetached(person, control), whileAsking) }),
-  };
-}
-
-const isUnattended = "it would have to be asked for, and in the background nobody is asked";
-
-/** A child that was moved to the background asks no one any more; before that the program answers first. */
-function whileAttended(canUseTool: CanUseTool | undefined, control: TaskControl): CanUseTool {
-  return async (tool, input, context) => {
-    if (!control.attended()) return { behavior: "deny", message: isUnattended };
-    if (canUseTool === undefined) return { behavior: "ask" };
-    const signal = AbortSignal.any([context.signal, control.unattended]);
-    return refusedWhenDetached(abortable(canUseTool(tool, input, { ...context, signal }), signal), control, {
-      behavior: "deny",
-      message: isUnattended,
-    });
-  };
-}
-
-/** A question that is open when the child is moved to the background is answered no. */
-function untilDetached(person: AskPerson, control: TaskControl): AskPerson {
-  return {
-    policy: person.policy,
-    ask: (call, { signal }) =>
-      refusedWhenDetached(
-        person.ask(call, { signal: AbortSignal.any([signal, control.unattended]) }),
-        control,
-        { type: "denied", reason: isUnattended, stops: false },
-      ),
-  };
-}
-
-async function refusedWhenDetached<Answer>(
-  answer: Promise<Answer>,
-  control: TaskControl,
-  no: Answer,
-): Promise<Answer> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (control.unattended.aborted) return no;
-    throw error;
-  }
-}
-
-type MakeContext = (
-  call: Pick<ToolContext, "callId" | "signal" | "progress" | "allowedBy" | "approvedPaths" | "judged">,
-) => ToolContext;
-
-/** In the background a tool that asks finds no one to ask; the agent continues. */
-function withoutQuestions(makeContext: MakeContext, control: TaskControl): MakeContext {
-  return (call) => {
-    const context = makeContext(call);
-    if (control.attended()) return context;
-    const { ask: _ask, ...host } = context.host;
-    return { ...context, host };
-  };
 }

@@ -168,6 +168,9 @@ export function openChildren(parts: ChildrenParts): Children {
         spawner.owesNotices() || tasks.list().some((task) => task.background && !hasEnded(task));
       if (mail.isEmpty() && isBusy() && parts.interactive === undefined)
         await mail.wait(signal, options.printBackgroundWaitMs ?? defaultWaitMs);
+      // A question may wait for days, and its agent with it; once it is answered, the agent has its time again.
+      while (mail.isEmpty() && !signal.aborted && isBusy() && (services.inbox?.waiting() ?? 0) > 0)
+        await mail.wait(signal, options.printBackgroundWaitMs ?? defaultWaitMs);
       return mail.takeOne();
     },
   };

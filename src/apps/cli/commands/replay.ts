@@ -39,7 +39,7 @@ export async function replay(
   const stop = new AbortController();
   const forget = host.onInterrupt((reason) => stop.abort(reason));
   try {
-    await using runtime = createPrintRuntime(context, {});
+    await using runtime = createPrintRuntime(context, { approvals: "refuse" });
     const asked = readOptions(options);
     const report = await runtime.replay(written, { ...asked, signal: stop.signal });
     if (stop.signal.aborted) return exitCodeOf(stop.signal.reason);

@@ -8,12 +8,12 @@ import type { CliHost } from "../cli-host.ts";
 import { loadAgentsOption, refuseBrokenOption } from "../load-agents-option.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 import { stripControlCharacters } from "../views/strip-control-characters.ts";
-import type { PrintOptions } from "./print-options.ts";
+import { type PrintOptions, readApprovals } from "./print-options.ts";
 
 /** The runtime that the options of the command line ask for. */
 export function createPrintRuntime(
   { host, session }: CommandContext,
-  options: Pick<PrintOptions, "sessionPersistence">,
+  options: Pick<PrintOptions, "sessionPersistence" | "approvals">,
   { live, ...more }: RuntimeOptions & { readonly live?: LiveControls } = {},
 ): Runtime {
   const agents = session.agents === undefined ? undefined : loadAgentsOption(session.agents, host.cwd);
@@ -37,6 +37,7 @@ export function createPrintRuntime(
     transcripts: options.sessionPersistence !== false,
     onWarning: createNotice(host),
     telemetry: "environment",
+    ...readApprovals(options.approvals),
     ...more,
   };
   return createHostedRuntime(whole, live);

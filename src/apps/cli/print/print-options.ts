@@ -48,6 +48,8 @@ export interface PrintOptions {
   readonly plain?: boolean;
   /** False: no one is asked, even when a person sits at a terminal. */
   readonly ask?: boolean;
+  /** `wait`: what nobody can be asked waits in the inbox; `refuse`: it is refused. */
+  readonly approvals?: string;
 }
 
 const outputFormats = ["text", "json", "stream-json"] as const;
@@ -182,6 +184,14 @@ function readSessionOptions(options: PrintOptions, cwd: string): RuntimeSessionO
     slashCommands: options.disableSlashCommands === true ? false : undefined,
     output: options.jsonSchema === undefined ? undefined : readSchema(options.jsonSchema, cwd),
   });
+}
+
+/** What `--approvals` says, as the runtime takes it. */
+export function readApprovals(text: string | undefined): { readonly approvals?: "inbox" | "refuse" } {
+  if (text === undefined) return {};
+  if (text === "wait") return { approvals: "inbox" };
+  if (text === "refuse") return { approvals: "refuse" };
+  throw misuse(`--approvals does not know "${text}".`, "Write wait or refuse.");
 }
 
 function readMode(text: string | undefined): PermissionMode | undefined {

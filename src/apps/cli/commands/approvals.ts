@@ -1,0 +1,232 @@
+import { userInfo } from "node:os";
+import { RetinueError } from "../../../foundation/retinue-error.ts";
+import type { ApprovalGrant, GrantScope } from "../../../permissions/grants/approval-record.ts";
+import type { GivenAnswer } from "../../../runtime/approvals/answer-question.ts";
+import {
+  type Approval,
+  type Approvals,
+  findApprovals,
+  siblingFolders,
+} from "../../../runtime/approvals/find-approvals.ts";
+import type { CliHost } from "../cli-host.ts";
+import { type CommandContext, misuse } from "../session-options.ts";
+import { describeAge } from "../views/describe-age.ts";
+import { createPaint } from "../views/paint.ts";
+import { type Column, renderTable } from "../views/render-table.ts";
+import { cutTo, stripControlCharacters } from "../views/strip-control-characters.ts";
+import { transcriptsOf } from "./find-named-task.ts";
+
+interface ListOptions {
+  readonly all?: boolean;
+  readonly json?: boolean;
+}
+
+/** `retinue approvals` */
+export async function listApprovals({ host }: CommandContext, { all, json }: ListOptions): Promise<number> {
+  const found = openApprovals(host, { everywhere: all === true }).list();
+  const shown =
+    all === true ? found : found.filter(({ state }) => state === "waiting" || state === "allowed");
+  if (json === true) {
+    host.stdout.write(`${JSON.stringify({ version: 1, approvals: shown }, undefined, 2)}\n`);
+    return 0;
+  }
+  if (shown.length === 0) {
+    host.stderr.write("Nothing waits for an answer in the sessions of this folder, and no grant holds.\n");
+    return 0;
+  }
+  const now = Date.now();
+  const rows = shown.map((approval) => rowOf(approval, now).map(stripControlCharacters));
+  const paint = createPaint(host.stdout.isColourAllowed);
+  host.stdout.write(renderTable({ columns, rows, width: host.stdout.columns, paint }));
+  return 0;
+}
+
+const columns: readonly Column[] = [
+  { heading: "ID", atLeast: 12, style: "name" },
+  { heading: "STATE", atLeast: 7 },
+  { heading: "AGE", atLeast: 4 },
+  { heading: "TOOL", atLeast: 6, atMost: 20 },
+  { heading: "AGENTS", atLeast: 8, atMost: 30 },
+  { heading: "CALL", atLeast: 16, elseBelow: 30, style: "dim" },
+];
+
+function rowOf(approval: Approval, now: number): readonly string[] {
+  const { question, state, answer } = approval;
+  const { places } = question;
+  const agents = places.length === 1 ? (places[0]?.path ?? "") : `${places.length} places`;
+  const what = answer?.type === "allow" ? `${describeGrant(answer, approval)}: ` : "";
+  return [
+    question.id,
+    state,
+    describeAge(now - question.at),
+    question.tool,
+    agents,
+    what + describeInput(question.input),
+  ];
+}
+
+function describeInput(input: Readonly<Record<string, unknown>>): string {
+  const texts = ["command", "file_path", "url", "prompt"].map((key) => input[key]);
+  const main = texts.find((value) => typeof value === "string");
+  return cutTo(typeof main === "string" ? main : JSON.stringify(input), 200);
+}
+
+/** `this session, until …, 2 of 3 uses, by …`. */
+function describeGrant(grant: ApprovalGrant, { uses }: Pick<Approval, "uses">): string {
+  const { scope, until, maxUses, maxUsd, rules, by } = grant;
+  return [
+    `this ${scope}`,
+    ...(rules.length === 0 ? [] : [rules.join(" and ")]),
+    ...(until === undefined ? [] : [`until ${new Date(until).toISOString()}`]),
+    maxUses === undefined ? `${uses.length} uses` : `${uses.length} of ${maxUses} uses`,
+    ...(maxUsd === undefined ? [] : [`up to $${maxUsd}`]),
+    `by ${by}`,
+  ].join(", ");
+}
+
+/** `retinue approvals show ID` */
+export async function showApproval(
+  { host }: CommandContext,
+  id: string,
+  { json }: Pick<ListOptions, "json">,
+): Promise<number> {
+  const approval = openApprovals(host, { everywhere: true }).find(id);
+  if (json === true) {
+    host.stdout.write(`${JSON.stringify({ version: 1, approval }, undefined, 2)}\n`);
+    return 0;
+  }
+  const { question, answer, revoked, uses, state } = approval;
+  const lines = [
+    `${question.id}: ${state}`,
+    `session   ${question.session}`,
+    `folder    ${question.directory}`,
+    `tool      ${question.tool}`,
+    ...JSON.stringify(question.input, undefined, 2).split("\n"),
+    `reason    ${question.reason}`,
+    ...question.places.map(({ path, agent, call }) => `place     ${path} (${agent}, ${call})`),
+    ...(question.suggestedRules.length === 0 ? [] : [`rules     ${question.suggestedRules.join(" and ")}`]),
+    ...(question.everyTime ? ["It can only be allowed for the call: every such call is asked about."] : []),
+    ...(answer === undefined ? [] : [describeAnswer(approval)]),
+    ...(revoked === undefined ? [] : [`revoked by ${revoked.by}, ${new Date(revoked.at).toISOString()}`]),
+    ...uses.map(
+      ({ agent, call, tool, at, by }) =>
+        `used      ${new Date(at).toISOString()} ${tool} of ${agent} (${call}), given by ${by}`,
+    ),
+  ];
+  host.stdout.write(`${lines.map(stripControlCharacters).join("\n")}\n`);
+  return 0;
+}
+
+function describeAnswer({ answer, uses }: Approval): string {
+  if (answer?.type === "allow") return `allowed   ${describeGrant(answer, { uses })} (${answer.via})`;
+  return `denied    by ${answer?.by} (${answer?.via})${answer?.message === undefined ? "" : `: ${answer.message}`}`;
+}
+
+export interface ApproveOptions {
+  readonly for: string;
+  readonly rule?: readonly string[];
+  readonly suggested?: boolean;
+  readonly until?: string;
+  readonly uses?: string;
+  readonly usd?: string;
+}
+
+/** `retinue approve ID` */
+export async function approve(
+  { host }: CommandContext,
+  id: string,
+  options: ApproveOptions,
+): Promise<number> {
+  refuseAgents(host);
+  const approvals = openApprovals(host, { everywhere: true });
+  const { question } = approvals.find(id);
+  const rules = [...(options.rule ?? []), ...(options.suggested === true ? question.suggestedRules : [])];
+  if (options.suggested === true && question.suggestedRules.length === 0)
+    throw misuse("The question suggests no rules, so --suggested cannot be followed.");
+  const given: GivenAnswer = {
+    type: "allow",
+    // Another word is refused where the answer is checked.
+    scope: options.for as GrantScope,
+    rules,
+    ...(options.until === undefined ? {} : { until: readTime(options.until, Date.now()) }),
+    ...(options.uses === undefined ? {} : { maxUses: Number(options.uses) }),
+    ...(options.usd === undefined ? {} : { maxUsd: Number(options.usd) }),
+  };
+  const approval = give(approvals, question.id, { given, digest: question.digest });
+  const { answer } = approval;
+  const what = answer?.type === "allow" ? describeGrant(answer, approval) : "";
+  host.stdout.write(`${stripControlCharacters(`${question.id} is allowed: ${question.tool}, ${what}.`)}\n`);
+  return 0;
+}
+
+/** `retinue deny ID [message]` */
+export async function deny({ host }: CommandContext, id: string, message: string): Promise<number> {
+  refuseAgents(host);
+  const approvals = openApprovals(host, { everywhere: true });
+  const { question } = approvals.find(id);
+  const given = { type: "deny", ...(message === "" ? {} : { message }) } as const;
+  give(approvals, question.id, { given, digest: question.digest });
+  host.stdout.write(`${stripControlCharacters(`${question.id} is denied: ${question.tool}.`)}\n`);
+  return 0;
+}
+
+/** `retinue approvals revoke ID` */
+export async function revokeApproval({ host }: CommandContext, id: string): Promise<number> {
+  refuseAgents(host);
+  const { question } = openApprovals(host, { everywhere: true }).revoke(id, author());
+  host.stdout.write(`${question.id} is revoked; what it has allowed before stays done.\n`);
+  return 0;
+}
+
+function give(
+  approvals: Approvals,
+  id: string,
+  { given, digest }: { readonly given: GivenAnswer; readonly digest: string },
+): Approval {
+  try {
+    return approvals.answer(id, given, { ...author(), digest });
+  } catch (error) {
+    if (error instanceof RetinueError && error.code === "unusable-grant")
+      throw misuse(error.message, error.advice);
+    throw error;
+  }
+}
+
+export function openApprovals(host: CliHost, { everywhere }: { readonly everywhere: boolean }): Approvals {
+  const transcripts = transcriptsOf(host);
+  return findApprovals(() => (everywhere ? siblingFolders(transcripts) : [transcripts]), {
+    now: Date.now,
+    ignored: (message) => host.stderr.write(`retinue: ${stripControlCharacters(message)}\n`),
+  });
+}
+
+function author() {
+  return { by: userInfo().username, via: "cli" };
+}
+
+/** Commands of agents carry this mark; a person's own shell does not. */
+export function refuseAgents({ environment }: CliHost): void {
+  if ((environment["CLAUDECODE"] ?? "") === "") return;
+  throw new RetinueError(
+    "not-a-person",
+    "This is a command of an agent, and only a person answers approvals.",
+    {
+      advice: "Answer in a terminal of your own, where CLAUDECODE is not set.",
+    },
+  );
+}
+
+const msPerUnit: ReadonlyMap<string, number> = new Map([
+  ["s", 1000],
+  ["m", 60_000],
+  ["h", 3_600_000],
+  ["d", 86_400_000],
+]);
+
+/** A duration from now, or a time. */
+function readTime(text: string, now: number): number {
+  const [, number = "", unit = ""] = /^(\d+)([smhd])$/.exec(text.trim()) ?? [];
+  const at = number === "" ? Date.parse(text) : now + Number(number) * (msPerUnit.get(unit) ?? 0);
+  if (Number.isFinite(at)) return at;
+  throw misuse(`--until needs a duration such as 30m or 2h, or a time, but got ${JSON.stringify(text)}.`);
+}

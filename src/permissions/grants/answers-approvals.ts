@@ -1,0 +1,29 @@
+import { factsOf, type PathFact, type PermissionRequest } from "../call-facts.ts";
+import { touchedPaths } from "../criticality-of.ts";
+
+/** Why a call would answer questions in the place of a person, or undefined. No mode and no rule allows that. */
+export function answersApprovals(request: PermissionRequest): string | undefined {
+  const facts = factsOf(request);
+  if (touchedPaths(facts).some(writesInbox))
+    return "only a person answers approvals, no agent writes to them";
+  const analysis = facts.shell?.analysis;
+  const texts = [
+    ...(analysis?.units.flatMap(({ restrictTexts }) => restrictTexts) ?? []),
+    // What is not understood is looked at as a whole.
+    ...(analysis?.opaque === undefined ? [] : [analysis.exactText]),
+  ];
+  return texts.some((text) => answering.test(text))
+    ? "only a person answers approvals, not a command of an agent"
+    : undefined;
+}
+
+/** The folder of a session, by its id, and the one for its approvals in it. */
+const inbox = /\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\/approvals(?:\/|$)/i;
+
+function writesInbox({ forms, use }: PathFact): boolean {
+  return use !== "read" && forms.some((form) => inbox.test(form));
+}
+
+/** The command by any path, with options before the word that answers. */
+const answering =
+  /(?:^|[\s/])retinue(?:\.js)?\s+(?:-\S+\s+(?:[^-\s]\S*\s+)?)*(?:approve|deny|approvals\s+revoke)\b/;

@@ -1,0 +1,140 @@
+import { abortable } from "../../foundation/abortable.ts";
+import type { RunPlan } from "../../planning/run-plan.ts";
+import type { TaskControl } from "../../tasks/task-manager.ts";
+import type { ToolContext } from "../../tools/tool.ts";
+import type { SessionInbox } from "../approvals/session-inbox.ts";
+import type { AskPerson } from "./ask-person.ts";
+import type { CanUseTool } from "./create-authorize.ts";
+import type { AgentOwn, AgentServices } from "./equip-agent.ts";
+import type { AgentParts } from "./open-agent.ts";
+import { askHeld, canUseToolHeld, contextHeld, holding } from "./while-asking.ts";
+
+/** The people and programs that can be asked; clocks stop while they are. */
+export function peopleToAsk(
+  plan: RunPlan,
+  { world, toolContext, asking, tools, inbox }: AgentServices,
+  { stopwatch, child }: AgentOwn,
+): Pick<AgentParts, "toolContext" | "canUseTool" | "askPerson"> {
+  const directory = (): string => tools.directory(plan.agent.id) ?? plan.directory;
+  const context = toolContext(plan, directory);
+  const { canUseTool } = world;
+  const person = askAnybody(plan, { person: asking?.forAgent(plan), inbox, control: child?.control });
+  if (child === undefined) {
+    const whileAsking = holding(stopwatch);
+    return {
+      toolContext: contextHeld(context, whileAsking),
+      ...(canUseTool === undefined ? {} : { canUseTool: canUseToolHeld(canUseTool, whileAsking) }),
+      ...(person === undefined ? {} : { askPerson: askHeld(person, whileAsking) }),
+    };
+  }
+  const whileAsking = holding(stopwatch, child.waiting);
+  const { control } = child;
+  return {
+    toolContext: contextHeld(withoutQuestions(context, control), whileAsking),
+    canUseTool: canUseToolHeld(
+      whileAttended(canUseTool, control, { parks: inbox !== undefined }),
+      whileAsking,
+    ),
+    ...(person === undefined ? {} : { askPerson: askHeld(person, whileAsking) }),
+  };
+}
+
+const isUnattended = "it would have to be asked for, and in the background nobody is asked";
+
+/** A child that was moved to the background asks no one any more; before that the program answers first. */
+function whileAttended(
+  canUseTool: CanUseTool | undefined,
+  control: TaskControl,
+  { parks }: { readonly parks: boolean },
+): CanUseTool {
+  return async (tool, input, context) => {
+    if (!control.attended()) return parks ? { behavior: "ask" } : { behavior: "deny", message: isUnattended };
+    if (canUseTool === undefined) return { behavior: "ask" };
+    const signal = AbortSignal.any([context.signal, control.unattended]);
+    return refusedWhenDetached(abortable(canUseTool(tool, input, { ...context, signal }), signal), control, {
+      behavior: "deny",
+      message: isUnattended,
+    });
+  };
+}
+
+/** Grants that were given before, then the person who is there, then the inbox, where there is one. */
+function askAnybody(
+  plan: RunPlan,
+  {
+    person,
+    inbox,
+    control,
+  }: {
+    readonly person: AskPerson | undefined;
+    readonly inbox: SessionInbox | undefined;
+    readonly control: TaskControl | undefined;
+  },
+): AskPerson | undefined {
+  if (inbox === undefined)
+    return person === undefined || control === undefined ? person : untilDetached(person, control);
+  const { main } = inbox;
+  const path = plan.agent.id === main.id ? [main] : [main, plan.agent];
+  const asker = { path, policy: plan.policy, directory: plan.directory };
+  const park: AskPerson["ask"] = (call, options) => {
+    const wait = () => inbox.ask(call, asker, options);
+    return control?.park === undefined ? wait() : control.park(wait);
+  };
+  return {
+    policy: person?.policy ?? (() => plan.policy),
+    parks: true,
+    async ask(call, options) {
+      const granted = inbox.granted(call, asker);
+      if (granted !== undefined) return granted;
+      if (person === undefined || control?.attended() === false) return park(call, options);
+      if (control === undefined) return person.ask(call, options);
+      try {
+        return await person.ask(call, { signal: AbortSignal.any([options.signal, control.unattended]) });
+      } catch (error) {
+        // Moved to the background: whoever looks into the inbox answers now.
+        if (options.signal.aborted || !control.unattended.aborted) throw error;
+        return park(call, options);
+      }
+    },
+  };
+}
+
+/** A question that is open when the child is moved to the background is answered no. */
+function untilDetached(person: AskPerson, control: TaskControl): AskPerson {
+  return {
+    policy: person.policy,
+    ask: (call, { signal }) =>
+      refusedWhenDetached(
+        person.ask(call, { signal: AbortSignal.any([signal, control.unattended]) }),
+        control,
+        { type: "denied", reason: isUnattended, stops: false },
+      ),
+  };
+}
+
+async function refusedWhenDetached<Answer>(
+  answer: Promise<Answer>,
+  control: TaskControl,
+  no: Answer,
+): Promise<Answer> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (control.unattended.aborted) return no;
+    throw error;
+  }
+}
+
+type MakeContext = (
+  call: Pick<ToolContext, "callId" | "signal" | "progress" | "allowedBy" | "approvedPaths" | "judged">,
+) => ToolContext;
+
+/** In the background a tool that asks finds no one to ask; the agent continues. */
+function withoutQuestions(makeContext: MakeContext, control: TaskControl): MakeContext {
+  return (call) => {
+    const context = makeContext(call);
+    if (control.attended()) return context;
+    const { ask: _ask, ...host } = context.host;
+    return { ...context, host };
+  };
+}

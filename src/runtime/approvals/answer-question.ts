@@ -1,0 +1,121 @@
+import { shown } from "../../foundation/json-record.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
+import {
+  type ApprovalRecord,
+  type GrantLimits,
+  type GrantScope,
+  grantScopes,
+} from "../../permissions/grants/approval-record.ts";
+import { parseRule } from "../../permissions/rules/parse-rule.ts";
+import type { InboxFiles } from "./inbox-files.ts";
+
+/** What somebody says to a question. */
+export type GivenAnswer =
+  | ({
+      readonly type: "allow";
+      /** Whose further calls it covers; `call`, which is usual, covers none but those that were asked about. */
+      readonly scope?: GrantScope;
+      /** Allow rules for further calls in the scope; without any, the same call again. */
+      readonly rules?: readonly string[];
+    } & GrantLimits)
+  | { readonly type: "deny"; readonly message?: string };
+
+export interface AnswerOptions {
+  /** Who answers, for the journal. */
+  readonly by: string;
+  /** The way the answer came, such as `cli`, `program` or `webhook`. */
+  readonly via: string;
+  readonly now: number;
+  /** The digest of the call that was seen; absent: the one of the question now. */
+  readonly digest?: string;
+}
+
+/** Writes the answer to a question down for all its places; throws where it cannot be followed to the letter. */
+export function answerQuestion(
+  files: InboxFiles,
+  id: string,
+  { given, by, via, now, digest }: AnswerOptions & { readonly given: GivenAnswer },
+): ApprovalRecord {
+  const entry = files.read().find(({ question }) => question.id === id);
+  if (entry === undefined)
+    throw new RetinueError("unknown-approval", `There is no question ${shown(id)}.`, {
+      advice: "`retinue approvals` lists the questions that wait.",
+    });
+  const { question, answer } = entry;
+  if (answer !== undefined) throw alreadyAnswered(id, answer);
+  if (given.type === "deny" && given.message !== undefined && typeof given.message !== "string")
+    throw unusable("The message of a refusal must be a text.");
+  if (digest !== undefined && digest !== question.digest)
+    throw new RetinueError("changed-call", `The question ${id} is about another call than the answer.`);
+  const facts = {
+    version: 1,
+    question: id,
+    digest: question.digest,
+    agents: question.places.map(({ agent }) => agent),
+    by,
+    via,
+    at: now,
+  } as const;
+  const record: ApprovalRecord =
+    given.type === "deny"
+      ? {
+          ...facts,
+          type: "deny",
+          ...(given.message === undefined ? {} : { message: given.message }),
+        }
+      : { ...facts, ...checkGrant(given, { everyTime: question.everyTime, reason: question.reason, now }) };
+  if (!files.putAnswer(record)) {
+    const first = files.read().find((other) => other.question.id === id)?.answer;
+    throw alreadyAnswered(id, first ?? record);
+  }
+  return record;
+}
+
+function alreadyAnswered(id: string, { type, by }: ApprovalRecord): RetinueError {
+  const what = type === "allow" ? "allowed" : "denied";
+  return new RetinueError("already-answered", `The question ${id} was ${what} by ${by} before.`, {
+    advice:
+      type === "allow" ? `\`retinue approvals revoke ${id}\` takes it back.` : "The first answer counts.",
+  });
+}
+
+/** A program or webhook can send anything, so every field is looked at. */
+function checkGrant(
+  given: Extract<GivenAnswer, { readonly type: "allow" }>,
+  { everyTime, reason, now }: { readonly everyTime: boolean; readonly reason: string; readonly now: number },
+) {
+  const { scope = "call", rules = [], until, maxUses, maxUsd } = given;
+  if (given.type !== "allow" || !grantScopes.includes(scope))
+    throw unusable(`The answer must be "deny", or "allow" with a scope of ${grantScopes.join(", ")}.`);
+  if (scope !== "call" && everyTime)
+    throw unusable(
+      `Every call of this kind is asked about (${reason}), so it can only be allowed for the call.`,
+      "A grant is never wider than your own settings.",
+    );
+  if (scope === "call" && rules.length > 0)
+    throw unusable("Rules cover further calls, so they need a scope of agent, tree or session.");
+  if (!Array.isArray(rules) || rules.some((rule) => typeof rule !== "string"))
+    throw unusable("The rules must be a list of texts.");
+  for (const rule of rules) {
+    const reading = parseRule(rule, { list: "allow" });
+    if (reading.type === "invalid")
+      throw unusable(`The rule ${shown(rule)} is not valid: ${reading.reason}.`);
+  }
+  if (until !== undefined && !(until > now)) throw unusable("The time until which it holds has passed.");
+  if (maxUses !== undefined && !(Number.isSafeInteger(maxUses) && maxUses > 0))
+    throw unusable("The number of uses must be a whole number from 1.");
+  if (maxUsd !== undefined && !(Number.isFinite(maxUsd) && maxUsd > 0))
+    throw unusable("The amount of money must be above 0.");
+  return {
+    type: "allow",
+    scope,
+    rules,
+    ...(until === undefined ? {} : { until }),
+    ...(maxUses === undefined ? {} : { maxUses }),
+    ...(maxUsd === undefined ? {} : { maxUsd }),
+  } as const;
+}
+
+function unusable(message: string, advice?: string): RetinueError {
+  return new RetinueError("unusable-grant", message, advice === undefined ? {} : { advice });
+}

@@ -1,0 +1,57 @@
+import { RetinueError } from "../../foundation/retinue-error.ts";
+import { sessionFiles } from "../../journal/session-files.ts";
+import type { RunPlan } from "../../planning/run-plan.ts";
+import type { ApprovalsValue } from "../../settings/value-readers.ts";
+import type { RuntimeContext } from "../runtime-context.ts";
+import { openSessionInbox, type SessionInbox } from "./session-inbox.ts";
+import { createWebhook } from "./webhook.ts";
+
+/** Where questions wait. */
+export type ApprovalSettings = Pick<ApprovalsValue, "webhook">;
+
+/** What the program says goes before what settings say; where both are silent, calls are refused. */
+export function approvalsOf(
+  option: "refuse" | "inbox" | undefined,
+  settings: ApprovalsValue | undefined,
+): { readonly approvals?: ApprovalSettings } {
+  if ((option ?? settings?.mode) !== "inbox") return {};
+  return { approvals: settings?.webhook === undefined ? {} : { webhook: settings.webhook } };
+}
+
+/** The inbox of a session, where questions are to wait. */
+export function openInbox(world: RuntimeContext, plan: RunPlan): SessionInbox | undefined {
+  const { approvals, notice, epochMs: now } = world;
+  if (approvals === undefined) return undefined;
+  if (!world.keepsTranscripts)
+    throw new RetinueError(
+      "invalid-option",
+      "Questions can only wait in a session that is kept, and this one keeps no transcript.",
+      {
+        advice:
+          "Use `transcripts: true`, or leave out --no-session-persistence; or do without waiting approvals.",
+      },
+    );
+  const { approvals: directory } = sessionFiles(world.discovered.paths.transcripts, plan.sessionId);
+  const webhook = createWebhook(approvals.webhook, {
+    directory,
+    environment: world.environment,
+    now,
+    notice,
+  });
+  const inbox = openSessionInbox({
+    directory,
+    sessionId: plan.sessionId,
+    main: plan.agent,
+    now,
+    notice,
+    asked: webhook?.send,
+  });
+  if (webhook === undefined) return inbox;
+  return {
+    ...inbox,
+    [Symbol.dispose]() {
+      webhook[Symbol.dispose]();
+      inbox[Symbol.dispose]();
+    },
+  };
+}

@@ -1,0 +1,257 @@
+import { randomUUID } from "node:crypto";
+import { abortable } from "../../foundation/abortable.ts";
+import { isRetinueError } from "../../foundation/retinue-error.ts";
+import type { Model } from "../../model/model.ts";
+import { type AskingAgent, describeAskingPath } from "../../permissions/approver.ts";
+import type { PermissionPolicy } from "../../permissions/decide.ts";
+import {
+  type ApprovalGrant,
+  type ApprovalQuestion,
+  type AskedPlace,
+  digestOf,
+  type JudgedCall,
+} from "../../permissions/grants/approval-record.ts";
+import { type CoveredCall, coversCall, rulesPass } from "../../permissions/grants/covers-call.ts";
+import { suggestRules } from "../../permissions/rules/suggest-rules.ts";
+import { actualAmount } from "../../tasks/budget/need-estimator.ts";
+import type { CallToAsk, PersonsAnswer } from "../agent/ask-person.ts";
+import { newQuestionId, openInboxFiles } from "./inbox-files.ts";
+import { watchFolder } from "./watch-folder.ts";
+
+/** Whose call it is, and by what it was judged. */
+export interface InboxAsker {
+  /** From the main agent to the one whose call it is. */
+  readonly path: readonly AskingAgent[];
+  readonly policy: PermissionPolicy;
+  /** Where rules of a grant start. */
+  readonly directory: string;
+}
+
+/** The questions of a session that wait for an answer on disk, from whoever gives it. */
+export interface SessionInbox extends Disposable {
+  /** The main agent of the session. */
+  readonly main: AskingAgent;
+  /** The answer of a grant that was given before; undefined where none covers the call. */
+  granted(call: CallToAsk, asker: InboxAsker): PersonsAnswer | undefined;
+  /** Writes the question down and waits until somebody has answered it. */
+  ask(call: CallToAsk, asker: InboxAsker, options: { readonly signal: AbortSignal }): Promise<PersonsAnswer>;
+  /** How many calls wait now. */
+  waiting(): number;
+  /** The model, with what its answers cost counted for grants that are limited by money. */
+  count(model: Model): Model;
+}
+
+export interface SessionInboxOptions {
+  /** The folder of this session's approvals. */
+  readonly directory: string;
+  readonly sessionId: string;
+  readonly main: AskingAgent;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly notice?: ((text: string) => void) | undefined;
+  /** Hears of each new question. */
+  readonly asked?: ((question: ApprovalQuestion) => void) | undefined;
+}
+
+interface Waiting {
+  readonly call: CallToAsk;
+  readonly asker: InboxAsker;
+  readonly judged: JudgedCall;
+  readonly digest: string;
+}
+
+export function openSessionInbox(options: SessionInboxOptions): SessionInbox {
+  const { directory, sessionId, now, notice } = options;
+  const files = openInboxFiles(directory, { ignored: notice });
+  const watching = watchFolder(directory);
+  const run = randomUUID();
+  const spent: Spent = { usd: 0, isKnown: true, since: new Map() };
+  let waiting = 0;
+
+  /** Takes what an answer allows or refuses, so that it counts once for each call. */
+  function take(about: Waiting): PersonsAnswer | undefined {
+    for (const { question, answer, revoked, uses } of files.read()) {
+      if (answer === undefined) continue;
+      const { id } = question;
+      const usd = spentSince(spent, id);
+      const state = { uses, isRevoked: revoked !== undefined };
+      if (!coversCall(answer, state, coveredCall(about, { now: now(), usd, run }))) continue;
+      const agent = about.asker.path.at(-1)?.id ?? "";
+      const { tool, digest } = { tool: about.judged.tool, digest: about.digest };
+      const use = { grant: id, agent, call: about.call.callId, tool, digest, by: answer.by, at: now(), run };
+      // Another process may have used it in this moment; whoever wrote the number first has it.
+      if (!files.putUse({ version: 1, ...use, usd: usd ?? 0 }, uses.length + 1)) return take(about);
+      const approval = { id, by: answer.by };
+      if (answer.type === "allow") return { type: "allowed", approval };
+      const message = answer.message?.trim() ?? "";
+      const reason =
+        message === "" ? `${answer.by} refused it` : `${answer.by} refused it and says: ${message}`;
+      return { type: "denied", reason, stops: false, approval };
+    }
+    return undefined;
+  }
+
+  /** The open question for a call, with this agent among its places. */
+  function park(about: Waiting): void {
+    const place = placeOf(about, now());
+    const open = files
+      .read()
+      .find(({ question, answer }) => answer === undefined && question.digest === about.digest)?.question;
+    if (open !== undefined) {
+      const places = withPlace(open.places, place);
+      if (places !== open.places) files.putQuestion({ ...open, places });
+      return;
+    }
+    const question = questionOf(about, { id: newQuestionId(), session: sessionId, place, at: now() });
+    files.putQuestion(question);
+    options.asked?.(question);
+    notice?.(
+      `${place.path} waits for an answer: ${question.tool} (${question.reason}). Answer with \`retinue approve ${question.id}\` or \`retinue deny ${question.id}\`.`,
+    );
+  }
+
+  /** A call whose agent was stopped for good waits no more; one that was cut off may come again. */
+  function withdraw(about: Waiting): void {
+    const place = placeOf(about, now());
+    for (const { question, answer } of files.read()) {
+      if (answer !== undefined || question.digest !== about.digest) continue;
+      const places = question.places.filter(
+        ({ call, agent }) => call !== place.call || agent !== place.agent,
+      );
+      if (places.length === 0) files.remove(question.id);
+      else files.putQuestion({ ...question, places });
+    }
+  }
+
+  async function wait(about: Waiting, signal: AbortSignal): Promise<PersonsAnswer> {
+    while (true) {
+      signal.throwIfAborted();
+      // Listening begins before looking, so that no answer falls between the two.
+      const first = take(about);
+      if (first !== undefined) return first;
+      park(about);
+      const changed = watching.changed();
+      const answer = take(about);
+      if (answer !== undefined) return answer;
+      await abortable(changed, signal);
+    }
+  }
+
+  return {
+    main: options.main,
+    waiting: () => waiting,
+    count: (model) => counted(model, spent),
+    granted: (call, asker) => take(aboutOf(call, asker)),
+    async ask(call, asker, { signal }) {
+      const about = aboutOf(call, asker);
+      waiting += 1;
+      try {
+        return await wait(about, signal);
+      } catch (error) {
+        if (isStopped(signal)) withdraw(about);
+        throw error;
+      } finally {
+        waiting -= 1;
+      }
+    },
+    [Symbol.dispose]: () => watching[Symbol.dispose](),
+  };
+}
+
+function isStopped({ aborted, reason }: AbortSignal): boolean {
+  return aborted && isRetinueError(reason) && reason.code.startsWith("stopped-by-");
+}
+
+function aboutOf(call: CallToAsk, asker: InboxAsker): Waiting {
+  const { tool, input, paths } = call.request;
+  const judged = { tool, input, directory: call.directory ?? asker.directory, paths };
+  return { call, asker, judged, digest: digestOf(judged) };
+}
+
+function coveredCall(
+  { call, asker, digest }: Waiting,
+  facts: Pick<CoveredCall, "now" | "usd" | "run">,
+): CoveredCall {
+  return {
+    ...facts,
+    digest,
+    path: asker.path.map(({ id }) => id),
+    passes: ({ rules, digest: given }: ApprovalGrant) =>
+      call.asksEveryTime !== true &&
+      (given === digest || rules.length > 0) &&
+      rulesPass(call.request, call.policy ?? asker.policy, {
+        rules: given === digest ? [] : rules,
+        anchor: asker.directory,
+      }),
+  };
+}
+
+function placeOf({ call, asker }: Waiting, at: number): AskedPlace {
+  return {
+    agent: asker.path.at(-1)?.id ?? "",
+    path: describeAskingPath(asker.path),
+    call: call.callId,
+    at,
+  };
+}
+
+/** A call that comes again after its process died takes the place of the earlier one. */
+function withPlace(places: readonly AskedPlace[], place: AskedPlace): readonly AskedPlace[] {
+  if (places.some(({ agent, call }) => agent === place.agent && call === place.call)) return places;
+  return [...places.filter(({ agent }) => agent !== place.agent), place];
+}
+
+function questionOf(
+  { call, asker, judged, digest }: Waiting,
+  {
+    id,
+    session,
+    place,
+    at,
+  }: { readonly id: string; readonly session: string; readonly place: AskedPlace; readonly at: number },
+): ApprovalQuestion {
+  const { directory: anchor } = asker;
+  const policy = call.policy ?? asker.policy;
+  const everyTime = call.asksEveryTime === true || !rulesPass(call.request, policy, { rules: [], anchor });
+  return {
+    version: 1,
+    id,
+    session,
+    digest,
+    ...judged,
+    reason: call.reason,
+    suggestedRules: suggestRules(call.request, policy, { anchor }),
+    everyTime,
+    places: [place],
+    at,
+  };
+}
+
+/** What the agents of this process have spent, and how much of it before each grant was known. */
+interface Spent {
+  usd: number;
+  isKnown: boolean;
+  readonly since: Map<string, number>;
+}
+
+function spentSince(spent: Spent, grant: string): number | undefined {
+  const before = spent.since.get(grant) ?? spent.usd;
+  spent.since.set(grant, before);
+  return spent.isKnown ? spent.usd - before : undefined;
+}
+
+function counted(model: Model, spent: Spent): Model {
+  const { price } = model.facts;
+  return {
+    facts: model.facts,
+    async *stream(request, options) {
+      for await (const event of model.stream(request, options)) {
+        if (event.type === "message-ended") {
+          if (price === undefined) spent.isKnown = false;
+          spent.usd += actualAmount(event.usage, price).usd;
+        }
+        yield event;
+      }
+    },
+  };
+}
