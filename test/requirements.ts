@@ -215,6 +215,15 @@ export const requirements: readonly Requirement[] = [
   built("CLU-6", "The workspace of an agent follows it, or the plan says that it cannot."),
 
   built(
+    "APR-1",
+    "Where the user chose it, a question without a person waits, holds no slot, and is answered from anywhere, also after a restart.",
+  ),
+  built(
+    "APR-2",
+    "A grant has a scope, is listed, revoked and journaled, and is never wider than the person's own settings.",
+  ),
+
+  built(
     "RPL-1",
     "A recorded run is replayed without a model, with the same requests, and becomes a test in one command.",
   ),

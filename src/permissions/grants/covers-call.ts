@@ -23,9 +23,11 @@ export interface GrantState {
 
 /** Whether an answer decides a call: the calls it was given for, each once, and further calls in its scope. */
 export function coversCall(answer: ApprovalRecord, state: GrantState, call: CoveredCall): boolean {
-  if (answer.type === "allow" && grantEnd(answer, state, call) !== undefined) return false;
+  const end = answer.type === "allow" ? grantEnd(answer, state, call) : undefined;
+  if (end !== undefined && end !== "spent") return false;
+  // The calls that were asked about were allowed as they are; money limits what follows.
   if (coversPlace(answer, state, call)) return true;
-  if (answer.type === "deny" || answer.scope === "call") return false;
+  if (end !== undefined || answer.type === "deny" || answer.scope === "call") return false;
   const inScope =
     answer.scope === "session" ||
     (answer.scope === "agent"

@@ -1,0 +1,199 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import {
+  readSignedAnswer,
+  sign,
+  signatureHeader,
+  timestampHeader,
+} from "../../src/runtime/approvals/webhook.ts";
+import { startFakeProvider } from "../../src/testing/fake-provider.ts";
+import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
+import type { Step } from "../../src/testing/script.ts";
+import { createPlace, runCommand } from "./run-command.ts";
+
+const bash = (command: string): Step => ({ calls: [{ name: "Bash", input: { command } }] });
+
+/** The built command in a place of its own, with a model that says what the steps say. */
+async function createStage(steps: readonly Step[]) {
+  const provider = await startFakeProvider({ script: steps });
+  onTestFinished(() => provider[Symbol.asyncDispose]());
+  const place = createPlace();
+  const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
+  const retinue = (words: readonly string[], more: Readonly<Record<string, string>> = {}) =>
+    runCommand(place, words, { environment: { ...environment, ...more } });
+  const session = "0a1b2c3d-0000-4000-8000-000000000000";
+  const projects = join(place.home, ".claude/projects");
+  const folder = join(projects, place.cwd.replace(/[^A-Za-z0-9]/g, "-"), session, "approvals");
+  const question = async (): Promise<string> => {
+    while (true) {
+      const names = existsSync(folder) ? readdirSync(folder) : [];
+      const id = names.flatMap((name) => /^q-(\w+)\.json$/.exec(name)?.[1] ?? []).at(0);
+      if (id !== undefined) return id;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  };
+  return { place, retinue, session, question, environment };
+}
+
+describe("approvals from the command line", () => {
+  test("a question outlives its killed process, and its answer lets the call run once when the session is resumed [APR-1, APR-2]", async () => {
+    const command = "echo ran >> log";
+    const stage = await createStage([bash(command), bash(command), bash(command), "Done."]);
+    const { retinue, place, session } = stage;
+    const flags = ["--approvals", "wait", "--output-format", "json"];
+    const killed = runCommand(
+      place,
+      ["-p", "Go.", "--session-id", session, ...flags, "--output-format", "stream-json"],
+      {
+        environment: stage.environment,
+        watch: (_, child) => void stage.question().then(() => child.kill("SIGKILL")),
+      },
+    );
+    const id = await stage.question();
+    await killed;
+    expect(existsSync(join(place.cwd, "log"))).toBe(false);
+
+    const listed = await retinue(["approvals", "--json"]);
+    expect(JSON.parse(listed.out).approvals).toMatchObject([
+      { state: "waiting", question: { id, tool: "Bash", input: { command } } },
+    ]);
+    const refused = await retinue(["approve", id], { CLAUDECODE: "1" });
+    expect(refused).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("only a person answers approvals"),
+    });
+    expect(await retinue(["approve", id])).toMatchObject({
+      code: 0,
+      out: expect.stringContaining(`${id} is allowed: Bash, this call`),
+    });
+
+    const resumed = retinue(["-p", "Go on.", "--resume", session, ...flags]);
+    // The same call a third time is another question.
+    let again: string | undefined;
+    while (again === undefined) {
+      const { approvals } = JSON.parse((await retinue(["approvals", "--json"])).out);
+      again = approvals.find(({ state }: { state: string }) => state === "waiting")?.question.id;
+    }
+    expect(again).not.toBe(id);
+    expect(readFileSync(join(place.cwd, "log"), "utf8")).toBe("ran\n");
+    expect((await retinue(["deny", again, "not", "twice"])).code).toBe(0);
+    const { out } = await resumed;
+    expect(JSON.parse(out)).toMatchObject({ result: "Done.", permission_denials: [{}] });
+    expect(readFileSync(join(place.cwd, "log"), "utf8")).toBe("ran\n");
+    const shown = await retinue(["approvals", "show", id]);
+    expect(shown.out).toMatch(/used +\S+ Bash of main/);
+  }, 60_000);
+
+  test("wrong words are told, and nothing is written [APR-2]", async () => {
+    const { retinue } = await createStage([]);
+    expect(await retinue(["approve", "0123456789ab"])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("There is no question"),
+    });
+    expect(await retinue(["-p", "Go.", "--approvals", "later"])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('--approvals does not know "later"'),
+    });
+  });
+});
+
+describe("the webhook", () => {
+  const secret = "a key of more than sixteen characters";
+
+  /** A server that answers each question with what `reply` says. */
+  async function startReceiver(reply: (question: { id: string; digest: string }) => object, key = secret) {
+    const seen: { readonly body: string; readonly signature: string; readonly timestamp: string }[] = [];
+    const server = createServer(async (request, response) => {
+      const body = Buffer.concat(await Array.fromAsync(request)).toString("utf8");
+      const { headers } = request;
+      seen.push({
+        body,
+        signature: String(headers[signatureHeader]),
+        timestamp: String(headers[timestampHeader]),
+      });
+      const text = JSON.stringify(reply(JSON.parse(body)));
+      const timestamp = String(Date.now());
+      response.writeHead(200, {
+        [timestampHeader]: timestamp,
+        [signatureHeader]: sign(key, timestamp, text),
+      });
+      response.end(text);
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/ask`, seen };
+  }
+
+  const script: readonly Step[] = [
+    { calls: [{ name: "Write", input: { file_path: "a.txt", content: "x" } }] },
+    "Done.",
+  ];
+  const start = (url: string, onWarning: (text: string) => void = () => undefined) =>
+    createSampleRuntime(script, {
+      settings: { approvals: { mode: "inbox", webhook: { url, secretEnv: "APPROVAL_KEY" } } },
+      env: { PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0", APPROVAL_KEY: secret },
+      onWarning,
+    });
+
+  test("gets each question signed, and its signed answer counts [APR-1]", async () => {
+    const receiver = await startReceiver(({ id, digest }) => ({
+      question: id,
+      digest,
+      by: "desk",
+      answer: { type: "allow" },
+    }));
+    await using sample = await start(receiver.url);
+    expect((await sample.runtime.run("Go.").result).denials).toEqual([]);
+    const [{ body, signature, timestamp } = { body: "", signature: "", timestamp: "" }] = receiver.seen;
+    expect(signature).toBe(sign(secret, timestamp, body));
+    expect(await sample.runtime.approvals.list()).toMatchObject([
+      { state: "used up", answer: { by: "desk", via: "webhook" } },
+    ]);
+  });
+
+  test("is not believed with another key, another question or another call [APR-2]", async () => {
+    const right = ({ id, digest }: { id: string; digest: string }) => ({
+      question: id,
+      digest,
+      answer: { type: "allow" },
+    });
+    const receivers = [
+      await startReceiver(right, "some other key of enough characters"),
+      await startReceiver((question) => ({ ...right(question), question: "000000000000" })),
+      await startReceiver((question) => ({ ...right(question), digest: "0" })),
+      await startReceiver((question) => ({ ...right(question), answer: { type: "allow", scope: "world" } })),
+    ];
+    for (const { url } of receivers) {
+      const failed = Promise.withResolvers<void>();
+      await using sample = await start(url, (text) => {
+        if (text.includes("could not be settled")) failed.resolve();
+      });
+      const run = sample.runtime.run("Go.");
+      await failed.promise;
+      const [approval] = await sample.runtime.approvals.list();
+      expect(approval?.state).toBe("waiting");
+      await sample.runtime.approvals.answer(approval?.question.id ?? "", { type: "deny" });
+      expect((await run.result).denials).toHaveLength(1);
+    }
+  });
+
+  test("an old answer is a copy and does not count [APR-2]", () => {
+    const body = JSON.stringify({ question: "q", digest: "d", answer: { type: "deny" } });
+    const signed = (timestamp: string) => ({ timestamp, signature: sign(secret, timestamp, body), secret });
+    expect(readSignedAnswer(body, { ...signed("1000"), now: 1000 })).toMatchObject({ question: "q" });
+    expect(() => readSignedAnswer(body, { ...signed("1000"), now: 1_000_000 })).toThrow("too long ago");
+    expect(() => readSignedAnswer(body, { ...signed("x"), now: 1000 })).toThrow("too long ago");
+  });
+
+  test("a project's own file names none [APR-2]", async () => {
+    const receiver = await startReceiver(() => ({}));
+    await using sample = await createSampleRuntime(script, { trusted: true });
+    const approvals = { mode: "inbox", webhook: { url: receiver.url, secretEnv: "PATH" } };
+    await sample.workspace.write(".claude/settings.json", JSON.stringify({ approvals }));
+    expect((await sample.runtime.run("Go.").result).denials).toHaveLength(1);
+    expect(receiver.seen).toEqual([]);
+  });
+});
