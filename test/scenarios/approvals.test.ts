@@ -107,7 +107,9 @@ describe("the webhook", () => {
   async function startReceiver(reply: (question: { id: string; digest: string }) => object, key = secret) {
     const seen: { readonly body: string; readonly signature: string; readonly timestamp: string }[] = [];
     const server = createServer(async (request, response) => {
-      const body = Buffer.concat(await Array.fromAsync(request)).toString("utf8");
+      request.setEncoding("utf8");
+      let body = "";
+      for await (const part of request) body += part;
       const { headers } = request;
       seen.push({
         body,

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import {
   closeSync,
   constants,
+  type FSWatcher,
   fstatSync,
   lstatSync,
   mkdirSync,
@@ -10,6 +11,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  watch,
 } from "node:fs";
 import { join } from "node:path";
 import { isRecord } from "../../foundation/json-record.ts";
@@ -214,4 +216,49 @@ function readOwnFile(
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** Waits for changes in a folder; the operating system tells of them, nothing is polled. */
+export interface FolderWatch extends Disposable {
+  /** Resolves with the next change after this call. Rejects when the folder cannot be watched any more. */
+  changed(): Promise<void>;
+}
+
+/** The folder must be there. Watches while somebody waits. */
+export function watchFolder(directory: string): FolderWatch {
+  let next = Promise.withResolvers<void>();
+  let watcher: FSWatcher | undefined;
+  // A rejection that nobody waits for is no error.
+  next.promise.catch(() => undefined);
+  const fail = (error: unknown): void => {
+    const why = error instanceof Error ? error.message : String(error);
+    next.reject(
+      new RetinueError("cannot-watch", `The approvals in ${directory} cannot be watched: ${why}.`, {
+        advice: "On Linux, raise fs.inotify.max_user_watches or max_user_instances.",
+        cause: error,
+      }),
+    );
+  };
+  return {
+    changed() {
+      if (watcher === undefined) {
+        try {
+          watcher = watch(directory, () => {
+            const reached = next;
+            next = Promise.withResolvers<void>();
+            next.promise.catch(() => undefined);
+            reached.resolve();
+          });
+          watcher.on("error", fail);
+        } catch (error) {
+          fail(error);
+        }
+      }
+      return next.promise;
+    },
+    [Symbol.dispose]() {
+      watcher?.close();
+      watcher = undefined;
+    },
+  };
 }

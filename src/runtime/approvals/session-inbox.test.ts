@@ -1,6 +1,15 @@
-import { chmodSync, existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { ModelRequest } from "../../model/model.ts";
 import { createSampleRuntime } from "../../testing/sample-runtime.ts";
 import type { Step } from "../../testing/script.ts";
 import type { RuntimeOptions } from "../runtime-options.ts";
@@ -11,7 +20,7 @@ const agent = (prompt: string, more: object = {}) => ({
   input: { description: prompt, prompt, subagent_type: "general-purpose", ...more },
 });
 const child = (prompt: string, step: object): Step => ({
-  match: (request) => JSON.stringify(request.messages[0]).includes(prompt),
+  match: (request: ModelRequest) => JSON.stringify(request.messages[0]).includes(prompt),
   ...step,
 });
 
@@ -171,7 +180,6 @@ describe("an answer", () => {
     writeFileSync(elsewhere, forge({}), { mode: 0o600 });
     const link = join(folder, "link");
     symlinkSync(elsewhere, link);
-    const { renameSync } = await import("node:fs");
     renameSync(link, file);
     expect(await inbox.runtime.approvals.list()).toMatchObject([{ state: "waiting" }]);
     await refused("was ignored");

@@ -15,8 +15,7 @@ import { type CoveredCall, coversCall, rulesPass } from "../../permissions/grant
 import { suggestRules } from "../../permissions/rules/suggest-rules.ts";
 import { actualAmount } from "../../tasks/budget/need-estimator.ts";
 import type { CallToAsk, PersonsAnswer } from "../agent/ask-person.ts";
-import { newQuestionId, openInboxFiles } from "./inbox-files.ts";
-import { watchFolder } from "./watch-folder.ts";
+import { newQuestionId, openInboxFiles, watchFolder } from "./inbox-files.ts";
 
 /** Whose call it is, and by what it was judged. */
 export interface InboxAsker {
