@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { addApprovalCommands } from "./add-approval-commands.ts";
 import { describe, type Invoke } from "./describe.ts";
 
 /** The commands about child agents: what one would be, which there are, and what can be done with them. */
@@ -41,6 +42,7 @@ export function addTaskCommands(program: Command, invoke: Invoke): void {
       invoke(async (context) => (await import("./commands/inspect.ts")).inspect(context, words, options)),
     );
   addReplay(program, invoke);
+  addApprovalCommands(program, invoke);
   describe(program.command("stop <id>"), "Ends a running child agent, also one of another process.").action(
     (id: string) => invoke(async (context) => (await import("./commands/stop.ts")).stop(context, id)),
   );

@@ -6,7 +6,6 @@ import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts"
 import { splitEntries } from "../../tools/grants/split-entries.ts";
 import { type AgentSdkOptions, addAgentSdkOptions } from "../agent-sdk/agent-sdk-options.ts";
 import { addAccountCommands } from "./add-account-commands.ts";
-import { addApprovalCommands } from "./add-approval-commands.ts";
 import { addHelpCommands } from "./add-help-commands.ts";
 import { addMcpServerCommands } from "./add-mcp-server-commands.ts";
 import { addSessionCommands } from "./add-session-commands.ts";
@@ -70,7 +69,6 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
   addAgents(program, invoke);
   addSessionCommands(program, invoke);
   addTaskCommands(program, invoke);
-  addApprovalCommands(program, invoke);
   addSkillCommands(program, invoke);
   addMcpCommands(program, invoke);
   addPermissions(program, invoke);
