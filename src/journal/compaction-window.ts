@@ -1,7 +1,7 @@
 import type { ConversationSources } from "./rebuild-conversation.ts";
 
 /** The lines of the conversation since the last compaction, so that the next one can say which of them it keeps. */
-export interface KeptLines {
+export interface CompactionWindow {
   addAnswer(lines: readonly string[]): void;
   add(lines: readonly string[]): void;
   /** From the first line of the answer that is so many from the end. */
@@ -10,9 +10,9 @@ export interface KeptLines {
   replace(summary: string, answers: number): void;
 }
 
-export function createKeptLines(
+export function createCompactionWindow(
   { lines: before, answers: begun }: ConversationSources = { lines: [], answers: [] },
-): KeptLines {
+): CompactionWindow {
   let lines = [...before];
   const places = new Map(lines.map((line, at) => [line, at]));
   let answers = begun.flatMap((line) => places.get(line) ?? []);
