@@ -18,6 +18,19 @@ export interface TranscriptWriterOptions {
   readonly leaf?: string | undefined;
   /** The lines of a resumed conversation, some of which a compaction may keep. */
   readonly sources?: ConversationSources | undefined;
+  readonly observer?: TranscriptObserver | undefined;
+}
+
+/** Shows the conversation elsewhere, under the ids of its lines. */
+export interface TranscriptObserver {
+  /** The id for the line of a prompt or message that came with one. */
+  readonly uuidFor?: (event: RunEvent) => string | undefined;
+  /** The ids of the lines that an event became. */
+  readonly written?: (event: RunEvent, uuids: readonly string[]) => void;
+  /** Called with every line that was written. */
+  readonly appended?: ((lines: readonly string[]) => void) | undefined;
+  /** A title the session is given at its start. */
+  readonly title?: string | undefined;
 }
 
 /** Where the lines go. */
@@ -48,10 +61,11 @@ export interface TranscriptWriter {
 }
 
 export function createTranscriptWriter(options: TranscriptWriterOptions): TranscriptWriter {
-  const { log, now, facts, sources } = options;
+  const { now, facts, sources } = options;
+  const log = mirrored(options.log, options.observer);
   let answerLines: ReadonlyMap<string, string> = new Map();
   const records = createRecoveryRecords({ log, now, facts });
-  const chain = createChain(options, records);
+  const chain = createChain({ ...options, log }, records);
   const window = createCompactionWindow(sources);
   const calls = createCallFacts(now);
 
@@ -83,7 +97,7 @@ export function createTranscriptWriter(options: TranscriptWriterOptions): Transc
       if (event.type === "assistant-answered") writeAnswer(event);
       if (event.type === "call-finished") records.finish(event);
       if (event.type === "user-added")
-        window.add(chain.write(lineMakers.addition(event, facts(), { answerLines, calls })));
+        window.add(chain.write(lineMakers.addition(event, facts(), { answerLines, calls }), { event }));
       if (event.type === "model-retried") chain.write([lineMakers.retry(event, facts())]);
       if (event.type === "answer-lost") chain.write([lineMakers.lost(event, facts())]);
       if (event.type === "context-compacted") writeCompaction(event);
@@ -120,7 +134,7 @@ interface LineChain {
 }
 
 function createChain(
-  { log, ids, now, leaf: start }: TranscriptWriterOptions,
+  { log, ids, now, leaf: start, observer }: TranscriptWriterOptions,
   records: RecoveryRecords,
 ): LineChain {
   let leaf = start ?? null;
@@ -137,7 +151,10 @@ function createChain(
     commit,
     write(makers, { parent = leaf, event } = {}) {
       const timestamp = new Date(now()).toISOString();
-      const uuids = makers.map(() => ids.uuid());
+      const given = event === undefined ? undefined : observer?.uuidFor?.(event);
+      const uuids = makers.map((_, index) =>
+        given !== undefined && index === makers.length - 1 ? given : ids.uuid(),
+      );
       const texts = makers.map((make, index) => {
         const place = { uuid: uuids[index] ?? "", parentUuid: uuids[index - 1] ?? parent, timestamp };
         return JSON.stringify(make(place, uuids));
@@ -145,10 +162,27 @@ function createChain(
       const beside = records.take(event);
       log.append([...texts, ...beside]);
       mark();
-      if (event === undefined ? beside.length > 0 : hasEffect(event)) commitSoon();
+      if (event?.type === "assistant-answered" ? hasEffect(event) : beside.length > 0) commitSoon();
       leaf = uuids.at(-1) ?? leaf;
+      if (event !== undefined) observer?.written?.(event, uuids);
       return uuids;
     },
+  };
+}
+
+function mirrored(log: TranscriptLog, observer: TranscriptObserver | undefined): TranscriptLog {
+  const { appended } = observer ?? {};
+  if (appended === undefined) return log;
+  return {
+    append(lines) {
+      const length = log.append(lines);
+      appended(lines);
+      return length;
+    },
+    get length() {
+      return log.length ?? 0;
+    },
+    sync: async (length) => log.sync?.(length),
   };
 }
 

@@ -37,6 +37,8 @@ export interface SessionParts {
   readonly childOutputs: ChildOutputs;
   readonly tasks: TaskManager;
   readonly mcpServers: SessionServers["states"];
+  /** Moves the commands that the main agent waits for to the background; returns their descriptions. */
+  readonly moveCommands: () => readonly string[];
   /** Whether `/name` in a prompt calls a skill. */
   readonly slashCommands: boolean;
   /** Called before each prompt is worked on: makes what opening a session alone does not. */

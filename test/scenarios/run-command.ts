@@ -59,8 +59,8 @@ export interface Finished {
 
 export interface CommandOptions {
   readonly environment?: Readonly<Record<string, string>>;
-  /** What is piped in; a pipe that stays open and silent where it is `open`; nothing by default. */
-  readonly input?: string | { readonly open: true };
+  /** What is piped in; a pipe that stays open, after its text, where it is `open`; nothing by default. */
+  readonly input?: string | { readonly open: true; readonly text?: string };
   /** Called with everything written to stdout so far, whenever more comes. */
   readonly watch?: (out: string, child: ChildProcess) => void;
 }
@@ -86,6 +86,7 @@ export function runCommand(
     written.err += text;
   });
   if (typeof input === "string") child.stdin?.end(input);
+  else if (input?.text !== undefined) child.stdin?.write(input.text);
   return new Promise((resolve, reject) => {
     child.on("error", reject);
     child.on("close", (code) => resolve({ code, ...written }));

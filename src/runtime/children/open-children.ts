@@ -7,6 +7,7 @@ import { sessionFiles } from "../../journal/session-files.ts";
 import type { LoopPorts } from "../../loop/loop-ports.ts";
 import type { Model } from "../../model/model.ts";
 import type { ChosenModel } from "../../model/select-subagent-model.ts";
+import { withMode } from "../../permissions/permission-mode.ts";
 import type { LimitFacts } from "../../planning/limit-plan.ts";
 import type { ChildPlan, PlannedDefinition } from "../../planning/plan-run.ts";
 import type { RunPlan } from "../../planning/run-plan.ts";
@@ -34,6 +35,7 @@ import { openAgent } from "../agent/open-agent.ts";
 import { prepareMemory } from "../agent/prepare-memory.ts";
 import type { SystemPromptFacts } from "../gather-system-prompt.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
+import type { InteractiveOptions } from "../runtime-options.ts";
 import type { ChildServers } from "../servers/session-servers.ts";
 import type { SessionCommands } from "../session-commands.ts";
 import { type ChildOutputs, childOutputCapability } from "../typed-output.ts";
@@ -69,6 +71,8 @@ export interface ChildrenParts {
   readonly readsNotices: boolean;
   /** Takes children also from another process that holds them. */
   readonly takeOver: boolean;
+  /** A person is at the session, who need not wait for the background. */
+  readonly interactive: InteractiveOptions | undefined;
 }
 
 /** The children of a session: the tool that starts them, what they report to their parent, and the wait for the last one. */
@@ -159,10 +163,16 @@ export function openChildren(parts: ChildrenParts): Children {
     async beforeEnd(signal) {
       const isBusy = (): boolean =>
         spawner.owesNotices() || tasks.list().some((task) => task.background && !hasEnded(task));
-      if (mail.isEmpty() && isBusy()) await mail.wait(signal, options.printBackgroundWaitMs ?? defaultWaitMs);
+      if (mail.isEmpty() && isBusy() && parts.interactive === undefined)
+        await mail.wait(signal, options.printBackgroundWaitMs ?? defaultWaitMs);
       return mail.takeOne();
     },
   };
+}
+
+/** The parent's plan under the mode that a person has chosen since. */
+function planNow({ parent: { plan }, interactive }: ChildrenParts): RunPlan {
+  return { ...plan, policy: withMode(plan.policy, interactive?.mode()) };
 }
 
 function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) {
@@ -177,7 +187,7 @@ function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) 
   };
   return createChildSource({
     facts,
-    parent: () => ({ plan: parent.plan, messages: parts.messages() }),
+    parent: () => ({ plan: planNow(parts), messages: parts.messages() }),
     registry: async () => (await parts.look()).discovered.registry,
     recall: (agentId) => loadEarlierRun(files.agent(agentId)),
     gather: parts.context,
