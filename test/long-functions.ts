@@ -10,8 +10,8 @@ export function readFunctions(source: string): FunctionLength[] {
   const lines = source.split("\n");
   return lines.flatMap((text, at) => {
     const name = nameOf(text);
-    if (name === undefined) return [];
     const indent = /^\s*/.exec(text)?.[0] ?? "";
+    if (name === undefined || (text.endsWith("(") && !hasBody(lines.slice(at + 1), indent))) return [];
     const end = lines.findIndex((line, index) => index > at && closes(line, indent));
     return end === -1 ? [] : [{ name, line: at + 1, lines: end - at + 1 }];
   });
@@ -28,9 +28,16 @@ function nameOf(line: string): string | undefined {
   if (arrow !== null) return arrow[1];
   const assigned = /^\s*(?:export )?const (\w+)(?:: .*)? = (?:async )?(?:<.*>)?\($/.exec(line);
   if (assigned !== null) return assigned[1];
-  const method = /^\s*(?:static |readonly )?(?:async )?\*?(?:get |set )?([\w#]+|\[[\w.]+\])(?:<.*>)?\(/.exec(line);
+  const method = /^\s*(?:static |readonly )?(?:async )?\*?(?:get |set )?([\w#]+|\[[\w.]+\])(?:<.*>)?\(/.exec(
+    line,
+  );
   const name = method?.[1];
   return name === undefined || keywords.has(name) || !/\) ?(?::.*)?\{$|\($/.test(line) ? undefined : name;
+}
+
+/** Whether the parameters that begin in the line before are followed by a body, and not by the end of a signature. */
+function hasBody(rest: readonly string[], indent: string): boolean {
+  return rest.find((line) => line.startsWith(`${indent})`))?.endsWith("{") === true;
 }
 
 /** A line like `} {` ends a type, and the body follows. */
