@@ -58,6 +58,7 @@ const clusterNames = [
   "serveSessions",
   "setUpStore",
   "startAgent",
+  "startPlan",
   "startSession",
   "stopAgent",
   "waitForEnd",

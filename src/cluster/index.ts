@@ -18,7 +18,7 @@ export { type ServeAgentsOptions, serveAgents } from "./serve-agents.ts";
 export { type ServeSessionsOptions, serveSessions } from "./serve-sessions.ts";
 export type { Question, SessionMessage } from "./session/session-progress.ts";
 export { setUpStore } from "./set-up-store.ts";
-export { type SessionRequest, startSession } from "./start-session.ts";
+export { type PlanRequest, type SessionRequest, startPlan, startSession } from "./start-session.ts";
 export type {
   Activation,
   ActivationStatus,

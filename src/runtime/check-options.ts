@@ -59,6 +59,7 @@ const runtimeChecks: Readonly<Record<string, Check>> = {
   tools: thing,
   model,
   wrapModel: call,
+  idempotencyKey: call,
   settings: (value) =>
     typeof value === "string" || kindOf(value) === "an object"
       ? undefined
@@ -96,6 +97,7 @@ const sessionChecks: Readonly<Record<string, Check>> = {
   disallowedTools: texts,
   systemPrompt: text,
   appendSystemPrompt: text,
+  appendSubagentSystemPrompt: text,
   maxTurns: number,
   maxBudgetUsd: number,
   limits: thing,
@@ -108,6 +110,9 @@ const sessionChecks: Readonly<Record<string, Check>> = {
   permissionPromptTool: text,
   planOnly: flag,
   slashCommands: flag,
+  mentions: flag,
+  resumeAt: text,
+  resumeDrops: text,
   output: schema,
   interactive: thing,
 };

@@ -97,6 +97,11 @@ interface SharedFacts extends Pick<SystemPromptParts, "world" | "options" | "ski
   readonly git: Awaited<ReturnType<typeof gatherGitState>>;
 }
 
+function joinPrompts(...texts: readonly (string | undefined)[]): string | undefined {
+  const written = texts.filter((text) => text !== undefined && text !== "");
+  return written.length === 0 ? undefined : written.join("\n\n");
+}
+
 async function childContext(
   own: AgentDefinition,
   { world, options, skills, instructions, place, git }: SharedFacts,
@@ -109,7 +114,7 @@ async function childContext(
     system: async (request, directory = world.discovered.paths.cwd) =>
       buildSystemPrompt({
         base: request.systemPrompt ?? (await promptOf(own, directory, request.prompt)) ?? "",
-        appended: request.appendSystemPrompt,
+        appended: joinPrompts(request.appendSystemPrompt, options.appendSubagentSystemPrompt),
         instructions: instructionsText(own.omitClaudeMd === true ? managedOnly(instructions) : instructions),
         memory: memory.text,
         skills: preloaded.text,

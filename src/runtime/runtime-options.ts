@@ -75,6 +75,8 @@ export interface RuntimeOptions {
   readonly model?: ModelInput;
   /** Wraps the model of every agent, for limits that reach beyond this process. */
   readonly wrapModel?: (model: Model) => Model;
+  /** The key under which a call is known outside this process; absent: made of the ids of session, agent and call. */
+  readonly idempotencyKey?: (callId: string) => string | undefined;
   /** A settings file, JSON text, or an object as in a settings file. */
   readonly settings?: string | SettingsInput;
   /**
@@ -139,6 +141,8 @@ export interface SessionOptions<Output = unknown> {
   readonly disallowedTools?: readonly string[];
   readonly systemPrompt?: string;
   readonly appendSystemPrompt?: string;
+  /** Added to the system prompt of every child agent. */
+  readonly appendSubagentSystemPrompt?: string;
   /** Model calls of the main agent. */
   readonly maxTurns?: number;
   readonly maxBudgetUsd?: number;
@@ -159,6 +163,12 @@ export interface SessionOptions<Output = unknown> {
   readonly permissionPromptTool?: string;
   /** Only plans are asked of it, so no MCP server is connected. */
   readonly planOnly?: boolean;
+  /** True: files that a prompt names as `@path` are attached to it. */
+  readonly mentions?: boolean;
+  /** Resume only up to this line of the transcript, by uuid; what followed is left in the file. */
+  readonly resumeAt?: string;
+  /** With `resumeAt`: the uuid of the prompt whose turn is left out; anything else left out is an error. */
+  readonly resumeDrops?: string;
   /** False: a prompt such as `/name` is plain text and calls no skill. */
   readonly slashCommands?: boolean;
   /** The schema that the result must match: zod, Standard Schema or JSON Schema. */

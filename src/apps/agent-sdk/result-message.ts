@@ -125,11 +125,11 @@ export function failureMessage(
   };
 }
 
-function isApiFailure({ status, reason }: RunEnding): boolean {
+export function isApiFailure({ status, reason }: RunEnding): boolean {
   return status === "failed" && isProviderFailure(reason);
 }
 
-function apiErrorText({ error = "", reason }: RunEnding): string {
+export function apiErrorText({ error = "", reason }: RunEnding): string {
   const status = errorStatus(reason);
   return `API Error: ${status === null ? "" : `${status} `}${error}`;
 }

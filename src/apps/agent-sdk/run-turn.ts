@@ -92,7 +92,7 @@ interface Following {
 async function follow(session: OpenSdkSession, following: Following): Promise<RunEnding> {
   const { prompt, running, begin, context, signal } = following;
   const { options, state, emit } = context;
-  for await (const event of session.turn(prompt.content, signal)) {
+  for await (const event of session.turn(prompt, signal)) {
     if (event.type === "run-ended") return event.ending;
     begin();
     await options.reached(event);
