@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createCompactionWindow } from "./compaction-window.ts";
+import { createCompactionWindow } from "./transcript-writer.ts";
 
 /** A conversation of so many turns: a prompt or result each, then an answer of two lines. */
 function talk(lines: ReturnType<typeof createCompactionWindow>, turns: readonly number[]): void {

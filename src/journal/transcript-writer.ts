@@ -1,5 +1,4 @@
 import type { RunEvent } from "../conversation/run-event.ts";
-import { createCompactionWindow } from "./compaction-window.ts";
 import type { IdSource } from "./id-source.ts";
 import type { JournaledPlan } from "./journaled-plan.ts";
 import { type Answer, type Compaction, createCallFacts, lineMakers, type MakeLine } from "./line-makers.ts";
@@ -241,5 +240,38 @@ function createRecoveryRecords({ log, now, facts }: RecoveryRecordOptions): Reco
     },
     reported: (event) => write(reportedLine(about(), event)),
     beside: (lines) => void waiting.push(...lines),
+  };
+}
+
+/** The lines of the conversation since the last compaction, so that the next one can say which of them it keeps. */
+interface CompactionWindow {
+  addAnswer(lines: readonly string[]): void;
+  add(lines: readonly string[]): void;
+  /** From the first line of the answer that is so many from the end. */
+  newest(answers: number): readonly string[];
+  /** Those continue behind a summary. */
+  replace(summary: string, answers: number): void;
+}
+
+export function createCompactionWindow(
+  { lines: before, answers: begun }: ConversationSources = { lines: [], answers: [] },
+): CompactionWindow {
+  let lines = [...before];
+  const places = new Map(lines.map((line, at) => [line, at]));
+  let answers = begun.flatMap((line) => places.get(line) ?? []);
+  const placeOf = (count: number): number =>
+    count === 0 ? lines.length : (answers.at(-count) ?? answers[0] ?? lines.length);
+  return {
+    addAnswer(added) {
+      answers.push(lines.length);
+      lines.push(...added);
+    },
+    add: (added) => void lines.push(...added),
+    newest: (count) => lines.slice(placeOf(count)),
+    replace(summary, count) {
+      const place = placeOf(count);
+      lines = [summary, ...lines.slice(place)];
+      answers = answers.filter((at) => at >= place).map((at) => at - place + 1);
+    },
   };
 }
