@@ -15,12 +15,14 @@ type Choose = (request: acp.RequestPermissionRequest) => string | undefined;
 async function createEditor(
   steps: readonly Step[],
   choose: Choose = () => "reject",
-  key: Record<string, string> = { ANTHROPIC_API_KEY: "x" },
+  { key = true }: { readonly key?: boolean } = {},
 ) {
   const provider = await startFakeProvider({ script: steps });
   onTestFinished(() => provider[Symbol.asyncDispose]());
   const place = createPlace();
-  const environment = { ANTHROPIC_BASE_URL: provider.url, ...key };
+  const environment: Record<string, string> = key
+    ? { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" }
+    : {};
   const running = openInside(place, ["acp"], environment);
   const updates: acp.SessionUpdate[] = [];
   const asked: acp.RequestPermissionRequest[] = [];
@@ -197,7 +199,7 @@ describe("an editor over the Agent Client Protocol [DRP-4]", () => {
   });
 
   test("without a key a prompt is an error, and no offline answer", async () => {
-    const editor = await createEditor([], undefined, {});
+    const editor = await createEditor([], undefined, { key: false });
     const { sessionId } = await editor.open();
     await expect(editor.prompt(sessionId, "hi")).rejects.toThrow("There is no key for a model");
     expect(editor.texts("agent_message_chunk")).toEqual([]);
