@@ -183,10 +183,9 @@ export const requirements: readonly Requirement[] = [
   ),
   built("CLI-6", "Errors are one sentence and an exit code, without stack traces."),
   built("CLI-7", "An unknown command is an error with the nearest one, and a run without a key fails."),
-  partly(
+  built(
     "CLI-8",
-    "Sessions are listed and found by a part of their names; after Ctrl+C it says what was stopped and how to go on.",
-    "Sessions cannot be listed yet.",
+    "Sessions are listed and found by a part of their names; after Ctrl+C it says what was stopped and how to continue.",
   ),
 
   built("SDK-1", "Two lines spawn an agent, and its handle streams, stops and takes messages."),
@@ -207,11 +206,7 @@ export const requirements: readonly Requirement[] = [
     "CLU-1",
     "A store is in files or in PostgreSQL behind one contract, and without one nothing of it is loaded.",
   ),
-  partly(
-    "CLU-2",
-    "A plan is plain JSON that another process can carry out.",
-    "The request of a session travels and is planned by the worker; children run with their session.",
-  ),
+  built("CLU-2", "A plan is plain JSON that another process can carry out."),
   built(
     "CLU-3",
     "A worker that dies or freezes is replaced; nothing is lost or repeated; a revived one is refused.",
@@ -219,6 +214,17 @@ export const requirements: readonly Requirement[] = [
   built("CLU-4", "An agent that waits for a person, a message or a child holds no slot and no process."),
   built("CLU-5", "Limits, budgets and cool-downs hold over all workers."),
   built("CLU-6", "The workspace of an agent follows it, or the plan says that it cannot."),
+
+  built(
+    "RPL-1",
+    "A recorded run is replayed without a model, with the same requests, and becomes a test in one command.",
+  ),
+  built("RPL-2", "From any message on a replay can differ, and it shows where."),
+
+  built(
+    "OTL-1",
+    "Spans and metrics follow the GenAI conventions, contents are off by default, and context reaches processes.",
+  ),
 ];
 
 function built(id: string, title: string): Requirement {

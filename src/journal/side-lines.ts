@@ -1,6 +1,13 @@
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { JournaledPlan } from "./journaled-plan.ts";
-import { intentsLine, outcomeLine, planLine, type ReportedEvent, reportedLine } from "./plan-line.ts";
+import {
+  intentsLine,
+  outcomeLine,
+  planLine,
+  type ReportedEvent,
+  reportedLine,
+  requestLine,
+} from "./plan-line.ts";
 import type { TranscriptFacts } from "./transcript-facts.ts";
 
 /** What is written beside the conversation, for those who find it cut off. */
@@ -34,6 +41,9 @@ export function createSideLines({ log, now, facts }: SideLineOptions): SideLines
       for (const { callId } of intents) open.add(callId);
       const lines = [
         ...(intents.length === 0 ? [] : [intentsLine(about(), intents)]),
+        ...(event?.type === "assistant-answered" && event.request !== undefined
+          ? [requestLine(about(), event.request)]
+          : []),
         ...(plan === undefined ? [] : [planLine(about(), plan)]),
         ...waiting.splice(0),
       ];

@@ -13,10 +13,17 @@ import { boundedText, type ListedTool, readListedTools } from "./listed-tool.ts"
 import type { McpConnectionOptions, McpQuestion } from "./mcp-connections.ts";
 import type { McpServer } from "./mcp-server.ts";
 
+/** The name in `_meta` of a call under which its idempotency key is sent. */
+const idempotencyMeta = "retinue/idempotency-key";
+
 export interface RequestLimits {
   readonly signal: AbortSignal;
   readonly limitMs: number;
   readonly onProgress?: (text: string) => void;
+  /** Sent along with a call of a tool, for servers that do a thing once per key. */
+  readonly idempotencyKey?: string;
+  /** The trace that a call belongs to, as W3C Trace Context writes it. */
+  readonly traceParent?: string;
 }
 
 /** One living connection. After its end every request fails; whoever needs another one makes it. */
@@ -171,7 +178,13 @@ function follow(server: McpServer, client: Client, way: ServerTransport): Server
     },
     callTool: ({ name, inputSchema }, input, limits) =>
       send(limits, (options) => {
-        const parameters = { name, arguments: { ...input } };
+        const { idempotencyKey, traceParent } = limits;
+        const marks = {
+          ...(idempotencyKey === undefined ? {} : { [idempotencyMeta]: idempotencyKey }),
+          ...(traceParent === undefined ? {} : { traceparent: traceParent }),
+        };
+        const meta = Object.keys(marks).length === 0 ? {} : { _meta: marks };
+        const parameters = { name, arguments: { ...input }, ...meta };
         if (client.getProtocolEra() !== "modern") {
           return client.request({ method: "tools/call", params: parameters }, anything, options);
         }

@@ -6,6 +6,7 @@ import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts"
 import { splitEntries } from "../../tools/grants/split-entries.ts";
 import { type AgentSdkOptions, addAgentSdkOptions } from "../agent-sdk/agent-sdk-options.ts";
 import { addAccountCommands } from "./add-account-commands.ts";
+import { addHelpCommands } from "./add-help-commands.ts";
 import { addMcpServerCommands } from "./add-mcp-server-commands.ts";
 import { addSessionCommands } from "./add-session-commands.ts";
 import { addSkillCommands } from "./add-skill-commands.ts";
@@ -74,6 +75,13 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
   addTrust(program, invoke);
   addDoctor(program, invoke);
   addAccountCommands(program, invoke);
+  const runPrompt = createRunPrompt(host, invoke);
+  addHelpCommands(program, {
+    write: (text) => host.stdout.write(text),
+    version: host.version,
+    columns: Math.min(host.stdout.columns ?? 80, 100),
+    runPrompt,
+  });
   program.action((given: readonly string[], options: PrintOptions & AgentSdkOptions) => {
     const { words, configs } = takeMcpConfigs(given, program.opts<SessionOptions>().mcpConfig, host.cwd);
     if (configs !== undefined) program.setOptionValue("mcpConfig", configs);
@@ -88,15 +96,18 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
       return invoke(async (context) =>
         (await import("../agent-sdk/serve-agent-sdk.ts")).serveAgentSdk(context, options),
       );
-    if (host.canAsk && (options.print !== true || isForPeople(options, words, host)))
-      return invoke(async (context) =>
-        (await import("../terminal/run-terminal.ts")).runTerminal(context, words, options),
-      );
-    return invoke(async (context) =>
-      (await import("./print/run-print.ts")).runPrint(context, words, options),
-    );
+    return runPrompt(words, options);
   });
   return program;
+}
+
+function createRunPrompt(host: CliHost, invoke: Invoke) {
+  return (words: readonly string[], options: PrintOptions): Promise<void> =>
+    host.canAsk && (options.print !== true || isForPeople(options, words, host))
+      ? invoke(async (context) =>
+          (await import("../terminal/run-terminal.ts")).runTerminal(context, words, options),
+        )
+      : invoke(async (context) => (await import("./print/run-print.ts")).runPrint(context, words, options));
 }
 
 /** `--bare`: nothing counts but what the command line names, and what the organisation says. */
@@ -187,9 +198,7 @@ function addAgents(program: Command, invoke: Invoke): void {
     .allowExcessArguments();
   agents.action((name: string | undefined, options: { all?: boolean; json?: boolean }) => {
     if (name !== undefined) throw unknownCommand(agents, name);
-    return invoke(async (context) =>
-      (await import("./commands/agents/agents-list.ts")).agents(context, options),
-    );
+    return invoke(async (context) => (await import("./commands/agents/agents.ts")).agents(context, options));
   });
   describe(agents.command("list"), "Lists all agents, highest scope first.")
     .option("--all", "also what is shadowed or hidden by a deny rule")

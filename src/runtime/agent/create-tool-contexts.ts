@@ -29,6 +29,8 @@ export function createToolContexts(world: RuntimeContext, added: ReadonlyMap<str
       call: Pick<ToolContext, "callId" | "signal" | "progress" | "allowedBy" | "approvedPaths" | "judged">,
     ): ToolContext => ({
       ...call,
+      idempotencyKey:
+        world.idempotencyKey?.(call.callId) ?? `${plan.sessionId}/${plan.agent.id}/${call.callId}`,
       directory: directory(),
       workingDirectories: plan.policy.workingDirectories,
       agent: plan.agent,

@@ -3,7 +3,7 @@ import type { CliHost } from "../cli-host.ts";
 /** Commands that only make sense with a store. */
 const storeCommands = new Set(["serve", "store", "answer"]);
 /** Commands that look into a store where one is named. */
-const sharedCommands = new Set(["tasks", "logs", "stop", "resume", "inspect", "clean"]);
+const sharedCommands = new Set(["tasks", "logs", "stop", "resume", "inspect", "clean", "run-plan"]);
 
 /** Whether arguments are about agents in a store rather than in this process. */
 export function namesStore(

@@ -72,6 +72,14 @@ function addAgentCommands(program: Command, run: Run): void {
   describe(program.command("logs <id>"), "Shows what an agent said and did.")
     .option("-f, --follow", "go on until it ends")
     .action((id: string, options) => run(async (context) => (await load()).logs(context, id, options)));
+  describe(
+    program.command("run-plan <file>"),
+    "Lets a worker carry out the plan of a child agent, written by plan --json.",
+  ).action((file: string, _, command: Command) =>
+    run(async (context) =>
+      (await import("./print-in-store.ts")).runPlanInStore(context, file, command.optsWithGlobals()),
+    ),
+  );
   describe(program.command("stop <id>"), "Ends an agent and its children, on whichever worker.").action(
     (id: string) => run(async (context) => (await load()).stop(context, id)),
   );
