@@ -200,6 +200,7 @@ export const requirements: readonly Requirement[] = [
     "Shell lines written for `claude` work.",
     "Worktrees, the cloud and installing plugins are refused by name.",
   ),
+  built("DRP-4", "Editors are served over the Agent Client Protocol."),
 
   built(
     "CLU-1",
