@@ -10,8 +10,8 @@ import { createWorkspace } from "../testing/sample-runtime.ts";
 import type { Step } from "../testing/script.ts";
 import { chooseModel } from "./choose-model.ts";
 import { createRuntime, type Runtime } from "./create-runtime.ts";
-import { normalizeRuntimeOptions } from "./normalize-options.ts";
-import type { RuntimeOptions } from "./runtime-options.ts";
+import { normalizeRuntimeOptions } from "./options/normalize-runtime-options.ts";
+import type { RuntimeOptions } from "./options/runtime-options.ts";
 import { createWorld } from "./world.ts";
 
 /** A closed port on this machine, so that nothing here depends on what else runs on it. */

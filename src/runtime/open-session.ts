@@ -10,8 +10,8 @@ import type { ChildClocks } from "../tasks/watch-child.ts";
 import type { AssembledTools } from "./agent/assemble-tools.ts";
 import { createToolContexts } from "./agent/create-tool-contexts.ts";
 import { type AgentServices, type EquippedAgent, equipAgent } from "./agent/equip-agent.ts";
-import { openAsking } from "./agent/open-asking.ts";
 import { prepareMemory } from "./agent/prepare-memory.ts";
+import { openAsking } from "./agent/while-asking.ts";
 import { type Children, childrenCapability, openChildren } from "./children/open-children.ts";
 import { modelFinder } from "./choose-model.ts";
 import { decidePlan } from "./decide-plan.ts";
@@ -25,15 +25,20 @@ import {
   openTranscript,
   transcriptFacts,
 } from "./open-transcript.ts";
+import type { InteractiveOptions } from "./options/runtime-options.ts";
+import type { SessionSetup } from "./options/runtime-setup.ts";
+import {
+  createChildOutputs,
+  createTypedOutput,
+  outputCapability,
+  type TypedOutput,
+} from "./options/typed-output.ts";
 import { runRecovery } from "./run-recovery.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { InteractiveOptions } from "./runtime-options.ts";
-import type { SessionSetup } from "./runtime-setup.ts";
 import type { SessionServers } from "./servers/session-servers.ts";
 import { createSession, type Session } from "./session.ts";
 import { findOutputRules } from "./session-rules.ts";
 import { createForkSkill } from "./skills/fork-skill.ts";
-import { createChildOutputs, createTypedOutput, outputCapability, type TypedOutput } from "./typed-output.ts";
 
 export interface OpenSessionParts {
   /** Reads the agents again. */

@@ -27,8 +27,8 @@ import type { Durability } from "../storage/durability.ts";
 import { waitForOwner } from "../storage/wait-for-owner.ts";
 import { findChildAnswers } from "../tasks/recovery/find-child-answers.ts";
 import { type HeardAgents, readReportedAgents } from "../tasks/reported-agents.ts";
+import type { SessionSetup } from "./options/runtime-setup.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionSetup } from "./runtime-setup.ts";
 
 /** Which session a run belongs to, before anything is opened or copied. */
 export interface ChosenSession {

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { abortable } from "../foundation/abortable.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import { checkOptions } from "./check-options.ts";
-import { type NormalizedRuntime, normalizeSessionOptions } from "./normalize-options.ts";
+import { checkOptions } from "./options/check-options.ts";
+import { type NormalizedRuntime, normalizeSessionOptions } from "./options/normalize-runtime-options.ts";
+import type { SessionOptions } from "./options/runtime-options.ts";
 import type { ProgramContext } from "./program-context.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionOptions } from "./runtime-options.ts";
 import type { Session } from "./session.ts";
 
 /** The sessions of one runtime: opened on demand, and all closed with it. */

@@ -10,11 +10,11 @@ import type { Skill } from "../skills/skill.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import { openAgent } from "./agent/open-agent.ts";
 import { type AgentHandle, type AgentHost, startAgent } from "./agent-handle.ts";
-import { checkAgentType, checkOptions, checkPrompt } from "./check-options.ts";
 import { compact, openConversation, type SessionParts, type StreamOptions, stream } from "./conversation.ts";
+import { checkAgentType, checkOptions, checkPrompt } from "./options/check-options.ts";
+import { type ChildOptions, spawnRequestOf } from "./options/spawn-options.ts";
 import { type RunHandle, startRun } from "./run-handle.ts";
 import type { SessionServer } from "./servers/session-servers.ts";
-import { type ChildOptions, spawnRequestOf } from "./spawn-options.ts";
 import { type LoopTool, toolsForLoops } from "./tools-for-loops.ts";
 
 /** One conversation with the main agent, over any number of prompts. */

@@ -28,9 +28,9 @@ import type { SkillReader } from "../skills/discover-skills.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import { createReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
 import { createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
-import { restrictionsOnly } from "./library-settings.ts";
+import { restrictionsOnly } from "./options/restrictions-only.ts";
+import type { RuntimeSetup } from "./options/runtime-setup.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { RuntimeSetup } from "./runtime-setup.ts";
 import type { GatheredMcp, GatherMcpOptions } from "./servers/gather-mcp-servers.ts";
 
 /** Looks at the world anew whenever it is asked; what must be shared between sessions is made once. */

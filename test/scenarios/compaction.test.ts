@@ -6,7 +6,7 @@ import { type Message, textOf } from "../../src/conversation/message.ts";
 import type { RunEvent } from "../../src/conversation/run-event.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
-import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
+import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
 import { type FakeProviderOptions, startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { StepAnswer, StepFunction } from "../../src/testing/script.ts";
 import { createPlace, readJsonLines, runCommand } from "./run-command.ts";

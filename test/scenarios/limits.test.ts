@@ -4,7 +4,7 @@ import { costOf } from "../../src/conversation/usage.ts";
 import { lookUpModel } from "../../src/model/look-up-model.ts";
 import type { AgentHandle } from "../../src/runtime/agent-handle.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
-import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
+import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
 import type { Session } from "../../src/runtime/session.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { createManualClock } from "../../src/testing/manual-clock.ts";

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { ModelRequest } from "../../src/model/model.ts";
 import { parsePermissionMode } from "../../src/permissions/permission-mode.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
-import type { RuntimeOptions, SessionOptions } from "../../src/runtime/runtime-options.ts";
+import type { RuntimeOptions, SessionOptions } from "../../src/runtime/options/runtime-options.ts";
 import type { ScriptedCall } from "../../src/testing/script.ts";
 import { createScriptedModel } from "../../src/testing/scripted-model.ts";
 import { caseFiles, texts, trustStore, writeTrustedRoots } from "./case-settings.ts";

@@ -8,8 +8,7 @@ import { type AgentSdkOptions, addAgentSdkOptions } from "../agent-sdk/agent-sdk
 import { addAccountCommands } from "./add-account-commands.ts";
 import { addHelpCommands } from "./add-help-commands.ts";
 import { addMcpServerCommands } from "./add-mcp-server-commands.ts";
-import { addSessionCommands } from "./add-session-commands.ts";
-import { addSkillCommands } from "./add-skill-commands.ts";
+import { addSessionCommands, addSkillCommands } from "./add-session-commands.ts";
 import { addTaskCommands } from "./add-task-commands.ts";
 import type { CliHost } from "./cli-host.ts";
 import { describe, type Invoke } from "./describe.ts";

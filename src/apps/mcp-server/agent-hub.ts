@@ -6,7 +6,7 @@ import { RetinueError } from "../../foundation/retinue-error.ts";
 import { isAgentId } from "../../journal/session-files.ts";
 import type { SpawnRequest } from "../../planning/spawn-request.ts";
 import type { Runtime } from "../../runtime/create-runtime.ts";
-import type { SessionOptions } from "../../runtime/runtime-options.ts";
+import type { SessionOptions } from "../../runtime/options/runtime-options.ts";
 import type { Session } from "../../runtime/session.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { readLines } from "../../storage/read-lines.ts";

@@ -2,7 +2,7 @@ import type { CallToolResult, McpServer, ServerContext } from "@modelcontextprot
 import { describeAgents } from "../../definitions/describe-agents.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import { isRetinueError } from "../../foundation/retinue-error.ts";
-import { describeTask } from "../../runtime/spawn-options.ts";
+import { describeTask } from "../../runtime/options/spawn-options.ts";
 import type { AgentHub, HubClient } from "./agent-hub.ts";
 import type { AgentView } from "./agent-view.ts";
 import { inputs, outputs } from "./inputs.ts";

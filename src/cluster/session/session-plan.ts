@@ -3,7 +3,7 @@ import { RetinueError } from "../../foundation/retinue-error.ts";
 import { isSessionId } from "../../journal/session-files.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import { readChildPlan } from "../../planning/read-child-plan.ts";
-import type { SessionOptions } from "../../runtime/runtime-options.ts";
+import type { SessionOptions } from "../../runtime/options/runtime-options.ts";
 import type { JsonValue } from "../store.ts";
 import { readWorkspacePlan, type WorkspacePlan } from "../workspace/workspace-plan.ts";
 

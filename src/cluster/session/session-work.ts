@@ -5,7 +5,7 @@ import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../permissions/approver.ts";
 import { createRuntime, type Runtime } from "../../runtime/create-runtime.ts";
-import type { AgentsInput, RuntimeOptions } from "../../runtime/runtime-options.ts";
+import type { AgentsInput, RuntimeOptions } from "../../runtime/options/runtime-options.ts";
 import type { AgentContext, ProgramOutcome } from "../agent-program.ts";
 import { idempotencyKey } from "../agent-records.ts";
 import { withSharedLimits } from "../limits/limited-model.ts";

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { createSampleRuntime } from "../../testing/sample-runtime.ts";
 import { createReadOnlySandbox } from "../../tools/sandbox/read-only-sandbox.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
-import type { RuntimeOptions, SessionOptions } from "../runtime-options.ts";
+import type { RuntimeOptions, SessionOptions } from "../options/runtime-options.ts";
 import type { CanUseTool } from "./create-authorize.ts";
 
 /** Lets a scripted model make one call in a real project and tells what became of it. */

@@ -32,8 +32,7 @@ import { createCompactionPort } from "./create-compaction-port.ts";
 import type { createToolContexts } from "./create-tool-contexts.ts";
 import { liveMainCapability, livePolicyCapability } from "./live-controls.ts";
 import type { AgentParts } from "./open-agent.ts";
-import type { openAsking } from "./open-asking.ts";
-import { askHeld, canUseToolHeld, contextHeld, holding } from "./while-asking.ts";
+import { askHeld, canUseToolHeld, contextHeld, holding, type openAsking } from "./while-asking.ts";
 
 /** What all agents of a session share. */
 export interface AgentServices {

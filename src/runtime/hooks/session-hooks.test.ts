@@ -4,7 +4,7 @@ import type { HookFunction } from "../../hooks/run-handler.ts";
 import type { ModelRequest } from "../../model/model.ts";
 import { createSampleRuntime, type SampleRuntime } from "../../testing/sample-runtime.ts";
 import type { Step } from "../../testing/script.ts";
-import type { RuntimeOptions, SessionOptions } from "../runtime-options.ts";
+import type { RuntimeOptions, SessionOptions } from "../options/runtime-options.ts";
 
 type Groups = Readonly<Record<string, readonly object[]>>;
 

@@ -6,7 +6,7 @@ import { describeRule } from "../../../permissions/decide.ts";
 import type { ChildPlan, Overridden } from "../../../planning/plan-run.ts";
 import type { RunLimits } from "../../../planning/run-limits.ts";
 import type { Decided, RunPlan } from "../../../planning/run-plan.ts";
-import { describeTask } from "../../../runtime/spawn-options.ts";
+import { describeTask } from "../../../runtime/options/spawn-options.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import { displayPath } from "../display-path.ts";
 import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";

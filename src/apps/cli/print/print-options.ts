@@ -5,7 +5,7 @@ import {
   parsePermissionMode,
   permissionModes,
 } from "../../../permissions/permission-mode.ts";
-import type { SessionOptions as RuntimeSessionOptions } from "../../../runtime/runtime-options.ts";
+import type { SessionOptions as RuntimeSessionOptions } from "../../../runtime/options/runtime-options.ts";
 import { resolveToolName } from "../../../tools/grants/resolve-tool-name.ts";
 import { parseToolEntry } from "../../../tools/grants/tool-entry.ts";
 import { checkRules } from "../check-session-options.ts";
