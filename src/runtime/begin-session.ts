@@ -52,7 +52,7 @@ async function withEarlierChoices<Output>(
   if (options.agent === undefined && agent !== undefined && agent !== "") {
     refuseLostAgent(discovered.registry.find(agent).type, agent);
   }
-  // By its id the session is found again at once, and is the same one even if another was written to meanwhile.
+  // By its id the session is found again immediately, and is the same one even if another was written to meanwhile.
   return {
     ...(agent === undefined ? {} : { agent }),
     ...(model === undefined ? {} : { model }),

@@ -94,7 +94,7 @@ describe("[MDL-4] with no key and no model named", () => {
     expect(session.plan.notes).toEqual([]);
   });
 
-  test("a key that is set is used at once, and nobody on this machine is asked", async () => {
+  test("a key that is set is used immediately, and no one on this machine is asked", async () => {
     let asked = 0;
     const listening = createServer(() => {
       asked += 1;

@@ -49,7 +49,7 @@ export interface SystemPromptParts {
   readonly preloaded: PreloadedSkills;
 }
 
-/** Gathers what the main agent is told at the start: its prompt, the people's instructions, and where it is. */
+/** Gathers what the main agent is shown at the start: its prompt, the people's instructions, and where it is. */
 export async function gatherSystemPrompt({
   world,
   options,

@@ -120,7 +120,7 @@ export interface Keeping {
   /** Takes files that another process holds. */
   readonly takeOver?: boolean;
   readonly signal: AbortSignal;
-  /** Tells the person what went wrong beside the work. */
+  /** Shows the person what went wrong beside the work. */
   readonly notice?: ((text: string) => void) | undefined;
 }
 
@@ -261,7 +261,7 @@ export async function waitForFile(
       const who = by === undefined ? "another process" : `process ${by.pid} on ${by.machine.split(" ")[0]}`;
       const seconds = Math.ceil(maxMs / 1000);
       notice?.(
-        `${basename(file)} is held by ${who}, which cannot be seen from here. Waiting up to ${seconds} s for a sign of life; --take-over takes it at once.`,
+        `${basename(file)} is held by ${who}, which cannot be seen from here. Waiting up to ${seconds} s for a sign of life; --take-over takes it immediately.`,
       );
     },
   });

@@ -13,7 +13,7 @@ export interface SessionCommands {
   readonly records?: CommandRecords;
   /** Those in the background that ran in earlier processes. */
   readonly earlier: readonly CommandRecord[];
-  /** What an agent that continues should know of its commands that ended with it, where it was not told yet. */
+  /** What an agent that continues should know of its commands that ended with it, where it was not reported yet. */
   readonly news: (agentId: string, wasReported: (taskId: string) => boolean) => readonly UserMessage[];
 }
 

@@ -46,7 +46,7 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   rename(title: string): void;
   /** The child agents of this session: list, watch, stop, detach, send. */
   readonly tasks: TaskManager;
-  /** Moves the commands that the main agent waits for to the background, so that it continues at once; returns their descriptions. */
+  /** Moves the commands that the main agent waits for to the background, so that it continues immediately; returns their descriptions. */
   moveCommands(): readonly string[];
   /** Where its children run, for those who start them by other ways. */
   readonly agentHost: AgentHost;
@@ -64,7 +64,7 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   runPlan(plan: ChildPlan): AgentHandle;
   /** Agent, TaskOutput and TaskStop for a loop of the program's own, or the tools named, as far as this session has them. */
   tools(names?: readonly string[]): readonly LoopTool[];
-  /** What children in the background have told since the last asking; for a loop of the program's own. */
+  /** What children in the background have reported since the last asking; for a loop of the program's own. */
   takeNotices(): readonly UserMessage[];
 }
 

@@ -198,7 +198,7 @@ export function createWorld(options: RuntimeSetup): World {
     },
     unregister(name) {
       registered.delete(name);
-      // A failure to look is told to whoever asks for the agents.
+      // A failure to look is reported to the one that asks for the agents.
       looking?.then(({ catalog }) => catalog.unregister(name)).catch(() => undefined);
     },
     [Symbol.asyncDispose]: () => Promise.resolve(sandbox[Symbol.asyncDispose]()),
@@ -213,7 +213,7 @@ function findPlace(options: RuntimeSetup): Place {
       "invalid-home",
       `The home folder ${JSON.stringify(home)} is not an absolute path.`,
       {
-        advice: "Give an absolute path as `home`: what stands below a relative one may be anybody's.",
+        advice: "Give an absolute path as `home`: what is below a relative one may be anybody's.",
       },
     );
   return {
@@ -237,7 +237,7 @@ function isProgramServer(value: unknown): value is ProgramServer {
   return isRecord(value) && typeof value["connect"] === "function";
 }
 
-/** What the guide tells of them: names and kinds, never what else is in their configuration. */
+/** What the guide shows of them: names and kinds, never what else is in their configuration. */
 function describeServers({ servers, held }: GatheredMcp): readonly string[] {
   return [
     ...servers.map(({ name, scope, transport }) => `${name} (${scope}, ${transport.type})`),

@@ -23,7 +23,7 @@ export interface CaseSessionOptions extends RuntimeOptions {
   readonly session?: SessionOptions;
 }
 
-/** Runs one prompt in the folders of a case: its settings are files, its trust stands in the person's record. */
+/** Runs one prompt in the folders of a case: its settings are files, its trust is in the person's record. */
 export async function runCaseSession(
   testCase: SecurityCase,
   roots: Roots,

@@ -10,7 +10,7 @@ test("/model changes the model of the conversation, and one that cannot be had c
   await pty.shows("One.");
   pty.type(`/model haiku${keys.enter}`);
   await pty.shows("claude-haiku-5-5 ·");
-  pty.type(`go on please${keys.enter}`);
+  pty.type(`continue please${keys.enter}`);
   await pty.shows("Two.");
   expect(provider.requests.at(-1)?.body["model"]).toBe("claude-haiku-5-5");
   expect(userTexts(provider)).toContain("the first prompt");
@@ -18,7 +18,7 @@ test("/model changes the model of the conversation, and one that cannot be had c
   await pty.shows("cannot be used");
   pty.type(`once more${keys.enter}`);
   await pty.shows("Three.");
-  expect(userTexts(provider)).toContain("go on please");
+  expect(userTexts(provider)).toContain("continue please");
 });
 
 test("esc esc goes back to before a prompt, which becomes the draft [CLI-4]", async () => {

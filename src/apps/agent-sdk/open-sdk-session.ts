@@ -189,7 +189,7 @@ async function hiddenSkills(
   return all.filter(({ name }) => !isWanted(name)).map(({ name }) => `Skill(${name})`);
 }
 
-/** A host that names no prompt says so with an empty one, which does not stand for that of a named agent. */
+/** A host that names no prompt says so with an empty one, which does not represent that of a named agent. */
 function promptOf(text: string | undefined, agent: string | undefined): Pick<SessionOptions, "systemPrompt"> {
   return text === undefined || (text === "" && agent !== undefined) ? {} : { systemPrompt: text };
 }

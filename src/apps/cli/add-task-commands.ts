@@ -43,7 +43,7 @@ export function addTaskCommands(program: Command, invoke: Invoke): void {
   describe(program.command("stop <id>"), "Ends a running child agent, also one of another process.").action(
     (id: string) => invoke(async (context) => (await import("./commands/stop.ts")).stop(context, id)),
   );
-  describe(program.command("resume [id] [prompt...]"), "Goes on with a child agent that has ended.")
+  describe(program.command("resume [id] [prompt...]"), "Continues with a child agent that has ended.")
     .option("--interrupted", "all that died with their process, of the newest session that has any")
     .option("--json", "with --interrupted: print JSON")
     .action((id: string | undefined, words: readonly string[], _, command: Command) =>
@@ -58,7 +58,7 @@ export function addTaskCommands(program: Command, invoke: Invoke): void {
     program.command("clean"),
     "Removes old sessions of all folders, and unchanged worktrees; nothing in use.",
   )
-    .option("--dry-run", "only tell what would go")
+    .option("--dry-run", "dry run: show what would be removed")
     .option("--days <n>", "older than this; otherwise what settings say, or 30")
     .option("--json", "print JSON")
     .action((options) =>

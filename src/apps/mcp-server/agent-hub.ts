@@ -49,7 +49,7 @@ export interface AgentHub extends AsyncDisposable {
 export interface OutputOptions {
   readonly waitMs: number;
   readonly signal: AbortSignal;
-  /** Told where the agent runs, when that is here. */
+  /** Notified where the agent runs, when that is here. */
   readonly onFound?: (tasks: TaskManager, agentId: string) => void;
 }
 
@@ -111,7 +111,7 @@ export function createAgentHub({ runtime, desk, session, transcripts }: AgentHub
             { ...request, origin: "model", callId: id },
             { signal },
           );
-          // Whoever left while it was being started did not want it in the background either.
+          // The one that left while it was being started did not want it in the background either.
           if (outcome.type === "launched" && signal.aborted) await stopOwn(tasks, id);
           return outcome;
         } finally {
@@ -219,7 +219,7 @@ async function waitAtMost(ended: Promise<unknown>, { waitMs, signal }: OutputOpt
   }
 }
 
-/** An agent that a client named: in a session that is open here, or as the files tell it. */
+/** An agent that a client named: in a session that is open here, or as recorded in the files. */
 type LocatedAgent =
   | { readonly where: "here"; readonly session: Session; readonly state: TaskState }
   | { readonly where: "files"; readonly task: FoundTask };

@@ -71,7 +71,7 @@ export function createPendingCall({
     bell = Promise.withResolvers();
   }
 
-  // Begun a moment later, when whoever made this flight can find it.
+  // Begun a moment later, when the one that made this flight can find it.
   const over = Promise.resolve()
     .then(() => run(controller.signal))
     .catch((error: unknown): SpawnOutcome => ({ type: "refused", reason: describeError(error) }))

@@ -252,7 +252,7 @@ function askingOf(
   };
 }
 
-const isUnattended = "it would have to be asked for, and in the background nobody is asked";
+const isUnattended = "it would have to be asked for, and in the background no one is asked";
 
 /** A child that was moved to the background asks no one any more; before that the program answers first. */
 function whileAttended(canUseTool: CanUseTool | undefined, control: TaskControl): CanUseTool {

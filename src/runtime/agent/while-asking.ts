@@ -10,7 +10,7 @@ import type { ToolContext } from "../../tools/tool.ts";
 import { type AskPerson, createAskPerson } from "./ask-person.ts";
 import type { CanUseTool } from "./create-authorize.ts";
 
-/** Around every wait for a person; the clocks of whoever waits is paused meanwhile. */
+/** Around every wait for a person; the clocks of the one that waits is paused meanwhile. */
 export type WhileAsking = <T>(wait: () => Promise<T>) => Promise<T>;
 
 /** The agent's own clock, and for a child also that of the agent that waits for it. */

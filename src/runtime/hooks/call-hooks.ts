@@ -10,7 +10,7 @@ export interface CallHookDependencies {
   readonly runner: HookRunner;
   /** Who and where a call is made. */
   readonly situation: (signal: AbortSignal, request?: CallRequest) => Promise<FireOptions>;
-  /** Tells the person what hooks have to say, and which of them failed. */
+  /** Shows the person what hooks have to say, and which of them failed. */
   readonly report: (outcome: Pick<CallOutcome, "systemMessages" | "failures">) => void;
   readonly wantStop: () => void;
   readonly grants: HookGrants;
@@ -19,7 +19,7 @@ export interface CallHookDependencies {
 export interface CallHooks {
   /** Hooks speak first; what they change or leave open goes through the rules. */
   readonly wrapAuthorize: (authorize: AuthorizeWithHooks) => LoopPorts["authorize"];
-  /** Hooks may answer in the place of whoever would be asked. */
+  /** Hooks may answer in the place of the one that would be asked. */
   readonly beforeAsk: BeforeAsk;
   /** Rules that hooks have added. */
   readonly rights: HookGrants["rights"];

@@ -22,11 +22,11 @@ import { registeredHooks } from "./skill-hooks.ts";
 import { givePowers, powersRequest, type SkillPowers, skillPowers } from "./skill-powers.ts";
 import { createSkillTurn, type SkillTurn } from "./skill-turn.ts";
 
-/** Tells one agent of the skills that fit the files it uses. */
+/** Informs one agent of the skills that fit the files it uses. */
 interface SkillOffers {
   touch(paths: readonly string[]): Promise<void>;
   takeMessages(): readonly UserMessage[];
-  /** All that it was told of so far; empty when nothing. */
+  /** All that it was informed of so far; empty when nothing. */
   offered(): string;
 }
 
@@ -160,7 +160,7 @@ export function createAgentSkills(parts: AgentSkillsParts): AgentSkills {
     return skillPowers(skill, { world: parts.world, directory: plan.directory, hasShell });
   }
 
-  /** Whoever is asked sees what the skill would do. */
+  /** The one that is asked sees what the skill would do. */
   function askFor(skill: Skill, { name, arguments: args }: SkillRequest, { callId, signal }: ToolContext) {
     if (authorization === undefined) return Promise.resolve(notReady);
     const input = { skill: name, ...(args === "" ? {} : { args }), does: describePowers(skill) };

@@ -195,7 +195,11 @@ const rows: readonly [key: keyof RunLimits, label: string, show: (value: number)
   ["cost", "money", (value) => `at most ${value} US dollars`],
   ["toolCalls", "tool calls", (value) => `at most ${value}`],
   ["toolTimeMs", "one tool call", seconds],
-  ["silenceMs", "silence", (value) => `told after ${value / 1000} s, stopped after ${(2 * value) / 1000} s`],
+  [
+    "silenceMs",
+    "silence",
+    (value) => `reported after ${value / 1000} s, stopped after ${(2 * value) / 1000} s`,
+  ],
   ["repeatedCalls", "repeated calls", (value) => `ends after ${value} equal calls without anything new`],
 ];
 

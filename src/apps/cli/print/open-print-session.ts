@@ -41,7 +41,7 @@ export function createPrintRuntime(
   return createHostedRuntime(whole, live);
 }
 
-/** Tells what goes wrong beside the work, and keeps it in `told`. */
+/** Shows what goes wrong beside the work, and keeps it in `reported`. */
 export function createNotice({ stderr }: CliHost, reported = new Set<string>()): (text: string) => void {
   return (text) => {
     reported.add(text);

@@ -31,7 +31,7 @@ export interface RuntimeSessionOptions {
   readonly context: CommandContext;
   /** One prompt is run to its end, agents in the background included. */
   readonly isOnce?: boolean;
-  /** False: nobody is asked, and what would be asked is refused. */
+  /** False: no one is asked, and what would be asked is refused. */
   readonly asks?: boolean;
 }
 
@@ -106,7 +106,7 @@ export class RuntimeSession implements TerminalSession {
     this.#report({ type: "status-changed", status: { mode } });
   }
 
-  /** The conversation is opened again with the other model; with one that cannot be had it goes on as before. */
+  /** The conversation is opened again with the other model; with one that cannot be had it continues as before. */
   async setModel(model: string): Promise<void> {
     this.#refuseWhileBusy("change the model");
     const before = this.#withoutTarget();

@@ -75,7 +75,7 @@ function inFolder(host: CliHost, folder: string | undefined): CliHost {
     const cwd = realpathSync(resolve(host.cwd, folder));
     if (statSync(cwd).isDirectory()) return { ...host, cwd };
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw misuse(`--cwd names no folder: ${shown(folder, 300)}.`, "Check the path.");
 }
