@@ -61,10 +61,7 @@ export async function openSession<Output>(
   const stopwatch = createStopwatch(world.clock, treeTime);
   const { durability, notice } = world;
   const keeping = { durability, notice, takeOver: options.takeOver === true, signal };
-  const transcript = await openTranscript({
-    ...transcriptOf(world, plan, { options, gathered }),
-    keeping,
-  });
+  const transcript = await openTranscript({ ...transcriptOf(world, plan, { options, gathered }), keeping });
   for (const note of gathered.preloaded.notes) world.notice?.(note);
   // What hooks of the start set for later commands, of children too.
   const environment = new Map<string, string>();
@@ -76,17 +73,13 @@ export async function openSession<Output>(
   const childOutputs = createChildOutputs(outputRetries(world));
   let opened: Session<Output> | undefined;
   const children = openChildren({
+    ...childFacts(options, gathered),
     services,
     look,
-    tasks,
     takeOver: keeping.takeOver,
     parent: { plan, model: gathered.model, chosenModel: gathered.chosenModel, stopwatch },
     messages: () => opened?.messages() ?? [],
-    context: gathered.system.child,
     outputs: childOutputs,
-    commands: gathered.commands,
-    readsNotices: options.childrenOnly !== true,
-    interactive: options.interactive,
     limitFacts: limited,
     clocks: childClocks(plan, limited, { clock: world.clock, tree: treeTime }),
   });
@@ -108,19 +101,35 @@ export async function openSession<Output>(
     discovered: world.discovered,
     mcpServers: servers.states,
     watch: mainWatch(plan, { world, stopwatch, treeTime }),
-    history: transcript.history,
     moveCommands: () => tools.moveCommands(plan.agent.id),
     slashCommands: options.slashCommands !== false,
     mentions: options.mentions === true,
     begin: () => prepareMemory(plan, world.notice),
     ...recoveryOf(transcript.heard, { world, plan, children, commands: gathered.commands, ...keeping }),
-    record: transcript.record,
-    commit: transcript.commit,
-    rename: transcript.rename,
+    ...kept(transcript),
     output,
     dispose: (endAgent) => closeSession(endAgent, { tools, transcript, servers }),
   });
   return opened;
+}
+
+/** What children take from the session as it was gathered. */
+function childFacts(
+  { childrenOnly, interactive }: Pick<SessionSetup, "childrenOnly" | "interactive">,
+  { tasks, system, commands }: GatheredSession,
+) {
+  return {
+    tasks,
+    context: system.child,
+    commands,
+    readsNotices: childrenOnly !== true,
+    interactive,
+  };
+}
+
+/** What a session uses of its transcript. */
+function kept({ history, record, commit, rename }: Awaited<ReturnType<typeof openTranscript>>) {
+  return { history, record, commit, rename };
 }
 
 /** The main agent's own: children, its typed result, and the start of the session for hooks. */

@@ -38,13 +38,8 @@ export interface SessionPoolOptions {
   readonly stop: AbortController;
 }
 
-export function createSessionPool({
-  program,
-  defaults,
-  hasModel,
-  onOpen,
-  stop,
-}: SessionPoolOptions): SessionPool {
+export function createSessionPool(pool: SessionPoolOptions): SessionPool {
+  const { hasModel, stop } = pool;
   const sessions = new Set<Pick<Session, "close">>();
   const busy = new Set<Promise<unknown>>();
   const hostId = randomUUID();
@@ -57,33 +52,9 @@ export function createSessionPool({
     return work;
   }
 
-  function refuseWhenClosed(): void {
-    if (!stop.signal.aborted) return;
-    throw new RetinueError("runtime-disposed", "The runtime is closed, so nothing can be started in it.", {
-      advice: "Create another one, or close this one later.",
-    });
-  }
-
-  async function open<Output>(
-    options: SessionOptions<Output>,
-    signal: AbortSignal = stop.signal,
-  ): Promise<Session<Output>> {
-    refuseWhenClosed();
-    checkOptions("open", options);
-    const { setup, ...own } = normalizeSessionOptions(options, defaults);
-    const [{ beginSession }, shared] = await Promise.all([import("./begin-session.ts"), program.gather()]);
-    const facts = await program.forSession(shared, own);
-    const session = await beginSession(facts, setup, { look: program.gather, signal });
-    onOpen(facts);
-    const close = async (): Promise<void> => {
-      if (sessions.delete(tracked)) await session.close();
-    };
-    const tracked: Session<Output> = { ...session, close, [Symbol.asyncDispose]: close };
-    sessions.add(tracked);
-    if (!stop.signal.aborted) return tracked;
-    await tracked.close();
-    throw stop.signal.reason;
-  }
+  const refuseWhenClosed = (): void => refuseClosed(stop.signal);
+  const open = <Output>(options: SessionOptions<Output>, signal: AbortSignal = stop.signal) =>
+    openTracked(pool, sessions, { options, signal });
 
   return {
     signal: stop.signal,
@@ -118,4 +89,34 @@ export function createSessionPool({
       await Promise.allSettled([...sessions].map((session) => session.close()));
     },
   };
+}
+
+function refuseClosed(stopped: AbortSignal): void {
+  if (!stopped.aborted) return;
+  throw new RetinueError("runtime-disposed", "The runtime is closed, so nothing can be started in it.", {
+    advice: "Create another one, or close this one later.",
+  });
+}
+
+/** Opens a session that leaves the set when it is closed. */
+async function openTracked<Output>(
+  { program, defaults, onOpen, stop }: SessionPoolOptions,
+  sessions: Set<Pick<Session, "close">>,
+  { options, signal }: { readonly options: SessionOptions<Output>; readonly signal: AbortSignal },
+): Promise<Session<Output>> {
+  refuseClosed(stop.signal);
+  checkOptions("open", options);
+  const { setup, ...own } = normalizeSessionOptions(options, defaults);
+  const [{ beginSession }, shared] = await Promise.all([import("./begin-session.ts"), program.gather()]);
+  const facts = await program.forSession(shared, own);
+  const session = await beginSession(facts, setup, { look: program.gather, signal });
+  onOpen(facts);
+  const close = async (): Promise<void> => {
+    if (sessions.delete(tracked)) await session.close();
+  };
+  const tracked: Session<Output> = { ...session, close, [Symbol.asyncDispose]: close };
+  sessions.add(tracked);
+  if (!stop.signal.aborted) return tracked;
+  await tracked.close();
+  throw stop.signal.reason;
 }

@@ -74,22 +74,8 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
   const live = openConversation(parts);
   const { end, agent } = live;
   const agentHost: AgentHost = { spawner: children.spawner, tasks, outputs: parts.childOutputs };
-  const handles = new Set<Promise<unknown>>();
-
-  function start(
-    events: (signal: AbortSignal) => AsyncIterable<RunEvent>,
-    signal: AbortSignal | undefined,
-  ): RunHandle<Output> {
-    const handle = startRun<Output>({
-      events,
-      sessionId: () => plan.sessionId,
-      ...(signal === undefined ? {} : { signal }),
-    });
-    handles.add(handle.result);
-    const forget = (): void => void handles.delete(handle.result);
-    handle.result.then(forget, forget);
-    return handle;
-  }
+  const sessionId = (): string => plan.sessionId;
+  const { start, settled } = createRunStarter<Output>(sessionId);
 
   const run: Session<Output>["run"] = (content, options = {}) => {
     checkPrompt("session.run", content);
@@ -100,7 +86,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
   async function close(): Promise<void> {
     if (end.signal.aborted) return;
     end.abort(new RetinueError("session-closed", "The session was closed."));
-    await Promise.allSettled(handles);
+    await settled();
     await parts.dispose(agent.end);
   }
 
@@ -122,14 +108,14 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
       checkOptions("session.spawn", options);
       return startAgent(spawnRequestOf(agentType, prompt, options), {
         host: agentHost,
-        sessionId: () => plan.sessionId,
+        sessionId,
         signal: options.signal,
         output: options.output,
       });
     },
     tools: (names) => toolsForLoops(openAgent(plan, agentParts).ports, end.signal, names),
     takeNotices: children.takeMessages,
-    runPlan: (own) => startAgent({ plan: own }, { host: agentHost, sessionId: () => plan.sessionId }),
+    runPlan: (own) => startAgent({ plan: own }, { host: agentHost, sessionId }),
     planAgent: (request) => children.spawner.plan(request),
     stream: (content, signal, options) => stream(live, content, signal, options),
     run,
@@ -138,5 +124,26 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
       start((signal) => compact(live, instructions, signal), options?.signal),
     close,
     [Symbol.asyncDispose]: close,
+  };
+}
+
+/** Starts runs, and knows when all of them have ended. */
+function createRunStarter<Output>(sessionId: () => string): {
+  start(
+    events: (signal: AbortSignal) => AsyncIterable<RunEvent>,
+    signal: AbortSignal | undefined,
+  ): RunHandle<Output>;
+  settled(): Promise<unknown>;
+} {
+  const results = new Set<Promise<unknown>>();
+  return {
+    start(events, signal) {
+      const handle = startRun<Output>({ events, sessionId, ...(signal === undefined ? {} : { signal }) });
+      results.add(handle.result);
+      const forget = (): void => void results.delete(handle.result);
+      handle.result.then(forget, forget);
+      return handle;
+    },
+    settled: () => Promise.allSettled(results),
   };
 }

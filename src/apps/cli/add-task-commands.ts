@@ -3,6 +3,12 @@ import { describe, type Invoke } from "./describe.ts";
 
 /** The commands about child agents: what one would be, which there are, and what can be done with them. */
 export function addTaskCommands(program: Command, invoke: Invoke): void {
+  addPlanCommands(program, invoke);
+  addLookCommands(program, invoke);
+  addControlCommands(program, invoke);
+}
+
+function addPlanCommands(program: Command, invoke: Invoke): void {
   describe(program.command("plan <name>"), "Shows what a child agent would be, and why. Starts nothing.")
     .option("--background", "as if it were started in the background")
     .option("--task <text>", "the task it would get")
@@ -20,6 +26,9 @@ export function addTaskCommands(program: Command, invoke: Invoke): void {
       (await import("./commands/run-plan.ts")).runPlan(context, file, command.optsWithGlobals()),
     ),
   );
+}
+
+function addLookCommands(program: Command, invoke: Invoke): void {
   describe(program.command("tasks"), "Lists the child agents of this folder's sessions.")
     .option("--all", "also those that ended long ago")
     .option("--interrupted", "only what died with its process, with what was in flight")
@@ -40,6 +49,9 @@ export function addTaskCommands(program: Command, invoke: Invoke): void {
     .action((words: readonly string[], options) =>
       invoke(async (context) => (await import("./commands/inspect.ts")).inspect(context, words, options)),
     );
+}
+
+function addControlCommands(program: Command, invoke: Invoke): void {
   describe(program.command("stop <id>"), "Ends a running child agent, also one of another process.").action(
     (id: string) => invoke(async (context) => (await import("./commands/stop.ts")).stop(context, id)),
   );

@@ -29,8 +29,10 @@ export function createServerFactory({ sdk, hub, version }: AgentServerOptions) {
       { name: "retinue", title: "Retinue", version },
       { capabilities: { tools: {} }, instructions },
     );
+    addListing(server, hub);
     addReading(server, hub);
     addSpawning(server, { sdk, hub, era });
+    addMessages(server, { sdk, hub, era });
     return server;
   };
 }
@@ -44,21 +46,9 @@ interface Surroundings {
   readonly era: Era;
 }
 
-function addSpawning(server: McpServer, { sdk, hub, era }: Surroundings): void {
-  const servingOf = (context: ServerContext): Serving => ({ sdk, era, context });
-  /** The flight this request continues with, or a new one. */
-  const continued = (context: ServerContext, tool: string) => {
-    const id = context.mcpReq.requestState<string>();
-    if (typeof id !== "string") return undefined;
-    const pendingCall = hub.pendingCall(id, tool);
-    takeAnswers(pendingCall, servingOf(context));
-    return pendingCall;
-  };
-  const clientOf = (context: ServerContext, tool: string): HubClient => ({
-    tool,
-    maxQuestions: canBeAsked(server, servingOf(context)) ? maxQuestions[era] : 0,
-  });
-
+function addSpawning(server: McpServer, surroundings: Surroundings): void {
+  const { hub } = surroundings;
+  const { servingOf, continued, clientOf } = clientsOf(server, surroundings);
   server.registerTool(
     "spawn_agent",
     {
@@ -86,6 +76,11 @@ function addSpawning(server: McpServer, { sdk, hub, era }: Surroundings): void {
         return servePendingCall(pendingCall, servingOf(context));
       }),
   );
+}
+
+function addMessages(server: McpServer, surroundings: Surroundings): void {
+  const { hub } = surroundings;
+  const { servingOf, continued, clientOf } = clientsOf(server, surroundings);
   server.registerTool(
     "send_message",
     {
@@ -115,7 +110,27 @@ function addSpawning(server: McpServer, { sdk, hub, era }: Surroundings): void {
   );
 }
 
-function addReading(server: McpServer, hub: AgentHub): void {
+/** What the tools that start agents need to know of the client that calls them. */
+function clientsOf(server: McpServer, { sdk, hub, era }: Surroundings) {
+  const servingOf = (context: ServerContext): Serving => ({ sdk, era, context });
+  return {
+    servingOf,
+    /** The pending call that this request continues, if it continues one. */
+    continued(context: ServerContext, tool: string) {
+      const id = context.mcpReq.requestState<string>();
+      if (typeof id !== "string") return undefined;
+      const pendingCall = hub.pendingCall(id, tool);
+      takeAnswers(pendingCall, servingOf(context));
+      return pendingCall;
+    },
+    clientOf: (context: ServerContext, tool: string): HubClient => ({
+      tool,
+      maxQuestions: canBeAsked(server, servingOf(context)) ? maxQuestions[era] : 0,
+    }),
+  };
+}
+
+function addListing(server: McpServer, hub: AgentHub): void {
   server.registerTool(
     "list_agents",
     {
@@ -143,6 +158,9 @@ function addReading(server: McpServer, hub: AgentHub): void {
         });
       }),
   );
+}
+
+function addReading(server: McpServer, hub: AgentHub): void {
   server.registerTool(
     "agent_output",
     {

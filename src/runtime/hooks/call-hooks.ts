@@ -47,27 +47,7 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
           authorize(changed, { signal, turn, ...verdict }),
         );
       },
-    async beforeAsk({ call, tool, input }, { signal }) {
-      if (!runner.hears("PermissionRequest")) return undefined;
-      const request = { call, tool, input };
-      const outcome = await runner.fire(
-        "PermissionRequest",
-        payloadOf(request),
-        await situation(signal, request),
-      );
-      report(outcome);
-      const stops = outcome.stop === undefined ? {} : { stops: true };
-      if (outcome.type === "deny" || outcome.stop !== undefined)
-        return {
-          behavior: "deny",
-          message: outcome.reason || outcome.stop || "a hook refused it",
-          ...stops,
-        };
-      if (outcome.type !== "allow") return undefined;
-      const { updatedInput, updatedPermissions = [] } = outcome;
-      report({ systemMessages: [], failures: grants.take(updatedPermissions) });
-      return { behavior: "allow", ...(updatedInput === undefined ? {} : { updatedInput }) };
-    },
+    beforeAsk: createBeforeAsk(dependencies),
     async afterCall(request, outcome, { signal, durationMs }) {
       const { call } = request;
       const before = contexts.get(call.id);
@@ -85,6 +65,25 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
       if (said.stop !== undefined) wantStop();
       return withAnswer(outcome, said, notes);
     },
+  };
+}
+
+function createBeforeAsk({ runner, situation, report, grants }: CallHookDependencies): BeforeAsk {
+  return async ({ call, tool, input }, { signal }) => {
+    if (!runner.hears("PermissionRequest")) return undefined;
+    const request = { call, tool, input };
+    const payload = payloadOf(request);
+    const outcome = await runner.fire("PermissionRequest", payload, await situation(signal, request));
+    report(outcome);
+    const stops = outcome.stop === undefined ? {} : { stops: true };
+    if (outcome.type === "deny" || outcome.stop !== undefined) {
+      const message = outcome.reason || outcome.stop || "a hook refused it";
+      return { behavior: "deny", message, ...stops };
+    }
+    if (outcome.type !== "allow") return undefined;
+    const { updatedInput, updatedPermissions = [] } = outcome;
+    report({ systemMessages: [], failures: grants.take(updatedPermissions) });
+    return { behavior: "allow", ...(updatedInput === undefined ? {} : { updatedInput }) };
   };
 }
 

@@ -137,15 +137,7 @@ async function runToEnd(
       report();
     },
     onStart(leader) {
-      record = options.shells.record(
-        {
-          kind: "foreground",
-          agentId: context.agent.id,
-          command: written,
-          description: command.input.description ?? "",
-        },
-        leader,
-      );
+      record = options.shells.record(foregroundRecord(command), leader);
     },
   });
   options.shells.follow(context.agent.id, started.ended);
@@ -170,6 +162,11 @@ async function runToEnd(
     : undefined;
   const allNotes = [...notes, entered.note, limit.note, ...endingNotes(ending, limit), moved];
   return outcomeOf(output.view(), ending, { notes: allNotes, durationMs: options.now() - begun });
+}
+
+function foregroundRecord({ context, input }: Command) {
+  const { command, description = "" } = input;
+  return { kind: "foreground", agentId: context.agent.id, command, description } as const;
 }
 
 async function runBeside(

@@ -114,12 +114,8 @@ export function createShells(options: ShellsOptions): Shells {
   return {
     kind: "shell",
     async start(request) {
-      if (isDisposed)
-        return { type: "refused", reason: "The session is over; nothing can be started in it." };
-      if (running().length >= maxRunning) {
-        const reason = `${maxRunning} shells run in the background already; stop one with TaskStop, or wait.`;
-        return { type: "refused", reason };
-      }
+      const reason = isDisposed ? sessionOver : tooMany(running().length, maxRunning);
+      if (reason !== undefined) return { type: "refused", reason };
       const entry = createEntry(freshId(options.newId, isTaken), request, now());
       entries.set(entry.view.id, entry);
       const { ended } = await launch(entry, request, { options, record });
@@ -158,6 +154,13 @@ export function createShells(options: ShellsOptions): Shells {
       groupWatchdog.rest();
     },
   };
+}
+
+const sessionOver = "The session is over; nothing can be started in it.";
+
+function tooMany(running: number, max: number): string | undefined {
+  if (running < max) return undefined;
+  return `${max} shells run in the background already; stop one with TaskStop, or wait.`;
 }
 
 /** Commands in the foreground that can be moved; `adopt` makes a background task of one. */
