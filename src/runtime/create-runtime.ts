@@ -49,7 +49,7 @@ export interface Runtime extends AsyncDisposable {
   /** What a session or child of this folder did, from its files alone; by id, beginning of one, title or name, or the newest. */
   inspect(id?: string): Promise<Inspection>;
   /**
-   * Drives the loop through a recorded session again, without a model, and tells what is different now: prompts, tools,
+   * Drives the loop through a recorded session again, without a model, and shows what is different now: prompts, tools,
    * decisions, cost. By id, beginning of one, title or name, or the newest.
    */
   replay(id?: string, options?: ReplaySessionOptions): Promise<SessionReplay>;
