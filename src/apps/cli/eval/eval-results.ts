@@ -25,6 +25,8 @@ export interface EvalResult {
   /** Why it did not pass, as one sentence. */
   readonly reason?: string;
   readonly status: string;
+  /** The exact reason of the end: a stop reason of the model, a limit, an error code. */
+  readonly endedBy: string;
   /** US dollars, the judge included; absent where the price is not known. */
   readonly cost?: number;
   readonly turns: number;

@@ -29,12 +29,12 @@ export interface EvalOutcome {
 export async function runEval(options: RunEvalOptions): Promise<EvalOutcome> {
   const { plan, signal, resultsFile, onResult } = options;
   const cells = cellsOf(plan);
-  const known = await loadResults(resultsFile);
+  const { results: known, spent } = await loadResults(resultsFile);
   const results = new Map(
     cells.flatMap(({ key }) => (known.has(key) ? [[key, known.get(key) as EvalResult]] : [])),
   );
   const waiting = cells.filter(({ key }) => !results.has(key)).values();
-  const budget = createBudget(plan, [...known.values()]);
+  const budget = createBudget(plan, spent);
   let stopped: string | undefined;
 
   async function work(): Promise<void> {
@@ -42,13 +42,19 @@ export async function runEval(options: RunEvalOptions): Promise<EvalOutcome> {
       if (signal.aborted) return;
       const share = budget.reserve();
       if (share === "empty") {
-        stopped = `The budget of $${plan.budgetUsd} is used up.`;
+        stopped = usedUp(plan);
         return;
       }
       const result = await runCell(cell, { ...options, share });
-      // What was cut off is run again the next time.
-      if (signal.aborted) return budget.release(share, 0);
       budget.release(share, result.cost ?? 0);
+      // What was cut off, by a person or for lack of money, is run again the next time; what it cost counts.
+      const isShort = result.endedBy === "max_budget" && share !== undefined;
+      if (isShort || signal.aborted) {
+        if (result.cost !== undefined)
+          await appendFile(resultsFile, `${JSON.stringify({ spent: result.cost })}\n`);
+        if (isShort) stopped = usedUp(plan);
+        return;
+      }
       await appendFile(resultsFile, `${JSON.stringify(result)}\n`);
       results.set(cell.key, result);
       onResult(result, results.size, cells.length);
@@ -63,15 +69,28 @@ export async function runEval(options: RunEvalOptions): Promise<EvalOutcome> {
   };
 }
 
-async function loadResults(file: string): Promise<ReadonlyMap<string, EvalResult>> {
+function usedUp({ budgetUsd }: EvalPlan): string {
+  return `The budget of $${budgetUsd} is used up.`;
+}
+
+interface EarlierResults {
+  readonly results: ReadonlyMap<string, EvalResult>;
+  readonly spent: number;
+}
+
+async function loadResults(file: string): Promise<EarlierResults> {
   const { values } = await readLines(file).catch(() => ({ values: [] }));
   const read = values.flatMap((line) => readResult(line) ?? []);
-  return new Map(read.map((result) => [result.key, result]));
+  const wasted = values.reduce((sum, { spent }) => sum + (typeof spent === "number" ? spent : 0), 0);
+  return {
+    results: new Map(read.map((result) => [result.key, result])),
+    spent: read.reduce((sum, { cost = 0 }) => sum + cost, wasted),
+  };
 }
 
 /** What a run may cost at most is reserved before it starts, so that the budget holds with several at the same time. */
-function createBudget({ budgetUsd, concurrency }: EvalPlan, earlier: readonly EvalResult[]) {
-  let left = (budgetUsd ?? 0) - earlier.reduce((sum, { cost = 0 }) => sum + cost, 0);
+function createBudget({ budgetUsd, concurrency }: EvalPlan, spent: number) {
+  let left = (budgetUsd ?? 0) - spent;
   let free = concurrency;
   return {
     reserve(): number | undefined | "empty" {
@@ -119,6 +138,7 @@ async function runCell(
       ...about,
       ...scored,
       status: result.status,
+      endedBy: result.reason,
       turns: own.turns,
       durationMs,
       sessionId: result.sessionId,
