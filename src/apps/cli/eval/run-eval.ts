@@ -154,6 +154,7 @@ async function runCell(
       score: 0,
       reason: error.message,
       status: "failed",
+      endedBy: error.code,
       turns: 0,
       durationMs,
     };
