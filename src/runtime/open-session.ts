@@ -107,10 +107,12 @@ export async function openSession<Output>(
     history: transcript.history,
     moveCommands: () => tools.moveCommands(plan.agent.id),
     slashCommands: options.slashCommands !== false,
+    mentions: options.mentions === true,
     begin: () => prepareMemory(plan, world.notice),
     ...recoveryOf(transcript.heard, { world, plan, children, commands: gathered.commands, ...keeping }),
     record: observed(world, plan, transcript.record),
     commit: transcript.commit,
+    rename: transcript.rename,
     output,
     dispose: (endAgent) => closeSession(endAgent, { tools, transcript, servers }),
   });
@@ -192,6 +194,8 @@ function transcriptOf(
     facts: () => transcriptFacts(world, plan, gathered.system.branch),
     plan,
     choices: options,
+    until: options.resumeAt,
+    drops: options.resumeDrops,
     observer: world.live?.transcript,
   };
 }

@@ -43,6 +43,8 @@ export interface RuntimeContext {
   /** Serves every session, where the program brought one. */
   readonly model?: Model;
   readonly extraTools: readonly Tool[];
+  /** The key under which a call is known outside this process, where the program says so. */
+  readonly idempotencyKey?: (callId: string) => string | undefined;
   readonly additionalDirectories: readonly string[];
   /** Deny rules that hold for every session. */
   readonly disallowedTools: readonly string[];

@@ -12,7 +12,7 @@ import type { Tool } from "../tools/tool.ts";
 import { openAgent, toolsOf } from "./agent/open-agent.ts";
 import { type AgentHandle, type AgentHost, startAgent } from "./agent-handle.ts";
 import { checkAgentType, checkOptions, checkPrompt } from "./check-options.ts";
-import { compact, openConversation, type SessionParts, stream } from "./conversation.ts";
+import { compact, openConversation, type SessionParts, type StreamOptions, stream } from "./conversation.ts";
 import { type RunHandle, startRun } from "./run-handle.ts";
 import type { SessionServer } from "./servers/session-servers.ts";
 import { type ChildOptions, spawnRequestOf } from "./spawn-options.ts";
@@ -35,10 +35,16 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   /** The same as `run`. */
   prompt(content: UserMessage["content"], options?: { readonly signal?: AbortSignal }): RunHandle<Output>;
   /** The same as a bare stream of events, which runs only as fast as it is read. Leaving it stops the run. */
-  stream(content: UserMessage["content"], signal: AbortSignal): AsyncIterable<RunEvent>;
+  stream(
+    content: UserMessage["content"],
+    signal: AbortSignal,
+    options?: StreamOptions,
+  ): AsyncIterable<RunEvent>;
   /** Replaces the older part of the conversation by a summary now; the result says how much it made of how much. */
   compact(instructions?: string, options?: { readonly signal?: AbortSignal }): RunHandle<Output>;
   messages(): readonly Message[];
+  /** Gives the session a title by which it can be resumed. */
+  rename(title: string): void;
   /** The child agents of this session: list, watch, stop, detach, send. */
   readonly tasks: TaskManager;
   /** Moves the commands that the main agent waits for to the background, so that it continues at once; returns their descriptions. */
@@ -109,6 +115,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     skills: skills.all,
     mcpServers: parts.mcpServers,
     messages: () => live.messages,
+    rename: parts.rename ?? (() => undefined),
     tasks,
     moveCommands: parts.moveCommands,
     agentHost,
@@ -128,7 +135,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     runPlan: (own) => startAgent({ plan: own }, { host: agentHost, sessionId: () => plan.sessionId }),
     planAgent: (request) => children.spawner.plan(request),
     toolsOf: async (own) => (own === undefined ? toolsOf(agentParts.capabilities) : children.toolsOf(own)),
-    stream: (content, signal) => stream(live, content, signal),
+    stream: (content, signal, options) => stream(live, content, signal, options),
     run,
     prompt: run,
     compact: (instructions, options) =>
