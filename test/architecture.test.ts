@@ -51,7 +51,7 @@ const stillLong: ReadonlySet<string> = new Set([
   "runToEnd",
 ]);
 
-describe("folders import only what stands below them", () => {
+describe("folders import only what is below them", () => {
   test("every folder of src is in the import table", () => {
     const unknown = new Set(
       source.map(({ path }) => folderOf(path)).filter((name) => !importTable.has(name)),
@@ -101,7 +101,7 @@ test("processes are started in one place, where somebody listens to their errors
   );
   expect(
     starters.map(({ path }) => path),
-    "Use spawnProcess: a process that cannot be started ends the whole program where nobody listens.",
+    "Use spawnProcess: a process that cannot be started ends the whole program where no one listens.",
   ).toEqual(["src/foundation/spawn-process.ts"]);
 });
 

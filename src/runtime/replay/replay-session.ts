@@ -5,7 +5,7 @@ import { loadRecording } from "../../replay/load-recording.ts";
 import type { Recording } from "../../replay/recording.ts";
 import { type ReplayReport, replayRecording } from "../../replay/replay-recording.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
-import type { SessionOptions } from "../runtime-options.ts";
+import type { SessionOptions } from "../options/runtime-options.ts";
 import type { SessionPool } from "../session-pool.ts";
 import { createAgentsNow } from "./agents-now.ts";
 import { rerunSession } from "./rerun-session.ts";

@@ -17,7 +17,7 @@ import {
 import { createWholeFile } from "../../storage/create-whole-file.ts";
 import { readLines } from "../../storage/read-lines.ts";
 import type { Capability } from "../agent/capability.ts";
-import type { SessionOptions } from "../runtime-options.ts";
+import type { SessionOptions } from "../options/runtime-options.ts";
 import type { Session } from "../session.ts";
 
 export interface RerunOptions {
