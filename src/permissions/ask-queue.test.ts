@@ -49,7 +49,7 @@ describe("the queue of questions", () => {
     expect(await answers[2]).toEqual(once);
   });
 
-  it("lets another agent go first before the same one is asked again, and forgets nobody", async () => {
+  it("lets another agent go first before the same one is asked again, and forgets no one", async () => {
     const held = heldApprover();
     const queue = createAskQueue(held.approver);
     const calls = [

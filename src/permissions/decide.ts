@@ -122,7 +122,7 @@ function refuse(
   if (confined !== undefined) return { type: "deny", reason: confined };
   if (hooks === "deny") return { type: "deny", reason: "a hook refuses it" };
   const isSilent = !attended || policy.background === true || policy.mode === "dontAsk";
-  if (request.effect === "interact" && isSilent) return { type: "deny", reason: "nobody can answer here" };
+  if (request.effect === "interact" && isSilent) return { type: "deny", reason: "no one can answer here" };
   if (request.input["dangerouslyDisableSandbox"] === true && policy.sandbox?.allowUnsandboxed === false)
     return { type: "deny", reason: "settings forbid to run commands outside the sandbox" };
   return undefined;

@@ -101,7 +101,7 @@ describe("[SPN-4] a child is decided completely before it starts", () => {
 
 describe("[BGR-1, BGR-4] whether it runs in the background", () => {
   test.each([
-    ["nobody says so", undefined, undefined, true, false],
+    ["no one says so", undefined, undefined, true, false],
     ["the call says so", true, undefined, true, true],
     ["the definition says so", undefined, true, true, true],
     ["the definition says so and the call does not", false, true, true, true],

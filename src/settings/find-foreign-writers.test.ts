@@ -17,7 +17,7 @@ afterEach(() => rm(root, { recursive: true }));
 const isRoot = process.getuid?.() === 0;
 
 describe("who can write a file of the organisation [PRM-11]", () => {
-  it("nobody but its owner, in the usual case", async () => {
+  it("no one but its owner, in the usual case", async () => {
     expect(await findForeignWriters(file)).toBeUndefined();
     expect(await findForeignWriters(join(root, "not-there.json"))).toBeUndefined();
   });
@@ -41,7 +41,7 @@ describe("who can write a file of the organisation [PRM-11]", () => {
     expect(await findForeignWriters(file)).toContain(`${root} can be written by others`);
   });
 
-  it("nobody else in a folder where each may only replace what is their own", async () => {
+  it("no one else in a folder where each may only replace what is their own", async () => {
     await chmod(root, 0o1777);
     expect(await findForeignWriters(file)).toBeUndefined();
   });

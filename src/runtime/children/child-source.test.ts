@@ -107,7 +107,7 @@ function stage(
         model: childModel,
         tools: tools.filter(({ name }) => plan.tools.some((grant) => grant.name === name)),
         authorize: async ({ input }) =>
-          control.attended() ? { type: "allowed", input } : { type: "denied", reason: "nobody can be asked" },
+          control.attended() ? { type: "allowed", input } : { type: "denied", reason: "no one can be asked" },
         toolContext: (callId, options) => ({
           ...options,
           callId,
@@ -383,7 +383,7 @@ describe("[BGR-1, BGR-2] in the background", () => {
     await spawn({ background: true });
     expect(await tasks.ended("a1")).toMatchObject({
       status: "completed",
-      ending: { denials: [{ reason: "nobody can be asked" }] },
+      ending: { denials: [{ reason: "no one can be asked" }] },
     });
   });
 

@@ -70,7 +70,7 @@ export async function givePowers(
       ...powers,
       allow: [],
       hooks: [],
-      commandRefusal: "nobody has allowed it",
+      commandRefusal: "no one has allowed it",
       notes: [...powers.notes, note],
     },
   };
