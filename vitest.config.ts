@@ -23,7 +23,7 @@ export default defineConfig({
         test: {
           name: "cluster",
           include: ["test/cluster/**/*.test.ts"],
-          // One database server for all of them.
+          // One database server for all of them, and none for the others.
           globalSetup: ["test/cluster/shared-postgres.ts"],
         },
       },

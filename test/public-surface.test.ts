@@ -36,6 +36,7 @@ const subpathNames = {
 const maxRootNames = 50;
 
 const testingNames = [
+  "assertReplay",
   "createFakeHost",
   "createFakeMcpServer",
   "createManualClock",
@@ -52,6 +53,7 @@ const clusterNames = [
   "isConflict",
   "logConflict",
   "openStore",
+  "postgres",
   "pruneAgents",
   "sendMessage",
   "serveAgents",

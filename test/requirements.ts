@@ -200,6 +200,7 @@ export const requirements: readonly Requirement[] = [
     "Shell lines written for `claude` work.",
     "Worktrees, the cloud and installing plugins are refused by name.",
   ),
+  built("DRP-4", "Editors are served over the Agent Client Protocol."),
 
   built(
     "CLU-1",
@@ -213,6 +214,17 @@ export const requirements: readonly Requirement[] = [
   built("CLU-4", "An agent that waits for a person, a message or a child holds no slot and no process."),
   built("CLU-5", "Limits, budgets and cool-downs hold over all workers."),
   built("CLU-6", "The workspace of an agent follows it, or the plan says that it cannot."),
+
+  built(
+    "RPL-1",
+    "A recorded run is replayed without a model, with the same requests, and becomes a test in one command.",
+  ),
+  built("RPL-2", "From any message on a replay can differ, and it shows where."),
+
+  built(
+    "OTL-1",
+    "Spans and metrics follow the GenAI conventions, contents are off by default, and context reaches processes.",
+  ),
 ];
 
 function built(id: string, title: string): Requirement {

@@ -84,9 +84,10 @@ function additionMakers(
     return (place) => userLine(place, facts, fields);
   });
   if (rest.length === 0) return makers;
+  const joins = answers.length === 0 ? {} : { isPartOfResults: true };
   return [
     ...makers,
-    (place) => userLine(place, facts, { message: { role: "user", content: rest }, ...provenance }),
+    (place) => userLine(place, facts, { message: { role: "user", content: rest }, ...provenance, ...joins }),
   ];
 }
 

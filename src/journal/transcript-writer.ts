@@ -2,7 +2,14 @@ import type { RunEvent } from "../conversation/run-event.ts";
 import type { IdSource } from "./id-source.ts";
 import type { JournaledPlan } from "./journaled-plan.ts";
 import { type Answer, type Compaction, createCallFacts, lineMakers, type MakeLine } from "./line-makers.ts";
-import { intentsLine, outcomeLine, planLine, type ReportedEvent, reportedLine } from "./plan-line.ts";
+import {
+  intentsLine,
+  outcomeLine,
+  planLine,
+  type ReportedEvent,
+  reportedLine,
+  requestLine,
+} from "./plan-line.ts";
 import type { ConversationSources } from "./rebuild-conversation.ts";
 import { customTitleLine, type TranscriptFacts, tagLine } from "./transcript-facts.ts";
 
@@ -223,6 +230,9 @@ function createRecoveryRecords({ log, now, facts }: RecoveryRecordOptions): Reco
       for (const { callId } of intents) open.add(callId);
       const lines = [
         ...(intents.length === 0 ? [] : [intentsLine(about(), intents)]),
+        ...(event?.type === "assistant-answered" && event.request !== undefined
+          ? [requestLine(about(), event.request)]
+          : []),
         ...(plan === undefined ? [] : [planLine(about(), plan)]),
         ...waiting.splice(0),
       ];

@@ -2,14 +2,14 @@ import { estimateRequestTokens } from "../conversation/estimate-request-tokens.t
 import { type Message, textOf, type UserMessage } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { StopReason } from "../conversation/stop-reason.ts";
-import type { Usage } from "../conversation/usage.ts";
+import { noUsage, type Usage } from "../conversation/usage.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { ModelRequest } from "../model/model.ts";
 import { ModelError } from "../model/model-error.ts";
 import { type CompactionOutcome, compactConversation } from "./compact-conversation.ts";
 import { fullTokens } from "./compaction-threshold.ts";
 import { createContextFill } from "./context-fill.ts";
-import type { LoopPorts } from "./loop-ports.ts";
+import type { CompactionPort, LoopPorts } from "./loop-ports.ts";
 import type { Tally } from "./tally.ts";
 
 export interface CompactorParts {
@@ -44,6 +44,7 @@ export function createCompactor(parts: CompactorParts): Compactor {
   const { ports, messages, signal } = parts;
   const { compaction: port, model } = ports;
   if (port === undefined) return idle;
+  if (port.recorded !== undefined) return replayCompactions(parts, port);
   const full = fullTokens(model.facts.contextWindow);
   const fill = createContextFill(() => estimateRequestTokens({ ...parts.request(), messages: [] }), messages);
   const state: CompactorState = {
@@ -149,6 +150,43 @@ async function* rescue(state: CompactorState): AsyncGenerator<RunEvent, boolean>
   state.isRescued = true;
   const limitTokens = Math.min(port.thresholdTokens, Math.floor(fill.filled() * rescueShare));
   return (yield* compact(state, { trigger: "auto", limitTokens })).type === "compacted";
+}
+
+/** Applies recorded compactions where they were, and asks no model for a summary. */
+function replayCompactions({ messages, signal, ports }: CompactorParts, port: CompactionPort): Compactor {
+  async function* apply(): AsyncGenerator<RunEvent, boolean> {
+    const known = port.recorded?.();
+    if (known === undefined) return false;
+    const { summary, kept } = known;
+    const answers = messages.slice(messages.length - kept).filter(({ role }) => role === "assistant").length;
+    messages.splice(0, messages.length - kept, summary);
+    yield {
+      type: "context-compacted",
+      trigger: "auto",
+      preTokens: 0,
+      postTokens: 0,
+      by: "model",
+      summary,
+      kept,
+      keptAnswers: answers,
+      model: ports.model.facts.id,
+      durationMs: 0,
+      usage: noUsage,
+    };
+    const more = await port.after?.({ trigger: "auto", summary: textOf(summary) }, { signal });
+    if (more !== undefined) {
+      messages.push(more);
+      yield { type: "user-added", message: more, origin: "system" };
+    }
+    return true;
+  }
+  return {
+    ...idle,
+    async *makeRoom() {
+      while (yield* apply());
+    },
+    rescue: apply,
+  };
 }
 
 /** Used where nothing is compacted: it costs nothing. */

@@ -22,6 +22,8 @@ export interface RequestLimits {
   readonly onProgress?: (text: string) => void;
   /** Sent along with a call of a tool, for servers that do a thing once per key. */
   readonly idempotencyKey?: string;
+  /** The trace that a call belongs to, as W3C Trace Context writes it. */
+  readonly traceParent?: string;
 }
 
 /** One living connection. After its end every request fails; the one that needs another one makes it. */
@@ -176,8 +178,12 @@ function follow(server: McpServer, client: Client, way: ServerTransport): Server
     },
     callTool: ({ name, inputSchema }, input, limits) =>
       send(limits, (options) => {
-        const { idempotencyKey } = limits;
-        const meta = idempotencyKey === undefined ? {} : { _meta: { [idempotencyMeta]: idempotencyKey } };
+        const { idempotencyKey, traceParent } = limits;
+        const marks = {
+          ...(idempotencyKey === undefined ? {} : { [idempotencyMeta]: idempotencyKey }),
+          ...(traceParent === undefined ? {} : { traceparent: traceParent }),
+        };
+        const meta = Object.keys(marks).length === 0 ? {} : { _meta: marks };
         const parameters = { name, arguments: { ...input }, ...meta };
         if (client.getProtocolEra() !== "modern") {
           return client.request({ method: "tools/call", params: parameters }, anything, options);

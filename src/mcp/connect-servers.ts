@@ -236,8 +236,13 @@ function createMcpTool(listed: ListedTool, link: ServerLink, options: McpToolOpt
     },
     async call(input, context) {
       const { signal, progress: onProgress, idempotencyKey } = context;
-      const key = idempotencyKey === undefined ? {} : { idempotencyKey };
-      const end = await link.callTool(listed, isRecord(input) ? input : {}, { signal, onProgress, ...key });
+      const traceParent = context.environment["TRACEPARENT"];
+      const end = await link.callTool(listed, isRecord(input) ? input : {}, {
+        signal,
+        onProgress,
+        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+        ...(traceParent === undefined ? {} : { traceParent }),
+      });
       if (end.type !== "answered") return { content: end.reason, isError: true };
       const { parts, isError, structured } = readToolResult(end.result);
       const { content, files } = await writeResult(parts, options.maxResultCharacters, context);

@@ -1,4 +1,5 @@
 import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
+import { createRequestRecorder } from "../journal/request-recorder.ts";
 import type { RunWatch } from "../loop/watch-run.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { LimitFacts } from "../planning/limit-plan.ts";
@@ -100,6 +101,7 @@ export async function openSession<Output>(
     begin: () => prepareMemory(plan, world.notice),
     ...recoveryOf(transcript.heard, { world, plan, children, commands: gathered.commands, ...keeping }),
     ...kept(transcript),
+    record: observed(world, plan, transcript.record),
     output,
     dispose: (endAgent) => closeSession(endAgent, { tools, transcript, servers }),
   });
@@ -271,6 +273,7 @@ function openServices(
   const { tools, servers, skills, chosenModel } = gathered;
   const { approver } = world;
   return {
+    ...(world.keepsTranscripts ? { recordRequest: createRequestRecorder(gathered.files.directory) } : {}),
     world,
     tools,
     servers,
@@ -280,6 +283,19 @@ function openServices(
     ...(approver === undefined
       ? {}
       : { asking: openAsking(approver, plan, { projectRoot: world.discovered.paths.projectRoot, mode }) }),
+  };
+}
+
+/** What is written down is also told to those who measure. */
+function observed(
+  { observer }: RuntimeContext,
+  plan: RunPlan,
+  record: OpenTranscript["record"],
+): OpenTranscript["record"] {
+  if (observer === undefined) return record;
+  return (event) => {
+    observer.event(plan, event);
+    record(event);
   };
 }
 

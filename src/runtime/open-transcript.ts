@@ -12,7 +12,12 @@ import { journalPlan } from "../journal/journaled-plan.ts";
 import { type LoadedSession, loadSession } from "../journal/load-session.ts";
 import { rebuildConversation } from "../journal/rebuild-conversation.ts";
 import { selectChain } from "../journal/select-chain.ts";
-import { choiceLines, type SessionChoices } from "../journal/session-choices.ts";
+import {
+  choiceLines,
+  type DecidingOptions,
+  optionLines,
+  type SessionChoices,
+} from "../journal/session-choices.ts";
 import { checkSessionId, sessionFiles } from "../journal/session-files.ts";
 import { describeDamage, type TranscriptDamage } from "../journal/transcript-damage.ts";
 import { customTitleLine, type TranscriptFacts } from "../journal/transcript-facts.ts";
@@ -105,7 +110,7 @@ export interface OpenOptions extends ChosenSession {
   readonly now: () => number;
   readonly facts: () => TranscriptFacts;
   readonly plan: RunPlan;
-  readonly choices: SessionChoices;
+  readonly choices: SessionChoices & DecidingOptions;
   readonly keeping: Keeping;
   readonly observer?: TranscriptObserver | undefined;
   /** The line that a resumed conversation ends with; absent means its newest. */
@@ -166,7 +171,8 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
   writer.plan(journalPlan(options.plan), "with-next");
   const { title } = options.observer ?? {};
   const titleLines = title === undefined || from !== undefined ? [] : [customTitleLine(sessionId, title)];
-  writer.beside([...choiceLines(sessionId, options.choices), ...titleLines]);
+  const given = [...choiceLines(sessionId, options.choices), ...optionLines(sessionId, options.choices)];
+  writer.beside([...given, ...titleLines]);
   return {
     history: loaded?.messages ?? [],
     record: writer.record,

@@ -8,7 +8,8 @@ import type { RunPlan } from "../planning/run-plan.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { Skill } from "../skills/skill.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
-import { openAgent } from "./agent/open-agent.ts";
+import type { Tool } from "../tools/tool.ts";
+import { openAgent, toolsOf } from "./agent/open-agent.ts";
 import { type AgentHandle, type AgentHost, startAgent } from "./agent-handle.ts";
 import { compact, openConversation, type SessionParts, type StreamOptions, stream } from "./conversation.ts";
 import { checkAgentType, checkOptions, checkPrompt } from "./options/check-options.ts";
@@ -60,6 +61,8 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   close(): Promise<void>;
   /** What a child would be, decided completely, without starting it. */
   planAgent(request: SpawnRequest): Promise<ChildPlanned>;
+  /** The tools as a model sees them: those of the main agent, or those that a planned child would have. */
+  toolsOf(plan?: ChildPlan): Promise<readonly Tool[]>;
   /** Carries out a plan that was decided before, perhaps by another process; rejects where this one cannot. */
   runPlan(plan: ChildPlan): AgentHandle;
   /** Agent, TaskOutput and TaskStop for a loop of the program's own, or the tools named, as far as this session has them. */
@@ -117,6 +120,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     takeNotices: children.takeMessages,
     runPlan: (own) => startAgent({ plan: own }, { host: agentHost, sessionId }),
     planAgent: (request) => children.spawner.plan(request),
+    toolsOf: async (own) => (own === undefined ? toolsOf(agentParts.capabilities) : children.toolsOf(own)),
     stream: (content, signal, options) => stream(live, content, signal, options),
     run,
     prompt: run,

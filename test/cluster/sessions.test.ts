@@ -18,12 +18,14 @@ import { startAgent, waitForEnd } from "../../src/cluster/agent-client.ts";
 import { agentLog } from "../../src/cluster/agent-records.ts";
 import { createSharedBudget } from "../../src/cluster/limits/shared-budget.ts";
 import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
+import { postgres as connect } from "../../src/cluster/postgres.ts";
 import { serveSessions } from "../../src/cluster/serve-sessions.ts";
 import { startPlan, startSession } from "../../src/cluster/start-session.ts";
 import type { Store } from "../../src/cluster/store.ts";
 import { type ToolUseBlock, toolCallsOf } from "../../src/conversation/message.ts";
 import { RetinueError } from "../../src/foundation/retinue-error.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
+import type { Approver } from "../../src/permissions/approver.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
 import { becomes } from "../../src/testing/engine-contract.ts";
 import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
@@ -247,6 +249,12 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     const elsewhere = { ...plan, chosenModel: { id: "gpt", provider: "openai" } };
     const keyless = await startPlan(store, { plan: elsewhere, workspace });
     await becomes(async () => (await run(cwd, "tasks")).out.includes("no worker has tool:deploy"));
+    const shown = await run(cwd, "plan", "general-purpose", "--model", "openai/gpt-5");
+    expect(shown.out, shown.err).toMatch(/\nworkspace: .*: only workers on that machine can continue it\.\n/);
+    expect(shown.out).toContain("would wait: no worker has model:openai\n");
+    const checked = await run(cwd, "doctor");
+    expect(checked.out, checked.err).toMatch(/\nstore: .* can be reached.*\nworker .*model:anthropic/);
+    expect(checked.out).toContain("workspace git: not possible. This folder cannot be a git workspace");
     expect((await run(cwd, "inspect", keyless)).out).toContain("queued, no worker has model:openai");
     await run(cwd, "stop", keyless);
     await using _ = await serveSessions(store, { slots: 1, runtime: { home, env, tools: [deploy] } });
@@ -320,12 +328,58 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     expect(spent).toBeLessThanOrEqual(3);
   });
 
+  test("the runs of a runtime with a store are carried out by its workers, and its approver is asked [CLU-2, CLU-4]", async () => {
+    respond = writeFiles(1);
+    const cwd = createProject("runtime");
+    const asked: string[] = [];
+    const approver: Approver = {
+      async approve({ tool }) {
+        asked.push(tool);
+        return { type: "allow", for: "call" };
+      },
+    };
+    await using runtime = createRuntime({ cwd, store: connect({ url }), approver });
+    const run = runtime.run("Write a file.");
+    const { status, text, sessionId } = await run.result;
+    expect({ status, text, asked }).toEqual({
+      status: "completed",
+      text: "All files are written.",
+      asked: ["Write"],
+    });
+    expect(readFileSync(join(cwd, "file-1.txt"), "utf8")).toBe("text 1");
+    const types: string[] = [];
+    for await (const { type } of run.events) types.push(type);
+    expect(types.filter((type) => type === "run-ended")).toHaveLength(1);
+    expect(types).toContain("assistant-answered");
+    const again = await runtime.run("Again, please.", { resume: sessionId }).result;
+    expect(again).toMatchObject({ status: "completed", sessionId });
+    // Stopping a run stops it on its worker.
+    const gate = Promise.withResolvers<void>();
+    respond = async () => {
+      await gate.promise;
+      return { text: "Too late." };
+    };
+    const long = runtime.run("Wait.", { signal: AbortSignal.timeout(20_000) });
+    await becomes(async () => (await stateOf(long.sessionId)) === "running");
+    expect((await long.stop("enough")).status).toBe("stopped");
+    expect((await waitForEnd(store, long.sessionId, { timeoutMs: 5_000 }))?.status).toBe("stopped");
+    gate.resolve();
+    const own = { store: connect({ url }), tools: ["Read"] };
+    expect(() => createRuntime(own)).toThrow("The option tools has no effect on agents that workers run.");
+    await expect(runtime.open()).rejects.toMatchObject({ code: "not-portable" });
+  });
+
+  async function stateOf(id: string): Promise<string> {
+    return (await store.engine.status(id)).state;
+  }
+
   test("what cannot be honoured is refused before anything is started [CLU-2]", async () => {
     const cwd = createProject("refused");
-    const before = (await run(cwd, "tasks")).out;
-    expect(await run(cwd, "-p", "x", "--mcp-config", "{}")).toMatchObject({ code: 1, out: "" });
+    const count = async () => (await run(cwd, "tasks")).out.split("\n").length;
+    const before = await count();
+    expect(await run(cwd, "-p", "x", "--mcp-config", "{}")).toMatchObject({ code: 2, out: "" });
     expect((await run(cwd, "-p", "x", "--workspace", "git")).err).toContain("is in no git repository");
-    expect((await run(cwd, "tasks")).out).toBe(before);
+    expect(await count()).toBe(before);
     expect((await run(cwd, "tasks", "--store", "mysql://x")).err).toContain("begins with postgres://");
   });
 });

@@ -2,11 +2,23 @@ import type { Command } from "commander";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { describe, type Invoke } from "./describe.ts";
 
-/** Commands about keys and plugins, and those that scripts know from elsewhere and that cannot work here. */
+/** Commands for editors, about keys and plugins, and those that scripts know from elsewhere and that cannot work here. */
 export function addAccountCommands(program: Command, invoke: Invoke): void {
+  addAcp(program, invoke);
   addAuth(program, invoke);
   addPlugins(program, invoke);
   for (const [name, reason] of refused) refuse(program, name, reason);
+}
+
+function addAcp(program: Command, invoke: Invoke): void {
+  describe(
+    program.command("acp"),
+    "Serves an editor over stdin and stdout by the Agent Client Protocol.",
+  ).action((_, command: Command) =>
+    invoke(async (context) =>
+      (await import("../acp/serve-acp.ts")).serveAcp(context, command.optsWithGlobals()),
+    ),
+  );
 }
 
 function addAuth(program: Command, invoke: Invoke): void {

@@ -58,6 +58,7 @@ const runtimeChecks: Readonly<Record<string, Check>> = {
   agents: thing,
   tools: thing,
   model,
+  store: thing,
   wrapModel: call,
   idempotencyKey: call,
   settings: (value) =>
@@ -84,6 +85,10 @@ const runtimeChecks: Readonly<Record<string, Check>> = {
   entrypoint: text,
   managedDirectory: text,
   clock: thing,
+  telemetry: (value) =>
+    typeof value === "boolean" || value === "environment"
+      ? undefined
+      : 'must be true, false or "environment"',
 };
 
 const sessionChecks: Readonly<Record<string, Check>> = {

@@ -16,6 +16,7 @@ import type { Tool } from "../../tools/tool.ts";
 import type { ToolHost } from "../../tools/tool-host.ts";
 import type { CanUseTool } from "../agent/create-authorize.ts";
 import type { McpServerConfig } from "./mcp-server-config.ts";
+import type { RuntimeStore } from "../runtime-store.ts";
 import type { OutputSchema } from "./typed-output.ts";
 
 /** A model that answers: an alias, an id or `provider/model`, a model of the AI SDK, or one that the program wrote. */
@@ -73,6 +74,8 @@ export interface RuntimeOptions {
   /** Tools of this program; names limit which built-in tools exist. A record is read as tools of the AI SDK by name. */
   readonly tools?: ToolsInput;
   readonly model?: ModelInput;
+  /** Workers of this store carry out the runs: `postgres({ url })` of `retinue/cluster`. */
+  readonly store?: RuntimeStore;
   /** Wraps the model of every agent, for limits that reach beyond this process. */
   readonly wrapModel?: (model: Model) => Model;
   /** The key under which a call is known outside this process; absent: made of the ids of session, agent and call. */
@@ -123,6 +126,11 @@ export interface RuntimeOptions {
   readonly managedDirectory?: string;
   /** The clock for time limits and pauses; the real one when absent. */
   readonly clock?: WaitClock;
+  /**
+   * True: sessions are measured with the OpenTelemetry of the program (`@opentelemetry/api`). `environment`: where variables
+   * such as `OTEL_EXPORTER_OTLP_ENDPOINT` ask for it, exporters are started. Absent: nothing is measured.
+   */
+  readonly telemetry?: boolean | "environment";
 }
 
 /** Options for one session. */

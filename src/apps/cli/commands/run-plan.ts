@@ -60,6 +60,18 @@ function carriedOut({ agent }: ChildPlan): RetinueError {
   });
 }
 
+/** The plan in a file, or what is piped in for `-`; one that bypasses permissions only where that is asked for here. */
+export async function loadPlan(
+  { stdin, cwd }: Pick<CommandContext["host"], "stdin" | "cwd">,
+  file: string,
+  options: Pick<PrintOptions, "dangerouslySkipPermissions">,
+): Promise<ChildPlan> {
+  const text = file === "-" ? await stdin.readAll({ limit: maxBytes }) : readText(resolve(cwd, file));
+  const plan = readPlan(file, text);
+  refuseUnaskedBypass(plan, options);
+  return plan;
+}
+
 /** What a plan has decided; an option that says otherwise would do nothing. */
 const decided: ReadonlyMap<keyof PrintOptions, string> = new Map([
   ["model", "--model"],
@@ -90,24 +102,15 @@ function refuseIdleOptions(options: PrintOptions): void {
 }
 
 /** No file alone bypasses permissions, and a plan is a file. */
-function refuseUnaskedBypass({ policy }: ChildPlan, options: PrintOptions): void {
+function refuseUnaskedBypass(
+  { policy }: ChildPlan,
+  options: Pick<PrintOptions, "dangerouslySkipPermissions">,
+): void {
   if (policy.mode !== "bypassPermissions" || options.dangerouslySkipPermissions === true) return;
   throw misuse(
     "The plan bypasses permissions, which no file can say alone.",
     "Read it, then add --dangerously-skip-permissions if that is meant.",
   );
-}
-
-/** The plan in a file, or what is piped in for `-`. */
-export async function loadPlan(
-  { stdin, cwd }: Pick<CommandContext["host"], "stdin" | "cwd">,
-  file: string,
-  options: PrintOptions,
-): Promise<ChildPlan> {
-  const text = file === "-" ? await stdin.readAll({ limit: maxBytes }) : readText(resolve(cwd, file));
-  const plan = readPlan(file, text);
-  refuseUnaskedBypass(plan, options);
-  return plan;
 }
 
 function readText(file: string): string {

@@ -103,7 +103,7 @@ async function startAndWatch(
   }
 }
 
-function readWorkspaceType(text = "pinned"): (typeof workspaceTypes)[number] {
+export function readWorkspaceType(text = "pinned"): (typeof workspaceTypes)[number] {
   const type = workspaceTypes.find((known) => known === text);
   if (type !== undefined) return type;
   throw misuse(`--workspace is one of ${workspaceTypes.join(", ")}, but got ${JSON.stringify(text)}.`);
@@ -150,7 +150,10 @@ const sessionOptions: ReadonlySet<string> = new Set(
 );
 
 /** A plan is decided to the last field, so that nothing but where and how it is shown can be said about it. */
-const planOptions: ReadonlySet<string> = new Set(`${displayOptions} dangerouslySkipPermissions`.split(" "));
+const planOptions: ReadonlySet<string> = new Set([
+  ...displayOptions.split(" "),
+  "dangerouslySkipPermissions",
+]);
 
 /** What was asked for and would not hold on a worker is refused. */
 function refuseStray(options: object, understood: ReadonlySet<string>): void {
