@@ -259,7 +259,7 @@ describe("[MDL-4] reading a file", () => {
   it("a document is reported by its headings and first paragraph", () => {
     const { text } = play(
       ask("read docs/x.md"),
-      () => "1\t# Title\n2\t\n3\tFirst words\n4\tgo on.\n5\t\n6\t## Part",
+      () => "1\t# Title\n2\t\n3\tFirst words\n4\tcontinue.\n5\t\n6\t## Part",
     );
     expect(text).toContain("First paragraph: First words continue.");
     expect(text).toContain("- 1: # Title\n- 6: ## Part");

@@ -60,8 +60,7 @@ export async function openSession<Output>(
   const plan = await planMain(world, options, gathered);
   const treeTime = createStopwatch(world.clock);
   const stopwatch = createStopwatch(world.clock, treeTime);
-  const { durability, notice } = world;
-  const keeping = { durability, notice, takeOver: options.takeOver === true, signal };
+  const keeping = keepingOf(world, options, signal);
   const transcript = await openTranscript({ ...transcriptOf(world, plan, { options, gathered }), keeping });
   for (const note of gathered.preloaded.notes) world.notice?.(note);
   // What hooks of the start set for later commands, of children too.
@@ -84,15 +83,10 @@ export async function openSession<Output>(
     limitFacts: limited,
     clocks: childClocks(plan, limited, { clock: world.clock, tree: treeTime }),
   });
-  const agent = await equipMain(plan, services, {
-    gathered,
-    children,
-    output,
-    interactive: options.interactive,
-    environment,
-    stopwatch,
-    commit: transcript.commit,
-  });
+  const { interactive } = options;
+  const { commit } = transcript;
+  const main = { gathered, children, output, interactive, environment, stopwatch, commit };
+  const agent = await equipMain(plan, services, main);
   opened = createSession<Output>({
     plan,
     agent,
@@ -103,8 +97,7 @@ export async function openSession<Output>(
     mcpServers: servers.states,
     watch: mainWatch(plan, { world, stopwatch, treeTime }),
     moveCommands: () => tools.moveCommands(plan.agent.id),
-    slashCommands: options.slashCommands !== false,
-    mentions: options.mentions === true,
+    ...promptFeatures(options),
     begin: () => prepareMemory(plan, world.notice),
     ...recoveryOf(transcript.heard, { world, plan, children, commands: gathered.commands, ...keeping }),
     ...kept(transcript),
@@ -113,6 +106,14 @@ export async function openSession<Output>(
     dispose: (endAgent) => closeSession(endAgent, { tools, transcript, servers }),
   });
   return opened;
+}
+
+function keepingOf({ durability, notice }: RuntimeContext, { takeOver }: SessionSetup, signal: AbortSignal) {
+  return { durability, notice, takeOver: takeOver === true, signal };
+}
+
+function promptFeatures({ slashCommands, mentions }: SessionSetup) {
+  return { slashCommands: slashCommands !== false, mentions: mentions === true };
 }
 
 /** What children take from the session as it was gathered. */

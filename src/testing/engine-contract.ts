@@ -7,6 +7,7 @@ import type { WithStore } from "./store-contract.ts";
 /** What every Engine promises. */
 export function describeEngineContract(withStore: WithStore, runner: TestRunner): void {
   describeWaking(withStore, runner);
+  describeRepeating(withStore, runner);
   describeRoom(withStore, runner);
   describeCancelling(withStore, runner);
   describeShutdown(withStore, runner);
@@ -41,7 +42,9 @@ function describeWaking(withStore: WithStore, { test, expect }: TestRunner): voi
       expect(mailbox.disorder()).toEqual([]);
       expect(mailbox.overlaps()).toBe(0);
     }));
+}
 
+function describeRepeating(withStore: WithStore, { test, expect }: TestRunner): void {
   test('an activation that returns "again" is followed by another', () =>
     withStore(async ({ engine }) => {
       let runs = 0;

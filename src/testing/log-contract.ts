@@ -6,6 +6,7 @@ import type { WithStore } from "./store-contract.ts";
 /** What every Log promises. */
 export function describeLogContract(withStore: WithStore, runner: TestRunner): void {
   describeAppending(withStore, runner);
+  describeWriters(withStore, runner);
   describeRecords(withStore, runner);
   describeNames(withStore, runner);
 }
@@ -45,7 +46,9 @@ function describeAppending(withStore: WithStore, { test, expect }: TestRunner): 
       expect(await log.append("a", [3], 2)).toBe(3);
       expect((await log.read("a")).map(({ record }) => record)).toEqual([1, 2, 3]);
     }));
+}
 
+function describeWriters(withStore: WithStore, { test, expect }: TestRunner): void {
   test("of many who expect the same end exactly one succeeds", () =>
     withStore(async ({ log }) => {
       await log.append("a", ["start"]);

@@ -348,7 +348,7 @@ describe("what goes wrong is one sentence and an exit code [CLI-6]", () => {
     [["-p", "hi", "--agent", "nobody"], 1, /^retinue: There is no agent "nobody"\.\n/],
     [["-p", "hi", "--resume", "../x"], 1, /^retinue: There is no session "\.\.\/x" in this folder\.\n/],
     [["-p", "hi", "--continue"], 1, /^retinue: There is no session in this folder to continue\.\n/],
-    [["-p", "hi", "--model", "nobody/gpt-5"], 1, /^retinue: .*no one.*\n/],
+    [["-p", "hi", "--model", "nobody/gpt-5"], 1, /^retinue: .*nobody.*\n/],
     [
       ["-p", "hi", "--model", "anthropic/claude-opus-5"],
       1,

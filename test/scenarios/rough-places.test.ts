@@ -88,7 +88,7 @@ describe.skipIf(process.platform === "win32")("[CLI-6] a place that is not there
   });
 });
 
-describe.skipIf(process.platform === "win32")("[PRM-11] an untrusted folder is nobody's home", () => {
+describe.skipIf(process.platform === "win32")("[PRM-11] an untrusted folder is no one's home", () => {
   test.each(["", ".", "./", "home"])("with HOME %j its hooks do not run", async (home) => {
     const place = createPlace();
     const hook = { hooks: [{ type: "command", command: `touch '${join(place.cwd, "ran")}'` }] };

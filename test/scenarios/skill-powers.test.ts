@@ -186,7 +186,7 @@ describe("a person's /name", () => {
     expect(existsSync(sample.workspace.path("made"))).toBe(true);
   });
 
-  test("[SKL-3] is nobody's any more once it is switched off", async () => {
+  test("[SKL-3] is no one's any more once it is switched off", async () => {
     const settings = JSON.stringify({ skillOverrides: { ship: "off" } });
     await using sample = await open([], files, { settings });
     expect(await sample.runtime.run("/ship").result).toMatchObject({ reason: "unknown_command" });

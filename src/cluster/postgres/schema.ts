@@ -75,6 +75,16 @@ export function createTables({ schema }: Place): string {
     CREATE INDEX IF NOT EXISTS agent_active ON ${schema}.agent (tenant, updated) WHERE active;
     CREATE INDEX IF NOT EXISTS agent_owner ON ${schema}.agent (tenant, owner_worker) WHERE owner_worker IS NOT NULL;
 
+    ${workerTables(schema)}
+
+    ${["log", "agent", "queue", "worker", "tenant"].map((table) => protect(schema, table)).join("\n")}
+
+    INSERT INTO ${schema}.layout (version) VALUES (${schemaVersion}) ON CONFLICT DO NOTHING;
+  `;
+}
+
+function workerTables(schema: string): string {
+  return `
     CREATE TABLE IF NOT EXISTS ${schema}.queue (
       tenant text NOT NULL,
       name text NOT NULL,
@@ -108,10 +118,6 @@ export function createTables({ schema }: Place): string {
       tenant text NOT NULL,
       PRIMARY KEY (role, tenant)
     );
-
-    ${["log", "agent", "queue", "worker", "tenant"].map((table) => protect(schema, table)).join("\n")}
-
-    INSERT INTO ${schema}.layout (version) VALUES (${schemaVersion}) ON CONFLICT DO NOTHING;
   `;
 }
 

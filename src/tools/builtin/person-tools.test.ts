@@ -76,7 +76,7 @@ describe("AskUserQuestion", () => {
       },
     };
     const outcome = await createAskUserQuestionTool().call({ questions: [question] }, context(host));
-    expect(outcome.content).toBe("The person answered:\nGo on?\n→ Yes");
+    expect(outcome.content).toBe("The person answered:\nContinue?\n→ Yes");
     expect(outcome.data).toMatchObject({ answers: { "Continue?": "Yes" } });
   });
 

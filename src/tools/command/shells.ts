@@ -123,12 +123,8 @@ export function createShells(options: ShellsOptions): Shells {
       return { type: "started", shell: entry.view };
     },
     find: (id) => entries.get(id)?.view ?? earlierView(earlier.get(id)),
-    list: () => [
-      ...[...earlier.values()].flatMap((one) => earlierView(one) ?? []),
-      ...[...entries.values()].map(({ view }) => view),
-    ],
-    output: async (id) =>
-      entries.get(id)?.output.view().text ?? loadCommandOutput(earlier.get(id)?.outputFile),
+    list: () => viewsOf(earlier, entries),
+    output: async (id) => textOfOutput(entries.get(id)) ?? loadCommandOutput(earlier.get(id)?.outputFile),
     async page(id, offset) {
       const { file = earlier.get(id)?.outputFile, text = "" } = entries.get(id)?.output.view() ?? {};
       return file === undefined ? pageOf(text, offset) : loadTextPage(file, offset);
@@ -154,6 +150,20 @@ export function createShells(options: ShellsOptions): Shells {
       groupWatchdog.rest();
     },
   };
+}
+
+function textOfOutput(entry: Entry | undefined): string | undefined {
+  return entry?.output.view().text;
+}
+
+function viewsOf(
+  earlier: ReadonlyMap<string, Parameters<typeof earlierView>[0]>,
+  entries: ReadonlyMap<string, Entry>,
+): TaskView[] {
+  return [
+    ...[...earlier.values()].flatMap((one) => earlierView(one) ?? []),
+    ...[...entries.values()].map(({ view }) => view),
+  ];
 }
 
 const sessionOver = "The session is over; nothing can be started in it.";
