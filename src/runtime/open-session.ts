@@ -1,4 +1,5 @@
 import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
+import { createRequestRecorder } from "../journal/request-recorder.ts";
 import type { RunWatch } from "../loop/watch-run.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { LimitFacts } from "../planning/limit-plan.ts";
@@ -106,10 +107,12 @@ export async function openSession<Output>(
     history: transcript.history,
     moveCommands: () => tools.moveCommands(plan.agent.id),
     slashCommands: options.slashCommands !== false,
+    mentions: options.mentions === true,
     begin: () => prepareMemory(plan, world.notice),
     ...recoveryOf(transcript.heard, { world, plan, children, commands: gathered.commands, ...keeping }),
-    record: transcript.record,
+    record: observed(world, plan, transcript.record),
     commit: transcript.commit,
+    rename: transcript.rename,
     output,
     dispose: (endAgent) => closeSession(endAgent, { tools, transcript, servers }),
   });
@@ -191,6 +194,8 @@ function transcriptOf(
     facts: () => transcriptFacts(world, plan, gathered.system.branch),
     plan,
     choices: options,
+    until: options.resumeAt,
+    drops: options.resumeDrops,
     observer: world.live?.transcript,
   };
 }
@@ -252,6 +257,7 @@ function openServices(
   const { tools, servers, skills, chosenModel } = gathered;
   const { approver } = world;
   return {
+    ...(world.keepsTranscripts ? { recordRequest: createRequestRecorder(gathered.files.directory) } : {}),
     world,
     tools,
     servers,
@@ -261,6 +267,19 @@ function openServices(
     ...(approver === undefined
       ? {}
       : { asking: openAsking(approver, plan, { projectRoot: world.discovered.paths.projectRoot, mode }) }),
+  };
+}
+
+/** What is written down is also told to those who measure. */
+function observed(
+  { observer }: RuntimeContext,
+  plan: RunPlan,
+  record: OpenTranscript["record"],
+): OpenTranscript["record"] {
+  if (observer === undefined) return record;
+  return (event) => {
+    observer.event(plan, event);
+    record(event);
   };
 }
 

@@ -163,6 +163,8 @@ describe("a child's plan", () => {
     expect([alone.code, narrowed.code, asked.code]).toEqual([2, 2, 0]);
     expect(alone.err).toContain("The plan bypasses permissions, which no file can say alone.");
     expect(narrowed.err).toContain("--permission-mode has no effect on a plan");
+    const again = await run("--dangerously-skip-permissions");
+    expect([again.code, again.err]).toEqual([1, expect.stringContaining("This plan was carried out before")]);
     expect(provider.requests).toHaveLength(1);
   });
 

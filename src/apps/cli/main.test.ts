@@ -632,14 +632,12 @@ describe("the command line itself", () => {
   });
 
   it.each([
-    [["agnets"], "There is no command `agnets`.\nDid you mean `retinue agents`?"],
     [["agents", "chekc"], "There is no command `agents chekc`.\nDid you mean `retinue agents check`?"],
     [["agents", "--jsn"], "Unknown option '--jsn'.\nDid you mean --json?"],
     [["doctor", "now"], "Too many arguments for 'doctor'."],
     [["agents", "show"], "Missing required argument 'name'."],
     [["--add-dir", "nope", "agents"], '--add-dir names a folder that is not there: "nope".'],
     [["--plugin-dir", "nope", "agents"], '--plugin-dir names a folder that is not there: "nope".'],
-    [["--setting-sources", "users", "agents"], '--setting-sources does not know "users".'],
     [["--settings", "nope.json", "agents"], "--settings cannot be used:"],
     [["--settings", "{", "agents"], "--settings cannot be used:"],
     [["--disallowedTools", "Task(", "agents"], "--disallowedTools holds a rule that cannot be understood"],
@@ -648,6 +646,15 @@ describe("the command line itself", () => {
     expect({ code, out }).toEqual({ code: 2, out: "" });
     expect(err.startsWith(`retinue: ${expected}`), err).toBe(true);
     expect(err).not.toMatch(/^\s+at /m);
+  });
+
+  it.each([
+    [["agnets"], "There is no command `agnets`.\nDid you mean `retinue agents`?"],
+    [["--setting-sources", "users", "agents"], '--setting-sources does not know "users".'],
+  ])("answers %j with a sentence, advice and exit code 1 [CLI-6, CLI-7]", async (arguments_, expected) => {
+    const { code, out, err } = await createWorld().run(arguments_);
+    expect({ code, out }).toEqual({ code: 1, out: "" });
+    expect(err.startsWith(`retinue: ${expected}`), err).toBe(true);
   });
 
   it("shows a stack trace only with --debug [CLI-6]", async () => {
