@@ -2,7 +2,7 @@ import { readFileSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { createSdkMcpServer, listSessions, tool } from "@anthropic-ai/claude-agent-sdk";
 import { describe, expect, test } from "vitest";
-import { converse, createSdkStage, free, ofType, resultOf, user } from "./sdk-stage.ts";
+import { converse, createSdkStage, free, ofType, resultOf, user, write } from "./sdk-stage.ts";
 
 const edit = (file_path: string, old_string: string, new_string: string) => ({
   calls: [{ name: "Edit", input: { file_path, old_string, new_string } }],
@@ -197,4 +197,54 @@ describe("settings and titles [DRP-1]", () => {
       else process.env["CLAUDE_CONFIG_DIR"] = before;
     }
   }
+});
+
+describe("what an organisation restricts [DRP-2]", () => {
+  test("managedSettings deny a tool, ask about another, and hold against bypassing", async () => {
+    const stage = await createSdkStage([write("a.txt", "a"), "Done."]);
+    const asked: string[] = [];
+    await stage.run("write", {
+      allowedTools: ["Write"],
+      managedSettings: { permissions: { deny: ["Bash"], ask: ["Write"] } },
+      canUseTool: async (name, input) => {
+        asked.push(name);
+        return { behavior: "allow", updatedInput: input };
+      },
+    });
+    const offered = stage.provider.requests[0]?.request.tools.map(({ name }) => name) ?? [];
+    expect([asked, offered.includes("Bash"), offered.includes("Write")]).toEqual([["Write"], false, true]);
+  });
+
+  test.each([
+    [{ permissions: { disableBypassPermissionsMode: "disable" as const } }, "bypassPermissions"],
+    [{ permissions: { allow: ["Bash"] } }, "permissions.allow"],
+    [{ hooks: {} }, "hooks"],
+    [{ permissions: { deny: ["Bash("] } }, "Bash("],
+  ])("managedSettings %j that cannot be honoured end the start", async (managedSettings, named) => {
+    const stage = await createSdkStage([]);
+    const { error, stderr } = await stage.run("hi", { ...free, managedSettings });
+    expect(`${error?.message} ${stderr}`).toContain(named);
+    expect(stage.provider.requests).toEqual([]);
+  });
+});
+
+test("get_usage counts lines, and getContextUsage names agents and tools of servers [DRP-1]", async () => {
+  const stage = await createSdkStage([write("a.txt", "a\nb\n"), "Done."]);
+  let usage: unknown;
+  let context:
+    | { agents: readonly { agentType: string }[]; mcpTools: readonly { serverName: string }[] }
+    | undefined;
+  const server = createSdkMcpServer({
+    name: "shop",
+    tools: [tool("buy", "Buys.", {}, async () => ({ content: [{ type: "text", text: "ok" }] }))],
+  });
+  await converse(stage, { ...free, mcpServers: { shop: server } }, async (message, running, prompts) => {
+    if (message.type !== "result") return;
+    usage = await running.usage_EXPERIMENTAL_MAY_CHANGE_DO_NOT_RELY_ON_THIS_API_YET();
+    context = await running.getContextUsage();
+    prompts.end();
+  });
+  expect(usage).toMatchObject({ session: { total_lines_added: 2, total_lines_removed: 0 } });
+  expect(context?.agents.map(({ agentType }) => agentType)).toContain("general-purpose");
+  expect(context?.mcpTools.map(({ serverName }) => serverName)).toEqual(["shop"]);
 });

@@ -69,7 +69,6 @@ describe("flags [DRP-3]", () => {
     ["--init-only"],
     ["--plugin-url", "https://x.invalid/p.zip"],
     ["--task-budget", "1000"],
-    ["--managed-settings", "{}"],
     ["--autocompact", "auto"],
     ["--advisor", "opus"],
     ["--channels", "x"],

@@ -6,8 +6,8 @@ import { writeLocalRules } from "../../settings/write-local-rules.ts";
 import type { SeenFile } from "../../tools/file-ledger.ts";
 import { type PrintOptions, type PrintRequest, readPrintOptions } from "../cli/print/print-options.ts";
 import { refuseOffline } from "../cli/print/refuse-offline.ts";
-import type { CommandContext } from "../cli/session-options.ts";
-import { type AgentSdkOptions, checkAgentSdkOptions } from "./agent-sdk-options.ts";
+import { type CommandContext, misuse } from "../cli/session-options.ts";
+import { type AgentSdkOptions, checkAgentSdkOptions, readManagedSettings } from "./agent-sdk-options.ts";
 import { type ControlChannel, createControlChannel } from "./control-channel.ts";
 import { createFileCheckpoints, type FileCheckpoints } from "./file-checkpoints.ts";
 import type { HookReports } from "./host-hooks.ts";
@@ -66,8 +66,15 @@ export interface SdkConnection {
   questionCall: string | undefined;
 }
 
-export function createSdkConnection(context: CommandContext, options: ServeOptions): SdkConnection {
+export function createSdkConnection(given: CommandContext, options: ServeOptions): SdkConnection {
+  const managed = readManagedSettings(options.managedSettings);
+  const context = withDenials(given, managed.deny);
   const { host: cli } = context;
+  if (
+    !managed.mayBypass &&
+    (options.dangerouslySkipPermissions === true || options.permissionMode === "bypassPermissions")
+  )
+    throw misuse("--managed-settings does not allow the mode bypassPermissions.");
   const request = readPrintOptions(options, { words: [], cwd: cli.cwd, session: context.session });
   const { thinkingTokens, notes } = checkAgentSdkOptions(options, { isHosted: true });
   for (const note of notes) cli.stderr.write(`retinue: ${note}\n`);
@@ -82,7 +89,7 @@ export function createSdkConnection(context: CommandContext, options: ServeOptio
     channel,
     queue: createPromptQueue(),
     host: hostOf(() => connection),
-    policy: policyOf(() => connection),
+    policy: policyOf(() => connection, managed.mayBypass),
     reports: {
       warn,
       ...(options.includeHookEvents === true ? hookEventReports(() => connection) : {}),
@@ -106,7 +113,17 @@ export function createSdkConnection(context: CommandContext, options: ServeOptio
     lastEvent: undefined,
     questionCall: undefined,
   };
+  for (const rule of managed.ask)
+    void connection.policy.update({ type: "addRules", behavior: "ask", rules: [{ toolName: rule }] });
   return connection;
+}
+
+function withDenials(context: CommandContext, deny: readonly string[]): CommandContext {
+  const { session } = context;
+  return {
+    ...context,
+    session: { ...session, disallowedTools: [...(session.disallowedTools ?? []), ...deny] },
+  };
 }
 
 type Lazy = () => SdkConnection;
@@ -156,11 +173,12 @@ function observedHooksOf(connection: SdkConnection): ObservedHooks {
   });
 }
 
-function policyOf(connection: Lazy): LivePolicy {
+function policyOf(connection: Lazy, isAllowedByManaged: boolean): LivePolicy {
   return createLivePolicy({
     directory: () => connection().context.host.cwd,
     mayBypass() {
       const { options } = connection();
+      if (!isAllowedByManaged) return false;
       return (
         options.allowDangerouslySkipPermissions === true ||
         options.dangerouslySkipPermissions === true ||
