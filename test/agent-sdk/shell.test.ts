@@ -1,12 +1,17 @@
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { textOf } from "../../src/conversation/message.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { Step } from "../../src/testing/script.ts";
+import { projectRoot, readProjectFile } from "../project-files.ts";
 import { createPlace } from "../scenarios/run-command.ts";
 import { runInside } from "./run-inside.ts";
 import { bash, read } from "./sdk-stage.ts";
+
+const run = promisify(execFile);
 
 async function createShell(steps: readonly Step[] = ["Done."]) {
   const provider = await startFakeProvider({ script: steps });
@@ -237,5 +242,62 @@ describe("commands [DRP-3]", () => {
   ])("%s %s is refused with a reason", async (...words) => {
     const { code, err } = await runInside(createPlace(), words);
     expect([code, err]).toEqual([1, expect.stringMatching(/^retinue: `[a-z -]+` is not supported: \S/)]);
+  });
+});
+
+describe("the workflow of docs/github-actions.md [DRP-3]", () => {
+  const page = readProjectFile("docs/github-actions.md");
+  const [, agents = ""] = /```json\n([\s\S]*?)```/.exec(page) ?? [];
+  const [, script = ""] = /run: \|\n([\s\S]*?)\n {6}- run: gh/.exec(page) ?? [];
+  // The lines up to the first that reads the result; jq is not everywhere.
+  const lines = script.replace(/^ {10}/gm, "").split(/^jq /m)[0] ?? "";
+
+  test("its shell lines review a change with three agents, which can write nothing", async () => {
+    const spawn = (subagent_type: string) => ({
+      name: "Agent",
+      input: { description: subagent_type, prompt: "Read it.", subagent_type, run_in_background: false },
+    });
+    const names = ["security", "correctness", "tests"];
+    const provider = await startFakeProvider({
+      script: [
+        { calls: names.map(spawn) },
+        { match: "attacker", text: "No holes." },
+        { match: "does not work", text: "One mistake." },
+        { match: "no test would notice", text: "One gap." },
+        "Summary.",
+      ],
+    });
+    onTestFinished(() => provider[Symbol.asyncDispose]());
+    const place = createPlace();
+    const temp = join(place.cwd, "../temp");
+    place.write("../temp/.keep", "");
+    place.write(
+      "../bin/retinue",
+      `#!/bin/sh\nexec "${process.execPath}" "${join(projectRoot, "bin/retinue.js")}" "$@"\n`,
+    );
+    chmodSync(join(place.cwd, "../bin/retinue"), 0o755);
+    place.write(".github/review-agents.json", agents);
+    const git = "git -c user.name=a -c user.email=a@b -c init.defaultBranch=main";
+    const setup = `${git} init -q && ${git} add . && ${git} commit -qm one && echo x > x.txt && ${git} add . && ${git} commit -qm two`;
+    await run("bash", ["-c", setup], { cwd: place.cwd });
+    await run("bash", ["-e", "-c", lines], {
+      cwd: place.cwd,
+      env: {
+        HOME: place.home,
+        PATH: `${join(place.cwd, "../bin")}:${process.env["PATH"]}`,
+        RUNNER_TEMP: temp,
+        BASE: "HEAD~1",
+        CI: "true",
+        RETINUE_LOCAL_MODELS: "0",
+        ANTHROPIC_BASE_URL: provider.url,
+        ANTHROPIC_API_KEY: "x",
+      },
+    });
+    const review = JSON.parse(readFileSync(join(temp, "review.json"), "utf8"));
+    expect(review).toMatchObject({ subtype: "success", result: "Summary." });
+    const last = JSON.stringify(provider.requests.at(-1)?.request.messages);
+    for (const text of ["No holes.", "One mistake.", "One gap."]) expect(last).toContain(text);
+    const tools = new Set(provider.requests.flatMap(({ request }) => request.tools.map(({ name }) => name)));
+    expect([...tools].filter((name) => ["Write", "Edit", "Bash", "WebFetch"].includes(name))).toEqual([]);
   });
 });
