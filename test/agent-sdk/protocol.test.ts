@@ -248,3 +248,115 @@ test("get_usage counts lines, and getContextUsage names agents and tools of serv
   expect(context?.agents.map(({ agentType }) => agentType)).toContain("general-purpose");
   expect(context?.mcpTools.map(({ serverName }) => serverName)).toEqual(["shop"]);
 });
+
+describe("callbacks beside the run [DRP-1]", () => {
+  test("an Elicitation callback answers in place of the host, and ElicitationResult sees the answer", async () => {
+    const server = createSdkMcpServer({
+      name: "shop",
+      tools: [
+        tool("paint", "Paints.", {}, async () => {
+          const answer = await server.instance.server.elicitInput({
+            message: "Which?",
+            requestedSchema: { type: "object", properties: { colour: { type: "string" } } },
+          });
+          return { content: [{ type: "text", text: JSON.stringify(answer) }] };
+        }),
+      ],
+    });
+    const stage = await createSdkStage([{ calls: [{ name: "mcp__shop__paint", input: {} }] }, "Done."]);
+    const heard: unknown[] = [];
+    const asked: unknown[] = [];
+    await converse(
+      stage,
+      {
+        ...free,
+        mcpServers: { shop: server },
+        onElicitation: async (request) => {
+          asked.push(request);
+          return { action: "decline" };
+        },
+        hooks: {
+          Elicitation: [
+            {
+              matcher: "shop",
+              hooks: [
+                async () => ({
+                  hookSpecificOutput: {
+                    hookEventName: "Elicitation",
+                    action: "accept",
+                    content: { colour: "red" },
+                  },
+                }),
+              ],
+            },
+          ],
+          ElicitationResult: [
+            {
+              hooks: [
+                async (input) => {
+                  heard.push(input);
+                  return {};
+                },
+              ],
+            },
+          ],
+        },
+      },
+      (message, _, prompts) => (message.type === "result" ? prompts.end() : undefined),
+    );
+    expect(asked).toEqual([]);
+    expect(heard).toMatchObject([{ mcp_server_name: "shop", action: "accept", content: { colour: "red" } }]);
+    expect(JSON.stringify(stage.provider.requests[1]?.request.messages)).toContain("red");
+  });
+
+  test("PreModelSwitch refuses a model, PostModelSwitch hears of one", async () => {
+    const stage = await createSdkStage(["One.", "Two."]);
+    const heard: unknown[] = [];
+    let refusal = "";
+    await converse(
+      stage,
+      {
+        model: "sonnet",
+        hooks: {
+          PreModelSwitch: [
+            {
+              matcher: "opus",
+              hooks: [
+                async () => ({
+                  hookSpecificOutput: {
+                    hookEventName: "PreModelSwitch",
+                    permissionDecision: "deny",
+                    permissionDecisionReason: "too dear",
+                  },
+                }),
+              ],
+            },
+          ],
+          PostModelSwitch: [{ hooks: [async (input) => ({ systemMessage: String(heard.push(input)) })] }],
+        },
+      },
+      async (message, running, prompts) => {
+        if (message.type !== "result") return;
+        if (message["result"] !== "One.") return prompts.end();
+        await running.setModel("opus").catch((error: Error) => {
+          refusal = error.message;
+        });
+        await running.setModel("haiku");
+        prompts.send(user("again"));
+      },
+    );
+    expect(refusal).toContain("too dear");
+    expect(heard).toMatchObject([{ to_model: "haiku" }]);
+    expect(JSON.stringify(stage.provider.requests[1]?.body)).toContain("haiku");
+  });
+
+  test("PostToolBatch that blocks ends the run before the next model call", async () => {
+    const stage = await createSdkStage([write("a.txt", "a"), "Never."]);
+    const finished = await stage.run("write", {
+      ...free,
+      hooks: { PostToolBatch: [{ hooks: [async () => ({ decision: "block", reason: "enough" })] }] },
+    });
+    expect(stage.provider.requests).toHaveLength(1);
+    expect(resultOf(finished)).toMatchObject({ terminal_reason: "hook_stopped" });
+  });
+});

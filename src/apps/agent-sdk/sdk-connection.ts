@@ -41,6 +41,8 @@ export interface SdkConnection {
   readonly host: SdkHost;
   readonly policy: LivePolicy;
   readonly reports: HookReports;
+  /** Callbacks of the host for what the runtime has no hooks for; made from `initialize`. */
+  readonly observed: () => ObservedHooks;
   readonly choices: Choices;
   /** Absent where the host did not ask for file checkpoints. */
   readonly checkpoints: FileCheckpoints | undefined;
@@ -62,6 +64,8 @@ export interface SdkConnection {
   promptId: string | undefined;
   /** What the running turn has come to. */
   lastEvent: RunEvent | undefined;
+  /** A callback wants the run to end after this turn. */
+  isStopWanted: boolean;
   /** The call of AskUserQuestion that is being answered. */
   questionCall: string | undefined;
 }
@@ -81,6 +85,7 @@ export function createSdkConnection(given: CommandContext, options: ServeOptions
   const keepsFiles = cli.environment["CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING"] === "true";
   const channel = createControlChannel((line) => cli.stdout.write(line));
   const warn = (text: string): void => channel.send(informational(text, sessionIdOf(connection)));
+  let observed: ObservedHooks | undefined;
   const connection: SdkConnection = {
     context,
     options,
@@ -112,6 +117,11 @@ export function createSdkConnection(given: CommandContext, options: ServeOptions
     promptId: undefined,
     lastEvent: undefined,
     questionCall: undefined,
+    isStopWanted: false,
+    observed() {
+      observed ??= observedHooksOf(connection);
+      return observed;
+    },
   };
   for (const rule of managed.ask)
     void connection.policy.update({ type: "addRules", behavior: "ask", rules: [{ toolName: rule }] });
@@ -129,14 +139,10 @@ function withDenials(context: CommandContext, deny: readonly string[]): CommandC
 type Lazy = () => SdkConnection;
 
 function hostOf(connection: Lazy): SdkHost {
-  let observed: ObservedHooks | undefined;
   return createSdkHost({
     connection,
     open: (fresh) => openSessionOf(connection(), fresh),
-    observed() {
-      observed ??= observedHooksOf(connection());
-      return observed;
-    },
+    observed: () => connection().observed(),
     reached: (event) => followEvent(connection(), event),
     begins({ uuid }) {
       const { checkpoints } = connection();
@@ -169,6 +175,9 @@ function observedHooksOf(connection: SdkConnection): ObservedHooks {
     reports: connection.reports,
     situation: () => situationOf(connection),
     addContext: (text) => void connection.hookContexts.push(text),
+    stopRun() {
+      connection.isStopWanted = true;
+    },
     defaultTimeoutMs: defaultHookTimeoutMs,
   });
 }
