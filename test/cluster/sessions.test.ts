@@ -249,6 +249,12 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     const elsewhere = { ...plan, chosenModel: { id: "gpt", provider: "openai" } };
     const keyless = await startPlan(store, { plan: elsewhere, workspace });
     await becomes(async () => (await run(cwd, "tasks")).out.includes("no worker has tool:deploy"));
+    const shown = await run(cwd, "plan", "general-purpose", "--model", "openai/gpt-5");
+    expect(shown.out, shown.err).toMatch(/\nworkspace: .*: only workers on that machine can continue it\.\n/);
+    expect(shown.out).toContain("would wait: no worker has model:openai\n");
+    const checked = await run(cwd, "doctor");
+    expect(checked.out, checked.err).toMatch(/\nstore: .* can be reached.*\nworker .*model:anthropic/);
+    expect(checked.out).toContain("workspace git: not possible. This folder cannot be a git workspace");
     expect((await run(cwd, "inspect", keyless)).out).toContain("queued, no worker has model:openai");
     await run(cwd, "stop", keyless);
     await using _ = await serveSessions(store, { slots: 1, runtime: { home, env, tools: [deploy] } });

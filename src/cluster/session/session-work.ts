@@ -1,6 +1,9 @@
+import { createHash } from "node:crypto";
 import { toolCallsOf } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
+import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../permissions/approver.ts";
 import { createRuntime, type Runtime } from "../../runtime/create-runtime.ts";
 import type { AgentsInput, RuntimeOptions } from "../../runtime/runtime-options.ts";
 import type { AgentContext, ProgramOutcome } from "../agent-program.ts";
@@ -10,8 +13,7 @@ import { createSharedBudget, type SharedBudget } from "../limits/shared-budget.t
 import type { SharedCoolDowns } from "../limits/shared-cool-downs.ts";
 import type { AppendOptions, JsonValue, Store } from "../store.ts";
 import type { Workspace } from "../workspace/open-workspace.ts";
-import { createParkingApprover } from "./parking-approver.ts";
-import type { Question, SessionEntry, SessionProgress } from "./session-progress.ts";
+import { isForOneCall, type Question, type SessionEntry, type SessionProgress } from "./session-progress.ts";
 import { createTranscriptFiles, type TranscriptFiles } from "./transcript-files.ts";
 
 export interface WorkerRuntimeOptions
@@ -246,4 +248,48 @@ async function drive(
     if (event.type !== "model-streamed") context.publish(JSON.parse(JSON.stringify(event)) as JsonValue);
   }
   return undefined;
+}
+
+/** Answers from the log; a question without an answer is written down and ends the activation. */
+function createParkingApprover(
+  context: AgentContext,
+  progress: SessionProgress,
+  stop: AbortController,
+): { readonly approver: Approver; question(): Question | undefined } {
+  const answers = new Map(progress.answers);
+  let open: Question | undefined;
+  const ask = async (request: ApprovalRequest): Promise<ApprovalAnswer> => {
+    const question = toQuestion(request);
+    const answer = answers.get(question.id);
+    if (answer !== undefined) {
+      await context.record([{ type: "used", question: question.id }]);
+      if (isForOneCall(answer)) answers.delete(question.id);
+      return answer;
+    }
+    if (open === undefined) {
+      open = question;
+      await context.record([{ type: "asked", question: question as unknown as JsonValue }]);
+    }
+    stop.abort(new RetinueError("parked", "The agent waits for a person."));
+    return new Promise(() => undefined);
+  };
+  const approver: Approver = {
+    approve(request, { signal }) {
+      return new Promise((resolve, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+        ask(request).then(resolve, (error) => {
+          stop.abort(error);
+          reject(error);
+        });
+      });
+    },
+  };
+  return { approver, question: () => open };
+}
+
+function toQuestion({ tool, input, reason, path }: ApprovalRequest): Question {
+  const text = JSON.stringify([tool, input, path.map(({ name }) => name)]);
+  const id = createHash("sha256").update(text).digest("hex").slice(0, 16);
+  // Input of a call comes from a model's JSON.
+  return { id, tool, input: input as JsonValue, reason: reason, path: path.map(({ name }) => name) };
 }

@@ -48,19 +48,9 @@ export function createAgentsNow({ recording, open, changes = {} }: AgentsNowOpti
   const sessions = new Map<string, Promise<Session>>();
   const decisions = new Map<RecordedRun, Promise<Decided | undefined>>();
 
-  function sessionFor({ agent, options, plan }: RecordedRun, isMain: boolean): Promise<Session> {
-    const { permissionMode, ...given } = options;
-    const mode = permissionMode === undefined ? undefined : parsePermissionMode(permissionMode);
-    const asked: SessionOptions = {
-      ...given,
-      ...(agent === undefined ? {} : { agent }),
-      ...(mode === undefined ? {} : { permissionMode: mode }),
-      ...(isMain ? changes : {}),
-      planOnly: true,
-      childrenOnly: true,
-      model: standIn(plan),
-    };
-    const key = JSON.stringify([asked, decidedText(plan?.model)]);
+  function sessionFor(run: RecordedRun, isMain: boolean): Promise<Session> {
+    const asked: SessionOptions = { ...optionsOf(run), ...(isMain ? changes : {}) };
+    const key = JSON.stringify([asked, decidedText(run.plan?.model)]);
     const session = sessions.get(key) ?? open(asked);
     sessions.set(key, session);
     return session;
@@ -104,6 +94,20 @@ export function createAgentsNow({ recording, open, changes = {} }: AgentsNowOpti
       const open = await Promise.allSettled(sessions.values());
       for (const session of open) if (session.status === "fulfilled") await session.value.close();
     },
+  };
+}
+
+/** What was said about the session, for one that only plans. */
+function optionsOf({ agent, options, plan }: RecordedRun): SessionOptions {
+  const { permissionMode, ...given } = options;
+  const mode = permissionMode === undefined ? undefined : parsePermissionMode(permissionMode);
+  return {
+    ...given,
+    ...(agent === undefined ? {} : { agent }),
+    ...(mode === undefined ? {} : { permissionMode: mode }),
+    planOnly: true,
+    childrenOnly: true,
+    model: standIn(plan),
   };
 }
 

@@ -103,7 +103,7 @@ async function startAndWatch(
   }
 }
 
-function readWorkspaceType(text = "pinned"): (typeof workspaceTypes)[number] {
+export function readWorkspaceType(text = "pinned"): (typeof workspaceTypes)[number] {
   const type = workspaceTypes.find((known) => known === text);
   if (type !== undefined) return type;
   throw misuse(`--workspace is one of ${workspaceTypes.join(", ")}, but got ${JSON.stringify(text)}.`);

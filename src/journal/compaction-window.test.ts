@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { createKeptLines } from "./kept-lines.ts";
+import { createCompactionWindow } from "./transcript-writer.ts";
 
 /** A conversation of so many turns: a prompt or result each, then an answer of two lines. */
-function talk(lines: ReturnType<typeof createKeptLines>, turns: readonly number[]): void {
+function talk(lines: ReturnType<typeof createCompactionWindow>, turns: readonly number[]): void {
   for (const turn of turns) {
     lines.add([`u${turn}`]);
     lines.addAnswer([`a${turn}`, `b${turn}`]);
@@ -11,7 +11,7 @@ function talk(lines: ReturnType<typeof createKeptLines>, turns: readonly number[
 
 describe("[CMP-3, TRN-3] the lines that a compaction keeps", () => {
   test("begin with the first line of the answer that is so many from the end", () => {
-    const lines = createKeptLines();
+    const lines = createCompactionWindow();
     talk(lines, [1, 2, 3]);
     expect(lines.newest(2)).toEqual(["a2", "b2", "u3", "a3", "b3"]);
     expect(lines.newest(0)).toEqual([]);
@@ -19,7 +19,7 @@ describe("[CMP-3, TRN-3] the lines that a compaction keeps", () => {
   });
 
   test("are found again after one compaction and after the next", () => {
-    const lines = createKeptLines();
+    const lines = createCompactionWindow();
     talk(lines, [1, 2, 3]);
     lines.replace("s1", 1);
     expect(lines.newest(1)).toEqual(["a3", "b3"]);
@@ -33,7 +33,7 @@ describe("[CMP-3, TRN-3] the lines that a compaction keeps", () => {
   });
 
   test("of a resumed conversation are those it was made of", () => {
-    const lines = createKeptLines({ lines: ["u1", "a1", "u2", "a2"], answers: ["a1", "a2"] });
+    const lines = createCompactionWindow({ lines: ["u1", "a1", "u2", "a2"], answers: ["a1", "a2"] });
     talk(lines, [3]);
     expect(lines.newest(2)).toEqual(["a2", "u3", "a3", "b3"]);
   });
