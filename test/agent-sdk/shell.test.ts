@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { textOf } from "../../src/conversation/message.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { Step } from "../../src/testing/script.ts";
@@ -26,6 +27,14 @@ async function createShell(steps: readonly Step[] = ["Done."]) {
     system: (at = 0) => provider.requests[at]?.request.system.join("\n") ?? "",
   };
 }
+
+// Loads the command once, so that no test pays for it.
+beforeAll(async () => {
+  const folder = mkdtempSync(join(tmpdir(), "retinue-warm-"));
+  const flags = ["--bare", "--model", "offline", "--no-session-persistence"];
+  await runInside({ cwd: folder, home: folder }, ["-p", "hi", ...flags]);
+  rmSync(folder, { recursive: true, force: true });
+}, 120_000);
 
 describe("lists behind one flag [DRP-3]", () => {
   test("--allowedTools takes several words, and the prompt behind them stays the prompt", async () => {
@@ -121,6 +130,12 @@ describe("flags [DRP-3]", () => {
     expect((await runInside(place, [...words, "--debug=api"])).err).toMatch(/^\s+at /m);
   });
 
+  test("--debug takes no sentence for its filter", async () => {
+    const shell = await createShell();
+    expect((await shell.run("-p", "--debug", "look around")).code).toBe(0);
+    expect(shell.prompt()).toContain("look around");
+  });
+
   test("--name gives the session a title by which it is resumed", async () => {
     const shell = await createShell(["One.", "Two."]);
     await shell.run("-p", "begin here", "--name", "the first try");
@@ -210,6 +225,17 @@ describe("commands [DRP-3]", () => {
       { loggedIn: true, authMethod: "api_key", apiProvider: "firstParty", apiKeySource: "ANTHROPIC_API_KEY" },
     ]);
     expect(out).not.toContain("sk-secret");
+  });
+
+  test("plugin and auth alone show what there is, and refuse what they do not know", async () => {
+    const place = createPlace();
+    expect(await runInside(place, ["plugin"])).toMatchObject({
+      code: 0,
+      out: "There are no plugins here.\n",
+    });
+    expect((await runInside(place, ["auth"])).code).toBe(1);
+    const { code, err } = await runInside(place, ["plugin", "lst"]);
+    expect([code, err]).toEqual([2, expect.stringContaining("There is no command `plugin lst`.")]);
   });
 
   test("plugin list, enable, disable and validate", async () => {
