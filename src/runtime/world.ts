@@ -170,6 +170,7 @@ export function createWorld(options: RuntimeSetup): World {
         localServers: () => findServers(environment),
         ...(options.model === undefined ? {} : { model: options.model }),
         extraTools: options.extraTools ?? [],
+        ...(options.wrapExecutor === undefined ? {} : { wrapExecutor: options.wrapExecutor }),
         ...(options.idempotencyKey === undefined ? {} : { idempotencyKey: options.idempotencyKey }),
         additionalDirectories,
         disallowedTools: options.disallowedTools ?? [],

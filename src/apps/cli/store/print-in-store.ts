@@ -15,6 +15,7 @@ import type { StoreContext } from "./store-program.ts";
 export interface PrintInStoreOptions extends PrintOptions {
   readonly workspace?: string;
   readonly queue?: readonly string[];
+  readonly remoteChildren?: boolean;
   readonly detach?: boolean;
   readonly json?: boolean;
 }
@@ -40,6 +41,7 @@ export async function printInStore(
       startSession(store, {
         ...place,
         prompt,
+        ...(options.remoteChildren === true ? { remoteChildren: true } : {}),
         options: {
           ...request.session,
           sessionId,
@@ -146,7 +148,7 @@ const displayOptions =
 const sessionOptions: ReadonlySet<string> = new Set(
   `${displayOptions} model effort agent tools allowedTools disallowedTools permissionMode dangerouslySkipPermissions
   maxTurns maxBudgetUsd maxTime systemPrompt systemPromptFile appendSystemPrompt appendSystemPromptFile sessionId
-  disableSlashCommands agents`.split(/\s+/),
+  disableSlashCommands agents remoteChildren`.split(/\s+/),
 );
 
 /** A plan is decided to the last field, so that nothing but where and how it is shown can be said about it. */

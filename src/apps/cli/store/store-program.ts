@@ -25,6 +25,7 @@ export async function runStoreProgram(arguments_: readonly string[], host: CliHo
     .option("--tenant <name>", "whose agents these are")
     .option("--workspace <type>", "with -p: shared, pinned or git")
     .option("--queue <name>", "a queue of workers; may be repeated with serve", collect)
+    .option("--remote-children", "with -p: children are agents of the store, on any worker")
     .option("--detach", "with -p: only print the id")
     .option("--json", "print JSON");
   addSessionOptions(program);
