@@ -99,12 +99,12 @@ function describeWaking(withStore: WithStore, { test, expect }: TestRunner): voi
 }
 
 function describeRoom(withStore: WithStore, { test, expect }: TestRunner): void {
-  test("no more agents run at once than there are slots, and all get their turn", () =>
+  test("no more agents run concurrently than there are slots, and all get their turn", () =>
     withStore(async ({ engine }) => {
       expect(await maxConcurrency(engine, { slots: 2 })).toEqual({ most: 2, ran: 8 });
     }));
 
-  test("no more agents run at once than the limit of the store", () =>
+  test("no more agents run concurrently than the limit of the store", () =>
     withStore(async ({ engine }) => {
       await engine.limit(1);
       expect(await maxConcurrency(engine, { slots: 4 })).toEqual({ most: 1, ran: 8 });

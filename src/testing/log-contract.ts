@@ -37,7 +37,7 @@ function describeAppending(withStore: WithStore, { test, expect }: TestRunner): 
       expect(await log.append("a", ["two"], 1)).toBe(2);
     }));
 
-  test("a relaxed append is read back at once and is refused like any other", () =>
+  test("a relaxed append is read back immediately and is refused like any other", () =>
     withStore(async ({ log }) => {
       expect(await log.append("a", [1], 0, { relaxed: true })).toBe(1);
       expect(await log.append("a", [2], undefined, { relaxed: true })).toBe(2);
@@ -114,7 +114,7 @@ function describeRecords(withStore: WithStore, { test, expect }: TestRunner): vo
       expect(second?.record).toBe("after");
     }));
 
-  test("entries tell when they were appended", () =>
+  test("entries have the time when they were appended", () =>
     withStore(async ({ log }) => {
       await log.append("a", ["x"]);
       const [entry] = await log.read("a");

@@ -13,7 +13,7 @@ export interface TestPostgres extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   readonly folder: string;
-  /** Ends the server at once, as a crash or a restart of the machine would. */
+  /** Ends the server immediately, as a crash or a restart of the machine would. */
   halt(): Promise<void>;
   /** Starts it again on the same port with the same data. */
   start(): Promise<void>;

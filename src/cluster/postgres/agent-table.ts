@@ -22,7 +22,7 @@ export interface WakeRequest {
   readonly priority: number | undefined;
 }
 
-/** A run that this worker has begun; the token tells it from an earlier or later owner. */
+/** A run that this worker has begun; the token distinguishes it from an earlier or later owner. */
 export interface OwnedRun {
   readonly agent: string;
   readonly token: string;
@@ -31,7 +31,7 @@ export interface OwnedRun {
 }
 
 /**
- * The rows that make waking safe. While an agent is active, exactly one scheduled run stands for it, so two activations
+ * The rows that make waking safe. While an agent is active, it has exactly one scheduled run, so two activations
  * never overlap; a wake that comes while it runs raises a counter, and the run may end only if the counter is unchanged,
  * so no wake is lost.
  */

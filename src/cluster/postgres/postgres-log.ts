@@ -16,7 +16,7 @@ export function createPostgresLog(database: Database, { schema, tenant }: Place)
   const lastSeq = `(SELECT coalesce(max(seq), 0) FROM ${table} WHERE tenant = $1 AND name = $2)`;
   const statements = appendStatements(table, lastSeq);
 
-  /** After a broken connection nobody knows whether the append had happened, except by its id. */
+  /** After a broken connection it is not known whether the append had happened, except by its id. */
   const findAppend = async (name: string, id: string): Promise<number | undefined> => {
     const text = `SELECT max(seq) AS seq FROM ${table} WHERE tenant = $1 AND name = $2 AND append_id = $3`;
     const [row] = await database.query<{ seq: number | null }>({ text, values: [tenant, name, id] });

@@ -12,7 +12,7 @@ import type { PlannedChild } from "./session-plan.ts";
 
 /**
  * Makes agents of the store of children: any worker can carry them out. Their parent does not wait for them in its process. It is
- * told that they work elsewhere, ends its turn and parks; their results wake it.
+ * notified that they work elsewhere, ends its turn and parks; their results wake it.
  */
 export function createStoreExecutor(
   context: Pick<AgentContext, "agent" | "startChild">,

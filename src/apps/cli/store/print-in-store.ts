@@ -127,7 +127,9 @@ async function watch({ host }: StoreContext, store: Store, { id, output, signal 
   host.stderr.write(`retinue: agent ${id}\n`);
   const ending = await waitForEnd(store, id, { timeoutMs: 2 ** 31 - 1, signal }).catch((error: unknown) => {
     if (signal.aborted)
-      host.stderr.write(`retinue: ${id} goes on; \`retinue logs ${id} --store …\` shows it\n`);
+      host.stderr.write(
+        `retinue: ${id} continues on its worker; \`retinue logs ${id} -f --store …\` follows it\n`,
+      );
     throw error;
   });
   const result: Readonly<Record<string, unknown>> = isRecord(ending?.result) ? ending.result : {};

@@ -66,7 +66,7 @@ function addAgentCommands(program: Command, run: Run): void {
   describe(program.command("tasks"), "Lists the agents in the store.").action((_, command: Command) =>
     run(async (context) => (await load()).listAgents(context, command.optsWithGlobals())),
   );
-  describe(program.command("inspect <id>"), "Shows where an agent stands and what it waits for.").action(
+  describe(program.command("inspect <id>"), "Shows the status of an agent and what it waits for.").action(
     (id: string, _, command: Command) =>
       run(async (context) => (await load()).inspect(context, id, command.optsWithGlobals())),
   );
@@ -101,15 +101,15 @@ function addAgentCommands(program: Command, run: Run): void {
   );
   describe(program.command("answer <id> <allow|deny>"), "Answers the call that an agent waits for.")
     .option("--for <scope>", "call, agent or session", "call")
-    .option("--message <text>", "what the agent is told when it is denied")
+    .option("--message <text>", "the message to the agent when it is denied")
     .action((id: string, word: string, options) =>
       run(async (context) => (await load()).answer(context, id, { ...options, word })),
     );
 }
 
 function addAdminCommands(program: Command, run: Run): void {
-  describe(program.command("serve"), "Makes this process a worker until it is told to end.")
-    .option("--concurrency <n>", "how many agents run here at once", "4")
+  describe(program.command("serve"), "Makes this process a worker until SIGTERM or Ctrl+C.")
+    .option("--concurrency <n>", "how many agents run here concurrently", "4")
     .option("--has <need>", "something that agents may need, such as tool:deploy", collect)
     .option("--folder <path>", "a folder that is the same on every worker", collect)
     .option("--workspaces <folder>", "where copies of repositories go")
@@ -127,7 +127,7 @@ function addAdminCommands(program: Command, run: Run): void {
   );
   describe(
     store.command("limit <n>"),
-    'How many agents run at once over all workers; "none" for no limit.',
+    'How many agents run concurrently over all workers; "none" for no limit.',
   ).action((text: string) => run(async (context) => (await load()).limit(context, text)));
   describe(
     program.command("doctor"),
@@ -139,7 +139,7 @@ function addAdminCommands(program: Command, run: Run): void {
   );
   describe(program.command("clean"), "Removes agents that ended long ago from the store.")
     .option("--days <n>", "older than this", "30")
-    .option("--dry-run", "only tell what would go")
+    .option("--dry-run", "dry run: show what would be removed")
     .action((options) => run(async (context) => (await load()).clean(context, options)));
 }
 
