@@ -84,5 +84,12 @@ describe.skipIf(postgres.missing !== "")(`access to PostgreSQL${postgres.missing
     await expect(
       openPostgresStore({ url: "postgres://127.0.0.1:1/none", outageMs: 100 }),
     ).rejects.toMatchObject({ code: "store-unreachable" });
+    await expect(openPostgresStore({ url: `${url}-missing` })).rejects.toMatchObject({
+      code: "store-missing",
+    });
+    await expect(openPostgresStore({ url: asRole("stranger") })).rejects.toMatchObject({
+      code: "store-forbidden",
+    });
+    await expect(setUpPostgres({ url, role: "stranger" })).rejects.toMatchObject({ code: "no-such-role" });
   });
 });

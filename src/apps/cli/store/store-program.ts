@@ -71,7 +71,7 @@ function addAgentCommands(program: Command, run: Run): void {
       run(async (context) => (await load()).inspect(context, id, command.optsWithGlobals())),
   );
   describe(program.command("logs <id>"), "Shows what an agent said and did.")
-    .option("-f, --follow", "go on until it ends")
+    .option("-f, --follow", "follow until it ends")
     .action((id: string, options) => run(async (context) => (await load()).logs(context, id, options)));
   describe(
     program.command("plan <name>"),
