@@ -19,7 +19,7 @@ import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-stor
 import { pruneAgents } from "../../src/cluster/prune-agents.ts";
 import { serveAgents } from "../../src/cluster/serve-agents.ts";
 import type { JsonValue, Store } from "../../src/cluster/store.ts";
-import { becomes } from "../../src/testing/engine-contract.ts";
+import { becomes } from "../../src/testing/becomes.ts";
 import { createTestDatabase } from "./test-database.ts";
 import { createTestProgram, readEffects, type TestPlan } from "./test-program.ts";
 

@@ -7,7 +7,7 @@ import { inspectAgent, startAgent, stopAgent, waitForEnd } from "../../src/clust
 import { agentLog, toAgentRecord } from "../../src/cluster/agent-records.ts";
 import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
 import type { JsonValue, Store } from "../../src/cluster/store.ts";
-import { becomes } from "../../src/testing/engine-contract.ts";
+import { becomes } from "../../src/testing/becomes.ts";
 import { startBreakableProxy } from "./breakable-proxy.ts";
 import { createTestDatabase } from "./test-database.ts";
 import { setUpMs } from "./test-postgres.ts";

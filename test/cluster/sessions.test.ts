@@ -27,7 +27,7 @@ import { RetinueError } from "../../src/foundation/retinue-error.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
 import type { Approver } from "../../src/permissions/approver.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
-import { becomes } from "../../src/testing/engine-contract.ts";
+import { becomes } from "../../src/testing/becomes.ts";
 import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { StepAnswer, StepFunction } from "../../src/testing/script.ts";
 import { defineTool } from "../../src/tools/tool.ts";

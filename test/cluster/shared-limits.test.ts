@@ -10,7 +10,7 @@ import { openSharedCoolDowns } from "../../src/cluster/limits/shared-cool-downs.
 import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
 import type { Store } from "../../src/cluster/store.ts";
 import type { Model } from "../../src/model/model.ts";
-import { becomes } from "../../src/testing/engine-contract.ts";
+import { becomes } from "../../src/testing/becomes.ts";
 import { createScriptedModel } from "../../src/testing/scripted-model.ts";
 import { createTestDatabase } from "./test-database.ts";
 

@@ -11,7 +11,11 @@ import type { Database } from "./database.ts";
 import type { Place } from "./schema.ts";
 
 /** Logs as rows of one table. */
-export function createPostgresLog(database: Database, { schema, tenant }: Place): Log {
+export function createPostgresLog(database: Database, place: Place): Log {
+  return { ...createReading(database, place), append: createAppend(database, place) };
+}
+
+function createAppend(database: Database, { schema, tenant }: Place): Log["append"] {
   const table = `${schema}.log`;
   const lastSeq = `(SELECT coalesce(max(seq), 0) FROM ${table} WHERE tenant = $1 AND name = $2)`;
   const statements = appendStatements(table, lastSeq);
@@ -40,6 +44,22 @@ export function createPostgresLog(database: Database, { schema, tenant }: Place)
     return findAppend(name, id);
   };
 
+  return async (name, records, expect, { relaxed } = {}) => {
+    checkName("a log", name);
+    if (records.length === 0) return checkLast(database, { lastSeq, values: [tenant, name], name, expect });
+    const id = randomUUID();
+    const texts = records.map((record) => JSON.stringify(record));
+    while (true) {
+      const seq = await insert(name, id, { texts, expect, relaxed });
+      if (seq !== undefined) return seq;
+      if (expect !== undefined) throw logConflict(name, expect);
+      // Another writer took the number; the next attempt takes the one after it.
+    }
+  };
+}
+
+function createReading(database: Database, { schema, tenant }: Place): Pick<Log, "read" | "list" | "remove"> {
+  const table = `${schema}.log`;
   return {
     async read(name, from = 0, limit) {
       const columns = "seq, extract(epoch from at) * 1000 AS at, record";
@@ -57,18 +77,6 @@ export function createPostgresLog(database: Database, { schema, tenant }: Place)
             },
       );
       return (from < 0 ? [...rows].reverse() : rows).slice(0, limit).map(toEntry);
-    },
-    async append(name, records, expect, { relaxed } = {}) {
-      checkName("a log", name);
-      if (records.length === 0) return checkLast(database, { lastSeq, values: [tenant, name], name, expect });
-      const id = randomUUID();
-      const texts = records.map((record) => JSON.stringify(record));
-      while (true) {
-        const seq = await insert(name, id, { texts, expect, relaxed });
-        if (seq !== undefined) return seq;
-        if (expect !== undefined) throw logConflict(name, expect);
-        // Another writer took the number; the next attempt takes the one after it.
-      }
     },
     async list(prefix) {
       // From name to name by the index, without reading the records between.
