@@ -13,7 +13,7 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          name: "all",
+          name: "main",
           include: ["src/**/*.test.ts", "test/**/*.test.ts"],
           exclude: ["test/cluster/**", "**/node_modules/**"],
         },

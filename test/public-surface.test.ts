@@ -36,6 +36,7 @@ const subpathNames = {
 const maxRootNames = 50;
 
 const testingNames = [
+  "assertReplay",
   "createFakeHost",
   "createFakeMcpServer",
   "createManualClock",

@@ -11,7 +11,7 @@ export interface CleanupOptions {
   readonly cleanupPeriodDays: number;
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** Only tells what would go. */
+  /** Dry run: reports what would be removed. */
   readonly dryRun?: boolean;
   /** The most sessions and leftovers that one call looks at. */
   readonly limit?: number;
@@ -125,7 +125,7 @@ async function removeIfOld(candidate: Candidate, report: Outcome): Promise<void>
   }
 }
 
-/** Telling what would go leaves no trace, so no lock is taken. */
+/** Reporting what would be removed leaves no trace, so no lock is taken. */
 function unlessOwned(files: readonly string[]): readonly OwnerLock[] | undefined {
   return files.some((file) => hasLiveOwner(file)) ? undefined : [];
 }

@@ -1,6 +1,6 @@
 import type { McpTransport } from "./mcp-server.ts";
 
-/** Tells a server process who its client is; Retinue as a server refuses itself, or children could start children. */
+/** Informs a server process who its client is; Retinue as a server refuses itself, or children could start children. */
 export const startedByRetinue = "RETINUE_MCP_CLIENT";
 
 /**
@@ -25,7 +25,7 @@ function isPassed(name: string): boolean {
 
 const passedNames: ReadonlySet<string> = new Set(
   `HOME LOGNAME PATH SHELL TERM USER LANG LANGUAGE TZ TMPDIR TMP TEMP
-  HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY NODE_EXTRA_CA_CERTS SSL_CERT_FILE SSL_CERT_DIR
+  HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY NODE_EXTRA_CA_CERTS SSL_CERT_FILE SSL_CERT_DIR TRACEPARENT TRACESTATE
   APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA PATHEXT PROCESSOR_ARCHITECTURE PROGRAMDATA PROGRAMFILES
   PROGRAMFILES(X86) PROGRAMW6432 SYSTEMDRIVE SYSTEMROOT USERNAME USERPROFILE WINDIR`.split(/\s+/),
 );

@@ -10,17 +10,19 @@ import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import type { Interrupted } from "../tasks/recovery/find-interrupted.ts";
 import type { LiveControls } from "./agent/live-controls.ts";
 import { type AgentHandle, startAgent } from "./agent-handle.ts";
-import { checkAgentType, checkOptions, checkPrompt } from "./check-options.ts";
-import { normalizeRuntimeOptions } from "./normalize-options.ts";
+import { checkAgentType, checkOptions, checkPrompt } from "./options/check-options.ts";
+import { normalizeRuntimeOptions } from "./options/normalize-runtime-options.ts";
+import type { RunOptions, RuntimeOptions, SessionOptions } from "./options/runtime-options.ts";
+import { type SpawnOptions, sessionOptionsOf, spawnRequestOf } from "./options/spawn-options.ts";
 import { createProgramContext, type ProgramContext } from "./program-context.ts";
+import type { ReplaySessionOptions, SessionReplay } from "./replay/replay-session.ts";
 import { type RunHandle, startRun, stoppedEnding } from "./run-handle.ts";
 import { refuseWorkerOptions, runInStore } from "./run-in-store.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { RunOptions, RuntimeOptions, SessionOptions } from "./runtime-options.ts";
 import type { RuntimeStore } from "./runtime-store.ts";
 import type { Session } from "./session.ts";
 import { createSessionPool, type SessionPool } from "./session-pool.ts";
-import { type SpawnOptions, sessionOptionsOf, spawnRequestOf } from "./spawn-options.ts";
+import { createTelemetrySource } from "./telemetry/telemetry-source.ts";
 import type { LoopTool } from "./tools-for-loops.ts";
 import { createWorld } from "./world.ts";
 
@@ -46,6 +48,11 @@ export interface Runtime extends AsyncDisposable {
   interrupted(): Promise<Interrupted>;
   /** What a session or child of this folder did, from its files alone; by id, beginning of one, title or name, or the newest. */
   inspect(id?: string): Promise<Inspection>;
+  /**
+   * Drives the loop through a recorded session again, without a model, and tells what is different now: prompts, tools,
+   * decisions, cost. By id, beginning of one, title or name, or the newest.
+   */
+  replay(id?: string, options?: ReplaySessionOptions): Promise<SessionReplay>;
   /** Adds an agent, or replaces the program's own of the same name; the next run sees it. */
   register(agent: AgentDefinition | AgentInput): void;
   /** Takes back an agent that this program has added. */
@@ -68,7 +75,9 @@ export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls
   const program = createProgramContext(world, normalized);
   const stop = new AbortController();
   const tidying = createTidying(stop.signal, Date.now);
+  const telemetry = createTelemetrySource(normalized.setup);
   const pool = createSessionPool({
+    measure: telemetry.measure,
     program,
     defaults: normalized.session,
     hasModel: normalized.model !== undefined,
@@ -81,11 +90,21 @@ export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls
   async function close(): Promise<void> {
     await pool.close();
     await tidying.end();
+    await telemetry.end();
     await world[Symbol.asyncDispose]();
     await store?.close();
   }
 
-  const shared = { ...createQueries(program), register: world.register, unregister: world.unregister };
+  const shared = {
+    ...createQueries(program),
+    async replay(id: string, given: ReplaySessionOptions = {}): Promise<SessionReplay> {
+      pool.refuseWhenClosed();
+      const { replaySession } = await import("./replay/replay-session.ts");
+      return pool.track(replaySession(id, given, { pool, gather: program.gather }));
+    },
+    register: world.register,
+    unregister: world.unregister,
+  };
   const ending = { close, [Symbol.asyncDispose]: close };
   if (store !== undefined) return { ...shared, ...createStoreRuns({ ...options, store }, pool), ...ending };
   return {

@@ -8,13 +8,14 @@ import type { RunPlan } from "../planning/run-plan.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { Skill } from "../skills/skill.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
-import { openAgent } from "./agent/open-agent.ts";
+import type { Tool } from "../tools/tool.ts";
+import { openAgent, toolsOf } from "./agent/open-agent.ts";
 import { type AgentHandle, type AgentHost, startAgent } from "./agent-handle.ts";
-import { checkAgentType, checkOptions, checkPrompt } from "./check-options.ts";
-import { compact, openConversation, type SessionParts, stream } from "./conversation.ts";
+import { compact, openConversation, type SessionParts, type StreamOptions, stream } from "./conversation.ts";
+import { checkAgentType, checkOptions, checkPrompt } from "./options/check-options.ts";
+import { type ChildOptions, spawnRequestOf } from "./options/spawn-options.ts";
 import { type RunHandle, startRun } from "./run-handle.ts";
 import type { SessionServer } from "./servers/session-servers.ts";
-import { type ChildOptions, spawnRequestOf } from "./spawn-options.ts";
 import { type LoopTool, toolsForLoops } from "./tools-for-loops.ts";
 
 /** One conversation with the main agent, over any number of prompts. */
@@ -34,13 +35,19 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   /** The same as `run`. */
   prompt(content: UserMessage["content"], options?: { readonly signal?: AbortSignal }): RunHandle<Output>;
   /** The same as a bare stream of events, which runs only as fast as it is read. Leaving it stops the run. */
-  stream(content: UserMessage["content"], signal: AbortSignal): AsyncIterable<RunEvent>;
+  stream(
+    content: UserMessage["content"],
+    signal: AbortSignal,
+    options?: StreamOptions,
+  ): AsyncIterable<RunEvent>;
   /** Replaces the older part of the conversation by a summary now; the result says how much it made of how much. */
   compact(instructions?: string, options?: { readonly signal?: AbortSignal }): RunHandle<Output>;
   messages(): readonly Message[];
+  /** Gives the session a title by which it can be resumed. */
+  rename(title: string): void;
   /** The child agents of this session: list, watch, stop, detach, send. */
   readonly tasks: TaskManager;
-  /** Moves the commands that the main agent waits for to the background, so that it continues at once; returns their descriptions. */
+  /** Moves the commands that the main agent waits for to the background, so that it continues immediately; returns their descriptions. */
   moveCommands(): readonly string[];
   /** Where its children run, for those who start them by other ways. */
   readonly agentHost: AgentHost;
@@ -54,11 +61,13 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   close(): Promise<void>;
   /** What a child would be, decided completely, without starting it. */
   planAgent(request: SpawnRequest): Promise<ChildPlanned>;
+  /** The tools as a model sees them: those of the main agent, or those that a planned child would have. */
+  toolsOf(plan?: ChildPlan): Promise<readonly Tool[]>;
   /** Carries out a plan that was decided before, perhaps by another process; rejects where this one cannot. */
   runPlan(plan: ChildPlan): AgentHandle;
   /** Agent, TaskOutput and TaskStop for a loop of the program's own, or the tools named, as far as this session has them. */
   tools(names?: readonly string[]): readonly LoopTool[];
-  /** What children in the background have told since the last asking; for a loop of the program's own. */
+  /** What children in the background have reported since the last asking; for a loop of the program's own. */
   takeNotices(): readonly UserMessage[];
 }
 
@@ -68,22 +77,8 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
   const live = openConversation(parts);
   const { end, agent } = live;
   const agentHost: AgentHost = { spawner: children.spawner, tasks, outputs: parts.childOutputs };
-  const handles = new Set<Promise<unknown>>();
-
-  function start(
-    events: (signal: AbortSignal) => AsyncIterable<RunEvent>,
-    signal: AbortSignal | undefined,
-  ): RunHandle<Output> {
-    const handle = startRun<Output>({
-      events,
-      sessionId: () => plan.sessionId,
-      ...(signal === undefined ? {} : { signal }),
-    });
-    handles.add(handle.result);
-    const forget = (): void => void handles.delete(handle.result);
-    handle.result.then(forget, forget);
-    return handle;
-  }
+  const sessionId = (): string => plan.sessionId;
+  const { start, settled } = createRunStarter<Output>(sessionId);
 
   const run: Session<Output>["run"] = (content, options = {}) => {
     checkPrompt("session.run", content);
@@ -94,7 +89,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
   async function close(): Promise<void> {
     if (end.signal.aborted) return;
     end.abort(new RetinueError("session-closed", "The session was closed."));
-    await Promise.allSettled(handles);
+    await settled();
     await parts.dispose(agent.end);
   }
 
@@ -106,6 +101,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     skills: skills.all,
     mcpServers: parts.mcpServers,
     messages: () => live.messages,
+    rename: parts.rename ?? (() => undefined),
     tasks,
     moveCommands: parts.moveCommands,
     agentHost,
@@ -115,21 +111,43 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
       checkOptions("session.spawn", options);
       return startAgent(spawnRequestOf(agentType, prompt, options), {
         host: agentHost,
-        sessionId: () => plan.sessionId,
+        sessionId,
         signal: options.signal,
         output: options.output,
       });
     },
     tools: (names) => toolsForLoops(openAgent(plan, agentParts).ports, end.signal, names),
     takeNotices: children.takeMessages,
-    runPlan: (own) => startAgent({ plan: own }, { host: agentHost, sessionId: () => plan.sessionId }),
+    runPlan: (own) => startAgent({ plan: own }, { host: agentHost, sessionId }),
     planAgent: (request) => children.spawner.plan(request),
-    stream: (content, signal) => stream(live, content, signal),
+    toolsOf: async (own) => (own === undefined ? toolsOf(agentParts.capabilities) : children.toolsOf(own)),
+    stream: (content, signal, options) => stream(live, content, signal, options),
     run,
     prompt: run,
     compact: (instructions, options) =>
       start((signal) => compact(live, instructions, signal), options?.signal),
     close,
     [Symbol.asyncDispose]: close,
+  };
+}
+
+/** Starts runs, and knows when all of them have ended. */
+function createRunStarter<Output>(sessionId: () => string): {
+  start(
+    events: (signal: AbortSignal) => AsyncIterable<RunEvent>,
+    signal: AbortSignal | undefined,
+  ): RunHandle<Output>;
+  settled(): Promise<unknown>;
+} {
+  const results = new Set<Promise<unknown>>();
+  return {
+    start(events, signal) {
+      const handle = startRun<Output>({ events, sessionId, ...(signal === undefined ? {} : { signal }) });
+      results.add(handle.result);
+      const forget = (): void => void results.delete(handle.result);
+      handle.result.then(forget, forget);
+      return handle;
+    },
+    settled: () => Promise.allSettled(results),
   };
 }

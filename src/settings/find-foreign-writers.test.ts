@@ -46,7 +46,7 @@ describe("who can write a file of the organisation [PRM-11]", () => {
     expect(await findForeignWriters(file)).toBeUndefined();
   });
 
-  it("whoever can write what a link in its place leads to, or the folder the link is in", async () => {
+  it("the one that can write what a link in its place leads to, or the folder the link is in", async () => {
     await mkdir(join(root, "elsewhere"));
     await writeFile(join(root, "elsewhere/settings.json"), "{}");
     const link = join(root, "managed/link.json");

@@ -19,7 +19,7 @@ export function describeBusContract(withStore: WithStore, { test, expect }: Test
       expect(second).toEqual(events);
     }));
 
-  test("a closed subscription hears nothing more, and others on the topic go on", () =>
+  test("a closed subscription hears nothing more, and others on the topic continue", () =>
     withStore(async ({ bus }) => {
       const heard: JsonValue[] = [];
       const kept: JsonValue[] = [];

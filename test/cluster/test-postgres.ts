@@ -120,7 +120,7 @@ async function findAccount(): Promise<Account | undefined> {
       ?.split(":");
     if (fields !== undefined) return { uid: Number(fields[2]), gid: Number(fields[3]) };
   }
-  throw new Error("it would run as root, and there is no account postgres or nobody to run as instead");
+  throw new Error("it would run as root, and there is no account postgres or no one to run as instead");
 }
 
 function processOptions(account: Account | undefined): Account | Record<string, never> {

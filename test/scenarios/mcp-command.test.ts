@@ -44,7 +44,7 @@ const long: Step = {
 const config = (servers: object) => JSON.stringify({ mcpServers: servers });
 
 describe("[MCP-1, CLI-1] retinue -p with MCP servers", () => {
-  test("a server of .mcp.json serves a run in a trusted folder, and the first line tells how each is doing", async () => {
+  test("a server of .mcp.json serves a run in a trusted folder, and the first line shows how each is doing", async () => {
     const stage = await createStage([echo, "Done."]);
     const server = countedServer(stage.home);
     stage.write(".mcp.json", config({ all: server.config, broken: { command: "/nowhere" } }));
@@ -82,7 +82,7 @@ describe("[MCP-1, CLI-1] retinue -p with MCP servers", () => {
     expect(code).toBe(0);
     expect([ours.starts().length, given.starts().length]).toEqual([0, 1]);
     const broken = await stage.run(["-p", "Go.", "--mcp-config", "{"]);
-    expect(broken).toMatchObject({ code: 2, err: expect.stringContaining("--mcp-config cannot be used") });
+    expect(broken).toMatchObject({ code: 1, err: expect.stringContaining("--mcp-config cannot be used") });
   });
 
   test("--permission-prompt-tool asks a server, and refuses a tool that is not there", async () => {
@@ -95,7 +95,7 @@ describe("[MCP-1, CLI-1] retinue -p with MCP servers", () => {
     // The server's echo is no answer of the form that is asked for, and agents do not have the tool.
     expect(answer).toContain("There is no tool");
     const missing = await stage.run(["-p", "Go.", ...given, "--permission-prompt-tool", "mcp__all__nothing"]);
-    expect(missing).toMatchObject({ code: 2, err: expect.stringContaining("There is no MCP tool") });
+    expect(missing).toMatchObject({ code: 1, err: expect.stringContaining("There is no MCP tool") });
   });
 
   test("[MCP-2] no server outlives the command, its own or a child's, when it is killed in the middle of a call", async () => {
@@ -134,7 +134,7 @@ describe("[MCP-1, CLI-1] retinue -p with MCP servers", () => {
 });
 
 describe("[CLI-2, MCP-1] commands that look at servers", () => {
-  test("`mcp list --check` connects, counts tools and tells failures; without it nothing is started", async () => {
+  test("`mcp list --check` connects, counts tools and shows failures; without it nothing is started", async () => {
     const stage = await createStage([]);
     const server = countedServer(stage.home);
     writeFileSync(

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
-import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
+import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { Step } from "../../src/testing/script.ts";
 import { defineTool } from "../../src/tools/tool.ts";
@@ -163,6 +163,8 @@ describe("a child's plan", () => {
     expect([alone.code, narrowed.code, asked.code]).toEqual([2, 2, 0]);
     expect(alone.err).toContain("The plan bypasses permissions, which no file can say alone.");
     expect(narrowed.err).toContain("--permission-mode has no effect on a plan");
+    const again = await run("--dangerously-skip-permissions");
+    expect([again.code, again.err]).toEqual([1, expect.stringContaining("This plan was carried out before")]);
     expect(provider.requests).toHaveLength(1);
   });
 

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { ModelRequest } from "../../src/model/model.ts";
-import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
+import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
 import { createSampleRuntime, type SampleRuntime } from "../../src/testing/sample-runtime.ts";
 import type { Step } from "../../src/testing/script.ts";
 

@@ -22,12 +22,12 @@ test("a person types a prompt and reads the streamed answer [CLI-1]", async () =
   expect(lines.at(-1)).toMatch(/^Continue: retinue --resume [0-9a-f-]{36}$/);
 });
 
-test("a prompt on the command line is sent at once [CLI-1]", async () => {
+test("a prompt on the command line is sent immediately [CLI-1]", async () => {
   const { pty } = await openConversation(["Right away."], { words: ["do it now"] });
   await pty.shows("> do it now", "Right away.");
 });
 
-test("a conversation goes on after its end [CLI-1]", async () => {
+test("a conversation continues after its end [CLI-1]", async () => {
   const { pty, again, provider } = await openConversation(["First answer.", "Second answer."], {
     words: ["one two"],
   });
@@ -41,7 +41,7 @@ test("a conversation goes on after its end [CLI-1]", async () => {
   expect(userTexts(provider)).toContain("one two");
 });
 
-test("escape interrupts the turn and keeps the draft; the session goes on [CLI-4]", async () => {
+test("escape interrupts the turn and keeps the draft; the session continues [CLI-4]", async () => {
   const { pty, provider } = await openConversation([() => forever, "Here again."], {
     words: ["wait for it"],
   });

@@ -7,7 +7,7 @@ import { sessionFiles } from "../../journal/session-files.ts";
 import type { PermissionMode } from "../../permissions/permission-mode.ts";
 import type { CanUseTool } from "../../runtime/agent/create-authorize.ts";
 import type { LiveControls } from "../../runtime/agent/live-controls.ts";
-import type { RuntimeOptions, SessionOptions } from "../../runtime/runtime-options.ts";
+import type { RuntimeOptions, SessionOptions } from "../../runtime/options/runtime-options.ts";
 import type { Session } from "../../runtime/session.ts";
 import { agentOutputFile } from "../../tasks/agent-output-file.ts";
 import type { TaskEvent } from "../../tasks/task-manager.ts";
@@ -18,6 +18,7 @@ import type { PrintOptions } from "../cli/print/print-options.ts";
 import type { CommandContext } from "../cli/session-options.ts";
 import type { ControlChannel } from "./control-channel.ts";
 import { createHostMcpServer, type HostMcpServer } from "./host-mcp-server.ts";
+import type { QueuedPrompt } from "./prompt-queue.ts";
 import type { HostServerConfig, Initialize } from "./read-initialize.ts";
 
 /** Everything that decides what a session is, before and between its turns. */
@@ -51,7 +52,7 @@ export interface HostServers {
 export interface OpenSdkSession extends AsyncDisposable {
   readonly session: Session;
   readonly initialMode: PermissionMode;
-  turn(content: UserMessage["content"], signal: AbortSignal): AsyncIterable<RunEvent>;
+  turn(prompt: Pick<QueuedPrompt, "content" | "verbatim">, signal: AbortSignal): AsyncIterable<RunEvent>;
   /** What children and commands in the background have reported, as one prompt; undefined where nothing is new. */
   takeReports(): UserMessage["content"] | undefined;
   hasBackgroundWork(): boolean;
@@ -102,7 +103,7 @@ function wrap(
   return {
     session,
     initialMode: plan.policy.mode,
-    turn: (content, signal) => session.stream(content, signal),
+    turn: ({ content, verbatim }, signal) => session.stream(content, signal, { verbatim }),
     takeReports() {
       const reports = session.takeNotices();
       if (reports.length === 0) return undefined;
@@ -188,7 +189,7 @@ async function hiddenSkills(
   return all.filter(({ name }) => !isWanted(name)).map(({ name }) => `Skill(${name})`);
 }
 
-/** A host that names no prompt says so with an empty one, which does not stand for that of a named agent. */
+/** A host that names no prompt says so with an empty one, which does not represent that of a named agent. */
 function promptOf(text: string | undefined, agent: string | undefined): Pick<SessionOptions, "systemPrompt"> {
   return text === undefined || (text === "" && agent !== undefined) ? {} : { systemPrompt: text };
 }

@@ -22,7 +22,7 @@ export function createRealHost(): CliHost {
     stdin: createInput(),
     onInterrupt,
     leaveSoon: () => void setTimeout(() => process.exit(), leaveMs).unref(),
-    canAsk: isatty(0) && process.stdout.isTTY === true,
+    canAsk: isatty(0) && process.stdout.isTTY === true && !isContinuousIntegration(environment),
     ...createQuestions(allowsColour(process.stdout.isTTY === true, environment)),
     environment,
     cwd: findWorkingFolder(),
@@ -31,6 +31,11 @@ export function createRealHost(): CliHost {
     nodeVersion: process.versions.node,
     version: readVersion,
   };
+}
+
+/** Builds have terminals too, but no one in front of them. */
+function isContinuousIntegration({ CI: value = "" }: CliHost["environment"]): boolean {
+  return value !== "" && value !== "0" && value !== "false";
 }
 
 /** The part of it that is there in any case. */
@@ -54,7 +59,7 @@ function outputOf(stream: WriteStream, environment: CliHost["environment"]): Cli
     const name = stream === process.stdout ? "stdout" : "stderr";
     closing.abort(
       readerGone.has(errorCode(error))
-        ? new RetinueError("reader-gone", "Nobody reads the output any more.")
+        ? new RetinueError("reader-gone", "No one reads the output any more.")
         : fileError("write to", name, error),
     );
   };
@@ -84,7 +89,7 @@ function outputOf(stream: WriteStream, environment: CliHost["environment"]): Cli
 const sameWishMs = 300;
 
 /**
- * Ctrl+C, a polite request to end and a closed terminal are the same wish. Whoever repeats it does not want to wait; a terminal
+ * Ctrl+C, a polite request to end and a closed terminal are the same wish. The one that repeats it does not want to wait; a terminal
  * that closes repeats itself and hurries no one.
  */
 function onInterrupt(listener: (reason: RetinueError) => void): () => void {

@@ -36,13 +36,13 @@ export async function main(arguments_: readonly string[], given?: CliHost): Prom
 async function runNamed(arguments_: readonly string[], host: CliHost): Promise<number> {
   // The command that scripts and prompts ask most often needs no reading of arguments.
   if (arguments_.length === 1 && arguments_[0] === "agents")
-    return (await import("./commands/agents/agents-list.ts")).agents({ host, session: {} }, {});
+    return (await import("./commands/agents/agents.ts")).agents({ host, session: {} }, {});
   if (namesStore(arguments_, host))
     return (await import("./store/store-program.ts")).runStoreProgram(arguments_, host);
   return (await import("./run-program.ts")).runProgram(arguments_, host);
 }
 
-/** Work whose output could not be written was not done for whoever waits for it; a reader that went away wanted no more. */
+/** Work whose output could not be written was not done for the one that waits for it; a reader that went away wanted no more. */
 function refuseLostOutput({ stdout: { closed } }: CliHost): void {
   if (closed?.aborted === true && isRetinueError(closed.reason) && closed.reason.code !== "reader-gone")
     throw closed.reason;

@@ -35,7 +35,7 @@ export type WordMode = "argument" | "single" | "target";
 export function expandWord(walk: Walk, word: SyntaxWord, scene: Scene, mode: WordMode = "argument"): Word[] {
   const parts = word.parts ?? [literalPart(word)];
   if (parts.some((part) => part.type === "Literal" && strangeBlank.test(part.text)))
-    markOpaque(walk, "it has blanks that bash does not take for blanks");
+    markOpaque(walk, "it has spaces that bash does not take for spaces");
   if (continuesName(parts)) markOpaque(walk, "it is not clear where the name of a variable ends");
   const split = mode === "argument" ? splitValue(parts, scene) : undefined;
   const words =
@@ -266,7 +266,7 @@ function expandScript(
   part: CommandExpansionPart | ProcessSubstitutionPart,
   scene: Scene,
 ): string {
-  if (part.text.startsWith("$((")) markOpaque(walk, "arithmetic and a substitution look alike");
+  if (/^[$<>]\(\(/.test(part.text)) markOpaque(walk, "arithmetic and a substitution look alike");
   // Which versions of bash run `${ command; }` differs.
   if (part.text.startsWith("${")) markOpaque(walk, "a substitution in braces is not understood");
   if (part.script === undefined) {

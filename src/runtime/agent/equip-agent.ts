@@ -1,5 +1,6 @@
 import { abortable } from "../../foundation/abortable.ts";
 import type { Stopwatch } from "../../foundation/stopwatch.ts";
+import type { RecordRequest } from "../../journal/request-recorder.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { Model } from "../../model/model.ts";
 import { isReplaced } from "../../planning/own-servers.ts";
@@ -32,8 +33,7 @@ import { createCompactionPort } from "./create-compaction-port.ts";
 import type { createToolContexts } from "./create-tool-contexts.ts";
 import { liveMainCapability, livePolicyCapability } from "./live-controls.ts";
 import type { AgentParts } from "./open-agent.ts";
-import type { openAsking } from "./open-asking.ts";
-import { askHeld, canUseToolHeld, contextHeld, holding } from "./while-asking.ts";
+import { askHeld, canUseToolHeld, contextHeld, holding, type openAsking } from "./while-asking.ts";
 
 /** What all agents of a session share. */
 export interface AgentServices {
@@ -44,6 +44,8 @@ export interface AgentServices {
   readonly findModel: (name: string) => Promise<Model>;
   readonly toolContext: ReturnType<typeof createToolContexts>;
   readonly tree: TreeBudget;
+  /** Takes down what models are asked; absent where nothing is recorded. */
+  readonly recordRequest?: RecordRequest;
   /** Puts calls of all agents to the same person, in one queue; absent where no one can be asked. */
   readonly asking?: ReturnType<typeof openAsking>;
 }
@@ -104,10 +106,12 @@ export async function equipAgent(
   const [tooling, ...around] = shared;
   const parts: AgentParts = {
     model,
-    capabilities:
-      main === undefined
+    capabilities: [
+      ...(main === undefined
         ? [...(tooling === undefined ? [] : [tooling]), loading, ...around, ...(child?.last ?? [])]
-        : [...liveOf(services, guard.pay), ...main.first, loading, ...shared, ...main.last],
+        : [...liveOf(services, guard.pay), ...main.first, loading, ...shared, ...main.last]),
+      ...(world.additions ?? []).map((addTo) => addTo(plan)),
+    ],
     serverTools: tools.serverTools(plan, model.facts),
     ...askingOf(plan, services, own),
     // Once it is moved to the background, it has no more tools of servers.
@@ -129,6 +133,7 @@ export async function equipAgent(
           offered: skills.offered(),
         }),
     }),
+    recordRequest: services.recordRequest,
     ...(own.commit === undefined ? {} : { commit: own.commit }),
   };
   return { parts, hooks, skills };
@@ -253,7 +258,7 @@ function askingOf(
   };
 }
 
-const isUnattended = "it would have to be asked for, and in the background nobody is asked";
+const isUnattended = "it would have to be asked for, and in the background no one is asked";
 
 /** A child that was moved to the background asks no one any more; before that the program answers first. */
 function whileAttended(canUseTool: CanUseTool | undefined, control: TaskControl): CanUseTool {

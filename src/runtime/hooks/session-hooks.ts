@@ -74,7 +74,7 @@ export interface SessionHooks extends CallHooks, PromptHooks {
   readonly takeMessages: LoopPorts["takeMessages"];
   /** Whether a hook has said since the last question that the run must end. */
   readonly takeStop: () => boolean;
-  /** Tells hooks that a person is about to be asked; does not wait for them. */
+  /** Notifies hooks that a person is about to be asked; does not wait for them. */
   readonly notify: (request: CallRequest) => void;
   /** Takes in the hooks of a skill. */
   readonly add: (rules: readonly SourcedHookRule[]) => void;
@@ -106,7 +106,7 @@ export interface SessionHookFacts {
   readonly definition: PlannedDefinition | undefined;
   readonly source: "startup" | "resume" | "fork";
   readonly directory: () => string;
-  /** Set for a child: its start and end are told instead of the session's. */
+  /** Set for a child: its start and end are reported instead of the session's. */
   readonly child?: ChildHookDependencies["child"];
   /** Around a model that a hook asks: its calls are the agent's. */
   readonly pay?: (model: Model) => Model;
@@ -186,8 +186,17 @@ function createRunner(
     newId: world.ids.uuid,
     onLate: (late) => takeLate(late, mail, notify),
   });
-  if (environment === undefined) return created;
-  return withEnvironmentFile(created, {
+  const { observer } = world;
+  const measured: HookRunner =
+    observer === undefined
+      ? created
+      : {
+          ...created,
+          fire: (event, payload, options) =>
+            observer.hook(plan, event, () => created.fire(event, payload, options)),
+        };
+  if (environment === undefined) return measured;
+  return withEnvironmentFile(measured, {
     file: environmentFile,
     environment: () => ({ ...world.environment, ...Object.fromEntries(environment) }),
     directory: discovered.paths.cwd,
@@ -266,7 +275,7 @@ function createReport(notice: RuntimeContext["notice"]): (text: string) => void 
     try {
       notice?.(text);
     } catch {
-      // There is no one left to tell.
+      // There is no one left to notify.
     }
   };
 }

@@ -153,6 +153,7 @@ function connectionOptions(world: RuntimeContext, directory: string): McpConnect
     ...mcpConnectionOptions({ environment: world.environment, directory }),
     programServers: world.programServers,
     ...(world.notice === undefined ? {} : { notice: world.notice }),
+    ...(world.live?.elicit === undefined ? {} : { ask: world.live.elicit }),
   };
 }
 
@@ -175,7 +176,7 @@ function failureNote({ server, status }: McpServerState): readonly string[] {
   return [`The MCP server ${JSON.stringify(server.name)} failed: ${status.reason}.${advice}`];
 }
 
-/** Puts the question about a project's server to whoever answers for tools; they see the definition before expansion. */
+/** Puts the question about a project's server to the one that answers for tools; they see the definition before expansion. */
 export function createAskMcpServer(
   approver: Approver,
   signal: AbortSignal,

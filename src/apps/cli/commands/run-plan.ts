@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { RetinueError } from "../../../foundation/retinue-error.ts";
+import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import { treeLimitsOf } from "../../../planning/limit-plan.ts";
 import type { ChildPlan } from "../../../planning/plan-run.ts";
 import { readChildPlan } from "../../../planning/read-child-plan.ts";
@@ -42,9 +42,22 @@ export async function runPlan(context: CommandContext, file: string, options: Pr
     printer.end(ending);
     if (stop.signal.aborted) return exitCodeOf(stop.signal.reason);
     return ending.status === "completed" ? 0 : 1;
+  } catch (error) {
+    throw hasRunBefore(error, plan) ? carriedOut(plan) : error;
   } finally {
     forget();
   }
+}
+
+/** The transcript of a new agent is there already. */
+function hasRunBefore(error: unknown, { task }: ChildPlan): boolean {
+  return isRetinueError(error) && error.code === "file-changed" && !task.resumed;
+}
+
+function carriedOut({ agent }: ChildPlan): RetinueError {
+  return new RetinueError("plan-carried-out", `This plan was carried out before, as the agent ${agent.id}.`, {
+    advice: `\`retinue resume ${agent.id}\` continues it; \`retinue plan\` makes a new plan.`,
+  });
 }
 
 /** The plan in a file, or what is piped in for `-`; one that bypasses permissions only where that is asked for here. */

@@ -1,14 +1,14 @@
 import { createInterface, type Interface } from "node:readline";
 import { Conversation } from "../app/conversation.ts";
 import { rowText } from "../screen/row.ts";
-import type {
-  AgentSnapshot,
-  Question,
-  ReportTopic,
-  SessionEvent,
-  TerminalSession,
+import {
+  type AgentSnapshot,
+  type Question,
+  type ReportTopic,
+  reportTopics,
+  type SessionEvent,
+  type TerminalSession,
 } from "../session/terminal-session.ts";
-import { reportTopics } from "../session/terminal-session.ts";
 import { isRunning } from "../text/agent-rows.ts";
 import { describeQuestion, readAnswer } from "./plain-questions.ts";
 
@@ -21,7 +21,7 @@ export interface PlainAppOptions {
   readonly onExit: () => void;
 }
 
-const help = `Write a message and press enter. A backslash at the end of a line goes on in the next.
+const help = `Write a message and press enter. A backslash at the end of a line continues in the next.
 /yes  /always  /no [message]   answer the question that was asked
 /answer [words]                answer questions with choices, by number or in your own words
 /stop                          interrupt the turn

@@ -8,7 +8,7 @@ export interface Capabilities extends StyleOptions {
   readonly hasEscapes: boolean;
   /** Lines are wrapped anew when the window becomes narrower. */
   readonly reflows: boolean;
-  /** Windows Terminal tells keys such as Shift+Enter only when it is asked in its own way. */
+  /** Windows Terminal reports keys such as Shift+Enter only when it is asked in its own way. */
   readonly hasWindowsKeys: boolean;
   /** How long after an Escape more of a sequence may come; longer over a network. */
   readonly escapeMs: number;

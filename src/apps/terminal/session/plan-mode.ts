@@ -1,8 +1,9 @@
 import { isRecord } from "../../../foundation/json-record.ts";
+import type { PermissionMode } from "../../../permissions/permission-mode.ts";
 import { defineTool, type Tool } from "../../../tools/tool.ts";
 import type { PlanDecision } from "./session-questions.ts";
 
-/** Stands beside each message while the mode is `plan`. */
+/** Accompanies each message while the mode is `plan`. */
 export const planReminder = `<system-reminder>
 The session is in plan mode: read and search as much as you need, and change nothing. When you know what to do, call ExitPlanMode with the whole plan; the person decides whether it is carried out.
 </system-reminder>`;
@@ -31,7 +32,7 @@ export function createPlanTool({ mode, ask, approved }: PlanToolOptions): Tool {
       if (agent.id !== "main")
         return failed("Only the main agent can end plan mode; put the plan into your answer.");
       if (mode() !== "plan")
-        return failed("The session is not in plan mode; there is nothing to approve. Go on.");
+        return failed("The session is not in plan mode; there is nothing to approve. Continue.");
       if (plan.trim() === "") return failed("The plan is empty; call ExitPlanMode with the whole plan.");
       const decision = await ask(plan, signal);
       if (!decision.isApproved) {
@@ -48,4 +49,15 @@ export function createPlanTool({ mode, ask, approved }: PlanToolOptions): Tool {
 
 function failed(content: string): { readonly content: string; readonly isError: true } {
   return { content, isError: true };
+}
+
+const modes: readonly PermissionMode[] = ["default", "acceptEdits", "plan"];
+
+/** What Shift+Tab goes through. */
+export function modesFrom(
+  start: PermissionMode,
+  { canBypass }: { readonly canBypass: boolean },
+): readonly PermissionMode[] {
+  const all = canBypass || start === "bypassPermissions" ? [...modes, "bypassPermissions" as const] : modes;
+  return all.includes(start) ? all : [start, ...all];
 }

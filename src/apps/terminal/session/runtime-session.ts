@@ -1,13 +1,13 @@
 import { RetinueError } from "../../../foundation/retinue-error.ts";
 import type { PermissionMode } from "../../../permissions/permission-mode.ts";
 import type { Runtime } from "../../../runtime/create-runtime.ts";
-import type { RuntimeOptions, SessionOptions } from "../../../runtime/runtime-options.ts";
+import type { RuntimeOptions, SessionOptions } from "../../../runtime/options/runtime-options.ts";
 import type { Session } from "../../../runtime/session.ts";
 import type { CommandContext } from "../../cli/session-options.ts";
 import { conversationEntries, lastEntries } from "./conversation-entries.ts";
 import { describeError, LiveConversation } from "./live-conversation.ts";
 import { MessageQueue } from "./message-queue.ts";
-import { createPlanTool } from "./plan-mode.ts";
+import { createPlanTool, modesFrom } from "./plan-mode.ts";
 import type { SessionPages } from "./session-pages.ts";
 import { readOnly, SessionQuestions } from "./session-questions.ts";
 import type { SessionRecords } from "./session-records.ts";
@@ -31,7 +31,7 @@ export interface RuntimeSessionOptions {
   readonly context: CommandContext;
   /** One prompt is run to its end, agents in the background included. */
   readonly isOnce?: boolean;
-  /** False: nobody is asked, and what would be asked is refused. */
+  /** False: no one is asked, and what would be asked is refused. */
   readonly asks?: boolean;
 }
 
@@ -106,7 +106,7 @@ export class RuntimeSession implements TerminalSession {
     this.#report({ type: "status-changed", status: { mode } });
   }
 
-  /** The conversation is opened again with the other model; with one that cannot be had it goes on as before. */
+  /** The conversation is opened again with the other model; with one that cannot be had it continues as before. */
   async setModel(model: string): Promise<void> {
     this.#refuseWhileBusy("change the model");
     const before = this.#withoutTarget();
@@ -143,7 +143,7 @@ export class RuntimeSession implements TerminalSession {
   }
 
   async addMemory(note: string, scope: "project" | "user"): Promise<string> {
-    const { appendMemory } = await import("./append-memory.ts");
+    const { appendMemory } = await import("./find-project-files.ts");
     const file = await appendMemory(note, scope, this.#opened().discovered.paths);
     this.#live?.addAside(`I added this to the instructions in ${file}: ${note}`);
     return file;
@@ -360,9 +360,7 @@ export class RuntimeSession implements TerminalSession {
   /** Everything may be allowed only where that was asked for at the start. */
   #modes(): readonly PermissionMode[] {
     const start = this.#live?.session.plan.policy.mode ?? "default";
-    const canBypass = start === "bypassPermissions" || this.#given.skipPermissions === true;
-    const all = canBypass ? [...modes, "bypassPermissions" as const] : modes;
-    return all.includes(start) ? all : [start, ...all];
+    return modesFrom(start, { canBypass: this.#given.skipPermissions === true });
   }
 
   #opened(): Session {
@@ -394,8 +392,5 @@ export class RuntimeSession implements TerminalSession {
     for (const listener of this.#listeners) listener(event);
   }
 }
-
-/** What Shift+Tab goes through. */
-const modes: readonly PermissionMode[] = ["default", "acceptEdits", "plan"];
 
 const todoStates = { pending: "pending", in_progress: "active", completed: "done" } as const;

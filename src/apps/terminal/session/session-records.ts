@@ -11,7 +11,7 @@ import { readAssistantBlocks, readUserBlocks } from "../../../journal/read-assis
 import { sessionFiles } from "../../../journal/session-files.ts";
 import { isShownMessage } from "../../../journal/session-title.ts";
 import { customTitleLine } from "../../../journal/transcript-facts.ts";
-import type { SessionOptions } from "../../../runtime/runtime-options.ts";
+import type { SessionOptions } from "../../../runtime/options/runtime-options.ts";
 import { createPaths } from "../../../settings/paths.ts";
 import { openAppendLog } from "../../../storage/append-log.ts";
 import { createWholeFile } from "../../../storage/create-whole-file.ts";
