@@ -137,7 +137,7 @@ export function createTranscriptWriter({
       if (event.type === "model-retried") write([retryMaker(event, facts())]);
       if (event.type === "answer-lost") write([lostMaker(event, facts())]);
       if (event.type === "context-compacted") writeCompaction(event);
-      if (event.type === "run-ended") write([endingMaker(event.ending, facts())]);
+      if (event.type === "run-ended" || event.type === "run-idled") write([endingMaker(event.ending, facts())]);
     },
     plan(plan, when) {
       side.plan(plan, when);
@@ -220,7 +220,12 @@ function additionMakers(
   if (rest.length === 0) return makers;
   return [
     ...makers,
-    (place) => userLine(place, facts, { message: { role: "user", content: rest }, ...provenance }),
+    (place) =>
+      userLine(place, facts, {
+        message: { role: "user", content: rest },
+        ...provenance,
+        ...(message.mail === undefined ? {} : { mail: message.mail }),
+      }),
   ];
 }
 
