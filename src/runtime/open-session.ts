@@ -29,7 +29,7 @@ import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionSetup } from "./runtime-setup.ts";
 import type { SessionServers } from "./servers/session-servers.ts";
 import { createSession, type Session } from "./session.ts";
-import { findOutputRules } from "./session-rules.ts";
+import { findOutputRules, findTeamRules } from "./session-rules.ts";
 import { createForkSkill } from "./skills/fork-skill.ts";
 import { createChildOutputs, createTypedOutput, outputCapability, type TypedOutput } from "./typed-output.ts";
 
@@ -79,6 +79,7 @@ export async function openSession<Output>(
     outputs: childOutputs,
     commands: gathered.commands,
     readsNotices: options.childrenOnly !== true,
+    mail: { delivered: transcript.mail ?? new Set(), commit: transcript.commit },
     limitFacts: limited,
     clocks: childClocks(plan, limited, { clock: world.clock, tree: treeTime }),
   });
@@ -90,6 +91,7 @@ export async function openSession<Output>(
     stopwatch,
     commit: transcript.commit,
   });
+  children.team?.attachHooks(agent.hooks);
   opened = createSession<Output>({
     plan,
     agent,
@@ -103,7 +105,10 @@ export async function openSession<Output>(
     slashCommands: options.slashCommands !== false,
     begin: () => prepareMemory(plan, world.notice),
     ...recoveryOf(transcript.heard, { world, plan, children, commands: gathered.commands, ...keeping }),
-    record: transcript.record,
+    record(event) {
+      transcript.record(event);
+      children.team?.recorded(event);
+    },
     commit: transcript.commit,
     output,
     dispose: (endAgent) => closeSession(endAgent, { tools, transcript, servers }),
@@ -214,6 +219,7 @@ async function planMain(
     skills: preloaded.names,
     workingDirectories: await findWorkingDirectories(world),
     outputRules: await findOutputRules(files),
+    ...(world.teams === undefined ? {} : { teamRules: await findTeamRules(world.discovered.paths) }),
     notes: [
       ...gathered.modelNotes,
       ...unsafeManaged(world),

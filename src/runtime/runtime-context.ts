@@ -11,6 +11,7 @@ import type { AskedServer } from "../settings/judge-mcp-entry.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import type { Durability } from "../storage/durability.ts";
 import type { ChildLimits } from "../tasks/child-limits.ts";
+import type { TeamSettings } from "../teams/team-settings.ts";
 import type { ReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
 import type { SandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -50,6 +51,8 @@ export interface RuntimeContext {
   /** Started at the first command that needs it, and shared by all sessions. */
   readonly sandbox: SandboxRuntime;
   readonly readOnlySandbox: ReadOnlySandbox;
+  /** Set where agents may form teams. */
+  readonly teams?: TeamSettings;
   readonly keepsTranscripts: boolean;
   /** What the program says about children, in place of settings. */
   readonly childLimits?: Partial<ChildLimits>;

@@ -46,6 +46,8 @@ export interface RuntimeSetup {
   readonly notice?: (text: string) => void;
   /** What tools may ask of this program, such as putting a question to a person. */
   readonly host?: ToolHost;
+  /** Whether agents may form teams; absent: as the environment and settings say. */
+  readonly teams?: boolean;
   /** False keeps no transcripts. */
   readonly transcripts?: boolean;
   /**

@@ -118,7 +118,13 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
       });
     },
     tools: () => toolsForLoops(openAgent(plan, agentParts).ports, end.signal),
-    takeNotices: children.takeMessages,
+    takeNotices() {
+      const notices = children.takeMessages();
+      // The program's own loop has them now.
+      for (const message of notices)
+        children.team?.recorded({ type: "user-added", message, origin: "message" });
+      return notices;
+    },
     runPlan: (own) => startAgent({ plan: own }, { host: agentHost, sessionId: () => plan.sessionId }),
     planAgent: (request) => children.spawner.plan(request),
     stream: (content, signal) => stream(live, content, signal),

@@ -26,6 +26,7 @@ import { readEnvironment } from "../settings/read-environment.ts";
 import { createTrustStore } from "../settings/trust-store.ts";
 import type { SkillReader } from "../skills/discover-skills.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
+import { readTeamSettings } from "../teams/team-settings.ts";
 import { createReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
 import { createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
@@ -171,6 +172,7 @@ export function createWorld(options: RuntimeSetup): World {
         ...(options.approver === undefined ? {} : { approver: options.approver }),
         hooks: options.hooks ?? [],
         ...(options.notice === undefined ? {} : { notice: options.notice }),
+        ...teamsOf(options.teams, environment, settings.plain),
         sandbox,
         readOnlySandbox,
         keepsTranscripts:
@@ -195,6 +197,15 @@ export function createWorld(options: RuntimeSetup): World {
     },
     [Symbol.asyncDispose]: () => Promise.resolve(sandbox[Symbol.asyncDispose]()),
   };
+}
+
+function teamsOf(
+  option: boolean | undefined,
+  environment: RuntimeContext["environment"],
+  settings: PlainSettings,
+): Pick<RuntimeContext, "teams"> {
+  const teams = readTeamSettings({ option, environment, settings });
+  return teams === undefined ? {} : { teams };
 }
 
 function findPlace(options: RuntimeSetup): Place {

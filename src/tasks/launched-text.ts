@@ -32,8 +32,12 @@ export function completedData(plan: ChildPlan, state: TaskState, ending: RunEndi
 }
 
 export function launchedData(plan: ChildPlan, outputFile: string) {
+  const { team } = plan.task;
   return {
-    status: "async_launched",
+    status: team === undefined ? "async_launched" : "teammate_spawned",
+    ...(team === undefined
+      ? {}
+      : { teammate_id: `${team.member}@${team.team}`, name: team.member, team_name: team.team }),
     isAsync: true,
     agentId: plan.agent.id,
     description: plan.task.description,
@@ -44,6 +48,12 @@ export function launchedData(plan: ChildPlan, outputFile: string) {
 }
 
 export function launchedText({ agent, task }: ChildPlan, outputFile: string): string {
+  if (task.team !== undefined)
+    return [
+      `The teammate ${JSON.stringify(task.team.member)} of the team ${JSON.stringify(task.team.team)} works now; its id is ${agent.id}.`,
+      "It reports by message and is idle when it is done; SendMessage to its name gives it more work.",
+      `What it does can be followed in ${outputFile}.`,
+    ].join("\n");
   return [
     `The agent ${JSON.stringify(task.description)} works in the background; its id is ${agent.id}.`,
     "You are told when it has ended, with its result; go on with other work meanwhile.",

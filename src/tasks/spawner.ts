@@ -20,6 +20,8 @@ export interface SpawnerOptions {
   readonly notify: (message: UserMessage) => void;
   /** Shows the person what went wrong beside the work. */
   readonly report?: ((message: string) => void) | undefined;
+  /** Called once for each teammate that has ended, with its result as the lead may read it. */
+  readonly teammateEnded?: (plan: ChildPlan, state: TaskState, text: string) => Promise<void>;
 }
 
 export type ChildStarted =
@@ -83,7 +85,7 @@ export function createSpawner({ children, ...options }: SpawnerOptions): Spawner
 }
 
 /** Gives opened children a place, follows them to their end, and notifies the parent. */
-function createLauncher({ tasks, notify, report }: Omit<SpawnerOptions, "children">) {
+function createLauncher({ tasks, notify, report, teammateEnded }: Omit<SpawnerOptions, "children">) {
   /** Working trees that isolated children left, for the callers that wait for them. */
   const worktrees = new Map<string, KeptWorktree>();
   /** Children in the background that have ended and whose end the parent has not been notified of yet. */
@@ -98,7 +100,7 @@ function createLauncher({ tasks, notify, report }: Omit<SpawnerOptions, "childre
       onEvent(event, state) {
         child.record(event);
         if (event.type === "run-stalled") reportStall(event, state);
-        if (event.type === "run-ended" && state.background) owed.add(state.id);
+        if (event.type === "run-ended" && (state.background || state.team !== undefined)) owed.add(state.id);
       },
       onEnd: (state) => finish(child, state),
     });
@@ -124,7 +126,10 @@ function createLauncher({ tasks, notify, report }: Omit<SpawnerOptions, "childre
       worktree = await child.close(state);
     } finally {
       const { outputFile } = child;
-      if (state.background)
+      const { plan } = child;
+      if (plan.task.team !== undefined)
+        await teammateEnded?.(plan, state, textOfEnd(state, outputFile, worktree));
+      else if (state.background)
         notify(endNotice(state, { outputFile, text: textOfEnd(state, outputFile, worktree) }));
       else if (worktree !== undefined) worktrees.set(state.id, worktree);
       owed.delete(state.id);
@@ -147,7 +152,7 @@ async function outcomeOf(
     readonly signal: AbortSignal;
   },
 ): Promise<SpawnOutcome> {
-  if (plan.task.background) return launched(plan, outputFile);
+  if (plan.task.background || plan.task.team !== undefined) return launched(plan, outputFile);
   const state = await tasks.wait(plan.agent.id, { signal });
   if (signal.aborted) await stopWithCaller(tasks, plan.agent.id, signal.reason);
   const last = tasks.get(plan.agent.id) ?? state;
@@ -172,6 +177,7 @@ function taskOf({ agent, task }: ChildPlan) {
     parentId: task.parentId,
     ...(task.name === undefined ? {} : { name: task.name }),
     ...(task.callId === undefined ? {} : { callId: task.callId }),
+    ...(task.team === undefined ? {} : { member: task.team.member }),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { UserMessage } from "../conversation/message.ts";
 import { addTotals, type RunEvent, type RunTotals } from "../conversation/run-event.ts";
+import { abortable } from "../foundation/abortable.ts";
 import { createFeed } from "../foundation/feed.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { Stopwatch } from "../foundation/stopwatch.ts";
@@ -26,6 +27,8 @@ export interface TaskControl {
   reported?(event: ReportedEvent): Promise<void>;
   /** Resolves when everything it said so far would survive a power cut. */
   commit?(): Promise<void>;
+  /** After it was idle: resolves when it has a place among those that run again. */
+  takePlace?(signal: AbortSignal): Promise<void>;
   /** Its own time, which is paused while a person is asked for it. */
   readonly stopwatch?: Stopwatch;
 }
@@ -98,6 +101,8 @@ interface Entry {
   readonly done: PromiseWithResolvers<TaskState>;
   readonly detached: PromiseWithResolvers<void>;
   readonly moved: AbortController;
+  /** Set while one that was idle waits for a place. */
+  resume?: () => void;
 }
 
 export function createTaskManager(options: TaskManagerOptions): TaskManager {
@@ -164,7 +169,7 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
     if (hasEnded(entry.state)) return;
     entry.state = foldTask(entry.state, event, now());
     feed.publish({ event, state: entry.state });
-    if (event.type !== "run-ended") return;
+    if (event.type !== "run-ended" && event.type !== "run-idled") return;
     totals = totals === undefined ? event.ending.totals : addTotals(totals, event.ending.totals);
     active.delete(entry);
     // Immediately, so that no one who comes while it still tidies up gets the place before those who wait.
@@ -178,6 +183,7 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
       attended: () => !entry.state.background,
       unattended: entry.moved.signal,
       takeMessages: () => entry.mail.splice(0),
+      takePlace: (signal) => takePlace(entry, signal),
     };
     const finished = follow(entry, line).catch((error: unknown) => conclude(entry, error));
     const settled = new AbortController();
@@ -228,11 +234,30 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
     }
   }
 
+  /** One that was idle queues like one that starts, without being started again. */
+  async function takePlace(entry: Entry, signal: AbortSignal): Promise<void> {
+    if (active.size < maxRunning) active.add(entry);
+    else {
+      const waiting = Promise.withResolvers<void>();
+      entry.resume = waiting.resolve;
+      enqueue(entry);
+      await abortable(waiting.promise, signal).finally(() => {
+        if (queue.includes(entry)) queue.splice(queue.indexOf(entry), 1);
+        delete entry.resume;
+      });
+    }
+  }
+
   /** Whoever waited longest gets the place that became free. */
   function next(): void {
     if (active.size >= maxRunning) return;
     const entry = queue.shift();
     if (entry === undefined) return;
+    if (entry.resume !== undefined) {
+      active.add(entry);
+      entry.resume();
+      return;
+    }
     entry.state = { ...entry.state, status: "running", activity: "starting", lastSignAt: now() };
     void drive(entry);
   }
@@ -241,7 +266,7 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
     const entry = entries.get(id);
     if (entry === undefined || hasEnded(entry.state)) return entry?.state;
     entry.controller.abort(stopReason(by));
-    const place = queue.indexOf(entry);
+    const place = entry.resume === undefined ? queue.indexOf(entry) : -1;
     if (place !== -1) {
       queue.splice(place, 1);
       conclude(entry, undefined);

@@ -44,7 +44,7 @@ describe("claiming a task", () => {
   test.each([
     ["a member cannot assign to others", { owner: "bob" }, ada, /Only the lead assigns/],
     ["there is no such task", { status: "completed" }, ada, /no task 9/, "9"],
-  ] as const)("%s [TEA-4]", (_what, change, by, reason, id = "1") => {
+  ] as const)("%s [TEA-4]", (_what, change, by, reason, id: string = "1") => {
     expect(changeTask(board(task("1")), id, change, by)).toMatchObject({
       type: "refused",
       reason: expect.stringMatching(reason),

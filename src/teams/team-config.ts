@@ -26,6 +26,10 @@ export interface TeamMember {
   readonly lastEnding?: string;
   /** Tasks it was offered while it was idle. */
   readonly offered?: readonly string[];
+  /** The plan it has handed in and waits for an answer to. */
+  readonly planRequest?: string;
+  /** The lead has approved a plan of it, so it no longer only plans. */
+  readonly planApproved?: boolean;
   /** The process that runs it, where that is one of its own. */
   readonly pid?: number;
 }

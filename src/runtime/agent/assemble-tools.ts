@@ -46,7 +46,7 @@ export interface ToolParts {
 
 /** Makes the tools of one session; background shells belong to it and end with it. */
 export function assembleTools(
-  world: Pick<RuntimeContext, "extraTools" | "host" | "now">,
+  world: Pick<RuntimeContext, "extraTools" | "host" | "now" | "teams">,
   { sandboxes = {}, taskSources = [], hasSkills = false, servers, promptTool, commands }: ToolParts = {},
 ): AssembledTools {
   checkExtraTools(world.extraTools);
@@ -80,6 +80,7 @@ export function assembleTools(
       fromServers: [...fromServers, ...reading],
       replaced,
       hasSkills,
+      hasTeams: world.teams !== undefined,
       planned: servers?.planned ?? [],
     }),
     serverTools({ tools }, facts) {
@@ -100,19 +101,21 @@ function availableTools({
   fromServers,
   replaced,
   hasSkills,
+  hasTeams,
   planned,
 }: {
   readonly own: readonly Tool[];
   readonly fromServers: readonly Tool[];
   readonly replaced: ReadonlySet<string>;
   readonly hasSkills: boolean;
+  readonly hasTeams: boolean;
   readonly planned: readonly AvailableTool[];
 }): readonly AvailableTool[] {
   return [
     { name: "Agent", effect: "spawn", origin: "builtin" },
-    ...(replaced.has("SendMessage")
-      ? []
-      : [{ name: "SendMessage", effect: "coordinate", origin: "builtin", needsChildren: true } as const]),
+    ...["SendMessage", ...(hasTeams ? teamTools : [])]
+      .filter((name) => !replaced.has(name))
+      .map((name) => ({ name, effect: "coordinate", origin: "builtin", needsChildren: true }) as const),
     ...(hasSkills && !replaced.has("Skill")
       ? [{ name: "Skill", effect: "read", origin: "builtin" } as const]
       : []),
@@ -124,6 +127,8 @@ function availableTools({
     ...planned,
   ];
 }
+
+const teamTools = ["TeamCreate", "TeamDelete", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet"];
 
 /** Providers take only such names, and no name twice. */
 function checkExtraTools(tools: readonly Tool[]): void {

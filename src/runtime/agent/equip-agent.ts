@@ -97,7 +97,7 @@ export async function equipAgent(
   const shared: readonly Capability[] = [
     { tools: granted },
     { model: guard.pay, limits: guard.limits },
-    ...(hooks === undefined ? [] : [hooksCapability(hooks)]),
+    ...(hooks === undefined ? [] : [hooksOf(plan, hooks)]),
   ];
   const [tooling, ...around] = shared;
   const parts: AgentParts = {
@@ -130,6 +130,13 @@ export async function equipAgent(
     ...(own.commit === undefined ? {} : { commit: own.commit }),
   };
   return { parts, hooks, skills };
+}
+
+/** A teammate that has done its work is idle, not at its end; hooks hear of that end when it comes. */
+function hooksOf(plan: RunPlan, hooks: SessionHooks): Capability {
+  const { beforeEnd, ...others } = hooksCapability(hooks);
+  const isTeammate = "task" in plan && (plan as ChildPlan).task.team !== undefined;
+  return isTeammate || beforeEnd === undefined ? others : { ...others, beforeEnd };
 }
 
 interface Opening {

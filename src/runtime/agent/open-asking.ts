@@ -2,6 +2,7 @@ import type { Approver } from "../../permissions/approver.ts";
 import { createAskQueue } from "../../permissions/ask-queue.ts";
 import type { PolicyRule } from "../../permissions/permission-policy.ts";
 import { createSessionApprovals } from "../../permissions/rules/session-approvals.ts";
+import type { ChildPlan } from "../../planning/plan-run.ts";
 import type { RunPlan } from "../../planning/run-plan.ts";
 import { writeLocalRules } from "../../settings/write-local-rules.ts";
 import { type AskPerson, createAskPerson } from "./ask-person.ts";
@@ -21,7 +22,7 @@ export function openAsking(
     createAskPerson({
       queue,
       approvals,
-      path: plan.agent.id === main.agent.id ? [main.agent] : [main.agent, plan.agent],
+      path: plan.agent.id === main.agent.id ? [main.agent] : [main.agent, shownAs(plan)],
       policy: plan.policy,
       directory: plan.directory,
       async saveRules(rules) {
@@ -31,4 +32,10 @@ export function openAsking(
       ...(approver.notice === undefined ? {} : { notice: approver.notice }),
     });
   return { forAgent, rulesFor: approvals.rulesFor };
+}
+
+/** A teammate is known by its name in the team. */
+function shownAs(plan: RunPlan): RunPlan["agent"] {
+  const team = "task" in plan ? (plan as ChildPlan).task.team : undefined;
+  return team === undefined ? plan.agent : { ...plan.agent, name: team.member };
 }

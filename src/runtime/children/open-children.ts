@@ -15,7 +15,6 @@ import { readEnvironment } from "../../settings/read-environment.ts";
 import { createChildMail } from "../../tasks/child-mail.ts";
 import { createAgentTool, type Spawn, type SpawnOutcome } from "../../tasks/create-agent-tool.ts";
 import type { OpenedAgent } from "../../tasks/create-local-executor.ts";
-import { createSendMessageTool } from "../../tasks/create-send-message-tool.ts";
 import { lostMessageNotice } from "../../tasks/end-notice.ts";
 import { createMessenger } from "../../tasks/messenger.ts";
 import type { RefusedChild } from "../../tasks/open-child.ts";
@@ -27,6 +26,7 @@ import { hasEnded } from "../../tasks/task-state.ts";
 import type { ChildClocks } from "../../tasks/watch-child.ts";
 import { makeWorktree } from "../../tasks/worktree/make-worktree.ts";
 import { readWorktreeSettings } from "../../tasks/worktree/read-worktree-settings.ts";
+import { createSendMessageTool } from "../../teams/create-send-message-tool.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { Capability } from "../agent/capability.ts";
 import { type AgentServices, equipAgent } from "../agent/equip-agent.ts";
@@ -36,6 +36,8 @@ import type { SystemPromptFacts } from "../gather-system-prompt.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { ChildServers } from "../servers/session-servers.ts";
 import type { SessionCommands } from "../session-commands.ts";
+import { openTeamMember } from "../teams/open-team-member.ts";
+import { openSessionTeam, type SessionTeam, type SessionTeamParts } from "../teams/session-team.ts";
 import { type ChildOutputs, childOutputCapability } from "../typed-output.ts";
 import { openChildRecord } from "./child-record.ts";
 import { createChildSource } from "./child-source.ts";
@@ -69,6 +71,8 @@ export interface ChildrenParts {
   readonly readsNotices: boolean;
   /** Takes children also from another process that holds them. */
   readonly takeOver: boolean;
+  /** The team mail that the conversation has, and how it is kept. */
+  readonly mail: Pick<SessionTeamParts, "delivered" | "commit">;
 }
 
 /** The children of a session: the tool that starts them, what they report to their parent, and the wait for the last one. */
@@ -84,6 +88,8 @@ export interface Children {
   /** Queues a message for the parent, which reads it between its turns. */
   readonly notify: (message: UserMessage) => void;
   readonly takeMessages: () => readonly UserMessage[];
+  /** The team that the session leads; absent where there are no teams. */
+  readonly team?: SessionTeam;
   /** Before the parent ends: waits for children in the background, and gives their news. */
   readonly beforeEnd: (signal: AbortSignal) => Promise<UserMessage | undefined>;
 }
@@ -103,12 +109,16 @@ export function childrenCapability(
     tools: [
       ...(granted.has("Agent") ? [children.tool] : []),
       ...(granted.has("SendMessage") && !replacesMessages ? [children.messageTool] : []),
+      ...(children.team?.tools ?? []).filter(({ name }) => granted.has(name)),
     ],
     messages: children.takeMessages,
     // Children in the background are waited for before hooks learn that the work is over.
     beforeEnd: (_text, { signal }) => children.beforeEnd(signal),
     attach: ({ authorize }) => children.attach(authorize),
-    dispose: () => Promise.resolve(tasks[Symbol.asyncDispose]()),
+    async dispose() {
+      await tasks[Symbol.asyncDispose]();
+      await children.team?.[Symbol.asyncDispose]();
+    },
   };
 }
 
@@ -125,6 +135,7 @@ export function openChildren(parts: ChildrenParts): Children {
     children: openSource(parts, facts),
     report: world.notice,
     notify: mail.put,
+    teammateEnded: async (plan, state, text) => team?.ended(plan, state, text),
   });
   const tool = createAgentTool({
     agents: listedAgents(
@@ -135,9 +146,11 @@ export function openChildren(parts: ChildrenParts): Children {
     background: options.backgroundTasksDisabled !== true,
     // Those that have to wait do so in the queue, where they can be seen.
     concurrency: Number.MAX_SAFE_INTEGER,
-    spawn: spawner.spawn,
+    teams: world.teams !== undefined && parts.readsNotices,
+    spawn: (request, own) => (team?.spawn ?? spawner.spawn)(request, own),
   });
   const starts = authorizeStarts(tool, spawner.spawn);
+  const team = openTeam(parts, { spawn: spawner.spawn, authorizedSpawn: starts.start });
   const { transcripts } = world.discovered.paths;
   const messenger = createMessenger({
     tasks,
@@ -154,15 +167,63 @@ export function openChildren(parts: ChildrenParts): Children {
     attach: starts.attach,
     notify: mail.put,
     tool,
-    messageTool: createSendMessageTool(messenger),
-    takeMessages: mail.takeAll,
+    messageTool: createSendMessageTool({ messenger, seat: team?.seat }),
+    ...(team === undefined ? {} : { team }),
+    takeMessages: () => [...mail.takeAll(), ...mailOf(team)],
     async beforeEnd(signal) {
+      const limitMs = options.printBackgroundWaitMs ?? defaultWaitMs;
       const isBusy = (): boolean =>
         spawner.owesNotices() || tasks.list().some((task) => task.background && !hasEnded(task));
-      if (mail.isEmpty() && isBusy()) await mail.wait(signal, options.printBackgroundWaitMs ?? defaultWaitMs);
-      return mail.takeOne();
+      const [first] = mailOf(team);
+      if (first !== undefined) return first;
+      const waits = team !== undefined && team.working().length > 0;
+      if (mail.isEmpty() && (isBusy() || waits)) {
+        const wait = new AbortController();
+        const stop = AbortSignal.any([signal, wait.signal]);
+        await Promise.race([
+          ...(isBusy() || !waits ? [mail.wait(stop, limitMs)] : []),
+          ...(waits ? [team.wait(stop, limitMs)] : []),
+        ]);
+        wait.abort();
+      }
+      return mail.takeOne() ?? mailOf(team)[0] ?? reportWorking(team, world.notice);
     },
   };
+}
+
+function openTeam(
+  parts: ChildrenParts,
+  spawning: Pick<SessionTeamParts, "spawn" | "authorizedSpawn">,
+): SessionTeam | undefined {
+  const { world } = parts.services;
+  if (world.teams === undefined || !parts.readsNotices) return undefined;
+  const { registry } = world.discovered;
+  return openSessionTeam({
+    world,
+    settings: world.teams,
+    plan: parts.parent.plan,
+    tasks: parts.tasks,
+    ...spawning,
+    ...parts.mail,
+    forksContext(agentType = "general-purpose") {
+      const found = registry.find(agentType);
+      return found.type === "found" && found.agent.definition.forkContext === true;
+    },
+  });
+}
+
+function mailOf(team: SessionTeam | undefined): readonly UserMessage[] {
+  const mail = team?.takeMail();
+  return mail === undefined ? [] : [mail];
+}
+
+/** The run ends although members still work: the person learns who was stopped with it. */
+function reportWorking(team: SessionTeam | undefined, notice: RuntimeContext["notice"]): undefined {
+  const names = team?.working() ?? [];
+  if (names.length > 0)
+    notice?.(
+      `The run ended while teammates were still working: ${names.join(", ")}. Continue the session to resume them.`,
+    );
 }
 
 function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) {
@@ -232,20 +293,30 @@ async function openChildAgent(
 ): Promise<OpenedAgent> {
   await prepareMemory(plan, services.world.notice);
   const output = outputs.of(plan.agent.id);
-  const { parts } = await equipAgent(plan, services, {
+  const { team } = plan.task;
+  const member =
+    team === undefined ? undefined : await openTeamMember(plan, team, { world: services.world, control });
+  const stopwatch = control.stopwatch ?? createStopwatch(clocks.clock, clocks.tree);
+  const { parts, hooks } = await equipAgent(plan, services, {
     definition: plan.definition,
     model,
-    stopwatch: control.stopwatch ?? createStopwatch(clocks.clock, clocks.tree),
+    stopwatch,
     commit: control.commit,
     child: {
       control,
       servers,
-      waiting: parent.stopwatch,
-      last: output === undefined ? [] : [childOutputCapability(output)],
+      // No one waits for a teammate, so only its own clock stops while a person is asked.
+      waiting: member === undefined ? parent.stopwatch : stopwatch,
+      last: [
+        ...(output === undefined ? [] : [childOutputCapability(output)]),
+        ...(member === undefined ? [] : [member.capability]),
+      ],
     },
   });
+  member?.attachHooks(hooks);
   const agent = openAgent(plan, parts);
   return {
+    ...(member === undefined ? {} : { standby: member.standby }),
     ports: agent.ports,
     async prompt(text, signal) {
       const content = [{ type: "text", text } as const];

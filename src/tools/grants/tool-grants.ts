@@ -18,6 +18,9 @@ export interface GrantRequest {
   readonly inherited?: ReadonlyMap<string, readonly string[]>;
   /** Where the tools that `memory` adds are taken from: all of `available` and perhaps more, in the same order. */
   readonly forMemory?: readonly AvailableTool[];
+  /** Tools of the team that a member has although its definition does not list them, taken from `offered`. */
+  readonly forTeam?: readonly string[];
+  readonly offered?: readonly AvailableTool[];
   readonly role: "main" | "subagent";
 }
 
@@ -66,6 +69,8 @@ export function grantTools({
   withheld = [],
   inherited,
   forMemory,
+  forTeam = [],
+  offered = available,
   role,
 }: GrantRequest): ToolGrant {
   const notes: Issue[] = [];
@@ -86,7 +91,7 @@ export function grantTools({
       : addMemoryTools(granted, { available: forMemory ?? available, withheld, denied, notes });
   return {
     type: "granted",
-    tools,
+    tools: [...tools, ...teamTools({ forTeam, offered, denied, granted: tools })],
     spawn,
     exclusions: denied.exclusions,
     notes,
@@ -259,6 +264,33 @@ function addMemoryTools(
   }
   return available.flatMap(({ name }) => byName.get(name) ?? []);
 }
+
+/** What denies a tool denies it in a team too; the tool to hand in a plan is only there for members. */
+function teamTools({
+  forTeam,
+  offered,
+  denied,
+  granted,
+}: {
+  readonly forTeam: readonly string[];
+  readonly offered: readonly AvailableTool[];
+  readonly denied: Denials;
+  readonly granted: readonly GrantedTool[];
+}): readonly GrantedTool[] {
+  const own = new Set(granted.map(({ name }) => name));
+  return forTeam
+    .filter((name) => !own.has(name) && !denied.whole.has(name) && isOffered(name, offered))
+    .map((name) => {
+      const deny = denied.scoped.get(name);
+      return { name, ...(deny === undefined ? {} : { deny }) };
+    });
+}
+
+function isOffered(name: string, offered: readonly AvailableTool[]): boolean {
+  return name === handInPlan || offered.some((tool) => tool.name === name && tool.origin === "builtin");
+}
+
+const handInPlan = "ExitPlanMode";
 
 function refuse(entries: readonly string[], role: GrantRequest["role"], notes: readonly Issue[]): ToolGrant {
   const reasons = notes.filter(({ path }) => path[0] === "tools").map(({ message }) => message);
