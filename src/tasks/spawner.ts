@@ -22,6 +22,8 @@ export interface SpawnerOptions {
   readonly report?: ((message: string) => void) | undefined;
   /** Called once for each teammate that has ended, with its result as the lead may read it. */
   readonly teammateEnded?: (plan: ChildPlan, state: TaskState, text: string) => Promise<void>;
+  /** Called when that is done. */
+  readonly teammateSettled?: () => void;
 }
 
 export type ChildStarted =
@@ -37,6 +39,8 @@ export interface Spawner {
   plan(request: SpawnRequest): Promise<ChildPlanned>;
   /** Whether a child in the background has ended and the parent is about to be notified. */
   owesNotices(): boolean;
+  /** Whether a teammate has ended and the lead is about to be notified. */
+  owesTeamNotices(): boolean;
   spawn(request: SpawnRequest, options: { readonly signal: AbortSignal }): Promise<SpawnOutcome>;
   /** Starts a child and returns without waiting for it; the state says whether it runs. */
   start(request: SpawnRequest, options?: StartOptions): Promise<ChildStarted>;
@@ -48,7 +52,7 @@ export interface Spawner {
 export function createSpawner({ children, ...options }: SpawnerOptions): Spawner {
   const { tasks } = options;
   const { refusal } = tasks;
-  const { launch, worktrees, owesNotices } = createLauncher(options);
+  const { launch, worktrees, owesNotices, owesTeamNotices } = createLauncher(options);
   /** How many starts were requested so far. */
   let calls = 0;
 
@@ -69,6 +73,7 @@ export function createSpawner({ children, ...options }: SpawnerOptions): Spawner
   return {
     plan: children.plan,
     owesNotices,
+    owesTeamNotices,
     start,
     startPlan: (plan, { signal = new AbortController().signal } = {}) =>
       begin(plan.task.background, () => children.openPlan(plan, { signal, refusal })),
@@ -85,11 +90,12 @@ export function createSpawner({ children, ...options }: SpawnerOptions): Spawner
 }
 
 /** Gives opened children a place, follows them to their end, and notifies the parent. */
-function createLauncher({ tasks, notify, report, teammateEnded }: Omit<SpawnerOptions, "children">) {
+function createLauncher({ tasks, notify, report, ...team }: Omit<SpawnerOptions, "children">) {
   /** Working trees that isolated children left, for the callers that wait for them. */
   const worktrees = new Map<string, KeptWorktree>();
   /** Children in the background that have ended and whose end the parent has not been notified of yet. */
   const owed = new Set<string>();
+  const owedTeam = new Set<string>();
 
   async function launch(child: OpenedChild, order: number): Promise<ChildStarted> {
     const { plan, outputFile } = child;
@@ -100,7 +106,8 @@ function createLauncher({ tasks, notify, report, teammateEnded }: Omit<SpawnerOp
       onEvent(event, state) {
         child.record(event);
         if (event.type === "run-stalled") reportStall(event, state);
-        if (event.type === "run-ended" && (state.background || state.team !== undefined)) owed.add(state.id);
+        if (event.type === "run-ended" && state.team !== undefined) owedTeam.add(state.id);
+        else if (event.type === "run-ended" && state.background) owed.add(state.id);
       },
       onEnd: (state) => finish(child, state),
     });
@@ -128,15 +135,16 @@ function createLauncher({ tasks, notify, report, teammateEnded }: Omit<SpawnerOp
       const { outputFile } = child;
       const { plan } = child;
       if (plan.task.team !== undefined)
-        await teammateEnded?.(plan, state, textOfEnd(state, outputFile, worktree));
+        await team.teammateEnded?.(plan, state, textOfEnd(state, outputFile, worktree));
       else if (state.background)
         notify(endNotice(state, { outputFile, text: textOfEnd(state, outputFile, worktree) }));
       else if (worktree !== undefined) worktrees.set(state.id, worktree);
       owed.delete(state.id);
+      if (owedTeam.delete(state.id)) team.teammateSettled?.();
     }
   }
 
-  return { launch, worktrees, owesNotices: () => owed.size > 0 };
+  return { launch, worktrees, owesNotices: () => owed.size > 0, owesTeamNotices: () => owedTeam.size > 0 };
 }
 
 /** What the caller of a started child gets: its result, or the news that it continues without the caller. */

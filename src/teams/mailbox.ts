@@ -1,4 +1,3 @@
-// @io
 import type { UserMessage } from "../conversation/message.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import { type Mail, mailMessage } from "./mail.ts";

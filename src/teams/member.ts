@@ -1,4 +1,3 @@
-// @io
 import { randomUUID } from "node:crypto";
 import * as z from "zod";
 import type { UserMessage } from "../conversation/message.ts";

@@ -37,7 +37,8 @@ import type { RuntimeContext } from "../runtime-context.ts";
 import type { ChildServers } from "../servers/session-servers.ts";
 import type { SessionCommands } from "../session-commands.ts";
 import { openTeamMember } from "../teams/open-team-member.ts";
-import { openSessionTeam, type SessionTeam, type SessionTeamParts } from "../teams/session-team.ts";
+import { createParentMail, openTeamOf } from "../teams/parent-mail.ts";
+import type { SessionTeam, SessionTeamParts } from "../teams/session-team.ts";
 import { type ChildOutputs, childOutputCapability } from "../typed-output.ts";
 import { openChildRecord } from "./child-record.ts";
 import { createChildSource } from "./child-source.ts";
@@ -136,6 +137,7 @@ export function openChildren(parts: ChildrenParts): Children {
     report: world.notice,
     notify: mail.put,
     teammateEnded: async (plan, state, text) => team?.ended(plan, state, text),
+    teammateSettled: () => team?.look(),
   });
   const tool = createAgentTool({
     agents: listedAgents(
@@ -150,7 +152,11 @@ export function openChildren(parts: ChildrenParts): Children {
     spawn: (request, own) => (team?.spawn ?? spawner.spawn)(request, own),
   });
   const starts = authorizeStarts(tool, spawner.spawn);
-  const team = openTeam(parts, { spawn: spawner.spawn, authorizedSpawn: starts.start });
+  const team = openTeamOf(parts, {
+    spawn: spawner.spawn,
+    authorizedSpawn: starts.start,
+    owesNotices: spawner.owesTeamNotices,
+  });
   const { transcripts } = world.discovered.paths;
   const messenger = createMessenger({
     tasks,
@@ -169,61 +175,14 @@ export function openChildren(parts: ChildrenParts): Children {
     tool,
     messageTool: createSendMessageTool({ messenger, seat: team?.seat }),
     ...(team === undefined ? {} : { team }),
-    takeMessages: () => [...mail.takeAll(), ...mailOf(team)],
-    async beforeEnd(signal) {
-      const limitMs = options.printBackgroundWaitMs ?? defaultWaitMs;
-      const isBusy = (): boolean =>
-        spawner.owesNotices() || tasks.list().some((task) => task.background && !hasEnded(task));
-      const [first] = mailOf(team);
-      if (first !== undefined) return first;
-      const waits = team !== undefined && team.working().length > 0;
-      if (mail.isEmpty() && (isBusy() || waits)) {
-        const wait = new AbortController();
-        const stop = AbortSignal.any([signal, wait.signal]);
-        await Promise.race([
-          ...(isBusy() || !waits ? [mail.wait(stop, limitMs)] : []),
-          ...(waits ? [team.wait(stop, limitMs)] : []),
-        ]);
-        wait.abort();
-      }
-      return mail.takeOne() ?? mailOf(team)[0] ?? reportWorking(team, world.notice);
-    },
+    ...createParentMail({
+      mail,
+      team,
+      isBusy: () => spawner.owesNotices() || tasks.list().some((task) => task.background && !hasEnded(task)),
+      limitMs: options.printBackgroundWaitMs ?? defaultWaitMs,
+      notice: world.notice,
+    }),
   };
-}
-
-function openTeam(
-  parts: ChildrenParts,
-  spawning: Pick<SessionTeamParts, "spawn" | "authorizedSpawn">,
-): SessionTeam | undefined {
-  const { world } = parts.services;
-  if (world.teams === undefined || !parts.readsNotices) return undefined;
-  const { registry } = world.discovered;
-  return openSessionTeam({
-    world,
-    settings: world.teams,
-    plan: parts.parent.plan,
-    tasks: parts.tasks,
-    ...spawning,
-    ...parts.mail,
-    forksContext(agentType = "general-purpose") {
-      const found = registry.find(agentType);
-      return found.type === "found" && found.agent.definition.forkContext === true;
-    },
-  });
-}
-
-function mailOf(team: SessionTeam | undefined): readonly UserMessage[] {
-  const mail = team?.takeMail();
-  return mail === undefined ? [] : [mail];
-}
-
-/** The run ends although members still work: the person learns who was stopped with it. */
-function reportWorking(team: SessionTeam | undefined, notice: RuntimeContext["notice"]): undefined {
-  const names = team?.working() ?? [];
-  if (names.length > 0)
-    notice?.(
-      `The run ended while teammates were still working: ${names.join(", ")}. Continue the session to resume them.`,
-    );
 }
 
 function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) {

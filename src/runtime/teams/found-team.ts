@@ -16,6 +16,7 @@ export interface Live {
   store: TeamStore | undefined;
   mailbox: Mailbox | undefined;
   hooks: SessionHooks | undefined;
+  founding: Promise<TeamStore> | undefined;
 }
 
 export interface Founding {
@@ -24,12 +25,17 @@ export interface Founding {
   readonly open: (name: string) => TeamStore;
 }
 
-/** Writes the config of a new team. */
-export async function foundTeam(
-  { parts, open }: Founding,
-  name: string,
-  description: string,
-): Promise<TeamStore> {
+/** Several members may start at the same time, and the first of them founds the team. */
+export async function foundTeam(founding: Founding, name: string, description: string): Promise<TeamStore> {
+  const { live } = founding;
+  if (live.store !== undefined) return live.store;
+  live.founding ??= writeConfig(founding, name, description).finally(() => {
+    live.founding = undefined;
+  });
+  return live.founding;
+}
+
+async function writeConfig({ parts, open }: Founding, name: string, description: string): Promise<TeamStore> {
   const { world, plan } = parts;
   const { paths } = world.discovered;
   const store = openListedStore(paths, name, parts.settings.taskList);

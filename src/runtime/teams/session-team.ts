@@ -28,6 +28,8 @@ export interface SessionTeamParts {
   readonly spawn: Spawn;
   /** Starts a child as if a call of the Agent tool had asked for it. */
   readonly authorizedSpawn: Spawn;
+  /** Whether a member has ended and the lead is about to be notified. */
+  readonly owesNotices: () => boolean;
   /** Whether an agent type starts with its parent's conversation; such a child is no teammate. */
   readonly forksContext: (agentType: string | undefined) => boolean;
   /** Keys of the mail that the lead's conversation has. */
@@ -45,6 +47,10 @@ export interface SessionTeam extends AsyncDisposable {
   recorded(event: RunEvent): void;
   /** The names of members that work now. */
   working(): readonly string[];
+  /** Whether there may be mail for the lead soon. */
+  isBusy(): boolean;
+  /** Lets a lead that waits look again. */
+  look(): void;
   /** Resolves with mail for the lead, when no member works any more, or after the time. */
   wait(signal: AbortSignal, limitMs: number): Promise<void>;
   ended(plan: ChildPlan, state: TaskState, text: string): Promise<void>;
@@ -57,7 +63,7 @@ export interface SessionTeam extends AsyncDisposable {
 export function openSessionTeam(parts: SessionTeamParts): SessionTeam {
   const { world, plan, settings, tasks } = parts;
   const { paths } = world.discovered;
-  const live: Live = { store: undefined, mailbox: undefined, hooks: undefined };
+  const live: Live = { store: undefined, mailbox: undefined, hooks: undefined, founding: undefined };
   const open = (name: string): TeamStore => {
     live.store = openListedStore(paths, name, settings.taskList);
     live.mailbox = openMailbox({ ...parts, store: live.store, name: leadName, report: world.notice });
@@ -68,6 +74,7 @@ export function openSessionTeam(parts: SessionTeamParts): SessionTeam {
   const found: Founding = { parts, live, open };
   const seat = createLeadSeat(found);
   const news = watchMembers(tasks, live);
+  const isBusy = (): boolean => parts.owesNotices() || workingMembers(tasks, live.store).length > 0;
   return {
     seat,
     tools: [
@@ -85,8 +92,10 @@ export function openSessionTeam(parts: SessionTeamParts): SessionTeam {
       if (event.type === "run-ended") live.mailbox?.giveBack();
     },
     working: () => workingMembers(tasks, live.store),
+    isBusy,
+    look: () => live.mailbox?.look(),
     async wait(signal, limitMs) {
-      const isAwake = (): boolean => workingMembers(tasks, live.store).length === 0;
+      const isAwake = (): boolean => !isBusy();
       await live.mailbox?.wait({ signal, limitMs, isAwake }).catch(() => undefined);
     },
     ended: (child, state, text) => reportEnd({ child, state, text }, found),
