@@ -51,7 +51,10 @@ export interface BoardStore {
 
 export function createBoardStore(directory: string): BoardStore {
   const reader = createReader(directory);
-  const locked = <T>(action: (lock: OwnerLock) => T): Promise<T> => withFileLock(`${directory}/`, action);
+  const locked = <T>(action: (lock: OwnerLock) => T): Promise<T> => {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    return withFileLock(`${directory}/`, action);
+  };
 
   /** A process that lost its lock meanwhile must not write over the one that took it. */
   function write(tasks: readonly BoardTask[], lock: OwnerLock): void {
@@ -139,7 +142,6 @@ interface Reading {
 /** Reads only files that changed since the last time: each is replaced as a whole, so its inode tells. */
 function createReader(directory: string) {
   const known = new Map<string, { readonly mark: string; readonly task: BoardTask | string }>();
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
 
   function load(name: string): BoardTask | string | undefined {
     const file = join(directory, name);

@@ -45,6 +45,8 @@ export interface TeamConfig {
   readonly members: readonly TeamMember[];
   /** The folder of the lead's session, so that commands find its transcripts. */
   readonly cwd?: string;
+  /** Whose tasks the team shares, where that is not its own list. */
+  readonly taskList?: string;
 }
 
 /** Reads a team's file; a text says what is wrong. Unknown keys are kept, unreadable members left out. */

@@ -2,6 +2,7 @@ import type { JsonRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { PlainSettings } from "../settings/plain-settings.ts";
 import { readEnvironment } from "../settings/read-environment.ts";
+import { refuseTeamName } from "./team-names.ts";
 
 /** Where members of a team run. */
 export type TeammateMode = "in-process" | "process" | "tmux";
@@ -41,6 +42,9 @@ export function readTeamSettings({
   if (typeof idleMinutes !== "number" || !(idleMinutes >= 0))
     throw unusable("teams.idleMinutes", "a number of minutes, or 0 for no limit");
   if (!(option ?? agentTeams ?? enabled)) return undefined;
+  const badList = taskListId === undefined ? undefined : refuseTeamName(taskListId);
+  if (badList !== undefined)
+    throw new RetinueError("invalid-settings", `CLAUDE_CODE_TASK_LIST_ID cannot be used: ${badList}.`);
   return {
     mode: readMode(settings.teammateMode, environment),
     idleLimitMs: Math.min(idleMinutes * 60_000, maxTimer),

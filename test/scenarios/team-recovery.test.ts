@@ -6,8 +6,7 @@ import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { ScriptedCall, Step } from "../../src/testing/script.ts";
 import { createPlace, type Place, runCommand } from "./run-command.ts";
 
-const isAda = ({ system }: ModelRequest): boolean =>
-  system.join("\n").includes('You are "ada", a teammate');
+const isAda = ({ system }: ModelRequest): boolean => system.join("\n").includes('You are "ada", a teammate');
 const last = (request: ModelRequest): string => JSON.stringify(request.messages.at(-1));
 const call = (name: string, input: object): ScriptedCall => ({ name, input });
 const startAda = call("Agent", { description: "work", prompt: "TASK", name: "ada" });
@@ -35,11 +34,15 @@ test("after kill -9 of the lead, --continue finds team, board, mail and members 
   let kill = (): void => undefined;
   const first = await provide([
     {
-      match: (request) => !isAda(request),
+      match: (request: ModelRequest) => !isAda(request),
       calls: [call("TaskCreate", { subject: "only", description: "d" }), startAda],
     },
-    { match: (request) => !isAda(request) && last(request).includes("ONE"), text: "Got one.", times: "any" },
-    { match: (request) => !isAda(request), text: "Waiting.", times: "any" },
+    {
+      match: (request: ModelRequest) => !isAda(request) && last(request).includes("ONE"),
+      text: "Got one.",
+      times: "any",
+    },
+    { match: (request: ModelRequest) => !isAda(request), text: "Waiting.", times: "any" },
     {
       match: isAda,
       calls: [
@@ -69,11 +72,11 @@ test("after kill -9 of the lead, --continue finds team, board, mail and members 
   expect(ended.code).toBe(null);
   const second = await provide([
     {
-      match: (request) => !isAda(request) && JSON.stringify(request.messages).includes("TWO"),
+      match: (request: ModelRequest) => !isAda(request) && JSON.stringify(request.messages).includes("TWO"),
       text: "Got two.",
       times: "any",
     },
-    { match: (request) => !isAda(request), text: "Still waiting.", times: "any" },
+    { match: (request: ModelRequest) => !isAda(request), text: "Still waiting.", times: "any" },
     {
       match: isAda,
       calls: [
@@ -100,8 +103,8 @@ test("-p waits for members that work, up to a limit, and says who was still work
   const place = createPlace();
   const environment = await provide(
     [
-      { match: (request) => !isAda(request), calls: [startAda] },
-      { match: (request) => !isAda(request), text: "I am done.", times: "any" },
+      { match: (request: ModelRequest) => !isAda(request), calls: [startAda] },
+      { match: (request: ModelRequest) => !isAda(request), text: "I am done.", times: "any" },
       { match: isAda, text: "Never", failure: "stall", after: 1 },
     ],
     { CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS: "200" },

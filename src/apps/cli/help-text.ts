@@ -8,6 +8,7 @@ Commands:
   mcp                    list MCP servers; also: mcp add|get|approve, mcp serve
   permissions            list all rules; also: permissions test 'Bash(git push)'
   trust [FOLDER]         let a folder's hooks and settings count; --remove
+  teams                  teams of agents; teams show|board|messages|stop NAME
   doctor, clean          check the set-up; remove what old sessions left behind
 
 Running:

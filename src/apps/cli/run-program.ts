@@ -7,6 +7,7 @@ import { splitEntries } from "../../tools/grants/split-entries.ts";
 import { addMcpServerCommands } from "./add-mcp-server-commands.ts";
 import { addSkillCommands } from "./add-skill-commands.ts";
 import { addTaskCommands } from "./add-task-commands.ts";
+import { addTeamCommands } from "./add-team-commands.ts";
 import type { CliHost } from "./cli-host.ts";
 import { describe, type Invoke } from "./describe.ts";
 import { helpText } from "./help-text.ts";
@@ -50,6 +51,7 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
   addPrintOptions(program);
   addAgents(program, invoke);
   addTaskCommands(program, invoke);
+  addTeamCommands(program, invoke);
   addSkillCommands(program, invoke);
   addMcpCommands(program, invoke);
   addPermissions(program, invoke);
