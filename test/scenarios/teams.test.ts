@@ -98,6 +98,16 @@ test("a named agent is a teammate: it works, is idle, and works again on mail [T
   expect(inbox).toMatchObject([{ from: "team-lead", text: "Are you sure?", read: true }]);
 });
 
+test("mail arrives once also where a reminder is added to every message [TEA-5]", async () => {
+  await using stage = await run([
+    lead({ calls: [start("ada", { subagent_type: "Explore" })] }),
+    lead({ calls: [send("ada", "Once.")] }),
+    waiting,
+    done("ada"),
+  ]);
+  expect(all(of(stage.sample, isMember("ada")).at(-1)).match(/Once\./g)).toHaveLength(1);
+});
+
 describe("without teams", () => {
   test("a named agent is an ordinary child, and there are no team tools [TEA-3]", async () => {
     const steps = [{ calls: [start("ada")] }, { match: "TASK", text: "Seen." }, "Good."];

@@ -113,9 +113,12 @@ function availableTools({
 }): readonly AvailableTool[] {
   return [
     { name: "Agent", effect: "spawn", origin: "builtin" },
-    ...["SendMessage", ...(hasTeams ? teamTools : [])]
+    ...(replaced.has("SendMessage")
+      ? []
+      : [{ name: "SendMessage", effect: "coordinate", origin: "builtin", needsChildren: true } as const]),
+    ...(hasTeams ? teamTools : [])
       .filter((name) => !replaced.has(name))
-      .map((name) => ({ name, effect: "coordinate", origin: "builtin", needsChildren: true }) as const),
+      .map((name) => ({ name, effect: "coordinate", origin: "builtin", forTeams: true }) as const),
     ...(hasSkills && !replaced.has("Skill")
       ? [{ name: "Skill", effect: "read", origin: "builtin" } as const]
       : []),

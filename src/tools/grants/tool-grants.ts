@@ -100,7 +100,8 @@ export function grantTools({
 
 /** TLS-7 is structural: whatever spawns is out of a subagent's reach. */
 function mayHave(tool: AvailableTool, role: GrantRequest["role"]): boolean {
-  return role === "main" || (tool.effect !== "spawn" && tool.needsChildren !== true);
+  if (role === "main") return true;
+  return tool.effect !== "spawn" && tool.needsChildren !== true && tool.forTeams !== true;
 }
 
 /** Tools that work on child agents mean nothing to those who can start none. */
@@ -117,7 +118,9 @@ function withoutChildTools(
   },
 ): readonly GrantedTool[] {
   const names = new Set(
-    available.flatMap(({ name, needsChildren }) => (needsChildren === true ? [name] : [])),
+    available.flatMap(({ name, needsChildren, forTeams }) =>
+      needsChildren === true || forTeams === true ? [name] : [],
+    ),
   );
   for (const [index, text] of entries.entries()) {
     if (names.has(parseToolEntry(text).name) && granted.some(({ name }) => names.has(name)))
@@ -189,8 +192,10 @@ function describeLoss(
 ): Issue[] {
   const lost = tools.filter((tool) => !context.reachable.has(tool));
   if (lost.length === 0 || text.includes("*")) return [];
-  const isSpawn = lost.some((tool) => !mayHave(tool, context.role));
-  return [issue(isSpawn ? "subagent-cannot-spawn" : "tool-is-disallowed", text, path)];
+  const withheld = lost.filter((tool) => !mayHave(tool, context.role));
+  if (withheld.length === 0) return [issue("tool-is-disallowed", text, path)];
+  const isTeams = withheld.every(({ forTeams }) => forTeams === true);
+  return [issue(isTeams ? "needs-team" : "subagent-cannot-spawn", text, path)];
 }
 
 function addLimits(before: Limits | undefined, more: Limits): Limits {
